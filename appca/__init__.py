@@ -1,0 +1,16 @@
+"""Adaptive probabilistic PCA and its relatives, as scikit-learn estimators."""
+
+from importlib import import_module
+
+__all__ = ["PPCA", "AdaptivePPCA"]
+__version__ = "0.1.0"
+
+_HOMES = {"AdaptivePPCA": "appca.models.adaptive_ppca", "PPCA": "appca.models.ppca"}
+
+
+def __getattr__(name: str) -> object:
+    """Import an estimator when it is first asked for, so that `import appca` costs nothing."""
+    if name not in _HOMES:
+        msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
+        raise AttributeError(msg)
+    return getattr(import_module(_HOMES[name]), name)

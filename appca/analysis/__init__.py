@@ -1,0 +1,1 @@
+"""What is computed from a fitted run: subspaces, projections, embeddings, exports."""

@@ -1,0 +1,1 @@
+"""Models and their inference: NumPy, SciPy, numba, scikit-learn and Pymanopt only."""

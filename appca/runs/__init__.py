@@ -1,0 +1,1 @@
+"""Fits on disk and in the background: run store, worker processes, jobs."""
