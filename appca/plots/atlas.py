@@ -15,12 +15,13 @@ from appca.plots import palette
 
 MOST_PANELS = 12  # of one figure; more are paged by the caller
 MARKERS = (0, 2, 1, 5, 3, 17, 4, 6, 13, 14)  # Plotly's numbers of ten symbols that look different
-OPEN = 100  # added to a Plotly symbol number for its outline
+RING_EXTRA = 2  # pixels: a ring needs room to be seen as one
+RING_WIDTH = 1.3
 CUBE = 8  # own colours are rounded to 8 x 8 x 8 levels: one number a point instead of a text
 PANEL_FILL = "rgba(127,140,160,0.08)"
 FADED = {"marker": {"opacity": 0.14, "color": "#9aa3ad"}}  # grey context around a selection
 PADDING = 0.07  # of the data's span, so that thumbnails at the rim are whole
-CELL_PADDING = 0.14  # above and below, where the corners name the sign cells
+CELL_PADDING = 0.17  # above and below, where the corners name the sign cells
 EXPORT_PANEL = (320, 300)  # pixels of one panel in the standing figure
 GUTTER = (52, 62, 14, 34)  # left, bottom, right, top
 
@@ -49,6 +50,7 @@ class Panel(NamedTuple):
     hollow: np.ndarray | None = None  # (m,) bool, drawn as an outline: doubtful membership
     rgb: np.ndarray | None = None  # (m, 3) uint8, colours of its own
     cells: Sequence[Cell] = ()
+    origin: bool = True  # False: coordinates without a meaning of zero, as UMAP's
 
 
 def figure(
@@ -138,12 +140,12 @@ def axes(panels: Sequence[Panel], rects: Sequence[tuple[float, float, float, flo
         x_range, y_range = ranges(panel)
         tail = "" if number == 1 else str(number)
         layout[f"xaxis{tail}"] = {
-            **_axis(panel.x_title, x_range),
+            **_axis(panel.x_title, x_range, panel.origin),
             "domain": [x0, x1],
             "anchor": f"y{tail}",
         }
         layout[f"yaxis{tail}"] = {
-            **_axis(panel.y_title, y_range),
+            **_axis(panel.y_title, y_range, panel.origin),
             "domain": [y0, y1],
             "anchor": f"x{tail}",
         }
@@ -177,18 +179,14 @@ def grid(
     return places, size
 
 
-def cube_scale() -> list[list[Any]]:
-    """Give the 512 colours that own colours are rounded to, as a Plotly colour scale."""
-    last = CUBE**3 - 1
+def cube_table() -> tuple[str, ...]:
+    """List the 512 colours that own colours are rounded to."""
     step = 255 / (CUBE - 1)
-    return [
-        [code / last, "#{:02x}{:02x}{:02x}".format(*(round(step * part) for part in parts))]
-        for code, parts in enumerate(np.ndindex(CUBE, CUBE, CUBE))
-    ]
+    return tuple(palette.to_hex(np.array(parts) * step) for parts in np.ndindex(CUBE, CUBE, CUBE))
 
 
 def cube_codes(rgb: np.ndarray) -> np.ndarray:
-    """Round (m, 3) uint8 colours to codes of `cube_scale`, (m,) uint16."""
+    """Round (m, 3) uint8 colours to codes of `cube_table`, (m,) uint16."""
     parts = np.rint(np.asarray(rgb, np.float32) * ((CUBE - 1) / 255)).astype(np.uint16)
     return parts[:, 0] * CUBE**2 + parts[:, 1] * CUBE + parts[:, 2]
 
@@ -234,28 +232,44 @@ def _marker(
     if symbols is not None:
         marker["symbol"] = symbols
     if panel.rgb is not None:
-        codes, scale, last = cube_codes(panel.rgb), cube_scale(), CUBE**3 - 1
+        codes, table = cube_codes(panel.rgb), cube_table()
     elif levels is not None:
-        codes, last = levels.codes[rows], len(levels.table) - 1
-        scale = [[level / last, hexcode] for level, hexcode in enumerate(levels.table)]
+        codes, table = levels.codes[rows], levels.table
     else:
         return marker
-    marker.update(color=codes, colorscale=scale, cmin=0, cmax=last)
+    marker.update(_coloured(codes, table))
+    if levels is not None and panel.hollow is not None and np.any(panel.hollow):
+        marker.update(_hollowed(panel.hollow, codes, table, point_size))
     return marker
 
 
+def _coloured(codes: np.ndarray, table: Sequence[str]) -> dict[str, Any]:
+    last = max(1, len(table) - 1)
+    scale = [[level / last, hexcode] for level, hexcode in enumerate(table)]
+    return {"color": codes, "colorscale": scale, "cmin": 0, "cmax": last}
+
+
+def _hollowed(
+    hollow: np.ndarray, codes: np.ndarray, table: Sequence[str], point_size: float
+) -> dict[str, Any]:
+    """Draw some points as rings: white inside, their own colour as the line.
+
+    Plotly's open symbols are filled discs as soon as symbols vary by point (7.1).
+    """
+    filled = np.where(hollow, len(table), codes).astype(np.uint16)
+    line = {"width": np.where(hollow, RING_WIDTH, 0).astype(np.float32), **_coloured(codes, table)}
+    size = np.where(hollow, point_size + RING_EXTRA, point_size).astype(np.float32)
+    return {**_coloured(filled, [*table, "#ffffff"]), "line": line, "size": size}
+
+
 def _symbols(panel: Panel, rows: np.ndarray, levels: palette.Levels | None) -> np.ndarray | None:
-    """Combine symbol, class shape and hollow into Plotly's symbol numbers; None: all discs."""
+    """Give Plotly's symbol numbers, of the panel or else of the classes; None: all discs."""
     if panel.symbol is not None:
-        numbers = np.array(MARKERS, np.uint8)[np.asarray(panel.symbol) % len(MARKERS)]
-    elif levels is not None and len(set(levels.shapes)) > 1 and panel.rgb is None:
-        plotly_number = dict(zip(palette.SHAPES, palette.SHAPE_NUMBERS, strict=True))
-        numbers = np.array([plotly_number[s] for s in levels.shapes], np.uint8)[levels.codes[rows]]
-    else:
-        numbers = np.zeros(len(rows), np.uint8)
-    if panel.hollow is not None:
-        numbers = np.where(panel.hollow, numbers + OPEN, numbers).astype(np.uint8)
-    return numbers if numbers.any() else None
+        return np.array(MARKERS, np.uint8)[np.asarray(panel.symbol) % len(MARKERS)]
+    if panel.rgb is not None or levels is None or len(set(levels.shapes)) == 1:
+        return None
+    plotly_number = dict(zip(palette.SHAPES, palette.SHAPE_NUMBERS, strict=True))
+    return np.array([plotly_number[s] for s in levels.shapes], np.uint8)[levels.codes[rows]]
 
 
 def opacity(count: int) -> float:
@@ -273,14 +287,15 @@ def _range(values: np.ndarray, with_zero: bool, padding: float) -> list[float]:
     return [float(low - rim), float(high + rim)]
 
 
-def _axis(title: str, span: list[float]) -> dict:
+def _axis(title: str, span: list[float], origin: bool) -> dict:
     return {
         "range": span,
         "title": {"text": title, "standoff": 4, "font": {"size": 12}},
         "showgrid": False,
-        "zeroline": True,
+        "zeroline": origin,
         "zerolinewidth": 1,
         "tickfont": {"size": 11},
+        "showticklabels": origin,
         "nticks": 6,
         "ticks": "",
         "automargin": False,

@@ -120,7 +120,7 @@ def map_panels(data: SimpleNamespace) -> list[Panel]:
     x, y = data.scores[:, :2].T
     rgb = np.clip(128 + 90 * data.scores[:, 1:4] / data.scores[:, 1:4].std(axis=0), 0, 255)
     leading = np.argmax(np.abs(data.scores), axis=1)
-    axes = {"x_title": "UMAP 1", "y_title": "UMAP 2"}
+    axes = {"x_title": "UMAP 1", "y_title": "UMAP 2", "origin": False}
     return [
         Panel("aPPCA colours", "", rows, x, y, **axes, symbol=leading, rgb=np.uint8(rgb)),
         Panel("PCA colours", "", rows, x, y, **axes, rgb=np.uint8(rgb[:, ::-1])),

@@ -31,7 +31,7 @@ export function fillCard(explorer, hit) {
   }
   card.replaceChildren(...parts);
   card.dataset.row = String(row);
-  card.dataset.image = String(Boolean(explorer.order) && complete);
+  card.dataset.image = complete ? 'drawn' : 'waiting';
   card.hidden = false;
   return complete;
 }
@@ -86,6 +86,6 @@ function cardImage(explorer, panel, place) {
   context.imageSmoothingEnabled = order.tile[0] > IMAGE_SIDE;
   const tile = { store, order, row: panel.rows[place] };
   const box = { left: 0, top: 0, size: IMAGE_SIDE };
-  const drawn = drawSprite(context, tile, box, { colour: theme.text, plate: null });
+  const drawn = drawSprite(context, tile, box, { ink: theme.text, plate: null });
   return { canvas, drawn };
 }

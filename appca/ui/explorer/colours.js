@@ -4,7 +4,8 @@
 
 /** Plotly's numbers of the shapes that classes beyond the tenth are drawn with. */
 export const SHAPE_NUMBERS = { circle: 0, diamond: 2, square: 1, cross: 3, 'triangle-up': 5 };
-const OPEN_SYMBOL = 100;
+const RING_EXTRA = 2; // pixels
+const RING_WIDTH = 1.3;
 
 /** Gather the codes of a panel's rows. */
 export function codesOf(codes, rows) {
@@ -22,30 +23,44 @@ export function scaleOf(table) {
 /**
  * The marker of one trace in a colouring. A panel with colours of its own keeps them.
  *
- * @param {Object} marker as Python sent it
- * @param {Object} panel {rows, own, symbols, hollow}
+ * @param {Object} panel {rows, own, symbols, hollow, trace}
  * @param {{codes: Uint8Array, table: string[], shapes: ?string[]}} colour
- * @param {number} size of a point
+ * @param {{size: number, ground: string}} look size of a point, colour inside an outline
  */
-export function paintedMarker(marker, panel, colour, size) {
-  if (panel.own) return { ...marker, size };
-  const codes = codesOf(colour.codes, panel.rows);
-  const painted = {
-    ...marker,
-    size,
-    color: codes,
-    colorscale: scaleOf(colour.table),
-    cmin: 0,
-    cmax: Math.max(1, colour.table.length - 1),
-  };
-  if (colour.shapes && !panel.symbols) painted.symbol = shapesOf(codes, panel.hollow, colour.shapes);
-  return painted;
+export function paintedMarker(panel, colour, look) {
+  const { marker } = panel.trace;
+  const codes = panel.own ? marker.color : codesOf(colour.codes, panel.rows);
+  const table = panel.own ? marker.colorscale.map(([, hex]) => hex) : colour.table;
+  const painted = { ...marker, size: look.size, ...coloured(codes, table) };
+  if (colour.shapes && !panel.symbols && !panel.own) painted.symbol = shapesOf(codes, colour.shapes);
+  return panel.hollow?.includes(1) ? hollowed(painted, panel.hollow, codes, table, look) : painted;
 }
 
-/** Symbol numbers of classes drawn with shapes of their own; outlines where hollow. */
-export function shapesOf(codes, hollow, shapes) {
+function coloured(codes, table) {
+  const last = Math.max(1, table.length - 1);
+  return { color: codes, colorscale: scaleOf(table), cmin: 0, cmax: last };
+}
+
+/**
+ * Draw some points as outlines: the ground's colour inside, their own as the line, and larger,
+ * for a ring needs room. (Plotly's open symbols are filled discs when symbols vary by point.)
+ */
+function hollowed(marker, hollow, codes, table, { size, ground }) {
+  const inside = table.length; // one more colour
+  const filled = Uint16Array.from(codes, (code, i) => (hollow[i] ? inside : code));
+  const width = Float32Array.from(hollow, (flag) => (flag ? RING_WIDTH : 0));
+  return {
+    ...marker,
+    ...coloured(filled, [...table, ground]),
+    size: Float32Array.from(hollow, (flag) => (flag ? size + RING_EXTRA : size)),
+    line: { width, ...coloured(codes, table) },
+  };
+}
+
+/** Symbol numbers of classes drawn with shapes of their own. */
+export function shapesOf(codes, shapes) {
   const numbers = shapes.map((shape) => SHAPE_NUMBERS[shape] ?? 0);
-  return Array.from(codes, (code, i) => numbers[code] + (hollow && hollow[i] ? OPEN_SYMBOL : 0));
+  return Array.from(codes, (code) => numbers[code]);
 }
 
 /** The colour of the point at a place of a panel, as CSS. */

@@ -15,16 +15,16 @@ export const MOST_SVG_POINTS = 5000; // of all panels, when there is no WebGL
  * @param {Object[]} panels each with its trace as Python sent it
  * @param {Object} colour see colours.js
  * @param {?Uint8Array} selection
- * @param {{pointSize: number, webgl: boolean}} options
+ * @param {{size: number, ground: string, webgl: boolean}} options see colours.js
  */
 export function buildTraces(panels, colour, selection, options) {
-  const share = options.webgl ? 1 : svgShare(panels);
+  const share = svgShare(panels);
   return panels.map((panel) => {
     const trace = { ...panel.trace };
     delete trace.customdata; // rows are looked up in the panel
-    trace.marker = paintedMarker(trace.marker, panel, colour, options.pointSize);
+    trace.marker = paintedMarker(panel, colour, options);
     if (selection) trace.selectedpoints = selectedPlaces(panel.rows, selection);
-    return share < 1 || !options.webgl ? asSvg(trace, panel, share) : trace;
+    return options.webgl ? trace : asSvg(trace, panel, share);
   });
 }
 
@@ -46,10 +46,14 @@ export function svgPlaces(rows, share) {
 
 function asSvg(trace, panel, share) {
   const places = svgPlaces(panel.rows, share);
-  const pick = (array) => (array && array.length ? places.map((place) => array[place]) : array);
-  const marker = { ...trace.marker, color: pick(trace.marker.color) };
-  if (trace.marker.symbol) marker.symbol = pick(trace.marker.symbol);
-  const thinned = { ...trace, type: 'scatter', x: pick(trace.x), y: pick(trace.y), marker };
+  const pick = (value) => (ArrayBuffer.isView(value) || Array.isArray(value)
+    ? places.map((place) => value[place])
+    : value);
+  const { marker } = trace;
+  const { line, color, symbol, size } = marker;
+  const thinLine = { ...line, width: pick(line.width), color: pick(line.color) };
+  const thin = { ...marker, color: pick(color), symbol: pick(symbol), size: pick(size), line: thinLine };
+  const thinned = { ...trace, type: 'scatter', x: pick(trace.x), y: pick(trace.y), marker: thin };
   if (trace.selectedpoints) {
     const selected = new Set(trace.selectedpoints);
     thinned.selectedpoints = places.flatMap((place, i) => (selected.has(place) ? [i] : []));
@@ -78,47 +82,27 @@ export function buildLayout(axes, grid, theme, ranges) {
     dragmode: 'pan',
     selectdirection: 'any',
   };
+  const domains = domainChanges(grid);
   for (const [key, axis] of Object.entries(axes)) {
     layout[key] = {
       ...axis,
+      domain: domains[`${key}.domain`],
       range: ranges[key] ?? axis.range,
       zerolinecolor: theme.zero,
       tickfont: { ...axis.tickfont, color: theme.faint },
       title: { ...axis.title, font: { ...axis.title.font, color: theme.soft } },
     };
   }
-  Object.assign(layout, withDomains(layout, grid));
   return layout;
 }
 
-/** The same layout with its axes moved to another placement. */
-export function withDomains(layout, grid) {
-  const moved = { width: grid.width, height: grid.height };
+/** The axes of another placement, as changes for Plotly.relayout. */
+export function domainChanges(grid) {
+  const changes = { width: grid.width, height: grid.height };
   grid.boxes.forEach((box, number) => {
     const domains = domainsOf(box, grid);
-    for (const letter of ['x', 'y']) {
-      const key = axisKey(letter, number);
-      moved[key] = { ...layout[key], domain: domains[letter] };
-    }
+    changes[`${axisKey('x', number)}.domain`] = domains.x;
+    changes[`${axisKey('y', number)}.domain`] = domains.y;
   });
-  return moved;
-}
-
-/** Ranges now on screen, by axis key. */
-export function rangesOf(fullLayout, count) {
-  const ranges = {};
-  for (let number = 0; number < count; number += 1) {
-    for (const letter of ['x', 'y']) {
-      const key = axisKey(letter, number);
-      if (fullLayout[key]) ranges[key] = fullLayout[key].range.map(Number);
-    }
-  }
-  return ranges;
-}
-
-/** Ranges as changes for Plotly.relayout. */
-export function relayoutOf(ranges) {
-  const changes = {};
-  for (const [key, range] of Object.entries(ranges)) changes[`${key}.range`] = range;
   return changes;
 }

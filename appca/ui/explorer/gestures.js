@@ -12,7 +12,7 @@ const CLICK_SLACK = 4; // pixels a click may wander
 
 /**
  * @param {Object} explorer the state
- * @param {Object} actions {select, hover, leave, redraw, resetPanel, activate}
+ * @param {Object} actions see actions.js
  */
 export function listenToPointer(explorer, actions) {
   const { stage } = explorer.dom;
@@ -22,7 +22,7 @@ export function listenToPointer(explorer, actions) {
   onStage('pointerup', (event) => released(explorer, actions, event));
   onStage('pointercancel', () => abandon(explorer, actions));
   onStage('dblclick', (event) => doubleClicked(explorer, actions, event));
-  onStage('wheel', (event) => gateWheel(explorer, event));
+  onStage('wheel', (event) => gateWheel(explorer, actions, event));
   stage.addEventListener('pointerleave', () => {
     explorer.wheelPanel = -1;
     actions.leave();
@@ -50,7 +50,6 @@ function pressed(explorer, actions, event) {
   const number = panelAt(explorer.panels, left, top);
   if (number < 0) return;
   explorer.wheelPanel = number;
-  actions.activate(number);
   explorer.press = { number, start: [left, top], id: event.pointerId };
   if (explorer.mode === 'pan') return;
   event.preventDefault(); // Plotly does not see the drag
@@ -87,6 +86,7 @@ function released(explorer, actions, event) {
   explorer.press = null;
   explorer.path = null;
   if (!press) return;
+  actions.activate(press.number);
   const [left, top] = at(explorer, event);
   const wandered = Math.hypot(left - press.start[0], top - press.start[1]);
   if (path && path.length >= 4) finishPath(explorer, actions, press.number, path, event);
@@ -137,10 +137,12 @@ function doubleClicked(explorer, actions, event) {
  * The wheel scrolls the page, unless a key is held or the panel was clicked: an atlas of many
  * panels would otherwise catch the page.
  */
-function gateWheel(explorer, event) {
+function gateWheel(explorer, actions, event) {
   const number = panelAt(explorer.panels, ...at(explorer, event));
   const allowed = event.ctrlKey || event.metaKey || number === explorer.wheelPanel;
-  if (number < 0 || !allowed) event.stopPropagation();
+  if (number >= 0 && allowed) return;
+  event.stopPropagation();
+  if (number >= 0) actions.hint('click a panel or hold Ctrl to zoom by scrolling');
 }
 
 function abandon(explorer, actions) {

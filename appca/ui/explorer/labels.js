@@ -1,4 +1,5 @@
 import { element } from './dom.js';
+import { selectedPlaces } from './rows.js';
 import { channelsOf } from './theme.js';
 
 /**
@@ -29,7 +30,11 @@ function titleOf(panel) {
   const title = element('div', 'appca-title', null, {
     title: `${panel.title}  ${panel.subtitle}`,
   });
-  title.append(element('b', '', panel.title), element('span', 'appca-subtitle', panel.subtitle));
+  title.append(
+    element('b', '', panel.title),
+    element('span', 'appca-subtitle', panel.subtitle),
+    element('span', 'appca-title-selected', ''),
+  );
   return title;
 }
 
@@ -61,6 +66,18 @@ export function placeLabels(root, boxes) {
     style.top = `${box.top}px`;
     style.width = `${box.width}px`;
     style.height = `${box.height}px`;
+  });
+}
+
+/** Note where the cells' buttons lie, relative to the plotting area: images keep clear of them. */
+export function measureCells(root, panels) {
+  panels.forEach((panel, number) => {
+    panel.cellBoxes = Array.from(root.children[number].querySelectorAll('.appca-cell'), (button) => ({
+      left: button.offsetLeft,
+      top: button.offsetTop,
+      right: button.offsetLeft + button.offsetWidth,
+      bottom: button.offsetTop + button.offsetHeight,
+    }));
   });
 }
 
@@ -105,6 +122,15 @@ export function pressCells(root, panels, isPressed) {
       const pressed = isPressed(panel, Number(button.dataset.cell));
       button.setAttribute('aria-pressed', String(pressed));
     }
+  });
+}
+
+/** Say in every title how many of the panel's rows are selected; nothing without a selection. */
+export function countSelected(root, panels, selection) {
+  panels.forEach((panel, number) => {
+    const count = selection ? selectedPlaces(panel.rows, selection).length : 0;
+    const words = root.children[number].querySelector('.appca-title-selected');
+    words.textContent = selection ? `${count.toLocaleString('en-US')} selected` : '';
   });
 }
 

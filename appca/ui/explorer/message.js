@@ -31,8 +31,9 @@ export function readGeometry(bytes) {
       y: trace.y,
       xKey: axisKey('x', number),
       yKey: axisKey('y', number),
-      plates: [],
-      frame: null,
+      plates: [], // images drawn, see overlay.js
+      cellBoxes: [],
+      frame: null, // see axes.js
     });
   });
   return { panels, axes: header.axes, fill: header.fill };

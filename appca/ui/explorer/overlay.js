@@ -3,7 +3,7 @@ import { colourOf } from './colours.js';
 import { bestPerCell, withoutOverlap } from './declutter.js';
 import { hasSheet, placeOnSheet } from './sheets.js';
 import { drawSprite } from './sprite.js';
-import { withOpacity } from './theme.js';
+import { legible, withOpacity } from './theme.js';
 
 /**
  * The canvas over the plot: images on points, the lasso being drawn, a ring on the hovered point.
@@ -57,7 +57,18 @@ function choosePlates(explorer, panel) {
     const [left, top] = toPixels(panel.frame, panel.x[place], panel.y[place]);
     return { place, left, top, size };
   });
-  return withoutOverlap(candidates, size);
+  const clear = candidates.filter((candidate) => !isCovered(panel, candidate));
+  return withoutOverlap(clear, size);
+}
+
+/** Whether an image would hide under a sign cell's button. */
+function isCovered({ frame, cellBoxes }, { left, top, size }) {
+  const [x, y] = [left - frame.left, top - frame.top];
+  const half = size / 2;
+  return cellBoxes.some(
+    (box) =>
+      x + half > box.left && x - half < box.right && y + half > box.top && y - half < box.bottom,
+  );
 }
 
 function drawPlates(context, explorer, panel, tally) {
@@ -78,8 +89,10 @@ function drawPlateOf(context, explorer, panel, plate) {
   const { place, left, top, size } = plate;
   const tile = { store, order, row: panel.rows[place] };
   const box = { left: left - size / 2, top: top - size / 2, size };
+  const rim = colourOf(panel, place, colour);
   return drawSprite(context, tile, box, {
-    colour: colourOf(panel, place, colour),
+    ink: legible(rim, theme),
+    rim,
     plate: theme.background,
     dashed: Boolean(panel.hollow && panel.hollow[place]),
     width: order.style === 'ink' ? 1.25 : 2,

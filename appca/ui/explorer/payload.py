@@ -209,10 +209,8 @@ def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict:
 
 
 def _cell_of(panel: atlas.Panel) -> np.ndarray:
-    """Number the cell of each point, (m,) uint8; NO_CELL where it is in none."""
-    last = max(
-        [int(panel.rows.max(initial=-1)), *(int(c.rows.max(initial=-1)) for c in panel.cells)]
-    )
+    """Give each point the number of its cell, (m,) uint8; NO_CELL where it is in none."""
+    last = max(int(rows.max(initial=-1)) for rows in (panel.rows, *(c.rows for c in panel.cells)))
     cell_of_row = np.full(last + 1, NO_CELL, np.uint8)
     for number, cell in enumerate(panel.cells):
         cell_of_row[cell.rows] = number

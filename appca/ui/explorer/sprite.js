@@ -10,7 +10,8 @@ let scratch = null; // one small canvas to tint strokes on
  * @param {CanvasRenderingContext2D} context
  * @param {Object} tile {store, order, row} what to draw
  * @param {{left: number, top: number, size: number}} box where, pixels
- * @param {{colour: string, plate: ?string, dashed: boolean}} look without a plate: the image alone
+ * @param {{ink: string, rim: string, plate: ?string, dashed: boolean, width: number}} look
+ *   colours of strokes, rim and ground, and the rim's line; without a plate: the image alone
  * @returns {boolean} false when the sheet is not there yet
  */
 export function drawSprite(context, tile, box, look) {
@@ -22,7 +23,7 @@ export function drawSprite(context, tile, box, look) {
   const inner = imageBox(box, source, look.plate ? box.size * 0.06 : 0);
   context.save();
   if (look.plate) clipRounded(context, inner);
-  const image = order.style === 'ink' ? tinted(sheet, source, look.colour) : sheet;
+  const image = order.style === 'ink' ? tinted(sheet, source, look.ink) : sheet;
   const [left, top] = order.style === 'ink' ? [0, 0] : [source.left, source.top];
   context.drawImage(
     image, left, top, source.width, source.height, inner.left, inner.top, inner.width, inner.height,
@@ -81,7 +82,7 @@ function clipRounded(context, inner) {
 
 function drawRim(context, box, look) {
   context.save();
-  context.strokeStyle = look.colour;
+  context.strokeStyle = look.rim;
   context.lineWidth = look.width;
   context.globalAlpha = 0.9;
   if (look.dashed) context.setLineDash([3, 2]);

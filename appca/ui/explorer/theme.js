@@ -37,3 +37,37 @@ export function channelsOf(colour) {
   const long = hex.length < 6 ? [...hex].map((digit) => digit + digit).join('') : hex;
   return [0, 2, 4].map((start) => parseInt(long.slice(start, start + 2), 16) || 0);
 }
+
+const STROKE_CONTRAST = 2.4; // of strokes on their plate: pale classes stay readable
+const POINT_CONTRAST = 2.1; // of points on a dark page: the palette was made for a light one
+
+/** A table of colours for points: as it is on a light page, dark ones lifted on a dark page. */
+export function pointTable(table, theme) {
+  if (luminance(channelsOf(theme.background)) > 0.3) return table;
+  return table.map((colour) => legible(colour, theme, POINT_CONTRAST));
+}
+
+/** A colour mixed with the text's until it can be read on the page's ground. */
+export function legible(colour, { background, text }, least = STROKE_CONTRAST) {
+  const ground = luminance(channelsOf(background));
+  const [from, to] = [channelsOf(colour), channelsOf(text)];
+  for (let share = 0; share < 1; share += 0.1) {
+    const mixed = from.map((channel, i) => Math.round(channel * (1 - share) + to[i] * share));
+    const enough = contrast(luminance(mixed), ground) >= least;
+    if (enough) return share === 0 ? colour : `rgb(${mixed.join(',')})`;
+  }
+  return text;
+}
+
+/** Relative luminance of 0..255 channels, as the contrast of web pages is defined. */
+export function luminance(channels) {
+  const [red, green, blue] = channels.map((channel) => {
+    const share = channel / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function contrast(a, b) {
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}
