@@ -52,7 +52,7 @@ def walk(keep: Floats, swap: Floats, n_active: int, uniforms: Floats) -> Mask:
 def _tables(n_columns: int, n_active: int) -> Floats:
     """Scratch space: K + 2 table rows of both halves and one row that looks ahead, all zero.
 
-    Entry J + 1 of a row stays zero, and so does every entry beyond what a column count can reach.
+    An entry beyond what the number of columns can reach is never written and stays zero.
     """
     return np.zeros((n_columns + 3, min(n_active, n_columns - n_active) + 2))
 
@@ -62,6 +62,27 @@ def _compiled(function: Function) -> Function:
     # Sums may be reordered for SIMD; not "nnan": a NaN in the logits must come out as a NaN.
     options = {"nogil": True, "cache": True, "fastmath": {"reassoc", "contract"}}
     return cast("Function", numba.njit(**options)(function))
+
+
+@_compiled
+def _most_swaps(keep: Floats, swap: Floats, n_rest: int) -> int:
+    """Return the swap count J beyond which all terms together are below 1e-25 of the sum.
+
+    With the odds u, v of both halves in falling order, the smallest of j factors comes at place j
+    or later, so term j is at most ``sum_{i >= j} u_i sum_{i >= j} v_i <= K^2 u_j v_j`` times the
+    one before. One more count is kept for the columns that are hardly ever swapped. On logits that
+    span thousands this leaves a few of the L counts.
+    """
+    n_columns = len(swap)
+    bound = 1.0
+    for j in range(min(n_rest, n_columns - n_rest)):
+        weights = swap[j] * swap[n_rest + j]
+        stay = keep[j] * keep[n_rest + j]
+        if n_columns**2 * weights < stay:
+            bound *= n_columns**2 * weights / stay
+        if bound < 1e-25:
+            return j + 1
+    return min(n_rest, n_columns - n_rest)
 
 
 @_compiled
@@ -87,6 +108,7 @@ def _backward(
 ) -> float:
     """Write each column's swap probability, given the other half's sums; return the total."""
     after[: n_swaps + 1] = other[: n_swaps + 1]
+    after[n_swaps + 1] = 0.0
     for i in range(len(swap) - 1, -1, -1):
         q, p = keep[i], swap[i]
         total = 0.0
@@ -105,9 +127,9 @@ def _log_total_rows(
     keep: Floats, swap: Floats, n_active: int, tables: Floats, log_sum: Floats
 ) -> None:
     n_rest = swap.shape[1] - n_active
-    n_swaps = min(n_active, n_rest)
     rest, members = tables[: n_rest + 1], tables[n_rest + 1 : -1]
     for row in range(len(swap)):
+        n_swaps = _most_swaps(keep[row], swap[row], n_rest)
         _forward(keep[row, :n_rest], swap[row, :n_rest], n_swaps, rest)
         _forward(keep[row, n_rest:], swap[row, n_rest:], n_swaps, members)
         total = 0.0
@@ -126,10 +148,11 @@ def _swapped_rows(
     probability: Floats,
 ) -> None:
     n_rest = swap.shape[1] - n_active
-    n_swaps = min(n_active, n_rest)
     rest, members, after = tables[: n_rest + 1], tables[n_rest + 1 : -1], tables[-1]
     for row in range(len(swap)):
         q, p, out = keep[row], swap[row], probability[row]
+        n_swaps = _most_swaps(q, p, n_rest)
+        n_swaps = _most_swaps(q, p, n_rest)
         _forward(q[:n_rest], p[:n_rest], n_swaps, rest)
         _forward(q[n_rest:], p[n_rest:], n_swaps, members)
         total = _backward(
@@ -159,10 +182,12 @@ def _walk_rows(
     keep: Floats, swap: Floats, n_active: int, uniforms: Floats, tables: Floats, chosen: Mask
 ) -> None:
     n_rest = swap.shape[1] - n_active
-    n_swaps = min(n_active, n_rest)
     rest, members, weights = tables[: n_rest + 1], tables[n_rest + 1 : -1], tables[-1]
     for row in range(len(swap)):
         q, p, u = keep[row], swap[row], uniforms[row, 1:]
+        n_swaps = _most_swaps(q, p, n_rest)
+        n_swaps = _most_swaps(q, p, n_rest)
+        n_swaps = _most_swaps(q, p, n_rest)
         _forward(q[:n_rest], p[:n_rest], n_swaps, rest)
         _forward(q[n_rest:], p[n_rest:], n_swaps, members)
         total = 0.0

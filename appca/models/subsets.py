@@ -37,6 +37,10 @@ LARGEST_FOR_COLUMNS = 12
 # 2 MB of tables per block of columns stay in a core's second-level cache.
 COLUMN_TABLE_FLOATS = 2**18
 
+# A swap of weight w changes e_L by less than K L w of itself. Below 1e-50 it is left out: products
+# of such weights would be denormal numbers, which are right but slow.
+LEAST_LOG_WEIGHT = -115.0
+
 # Tables hold numbers up to C(K, L); float64 ends at exp(709).
 LARGEST_LOG_COUNT = 650.0
 
@@ -48,9 +52,12 @@ LEAST_VARIANCE = 5.0
 
 
 class Swaps(NamedTuple):
-    """One block of rows, seen from the top: what it weighs to swap each member out or in."""
+    """One block of rows, seen from the top: what it weighs to swap each member out or in.
 
-    order: NDArray[np.intp]  # (B, K) columns of the logits, the K - L others first, then the top
+    Columns come as the K - L others, then the top, each half with the likeliest swaps first.
+    """
+
+    order: NDArray[np.intp]  # (B, K) columns of the logits
     keep: Floats  # (B, K) weight of leaving a column as it is
     swap: Floats  # (B, K) weight of swapping it
     base: Floats  # (B,) log weight of what the halves leave out
@@ -240,13 +247,15 @@ def _halves(n_columns: int) -> ModuleType:
 def _swaps(block: NDArray[Any], n_active: int) -> Swaps:
     """Split each row of the block at its L-th largest logit and weigh the swaps."""
     n_rest = block.shape[1] - n_active
-    order = np.argpartition(block, n_rest, axis=1)
+    order = np.argsort(block, axis=1)
+    order[:, :n_rest] = order[:, n_rest - 1 :: -1]
     a = np.take_along_axis(block, order, axis=1).astype(np.float64, copy=False)
     base = a[:, n_rest:].sum(axis=1)
     if _log_count(block.shape[1], n_active) > LARGEST_LOG_COUNT:
         return _probabilities(order, a, base, n_rest)
     a -= a[:, n_rest, None].copy()
     np.negative(np.abs(a, out=a), out=a)
+    a[a < LEAST_LOG_WEIGHT] = -np.inf
     return Swaps(order, np.ones(a.shape), np.exp(a, out=a), base)
 
 
