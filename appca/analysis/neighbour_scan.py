@@ -4,6 +4,22 @@ import numba
 import numpy as np
 
 
+@numba.njit(nogil=True, cache=True)
+def _replace_farthest(indices: np.ndarray, squares: np.ndarray, row: int, square: float) -> None:
+    """Put a row in the place of the farthest of a heap (k,), and the new farthest at place 0."""
+    place, child = 0, 1
+    while child < len(squares):
+        if child + 1 < len(squares) and squares[child + 1] > squares[child]:
+            child += 1
+        if squares[child] <= square:
+            break
+        squares[place] = squares[child]
+        indices[place] = indices[child]
+        place, child = child, 2 * child + 1
+    squares[place] = square
+    indices[place] = row
+
+
 @numba.njit(fastmath=True, nogil=True, cache=True)
 def scan(
     bound: np.ndarray,
@@ -24,7 +40,6 @@ def scan(
     indices, squares : (q, k) the nearest so far as heaps, the farthest at place 0; changed.
     """
     n_queries, n_rows = bound.shape
-    k = indices.shape[1]
     for i in range(n_queries):
         query = X[first_query + i]
         for j in range(n_rows):
@@ -35,16 +50,5 @@ def scan(
             for d in range(query.shape[0]):
                 difference = query[d] - row[d]
                 square += difference * difference
-            if square >= squares[i, 0]:
-                continue
-            place, child = 0, 1
-            while child < k:
-                if child + 1 < k and squares[i, child + 1] > squares[i, child]:
-                    child += 1
-                if squares[i, child] <= square:
-                    break
-                squares[i, place] = squares[i, child]
-                indices[i, place] = indices[i, child]
-                place, child = child, 2 * child + 1
-            squares[i, place] = square
-            indices[i, place] = first_row + j
+            if square < squares[i, 0]:
+                _replace_farthest(indices[i], squares[i], first_row + j, square)

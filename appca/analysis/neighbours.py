@@ -73,7 +73,7 @@ def nearest(X: np.ndarray, k: int, report: Report = lambda _stage, _share: None)
 
 
 def _bound(X: np.ndarray) -> _Bound:
-    n, d = X.shape
+    n = len(X)
     norms = np.einsum("nd,nd->n", X, X, dtype=np.float64)
     if not norms.any():
         return _Bound(np.zeros((n, 1), np.float32), norms.astype(np.float32))

@@ -20,6 +20,12 @@ PREPROCESSING = "pre_"  # prefix of the preprocessing's arrays among those of a 
 _SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
 
 
+# For `estimate_seconds`; one thread, slow laptop.
+_FLOPS = 3e9  # thin matrix products, a second
+_TERMS = 2e7  # steps of the subset sums, a second
+_PASSES, _RACE_PASSES, _RACE_ROWS, _RACE_COLUMNS = 60, 300, 5000, 64
+
+
 class Result(NamedTuple):
     """
     What a fit gives: arrays by name, and facts about it.
@@ -91,6 +97,30 @@ def preview(
         arrays = _parameters(estimator) | describe(estimator, Y) | _prefixed(fitted)
     info = _info(estimator, arrays, dataset) | {"stopped_at": None, "preview": True}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
+
+
+def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:
+    """
+    Guess how long `fit_run` takes, rather too long than too short.
+
+    Decides whether a fit runs while the slider moves or in a worker; the worker's own progress
+    then tells the time left.
+    """
+    K = config.parameters["n_components"]
+    L = config.parameters.get("n_active", K)
+    prepare = 6.0 * n_rows * n_features * min(K + 16, n_features) / _FLOPS
+    if L >= K:
+        return 0.02 + prepare
+    terms = K * (1 + min(L, K - L))
+    passes = min(config.parameters["max_iter"], _PASSES)
+    race_rows = min(n_rows, max(_RACE_ROWS, 100 * K))
+    columns = min(n_features, max(_RACE_COLUMNS, 2 * K))
+
+    def cost(rows: int, width: int) -> float:
+        return rows * (4.0 * width * K / _FLOPS + terms / _TERMS)
+
+    race = _RACE_PASSES * config.parameters["n_init"] * cost(race_rows, columns)
+    return 0.05 + prepare + race + passes * cost(n_rows, n_features)
 
 
 def describe(estimator: Any, Y: np.ndarray) -> dict[str, np.ndarray]:
