@@ -10,7 +10,6 @@ where every weight is at most 1 and every term is positive: nothing overflows or
 halves are summed by `subset_columns` (NumPy, small K) or `subset_rows` (numba, larger K).
 """
 
-import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from appca.models import subset_columns
+from appca.models.gaussian import log_binomial
 from appca.models.subset_tilt import tilt, tilted
 
 __all__ = ["draw", "inclusion", "log_elementary", "top"]
@@ -251,18 +251,12 @@ def _swaps(block: NDArray[Any], n_active: int) -> Swaps:
     order[:, :n_rest] = order[:, n_rest - 1 :: -1]
     a = np.take_along_axis(block, order, axis=1).astype(np.float64, copy=False)
     base = a[:, n_rest:].sum(axis=1)
-    if _log_count(block.shape[1], n_active) > LARGEST_LOG_COUNT:
+    if log_binomial(block.shape[1], n_active) > LARGEST_LOG_COUNT:
         return _probabilities(order, a, base, n_rest)
     a -= a[:, n_rest, None].copy()
     np.negative(np.abs(a, out=a), out=a)
     a[a < LEAST_LOG_WEIGHT] = -np.inf
     return Swaps(order, np.ones(a.shape), np.exp(a, out=a), base)
-
-
-def _log_count(n_columns: int, n_active: int) -> float:
-    """Log of C(K, L)."""
-    n_rest = n_columns - n_active
-    return math.lgamma(n_columns + 1) - math.lgamma(n_active + 1) - math.lgamma(n_rest + 1)
 
 
 def _probabilities(order: NDArray[np.intp], a: Floats, base: Floats, n_rest: int) -> Swaps:
