@@ -1,8 +1,8 @@
 """Orthonormal D x K matrices: polar factor, Pymanopt, and draws from exp(tr F'W).
 
 The posterior of W in adaptive PPCA is a matrix von Mises-Fisher distribution, density proportional
-to exp(tr F'W) on the Stiefel manifold. One sweep of `draw` leaves it invariant: every column given the
-others (Hoff 2009, with the cosine by Wood 1994), then every pair of columns within its plane.
+to exp(tr F'W) on the Stiefel manifold. One sweep of `draw` leaves it invariant: every column given
+the others (Hoff 2009, with the cosine by Wood 1994), then every pair of columns within its plane.
 Columns alone rotate slowly within a plane, and can do no more than flip signs when D = K.
 """
 
