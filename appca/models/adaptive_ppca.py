@@ -31,6 +31,7 @@ from appca.models.parameters import (
     whole,
 )
 from appca.models.ppca import closed_form
+from appca.models.race import Course, search
 from appca.models.rows import Rows, about, centre_of
 from appca.models.spectrum import Thin, lift, lower, principal, thin
 
@@ -210,11 +211,9 @@ class AdaptivePPCA(SubspaceModel):
             if space is not None:
                 W = stiefel.polar(lower(W, space, rows))
             return starts.first_state(work, W, settings), False
-        ring = starts.arena(rng, work, self.n_components, settings.learn_mean)
-        field = starts.candidates(self.init, self.n_init)
-        run = starts.race(rng, ring, field, settings, self.callback)
-        state = run.state._replace(W=stiefel.polar(ring.basis @ run.state.W))
-        return state, run.stop_reason == STOPPED
+        course = Course(settings, self.callback, self.max_iter, len(rows.X))
+        run = search(rng, work, starts.candidates(self.init, self.n_init), course)
+        return run.state, run.stop_reason == STOPPED
 
     def _climb(self, start: State, work: Rows, settings: Settings, stopped: bool) -> Climb[State]:
         def halt(state: State) -> str | None:
@@ -244,6 +243,7 @@ class AdaptivePPCA(SubspaceModel):
     def _settings(self, rows: Rows) -> Settings:
         latent: Any = self.latent_variance
         return Settings(
+            n_components=self.n_components,
             n_active=self.n_active,
             latent=latent if latent in ("shared", "component") else float(latent),
             learn_mean=self.mean == "learned",

@@ -110,7 +110,8 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _projected(self, X: Any) -> Array:
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        return project(Rows(X, self.mean_, np.empty(0), X.shape[1]), self.components_.T)
+        rows = Rows(X, self.mean_, np.empty(0), X.shape[1], careful=True)
+        return project(rows, self.components_.T)
 
     def _logits(self, P: Array) -> Array:
         return gaussian.logits(P, self.noise_variance_, self.latent_variance_)

@@ -146,7 +146,7 @@ def test_restarts_never_end_lower_than_the_worst_and_are_named(data):
     stages = list(dict.fromkeys(p.stage for p in seen))
     assert stages[0] == "race 1 of 4: quartimax"
     assert stages[3] == "race 4 of 4: random rotation"
-    assert stages[-2:] == ["settle", "fit"]
+    assert stages[4:] == ["fit"]
 
 
 def test_a_given_start_skips_the_race_and_is_made_orthonormal(data):
@@ -230,7 +230,7 @@ def test_data_and_parameters_stay_as_they_were(data):
     assert {name: id(value) for name, value in model.get_params().items()} == before
 
 
-@pytest.mark.parametrize("stage", ["race 1", "race 2", "settle", "fit"])
+@pytest.mark.parametrize("stage", ["race 1", "race 2", "fit"])
 def test_stop_iteration_keeps_what_there_is(stage, data):
     def callback(progress):
         if progress.stage.startswith(stage):
@@ -301,7 +301,7 @@ REFUSALS = {
     ),
     "an unknown start": (
         {"init": "best"},
-        "init must be 'quartimax', 'annealed', 'pca', 'random' or 'auto' or an array; got 'best'.",
+        "init must be 'auto', 'quartimax', 'annealed', 'pca' or 'random' or an array; got 'best'.",
     ),
     "a variance of zero": (
         {"latent_variance": 0.0},

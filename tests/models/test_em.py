@@ -18,8 +18,8 @@ from tests.models.synthetic import planted
 LATENTS = ["shared", "component", 1.0]
 
 
-def settings(rows, n_active, latent="shared", mean="learned", *, hard=False):
-    return Settings(n_active, latent, mean == "learned", hard, stiefel.polar, floor_of(rows))
+def settings(rows, n_active, latent="shared", mean="learned", *, k=4, hard=False):
+    return Settings(k, n_active, latent, mean == "learned", hard, stiefel.polar, floor_of(rows))
 
 
 def random_problem(seed, n=40, d=6, k=4, mean="learned"):
@@ -150,7 +150,7 @@ def test_accelerated_em_never_decreases_the_likelihood(latent):
 def test_leaps_save_iterations_and_end_no_lower(seed):
     X = planted(400, 20, 6, 3, seed=seed, noise=1.0).X
     rows = about(X, centre_of(X))
-    chosen = settings(rows, 3)
+    chosen = settings(rows, 3, k=6)
     W = np.linalg.qr(np.random.default_rng(seed).standard_normal((20, 6)))[0]
     start = first_state(rows, W, chosen)
     ends = []

@@ -51,7 +51,7 @@ def test_em_leaves_the_closed_form_where_it_is(X, latent_variance):
 
     model = fitted(X, 4, 4, latent_variance=latent_variance)
     rows = about(X, centre_of(X))
-    settings = Settings(4, latent_variance, True, False, stiefel.polar, 1e-12)
+    settings = Settings(4, 4, latent_variance, True, False, stiefel.polar, 1e-12)
     start = State(model.components_.T, np.zeros(4), model.latent_variance_, model.noise_variance_)
     value, after = step(start, rows, settings)
     assert step(after, rows, settings)[0] == pytest.approx(value, rel=1e-12)
