@@ -58,7 +58,7 @@ def _jug() -> Shape:
 
 def _pyramid() -> Shape:
     sides = [(1, 0, 0.42), (-1, 0, 0.42), (0, 1, 0.75), (0, -1, 0.75), (0, 0, -1)]
-    return planes(sides, [0.29, 0.29, 0.46, 0.46, 0.6])
+    return planes(sides, [0.24, 0.24, 0.372, 0.372, 0.6])
 
 
 def _dumbbell() -> Shape:

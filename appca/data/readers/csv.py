@@ -78,7 +78,6 @@ def _parse(name: str, text: bytes, dialect: Dialect) -> "pd.DataFrame":
             index_col=False,
             skipinitialspace=True,
             na_values=_GAPS,
-            float_precision="round_trip",
             low_memory=False,
         )
     except (ValueError, OverflowError) as error:

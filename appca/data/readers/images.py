@@ -12,7 +12,7 @@ from appca.data.readers import naming
 from appca.data.readers.archive import content, members, parts
 from appca.data.readers.intake import note_quality
 from appca.data.readers.picture import NotAnImageError, decode, grey
-from appca.data.readers.source import LIMITS, Limits, opened
+from appca.data.readers.source import LIMITS, Limits, file_stream
 from appca.data.wording import counted, shortened
 
 ENDINGS = (
@@ -45,7 +45,7 @@ def read(
     """
     _check_options(options)
     report: dict = {}
-    with opened(name, file, limits) as stream:
+    with file_stream(name, file, limits) as stream:
         found = list(_images(name, stream, options, report, limits))
     if len(found) < 2:
         msg = (

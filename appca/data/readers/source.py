@@ -24,7 +24,7 @@ _CHUNK = 1 << 20
 
 def file_bytes(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> bytes:
     """Return the whole file; gzip packing, known by its first bytes, is taken off."""
-    with opened(name, file, limits) as stream:
+    with file_stream(name, file, limits) as stream:
         data = stream.read()
     if not data:
         msg = f"“{name}” is empty; choose a file with data in it."
@@ -32,7 +32,7 @@ def file_bytes(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) 
     return _unpacked(name, data, limits.n_bytes) if data[:2] == b"\x1f\x8b" else data
 
 
-def opened(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> BinaryIO:
+def file_stream(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> BinaryIO:
     """Open a path, or rewind a file object into an independent stream, after checking its size."""
     if isinstance(file, (str, Path)):
         try:
