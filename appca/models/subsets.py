@@ -251,9 +251,9 @@ def _swaps(block: NDArray[Any], n_active: int) -> Swaps:
     order[:, :n_rest] = order[:, n_rest - 1 :: -1]
     a = np.take_along_axis(block, order, axis=1).astype(np.float64, copy=False)
     base = a[:, n_rest:].sum(axis=1)
+    a -= a[:, n_rest, None].copy()
     if log_binomial(block.shape[1], n_active) > LARGEST_LOG_COUNT:
         return _probabilities(order, a, base, n_rest)
-    a -= a[:, n_rest, None].copy()
     np.negative(np.abs(a, out=a), out=a)
     a[a < LEAST_LOG_WEIGHT] = -np.inf
     return Swaps(order, np.ones(a.shape), np.exp(a, out=a), base)
@@ -280,7 +280,7 @@ def _for_each_block(work: Callable[[slice], None], shape: tuple[int, ...], n_act
         return
     blocks = _blocks(n_rows, ROWS_PER_BLOCK)
     _halves(n_columns)  # import in this thread, once
-    with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max(1, min(len(blocks), os.cpu_count() or 1))) as pool:
         for _ in pool.map(work, blocks):
             pass  # results are written in place; the loop raises what a block raised
 
