@@ -66,7 +66,7 @@ def fit_run(
         fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
         Y = fitted.transform(dataset.X)
         estimator, stopped_at = _fit(Y, config, callback)
-        arrays = _parameters(estimator) | describe(estimator, Y) | _prefixed(fitted)
+        arrays = _arrays(estimator, Y) | _prefixed(fitted)
     info = _info(estimator, arrays, dataset) | {"stopped_at": stopped_at}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
@@ -94,7 +94,7 @@ def preview(
         fitted = Preprocessing.from_dict(config.preprocessing).fit(X)
         estimator, _ = _fit(fitted.transform(X), short, None)
         Y = fitted.transform(dataset.X)
-        arrays = _parameters(estimator) | describe(estimator, Y) | _prefixed(fitted)
+        arrays = _arrays(estimator, Y) | _prefixed(fitted)
     info = _info(estimator, arrays, dataset) | {"stopped_at": None, "preview": True}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
@@ -123,13 +123,43 @@ def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:
     return 0.05 + prepare + race + passes * cost(n_rows, n_features)
 
 
-def describe(estimator: Any, Y: np.ndarray) -> dict[str, np.ndarray]:
+class FittedModel(NamedTuple):
+    """What describing rows needs of a fitted model with orthonormal components."""
+
+    components: np.ndarray  # (K, D')
+    mean: np.ndarray  # (D',)
+    noise_variance: float
+    latent_variance: np.ndarray  # (K,)
+    n_active: int
+
+
+def project(arrays: dict[str, np.ndarray], X: np.ndarray) -> dict[str, np.ndarray]:
+    """
+    Describe new rows (N, D), in data units, by the model of a run's arrays.
+
+    Raises
+    ------
+    InputError
+        When the rows have another number of features than those the run was fitted on.
+    """
+    model = FittedModel(
+        arrays["components"],
+        arrays["mean"],
+        float(arrays["noise_variance"]),
+        arrays["latent_variance"],
+        int(arrays["active"][0].sum()),
+    )
+    with _own_threads():
+        return describe(model, fitted_preprocessing(arrays).transform(X))
+
+
+def describe(model: FittedModel, Y: np.ndarray) -> dict[str, np.ndarray]:
     """
     Say of every row which components it uses and how well it fits, from one projection.
 
     Parameters
     ----------
-    estimator : fitted subspace model with orthonormal components
+    model : FittedModel
     Y : ndarray of shape (N, D')
         Preprocessed rows.
 
@@ -144,11 +174,10 @@ def describe(estimator: Any, Y: np.ndarray) -> dict[str, np.ndarray]:
     from appca.models import gaussian, subsets
     from appca.models.rows import about, project
 
-    W = estimator.components_.T
+    W = model.components.T
     D, K = W.shape
-    L = estimator.n_active_
-    noise, latent = estimator.noise_variance_, estimator.latent_variance_
-    rows = about(Y, estimator.mean_)
+    L, noise, latent = model.n_active, model.noise_variance, model.latent_variance
+    rows = about(Y, model.mean)
     P = project(rows, W).astype(np.float64)
     a = gaussian.logits(P, noise, latent)
     log_e, inclusion = subsets.inclusion(a, L)
@@ -207,13 +236,21 @@ class _Counter:
             raise
 
 
-def _parameters(estimator: Any) -> dict[str, np.ndarray]:
+def _arrays(estimator: Any, Y: np.ndarray) -> dict[str, np.ndarray]:
+    model = FittedModel(
+        estimator.components_,
+        estimator.mean_,
+        estimator.noise_variance_,
+        np.asarray(estimator.latent_variance_),
+        estimator.n_active_,
+    )
     return {
-        "components": estimator.components_,
-        "mean": estimator.mean_,
-        "noise_variance": np.array(estimator.noise_variance_),
-        "latent_variance": np.asarray(estimator.latent_variance_),
+        "components": model.components,
+        "mean": model.mean,
+        "noise_variance": np.array(model.noise_variance),
+        "latent_variance": model.latent_variance,
         "log_likelihoods": np.asarray(estimator.log_likelihoods_),
+        **describe(model, Y),
     }
 
 
