@@ -6,6 +6,9 @@ the others (Hoff 2009, with the cosine by Wood 1994), then every pair of columns
 Columns alone rotate slowly within a plane, and can do no more than flip signs when D = K.
 """
 
+import functools
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
@@ -124,7 +127,8 @@ def draw(rng: np.random.Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     float64 array of shape (D, K)
         The next state, orthonormal to rounding.
     """
-    F, W = np.asarray(F, dtype=np.float64), np.asarray(W, dtype=np.float64)
+    # Columns next to each other in memory: all that follows takes whole columns.
+    F, W = np.asarray(F, dtype=np.float64, order="F"), np.asarray(W, dtype=np.float64, order="F")
     _check(F)
     W = draw_pairs(rng, F, draw_columns(rng, F, W))
     # One Newton step towards the polar factor: rounding must not add up over a long chain.
@@ -144,8 +148,8 @@ def draw_columns(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
     """Draw each column of W given the others, in turn."""
     W = np.array(W, order="F")
     for k in range(W.shape[1]):
-        others = np.delete(W, k, axis=1)
-        W[:, k] = _draw_column(rng, _without(others, F[:, k]), others)
+        W[:, k] = 0.0  # with a zero in its place W projects on the other columns
+        W[:, k] = _draw_column(rng, _without(W, F[:, k]), W)
     return W
 
 
@@ -163,14 +167,14 @@ def draw_cosine_gap(rng: np.random.Generator, kappa: float, dimension: int) -> f
         Of the space the sphere lies in, 2 or more.
     """
     m = dimension - 1
-    b = m / (2 * kappa + np.hypot(2 * kappa, m))
+    b = m / (2 * kappa + math.hypot(2 * kappa, m))
     mode = 2 * b / (1 + b)  # 1 - x0 in Wood's notation
     while True:
         z = rng.beta(m / 2, m / 2)
         gap = 2 * b * z / (1 - (1 - b) * z)
         ratio = (mode + gap - mode * gap) / (mode * (2 - mode))
-        if kappa * (mode - gap) + m * np.log(ratio) >= -rng.standard_exponential():
-            return float(min(gap, 2.0))
+        if kappa * (mode - gap) + m * math.log(ratio) >= -rng.standard_exponential():
+            return min(gap, 2.0)
 
 
 def pair_parameters(F: Floats, W: Floats, i: Columns, j: Columns) -> tuple[Floats, Floats]:
@@ -190,10 +194,10 @@ def pair_parameters(F: Floats, W: Floats, i: Columns, j: Columns) -> tuple[Float
     rotation, reflection : arrays of shape (2, m)
         p and q of each branch.
     """
-    a, b, F_i, F_j = W[:, i], W[:, j], F[:, i], F[:, j]
-    aF_i, bF_j = (a * F_i).sum(axis=0), (b * F_j).sum(axis=0)
-    bF_i, aF_j = (b * F_i).sum(axis=0), (a * F_j).sum(axis=0)
-    return np.stack([aF_i + bF_j, bF_i - aF_j]), np.stack([aF_i - bF_j, bF_i + aF_j])
+    a, b, F_i, F_j = W.T[i], W.T[j], F.T[i], F.T[j]
+    aF_i, bF_j = np.vecdot(a, F_i), np.vecdot(b, F_j)
+    bF_i, aF_j = np.vecdot(b, F_i), np.vecdot(a, F_j)
+    return np.array([aF_i + bF_j, bF_i - aF_j]), np.array([aF_i - bF_j, bF_i + aF_j])
 
 
 def draw_pairs(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
@@ -202,7 +206,8 @@ def draw_pairs(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
     Pairs come in rounds in which no column plays twice: such pairs lie in planes at right angles
     and do not touch each other's densities, so a round is drawn at once.
     """
-    W = np.array(W)
+    W = np.array(W, order="F")
+    w = W.T  # a view: row k is column k
     for i, j in _rounds(W.shape[1]):
         rotation, reflection = pair_parameters(F, W, i, j)
         r_rotation, r_reflection = np.hypot(*rotation), np.hypot(*reflection)
@@ -211,9 +216,9 @@ def draw_pairs(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
         turned = rng.random(len(i)) < expit(log_odds)
         p, q = np.where(turned, rotation, reflection)
         angle = np.arctan2(q, p) + rng.vonmises(0.0, np.hypot(p, q))
-        a, b, c, s = W[:, i], W[:, j], np.cos(angle), np.sin(angle)
-        W[:, i] = a * c + b * s
-        W[:, j] = np.where(turned, 1.0, -1.0) * (b * c - a * s)
+        a, b, c, s = w[i], w[j], np.cos(angle)[:, None], np.sin(angle)[:, None]
+        w[i] = a * c + b * s
+        w[j] = np.where(turned, 1.0, -1.0)[:, None] * (b * c - a * s)
     return W
 
 
@@ -236,12 +241,15 @@ def _without(others: Floats, x: Floats) -> Floats:
 
 
 def _unit(x: Floats) -> Floats:
-    return np.asarray(x / np.linalg.norm(x))
+    return np.asarray(x / math.sqrt(x @ x))
 
 
 def _draw_column(rng: np.random.Generator, f: Floats, others: Floats) -> Floats:
-    """Von Mises-Fisher draw with parameter f on the unit sphere orthogonal to ``others``."""
-    kappa, dimension = float(np.linalg.norm(f)), len(f) - others.shape[1]
+    """Von Mises-Fisher draw with parameter f on the unit sphere orthogonal to ``others``.
+
+    Of ``others``, (D, K), one column is zero: the one to be drawn.
+    """
+    kappa, dimension = math.sqrt(f @ f), len(f) - others.shape[1] + 1
     anywhere = _unit(_without(others, rng.standard_normal(len(f))))
     if dimension == 1:  # two points are left
         return anywhere if rng.random() < expit(2 * (f @ anywhere)) else -anywhere
@@ -250,10 +258,11 @@ def _draw_column(rng: np.random.Generator, f: Floats, others: Floats) -> Floats:
     mean = f / kappa
     sideways = _unit(anywhere - mean * (mean @ anywhere))
     gap = draw_cosine_gap(rng, kappa, dimension)
-    return _unit(_without(others, (1 - gap) * mean + np.sqrt(gap * (2 - gap)) * sideways))
+    return _unit(_without(others, (1 - gap) * mean + math.sqrt(gap * (2 - gap)) * sideways))
 
 
-def _rounds(n_columns: int) -> list[tuple[Columns, Columns]]:
+@functools.cache
+def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     """All pairs of columns in rounds of disjoint pairs: one sits, the others move round."""
     seats = list(range(n_columns + n_columns % 2))  # with odd K whoever meets the extra seat rests
     rounds = []
@@ -264,4 +273,4 @@ def _rounds(n_columns: int) -> list[tuple[Columns, Columns]]:
         i, j = np.array(playing, dtype=np.intp).reshape(-1, 2).T
         rounds.append((i, j))
         seats.insert(1, seats.pop())
-    return rounds
+    return tuple(rounds)
