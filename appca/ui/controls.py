@@ -18,7 +18,7 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
     """Draw a page's title and return the place beside it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.title(title, anchor=False, width="content")
-        return st.container(width="stretch")
+        return st.container(horizontal=True, vertical_alignment="center", gap="small")
 
 
 def in_words(shown: Shown) -> None:
@@ -72,19 +72,17 @@ def _changed(key: str, parameter: str) -> None:
 def colouring(dataset: Dataset) -> str:
     """Draw the choice of colours and return its key."""
     choices = panels.colour_choices(dataset)
-    widget = st.segmented_control if len(choices) <= FEW else st.selectbox
-    first = {"default": next(iter(choices))} if len(choices) <= FEW else {}
-    return widget(
+    few = len(choices) <= FEW
+    own = {"default": next(iter(choices)), "required": True} if few else {"width": 200}
+    return (st.segmented_control if few else st.selectbox)(
         "Colour by",
         list(choices),
         format_func=lambda key: choices[key].capitalize(),
         key=f"colour-{dataset.digest[:8]}",
-        required=True,
         persist_state="session",
-        width="content" if len(choices) <= FEW else 200,
         help="Residual: how far a row lies from its reconstruction. Membership: how sure the model "
         "is of the row's subspace. Density: how probable the whole row is.",
-        **first,
+        **own,
     )
 
 

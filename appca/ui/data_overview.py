@@ -7,10 +7,10 @@ from appca.data.dataset import Dataset
 from appca.data.readers.intake import duplicate_rows
 from appca.data.wording import counted
 from appca.plots.components import montage
-from appca.plots.sprites import tiles_of
+from appca.plots.sprites import Sprites, tiles_of
 from appca.ui import atlas_page, fitting
 from appca.ui.tables import preview_table
-from appca.ui.text import duration, fact_list, size
+from appca.ui.text import about, fact_list, size
 
 COLUMNS, LINES = 20, 6  # of the picture of images
 TABLE_ROWS = 10
@@ -34,7 +34,7 @@ def facts(dataset: Dataset) -> str:
         "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
         "Constant features": _named(constant, dataset),
         "Repeated rows": f"{repeated:,}" if repeated else "none",
-        "Fit": f"about {duration(fitting.seconds())} with the present settings",
+        "Fit": f"{about(fitting.seconds())} with the present settings",
     }
     source = dataset.provenance.get("citation") or dataset.provenance.get("source")
     if source:
@@ -49,8 +49,18 @@ def pictures(dataset: Dataset) -> None:
         preview_table(dataset, np.arange(min(TABLE_ROWS, dataset.n_rows)))
         return
     rows = np.sort(np.argsort(sprites.priority)[: COLUMNS * LINES])
-    st.image(montage(tiles_of(sprites, rows), COLUMNS), width="stretch")
+    with st.container(key="pictures"):
+        st.image(sheet_of(sprites, rows, COLUMNS), width="stretch")
     st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
+
+
+def sheet_of(sprites: Sprites, rows: np.ndarray, columns: int) -> np.ndarray:
+    """Return the images of rows in one picture; ink is dark on a light page."""
+    tiles = tiles_of(sprites, rows)
+    on_light = st.context.theme.type != "dark"
+    if sprites.style == "ink":
+        return montage(255 - tiles, columns) if on_light else montage(tiles, columns, ground=0)
+    return montage(tiles, columns)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

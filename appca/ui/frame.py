@@ -10,7 +10,7 @@ from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
 from appca.ui import fitting, selection, state, watching
 from appca.ui.icon import icon
-from appca.ui.text import duration, markdown, tag, words
+from appca.ui.text import about, markdown, tag, words
 
 __all__ = ["around_page", "icon", "sidebar"]
 
@@ -119,5 +119,5 @@ def _progress_line(job: JobStatus) -> str:
     name = KINDS.get(job.kind, job.kind)
     if job.state == "queued":
         return f"{name} · waiting for a free worker"
-    left = f" · about {duration(job.seconds_left)} left" if job.seconds_left else ""
+    left = f" · {about(job.seconds_left)} left" if job.seconds_left else ""
     return f"{name} · {_literal(job.stage)}{left}"

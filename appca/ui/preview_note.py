@@ -7,29 +7,30 @@ from appca.ui.fitting import Shown
 from appca.ui.text import duration
 
 
-def preview_note(shown: Shown) -> None:
-    """Draw the mark, or nothing for a finished fit."""
+def preview_note(shown: Shown) -> bool:
+    """Draw the mark; False for a finished fit, which needs none."""
     if shown.config.stopped_at is not None:
         st.badge(
             f"stopped by hand after {shown.config.stopped_at:,} passes",
             color="orange",
             help="This run was kept before it had settled.",
         )
+        return True
     if not shown.is_preview:
-        return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.badge(
-            "preview",
-            color="orange",
-            help="A short fit of a part of the rows, with all rows drawn on it. The fit of all "
-            "rows replaces it here as soon as it is done.",
+        return False
+    st.badge(
+        "preview",
+        color="orange",
+        help="A short fit of a part of the rows, with all rows drawn on it. The fit of all rows "
+        "replaces it here as soon as it is done.",
+    )
+    if watching.running(state.config().id) is not None:
+        st.caption("A short fit of a part of the rows; the fit of all rows is on its way.")
+    else:
+        st.button(
+            f"Fit all rows ({duration(fitting.seconds())})",
+            key="refine",
+            type="tertiary",
+            on_click=progress.start,
         )
-        if watching.running(state.config().id) is not None:
-            st.caption("the fit of all rows is on its way", width="content")
-        else:
-            st.button(
-                f"Fit all rows ({duration(fitting.seconds())})",
-                key="refine",
-                type="tertiary",
-                on_click=progress.start,
-            )
+    return True

@@ -6,7 +6,7 @@ import streamlit as st
 from appca.plots.curves import likelihood
 from appca.runs.jobfolder import ENDED, JobStatus
 from appca.ui import fitting, services, state, watching
-from appca.ui.text import duration, markdown
+from appca.ui.text import about, markdown
 
 POLL_SECONDS = 0.5
 
@@ -26,8 +26,8 @@ def follow(key: str) -> bool:
 
 def offer() -> None:
     """Draw the button that fits the present settings, with the time it will take."""
-    left = duration(fitting.seconds())
-    st.markdown(f"These settings have not been fitted yet. The fit takes about {left}.")
+    takes = about(fitting.seconds())
+    st.markdown(f"These settings have not been fitted yet. The fit takes {takes}.")
     st.button("Start the fit", type="primary", key="start_fit", on_click=start)
 
 
@@ -71,5 +71,5 @@ def _line(job: JobStatus) -> str:
     if job.iteration:
         parts.append(f"pass {job.iteration:,}")
     if job.seconds_left:
-        parts.append(f"about {duration(job.seconds_left)} left")
+        parts.append(f"{about(job.seconds_left)} left")
     return " · ".join(parts)

@@ -31,13 +31,16 @@ def published() -> None:
 
 def _card(source: Source) -> None:
     with st.container(border=True, key=f"source-{source.key}"):
-        with st.container(horizontal=True, vertical_alignment="center"):
+        left, right = st.columns([3, 1], vertical_alignment="center")
+        with left:
             st.html(_text(source))
+        with right:
             busy = watching.running(source.key) is not None
             st.button(
                 "Loading…" if busy else "Open",
                 key=f"source-{source.key}-open",
                 disabled=busy,
+                width="stretch",
                 on_click=_open,
                 args=[source],
             )

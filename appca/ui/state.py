@@ -27,7 +27,7 @@ class Keys(NamedTuple):
     configs: str = "configs"  # data set digest -> the configuration last used with it
     job: str = "job"  # the job in the address
     watched: str = "watched"  # the jobs this session waits for
-    umap: str = "umap"  # settings of the map
+    umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
     declined: str = "declined"  # runs whose refinement was cancelled or failed
     notice: str = "notice"  # one sentence to show once

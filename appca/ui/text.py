@@ -25,6 +25,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def about(seconds: float) -> str:
+    """Return a rough estimate in words: "under 1 s", "about 8 s"."""
+    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
+
+
 def size(n_bytes: float) -> str:
     """Return a number of bytes in words: "3.1 MB"."""
     for unit in ("B", "kB", "MB"):

@@ -6,15 +6,15 @@ import streamlit as st
 from appca.analysis.subspaces import ranked, title
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
-from appca.plots.components import montage
-from appca.plots.palette import Colour, levels
-from appca.plots.sprites import Sprites, tiles_of
+from appca.plots.palette import Colour, colour_by, levels
+from appca.plots.sprites import Sprites
 from appca.ui import selection
+from appca.ui.data_overview import sheet_of
 from appca.ui.downloads import download_buttons
 from appca.ui.fitting import Shown
 from appca.ui.text import fact_list, tag, words
 
-MEMBERS = 96  # images in the tray
+MEMBERS, MEMBERS_A_LINE = 96, 16  # images in the tray
 MOST_BARS = 30
 
 
@@ -32,8 +32,9 @@ def tray(dataset: Dataset, shown: Shown, sprites: Sprites | None, colour: Colour
         _heading(dataset, rows)
         left, right = st.columns([2, 3], gap="medium")
         with left:
-            if colour.kind == "category":
-                st.html(class_bars(colour, rows))
+            classes = colour if colour.kind == "category" else _first_label(dataset)
+            if classes is not None:
+                st.html(class_bars(classes, rows))
             st.html(facts(dataset, shown.arrays, rows))
         with right:
             _members(dataset, sprites, rows)
@@ -81,6 +82,14 @@ def facts(dataset: Dataset, arrays: dict[str, np.ndarray], rows: np.ndarray) -> 
     return fact_list(lines)
 
 
+def _first_label(dataset: Dataset) -> Colour | None:
+    for name, values in dataset.labels.items():
+        found = colour_by(name, values)
+        if found.kind == "category":
+            return found
+    return None
+
+
 def _beside(values: np.ndarray, rows: np.ndarray) -> str:
     return f"{np.mean(values[rows], dtype=float):.3g} (all rows {np.mean(values, dtype=float):.3g})"
 
@@ -105,5 +114,6 @@ def _members(dataset: Dataset, sprites: Sprites | None, rows: np.ndarray) -> Non
         preview_table(dataset, rows[:12])
         return
     chosen = rows[np.argsort(sprites.priority[rows])][:MEMBERS]
-    st.image(montage(tiles_of(sprites, np.sort(chosen)), columns=16), width="stretch")
+    with st.container(key="pictures"):
+        st.image(sheet_of(sprites, np.sort(chosen), MEMBERS_A_LINE), width="stretch")
     st.caption(f"{len(chosen)} of them" if len(chosen) < len(rows) else "all of them")

@@ -26,8 +26,7 @@ if shown is None:
 else:
     colour = atlas_page.colour_now(dataset, shown, choice)
     with beside_title:
-        controls.in_words(shown)
-        preview_note(shown)
+        preview_note(shown) or controls.in_words(shown)
     with panels_place:
         by_pair, axes = controls.which_panels(shown)
     with main:
