@@ -211,7 +211,7 @@ class AdaptivePPCA(SubspaceModel):
             if space is not None:
                 W = stiefel.polar(lower(W, space, rows))
             return starts.first_state(work, W, settings), False
-        course = Course(settings, self.callback, self.max_iter, len(rows.X))
+        course = Course(settings, self.callback, self.max_iter, self.tol, len(rows.X))
         run = search(rng, work, starts.candidates(self.init, self.n_init), course)
         return run.state, run.stop_reason == STOPPED
 

@@ -24,7 +24,7 @@ __all__ = ["Arena", "Course", "arena", "race", "search"]
 
 RACE_PASSES = 30  # of each candidate, after annealing
 SETTLE_PASSES = 200
-SETTLE_TOL = 1e-3  # nats a row over ten passes; the fit proper keeps the caller's rule
+RACE_TOL = 1e-3  # nats a row over ten passes, where only a sample is looked at
 MIN_SAMPLE_ROWS = 5000
 SAMPLE_ROWS_PER_COMPONENT = 100
 MIN_COORDINATES = 128
@@ -44,6 +44,7 @@ class Course(NamedTuple):
     settings: Settings
     callback: Callback | None
     max_iter: int  # bound on every stage
+    tol: float  # nats a row over ten passes, where all rows are looked at
     n_rows: int  # log-likelihoods of fewer rows are reported as if of so many
 
     def run(
@@ -67,7 +68,8 @@ def search(
     for part in ring.settling:
         if run.stop_reason != STOPPED:
             path = ascent(run.state, part, course.settings)
-            run = course.run("settle", path, part, SETTLE_PASSES, SETTLE_TOL)
+            tol = course.tol if len(part.X) == course.n_rows else RACE_TOL
+            run = course.run("settle", path, part, SETTLE_PASSES, tol)
     return run._replace(state=run.state._replace(W=polar(ring.basis @ run.state.W)))
 
 
@@ -128,4 +130,4 @@ def _heat(stage: str, candidate: Candidate, W: Array, rows: Rows, course: Course
             return run
         state = run.state
     path = ascent(state, rows, course.settings)
-    return course.run(stage, path, rows, RACE_PASSES, SETTLE_TOL)
+    return course.run(stage, path, rows, RACE_PASSES, RACE_TOL)
