@@ -15,10 +15,10 @@ import { buildToolbar } from './toolbar.js';
 const explorers = new WeakMap();
 
 /** What Streamlit calls at every rerun and theme change. */
-export default function mountExplorer({ data, parentElement, setStateValue, key }) {
+export default function mountExplorer({ data, parentElement, setStateValue }) {
   let explorer = explorers.get(parentElement);
   if (!explorer) {
-    explorer = createExplorer(key ?? 'explorer');
+    explorer = createExplorer();
     buildPage(explorer, parentElement);
     explorers.set(parentElement, explorer);
   }
@@ -30,9 +30,8 @@ export default function mountExplorer({ data, parentElement, setStateValue, key 
   };
 }
 
-function createExplorer(key) {
+function createExplorer() {
   return {
-    key, // the zoom is remembered under it
     store: sharedStore(),
     webgl: hasWebgl(),
     send: null, // Streamlit's setStateValue

@@ -42,6 +42,7 @@ class HoverData(NamedTuple):
 class View(NamedTuple):
     """How the panels are shown; cheap to change."""
 
+    key: str  # the zoom is remembered under it
     revision: str  # the zoom is kept as long as this stays the same
     thumbnail_px: int
     point_size: float

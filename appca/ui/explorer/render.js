@@ -132,6 +132,7 @@ export function refreshAll(explorer) {
   const { dom, panels, order, theme } = explorer;
   drawCellImages(dom.labels, panels, order?.style === 'ink', theme.text);
   refresh(explorer);
+  explorer.actions.completeCard();
   schedule(explorer);
 }
 
