@@ -4,44 +4,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from appca.data.errors import InputError
 from appca.runs import jobs as jobs_module
-from appca.runs.jobfolder import ENDED, JobFolder, JobStatus, State
+from appca.runs.config import RunConfig
+from appca.runs.jobfolder import JobFolder, State
 from appca.runs.jobs import Jobs
+from tests.runs.waiting import ended, is_alive, runs, until
 
 FAKE = (sys.executable, "-m", "tests.runs.fake_worker")
-
-
-def until(question: Callable[[], object], what: str, seconds: float = 20.0) -> object:
-    """Ask again until the answer is true; the deadline is for what never happens."""
-    deadline = time.monotonic() + seconds
-    while not (answer := question()):
-        assert time.monotonic() < deadline, f"waited {seconds} s for: {what}"
-        time.sleep(0.005)
-    return answer
-
-
-def ended(jobs: Jobs, job_id: str) -> JobStatus:
-    until(lambda: jobs.status(job_id).state in ENDED, f"the end of {jobs.status(job_id)}")
-    return jobs.status(job_id)
-
-
-def runs(jobs: Jobs, job_id: str) -> object:
-    return until(lambda: jobs.status(job_id).state == "running", f"{job_id} to run")
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process is there and not a zombie."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.fixture
@@ -203,6 +178,13 @@ def test_an_error_becomes_one_sentence_and_its_trace_goes_to_the_log(jobs, error
     assert "Traceback" in jobs.log(job)
 
 
+def test_a_worker_killed_while_it_writes_a_run_leaves_a_clean_store(jobs, tmp_path):
+    config = RunConfig("d" * 64, {}, "PPCA", {})
+    status = ended(jobs, jobs.submit("die_saving", {"config": config.to_dict()}))
+    assert status.state == "failed"
+    assert list((tmp_path / "runs").iterdir()) == [], "not even a draft is left"
+
+
 def test_an_unknown_kind_is_named(jobs):
     assert "no job of the kind “cook”" in ended(jobs, jobs.submit("cook", {})).message
 
@@ -245,6 +227,7 @@ SERVER = """
 import sys, time
 from pathlib import Path
 from appca.runs.jobs import Jobs
+from tests.runs.waiting import ended, is_alive, runs, until
 jobs = Jobs(Path(sys.argv[1]), command=(sys.executable, "-m", "tests.runs.fake_worker"))
 print(jobs.submit("deaf", {"pid_file": sys.argv[1] + "/pid"}), flush=True)
 time.sleep(600)
