@@ -76,13 +76,13 @@ def offences(path: str, source: str) -> list[str]:
         for one in imports(tree)
         for sentence in (*_of_own_parts(one, part), *_of_packages(one, path, part))
     ]
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.keyword)
-            and node.arg in FORBIDDEN_KEYWORDS
-            and ast.unparse(node.value) != "False"
-        ):
-            found.append(f"line {node.value.lineno}: {node.arg} must not be switched on")
+    found += [
+        f"line {node.value.lineno}: {node.arg} must not be switched on"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword)
+        and node.arg in FORBIDDEN_KEYWORDS
+        and ast.unparse(node.value) != "False"
+    ]
     if source.count("\n") > MOST_LINES:
         found.append(f"{source.count(chr(10))} lines are more than {MOST_LINES}: split the file")
     return [f"{path}, {sentence}" for sentence in found]
