@@ -51,6 +51,7 @@ def test_long_data_race_on_a_sample_about_the_right_origin(learn_mean, rng, seed
 
 def test_wide_data_race_in_leading_coordinates_that_keep_all_squared_norms(rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     ring = race.arena(rng, rows, settings(rows, 4, 2))
     assert ring.sample.X.shape == (200, 8)
@@ -62,6 +63,7 @@ def test_wide_data_race_in_leading_coordinates_that_keep_all_squared_norms(rng, 
 
 def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     chosen = settings(rows, 4, 2)
     ring = race.arena(rng, rows, chosen)
@@ -75,6 +77,7 @@ def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, mon
 @pytest.mark.usefixtures("small_sample")
 def test_the_winner_settles_on_the_sample_and_then_on_all_rows(rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(400, 30, 4, 2, seed=seed).X)
     chosen = settings(rows, 4, 2)
     ring = race.arena(rng, rows, chosen)
@@ -115,6 +118,7 @@ def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
 @pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "settle"])
 def test_a_callback_may_stop_the_search_anywhere(where, rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(300, 30, 4, 2, seed=seed).X)
 
     def callback(progress):
