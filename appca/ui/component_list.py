@@ -10,14 +10,14 @@ from appca.runs.fit import fitted_preprocessing
 from appca.ui.fitting import Shown
 from appca.ui.text import tag, words
 
-TALL = 9  # components beside which the list scrolls by itself
-LIST_HEIGHT = 760  # pixels
+MOST_AT_ONCE = 5  # a longer list scrolls, so that the PCA below it stays on the screen
+LIST_HEIGHT = 424  # pixels, of five
 
 
 def component_list(dataset: Dataset, shown: Shown) -> None:
     """Draw the list."""
     html = _cached_cards(shown.key, dataset, shown.arrays)
-    tall = shown.arrays["components"].shape[0] > TALL
+    tall = shown.arrays["components"].shape[0] > MOST_AT_ONCE
     with st.container(height=LIST_HEIGHT if tall else "content", border=False):
         st.html(html)
 

@@ -10,7 +10,7 @@ from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
 from appca.ui import fitting, selection, state, watching
 from appca.ui.icon import icon
-from appca.ui.text import about, markdown, tag, words
+from appca.ui.text import about, markdown, passes, tag, words
 
 __all__ = ["around_page", "icon", "sidebar"]
 
@@ -90,7 +90,7 @@ def _model_line() -> str:
 def _fit_line(found: fitting.Shown) -> str:
     per_row = found.info["log_likelihood"] / found.info["n_rows"]
     partial = " · stopped by hand" if found.config.stopped_at is not None else ""
-    return f"{per_row:,.2f} nats a row · {found.info['n_iter']} passes{partial}"
+    return f"{per_row:,.2f} nats a row · {passes(found.info['n_iter'])}{partial}"
 
 
 @st.fragment(run_every=POLL_SECONDS)

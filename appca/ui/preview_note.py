@@ -4,14 +4,14 @@ import streamlit as st
 
 from appca.ui import fitting, progress, state, watching
 from appca.ui.fitting import Shown
-from appca.ui.text import duration
+from appca.ui.text import duration, passes
 
 
 def preview_note(shown: Shown) -> bool:
     """Draw the mark; False for a finished fit, which needs none."""
     if shown.config.stopped_at is not None:
         st.badge(
-            f"stopped by hand after {shown.config.stopped_at:,} passes",
+            f"stopped by hand after {passes(shown.config.stopped_at)}",
             color="orange",
             help="This run was kept before it had settled.",
         )

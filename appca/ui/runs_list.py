@@ -10,7 +10,7 @@ from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.store import Run
 from appca.ui import services, state
-from appca.ui.text import duration, fact_list, markdown, tag, words
+from appca.ui.text import duration, fact_list, markdown, passes, tag, words
 
 SUBSPACES = "pages/explore/subspaces.py"
 PAGE = 15
@@ -98,7 +98,7 @@ def _title(run: Run, open_now: bool) -> str:
     line = [
         _data_name(run),
         f"{info['log_likelihood'] / info['n_rows']:,.2f} nats a row",
-        f"{info['n_iter']:,} passes, {duration(info['seconds'])}",
+        f"{passes(info['n_iter'])}, {duration(info['seconds'])}",
         when,
         *marks,
     ]
