@@ -19,7 +19,7 @@ RING_EXTRA = 2  # pixels: a ring needs room to be seen as one
 RING_WIDTH = 1.3
 CUBE = 8  # own colours are rounded to 8 x 8 x 8 levels: one number a point instead of a text
 PANEL_FILL = "rgba(127,140,160,0.08)"
-FADED = {"marker": {"opacity": 0.14, "color": "#9aa3ad"}}  # grey context around a selection
+CONTEXT = "#9aa3ad"  # of points that are not selected: grey around the selection
 PADDING = 0.07  # of the data's span, so that thumbnails at the rim are whole
 CELL_PADDING = 0.17  # above and below, where the corners name the sign cells
 EXPORT_PANEL = (320, 300)  # pixels of one panel in the standing figure
@@ -212,7 +212,7 @@ def _trace(
         "xaxis": f"x{tail}",
         "yaxis": f"y{tail}",
         "marker": _marker(panel, rows, levels, point_size),
-        "unselected": FADED,
+        "unselected": {"marker": {"opacity": faded_opacity(len(rows)), "color": CONTEXT}},
     }
     if selection is not None:
         trace["selectedpoints"] = np.flatnonzero(selection[rows]).astype(np.int32)
@@ -274,7 +274,12 @@ def _symbols(panel: Panel, rows: np.ndarray, levels: palette.Levels | None) -> n
 
 def opacity(count: int) -> float:
     """Let few points stand out and many show their density."""
-    return float(np.clip(0.9 - 0.15 * np.log10(max(count, 1) / 100), 0.35, 0.9))
+    return float(np.clip(0.9 - 0.2 * np.log10(max(count, 1) / 100), 0.3, 0.9))
+
+
+def faded_opacity(count: int) -> float:
+    """Keep the grey context light, however many points lie on each other."""
+    return float(np.clip(0.15 * np.sqrt(2000 / max(count, 1)), 0.025, 0.25))
 
 
 def _range(values: np.ndarray, with_zero: bool, padding: float) -> list[float]:

@@ -56,6 +56,7 @@ function createExplorer() {
     renders: 0,
     points: 0,
     pendingFrame: 0,
+    greyTimer: 0,
     gone: false,
     // what the person did
     selection: null,
@@ -130,6 +131,7 @@ function destroyExplorer(explorer) {
   explorer.observer.disconnect();
   explorer.store.listeners.delete(explorer.onArrival);
   clearTimeout(explorer.askTimer);
+  clearTimeout(explorer.greyTimer);
   clearTimeout(explorer.hintTimer);
   cancelAnimationFrame(explorer.pendingFrame);
   if (window.Plotly) window.Plotly.purge(explorer.dom.plot);

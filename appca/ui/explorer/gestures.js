@@ -114,14 +114,12 @@ function finishPath(explorer, actions, number, path, event) {
   );
 }
 
-/** A click selects the point under it, or with a key held adds or takes it. */
+/** A click turns the point under it on or off, and leaves the rest of the selection alone. */
 function clicked(explorer, actions, left, top, event) {
   const hit = hitAt(explorer, left, top);
   if (!hit) return;
   const row = explorer.panels[hit.number].rows[hit.place];
-  const join = joinOf(event);
-  const alone = explorer.selectedCount === 1 && explorer.selection[row] === 1;
-  actions.select([row], join === 'add' || alone ? 'toggle' : join);
+  actions.select([row], event.altKey ? 'subtract' : 'toggle');
 }
 
 /** What is under a place: {number, place} of panel and point, or null. */

@@ -79,6 +79,34 @@ def test_what_does_not_fit_is_ignored_and_the_page_lives(app):
         assert app.session_state["seen_by_page"] == ([0, 1], False)
 
 
+def two_explorers():
+    from types import SimpleNamespace
+
+    import numpy as np
+
+    from appca.plots.atlas import Panel
+    from appca.plots.sprites import sprites_of
+    from appca.ui.explorer import explorer
+
+    images = np.zeros((20, 4, 4), np.uint8)
+    pictures = sprites_of(
+        SimpleNamespace(digest="d", n_rows=20, image_shape=(4, 4), images=lambda rows: images[rows])
+    )
+    rows = np.arange(20, dtype=np.int32)
+    for key in ("left", "right"):
+        panels = [Panel(key, "", rows, rows, rows)]
+        explorer(key, panels, n_rows=20, revision="r", sprites=pictures)
+
+
+def test_two_explorers_on_a_page_share_plotly_and_the_images():
+    app = AppTest.from_function(two_explorers, default_timeout=30).run()
+    assert not app.exception
+    parts = [part.proto.component_name for part in app.get("bidi_component")]
+    assert sorted(parts) == sorted(
+        ["appca_plotly", *["appca_parcel"] * 5, "appca_explorer", "appca_explorer"]
+    )
+
+
 def call(**changes):
     from appca.plots.atlas import Panel
     from appca.ui.explorer import explorer
