@@ -63,8 +63,9 @@ class AdaptivePPCA(SubspaceModel):
         "em" maximises the likelihood of the rows. "hard" gives each row wholly to its best subset
         (classification EM; with vanishing noise this is top-L assignment and Procrustes).
     init : {"auto", "quartimax", "annealed", "pca", "random"} or array (K, D)
-        Start. "auto" races quartimax against annealed PCA on a sample of rows; an array is taken
-        as directions and made orthonormal.
+        Start: principal directions as they are ("pca"), rotated by quartimax, annealed, or rotated
+        at random. "auto" races quartimax and PCA, each plain and annealed, on a sample of rows. An
+        array is taken as directions and made orthonormal. At L = K no start is needed.
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one each, or a fixed value in the data's unit squared (the
         paper fixes 1.0, which makes the fit depend on the unit).

