@@ -32,7 +32,7 @@ class Context:
         self, folder: JobFolder, home: Path, clock: Callable[[], float] = time.time
     ) -> None:
         self.folder, self.home, self.clock = folder, home, clock
-        self.state = State("running", started=clock(), process=os.getpid())
+        self.state = State("running", stage="starting", started=clock(), process=os.getpid())
         self._stage_number = -1
         self._last_writing = -math.inf
         self._points: list[str] = []

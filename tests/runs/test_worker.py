@@ -269,6 +269,16 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
 
 
+def test_time_left_follows_the_pace_of_the_stage(context):
+    report = kinds._timed(context, context.clock)
+    told = []
+    for stage, fraction in [("a", 0.0), ("a", 0.01), ("a", 0.2), ("b", 0.3), ("b", 0.65)]:
+        context.clock.now += 2.0
+        report(stage, fraction)
+        told.append(context.state.seconds_left)
+    assert told == [None, None, 16.0, None, 2.0]
+
+
 def test_keep_stops_the_fit_after_the_pass_was_reported(context):
     context.folder.request("keep")
     with pytest.raises(StopIteration):
