@@ -41,12 +41,13 @@ class Arena(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What all stages of a search share."""
+    """What all stages of a fit share."""
 
     settings: Settings
     callback: Callback | None
     max_iter: int  # bound on every stage
     tol: float  # nats a row over ten passes, where all rows are looked at
+    accelerate: bool  # whether the fit proper leaps; the search always does
     n_rows: int  # log-likelihoods of fewer rows are reported as if of so many
 
     def run(

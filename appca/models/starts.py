@@ -11,7 +11,7 @@ from appca.models import subsets
 from appca.models.em import Settings, State, step
 from appca.models.gaussian import Array
 from appca.models.loop import accelerated, plain
-from appca.models.rows import Rows, project
+from appca.models.rows import Rows, blocks
 from appca.models.squarem import extrapolate
 from appca.models.stiefel import polar
 
@@ -93,12 +93,15 @@ def first_state(rows: Rows, W: Array, settings: Settings) -> State:
     L = K and W the leading eigenvectors this is the maximum of the likelihood in closed form.
     """
     K, L, n = settings.n_components, settings.n_active, len(rows.X)
-    power = np.square(project(rows, W), dtype=np.float64)
-    active = subsets.top(power, L)
-    captured, used = np.where(active, power, 0.0).sum(axis=0), active.sum(axis=0)
-    left = float(rows.squares.sum() - captured.sum())
-    spare = n * (rows.n_features - L)
-    noise = max(left / spare if spare else 0.0, settings.floor)
+    captured, used = np.zeros(K), np.zeros(K)
+    for block in blocks(rows):
+        power = np.square(block.times(W), dtype=np.float64)
+        active = subsets.top(power, L)
+        captured += np.where(active, power, 0.0).sum(axis=0)
+        used += active.sum(axis=0)
+    left, spare = float(rows.squares.sum() - captured.sum()), n * (rows.n_features - L)
+    # With nothing to spare (L = D) the split is anybody's guess: half and half.
+    noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
     if settings.latent == "shared":
         tau2 = np.full(K, captured.sum() / (n * L) - noise)
     elif settings.latent == "component":

@@ -354,3 +354,34 @@ def test_rows_never_seen_are_placed_like_the_others(data, seed):
     active = np.array([True, False, True, False])
     fresh = model.mean_ + 5.0 * (rng.choice([-1, 1], (20, 4)) * active) @ model.components_
     np.testing.assert_array_equal(model.allocate(fresh), np.tile(active, (20, 1)))
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (30, 80)], ids=["more rows", "more features"])
+def test_more_components_than_the_data_have_directions_are_completed(shape, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
+    model = fitted(X, 5, 2, max_iter=50)
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(5), atol=1e-8)
+    assert np.all(np.isfinite(model.score_samples(X)))
+
+
+def test_a_fixed_variance_is_fitted_also_when_nothing_is_left_over(seed):
+    X = 2.0 * np.random.default_rng(seed).standard_normal((2000, 3))
+    model = fitted(X, 3, 3, latent_variance=1.0, tol=1e-8)
+    assert model.noise_variance_ == pytest.approx(np.mean(X.var(axis=0)) - 1.0, rel=0.02)
+
+
+def test_queries_do_not_depend_on_how_rows_are_cut_into_blocks(data, monkeypatch):
+    model = fitted(data.X, whiten=True)
+    queries = [
+        model.transform,
+        model.allocate,
+        model.inclusion_probabilities,
+        model.allocation_probability,
+        model.score_samples,
+    ]
+    whole = [query(data.X) for query in queries]
+    monkeypatch.setattr("appca.models.rows.MIN_BLOCK_ROWS", 7)
+    monkeypatch.setattr("appca.models.rows.MAX_BLOCK_ROWS", 7)
+    for query, expected in zip(queries, whole, strict=True):
+        np.testing.assert_allclose(query(data.X), expected, rtol=1e-10, atol=1e-12)

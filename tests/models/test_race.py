@@ -84,7 +84,7 @@ def test_the_winner_settles_on_the_sample_and_then_on_all_rows(rng, seed, monkey
     assert [len(part.X) for part in ring.settling] == [50, 400]
     seen = []
     run = race.search(
-        rng, rows, starts.candidates("auto", 1), Course(chosen, seen.append, 500, 1e-4, 400)
+        rng, rows, starts.candidates("auto", 1), Course(chosen, seen.append, 500, 1e-4, True, 400)
     )
     assert run.state.W.shape == (30, 4)
     inside = expect(run.state, rows, chosen).log_likelihood
@@ -98,7 +98,7 @@ def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
     chosen = settings(rows, 6, 3)
     ring = race.arena(rng, rows, chosen)
     seen = []
-    course = Course(chosen, seen.append, 500, 1e-4, 600)
+    course = Course(chosen, seen.append, 500, 1e-4, True, 600)
     run = race.race(rng, ring.sample, starts.candidates("auto", 2), course)
     names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", "random rotation"]
     stages = [f"race {i} of 5: {name}" for i, name in enumerate(names, start=1)]
@@ -110,7 +110,7 @@ def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
 def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
     rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
     seen = []
-    course = Course(settings(rows, 4, 2), seen.append, 3, 1e-4, 300)
+    course = Course(settings(rows, 4, 2), seen.append, 3, 1e-4, True, 300)
     race.search(rng, rows, starts.candidates("quartimax", 2), course)
     assert max(p.iteration for p in seen) == 3
     assert {p.max_iter for p in seen} == {3}
@@ -126,7 +126,7 @@ def test_a_callback_may_stop_the_search_anywhere(where, rng, seed, monkeypatch):
         if where in progress.stage:
             raise StopIteration
 
-    course = Course(settings(rows, 4, 2), callback, 500, 1e-4, 300)
+    course = Course(settings(rows, 4, 2), callback, 500, 1e-4, True, 300)
     run = race.search(rng, rows, starts.candidates("auto", 1), course)
     assert run.stop_reason == STOPPED
     np.testing.assert_allclose(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)
