@@ -323,6 +323,14 @@ def test_columns_stay_orthonormal_and_the_inputs_untouched(seed, n_rows, n_colum
     assert_orthonormal(W, atol=1e-14 * n_columns)
 
 
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(6, 6), (9, 4)])
+def test_a_sweep_repairs_what_rounding_has_done_to_the_state(seed, n_rows, n_columns):
+    rng = np.random.default_rng(seed)
+    F, W = normal(rng, n_rows, n_columns), stiefel.random(rng, n_rows, n_columns)
+    W += 1e-7 * normal(rng, n_rows, n_columns)
+    assert_orthonormal(stiefel.draw(rng, F, W), atol=1e-11)
+
+
 def test_the_same_generator_gives_the_same_draw(seed):
     F, W = np.ones((6, 3)), np.eye(6)[:, :3]
     first, second = (stiefel.draw(np.random.default_rng(seed), F, W) for _ in range(2))

@@ -231,6 +231,27 @@ def test_a_draw_always_has_the_right_size_and_never_an_impossible_member(problem
     assert (r[~active] < 1 - 1e-12).all()
 
 
+class Stuck:
+    """A generator of one number."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def random(self, shape):
+        return np.full(shape, self.number)
+
+
+@pytest.mark.parametrize("number", [0.0, np.nextafter(1.0, 0.0)])
+def test_the_ends_of_the_unit_interval_still_give_subsets_of_the_right_size(route, seed, number):
+    a = (
+        np.random.default_rng(seed).standard_normal((200, 11))
+        * np.geomspace(0.1, 3000, 200)[:, None]
+    )
+    for n_active in (1, 5, 10):
+        active = subsets.draw(Stuck(number), a, n_active)
+        assert (active.sum(axis=1) == n_active).all()
+
+
 def test_both_routes_draw_the_same_subsets_from_the_same_numbers(seed, monkeypatch):
     a = np.random.default_rng(seed).standard_normal((500, 9)) * 3
     in_columns = subsets.draw(np.random.default_rng(seed), a, 4)
