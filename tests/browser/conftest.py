@@ -134,29 +134,29 @@ def browsers(playwright_driver: Any, chromium: str) -> Iterator[Callable[..., An
 def visit(browsers: Callable[..., Any]) -> Iterator[Callable[..., Visit]]:
     """Return a function ``visit(url, width=1440, height=1000, dark=False, flags=())``.
 
-    Pages of a module share their browser profile (and so its cache) by flags and colour scheme, and
-    are closed at its end. A page that asked another machine for anything, or whose scripts failed,
-    fails the module.
+    Every visit has a browser profile of its own, since a browser stops drawing the pages behind the
+    front one; it is closed at the end of the module. A page that asked another machine for
+    anything, or whose scripts failed, fails the module.
     """
     visits: list[Visit] = []
-    contexts: dict[tuple, Any] = {}
+    contexts: list[Any] = []
 
     def open_page(
         url: str, width: int = 1440, height: int = 1000, dark: bool = False, flags: tuple = ()
     ) -> Visit:
-        if (flags, dark) not in contexts:
-            scheme = "dark" if dark else "light"
-            contexts[flags, dark] = browsers(*flags).new_context(color_scheme=scheme)
-        opened = Visit(contexts[flags, dark].new_page(), [], [])
+        context = browsers(*flags).new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        opened = Visit(context.new_page(), [], [])
         visits.append(opened)
-        opened.page.set_viewport_size({"width": width, "height": height})
         opened.page.on("request", lambda request: _note_outside(request.url, opened.outside))
         opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))
         opened.page.goto(url)
         return opened
 
     yield open_page
-    for context in contexts.values():
+    for context in contexts:
         context.close()
     assert [url for opened in visits for url in opened.outside] == []
     assert [error for opened in visits for error in opened.errors] == []
