@@ -72,7 +72,8 @@ def search(
         if run.stop_reason != STOPPED:
             path = ascent(run.state, part, course.settings)
             tol = course.tol if len(part.X) == course.n_rows else RACE_TOL
-            run = course.run("settle", path, part, SETTLE_PASSES, tol)
+            stage = f"settle on {len(part.X):,} rows"
+            run = course.run(stage, path, part, SETTLE_PASSES, tol)
     return run._replace(state=run.state._replace(W=polar(ring.basis @ run.state.W)))
 
 

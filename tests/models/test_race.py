@@ -89,7 +89,7 @@ def test_the_winner_settles_on_the_sample_and_then_on_all_rows(rng, seed, monkey
     assert run.state.W.shape == (30, 4)
     inside = expect(run.state, rows, chosen).log_likelihood
     assert run.log_likelihood == pytest.approx(inside, rel=1e-10)
-    assert seen[-1].stage == "settle"
+    assert seen[-1].stage == "settle on 400 rows"
     assert seen[-1].log_likelihood == pytest.approx(run.log_likelihood)
 
 
