@@ -39,7 +39,7 @@ def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
     arrays : dict
         A run's arrays.
     """
-    patterns = in_data_space(arrays)
+    patterns = in_data_space(arrays) if dataset.image_shape else in_units_of_the_fit(arrays)
     shares = variance_shares(arrays)
     occupancy = arrays["active"].mean(axis=0)
     largest = max(float(shares.max()), np.finfo(float).tiny)
@@ -53,6 +53,18 @@ def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
 def in_data_space(arrays: dict[str, np.ndarray]) -> np.ndarray:
     """Return the components (K, D) in the units of the data, whatever came before the fit."""
     return fitted_preprocessing(arrays).directions(arrays["components"].T).T
+
+
+def in_units_of_the_fit(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """
+    Return the components (K, D) as weights of the features after they were scaled.
+
+    Features of a table have different units: in those, the feature with the largest numbers would
+    stand first in every component.
+    """
+    fitted = fitted_preprocessing(arrays)
+    unscaled = fitted._replace(divide=1.0, scale=np.ones_like(fitted.scale))
+    return unscaled.directions(arrays["components"].T).T
 
 
 def _card(

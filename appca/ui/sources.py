@@ -75,10 +75,9 @@ def _card(source: Source) -> None:
 
 
 def _text(source: Source) -> str:
-    shape = f"{counted(source.rows, 'row')} × {source.features:,}" if source.rows else ""
-    return tag("div", words(source.title), "ca-name") + tag(
-        "div", words(" · ".join(part for part in (source.description, shape) if part)), "ca-quiet"
-    )
+    shape = f"{counted(source.rows, 'row')} × {source.features:,}"
+    lines = [("ca-name", source.title), ("ca-quiet", source.description), ("ca-quiet", shape)]
+    return "".join(tag("div", words(text), css) for css, text in lines)
 
 
 def _widget(source: Source, option: Option) -> object:
