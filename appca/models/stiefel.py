@@ -66,9 +66,9 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
 def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     """Maximise tr(W'A) by Pymanopt's conjugate gradients, as the paper's appendix C does.
 
-    Kept for comparison: `polar` has the global maximum in closed form, sixteen to hundreds of times
-    faster, while this ends in the basin of ``start``, sometimes at a saddle, and at D = K cannot
-    change the sign of the determinant.
+    Kept for comparison: `polar` has the global maximum in closed form, measured 35 times faster at
+    784 x 100 and 1,000 times at 784 x 4, while this ends in the basin of ``start``, sometimes at a
+    saddle, and at D = K cannot change the sign of the determinant.
 
     Parameters
     ----------
