@@ -65,11 +65,11 @@ def fit_run(
         When the settings do not suit the data, in one sentence.
     """
     began = time.perf_counter()
-    with _own_threads():
-        fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
-        Y = fitted.transform(dataset.X)
-        estimator, stopped_at = _fit(Y, config, callback)
-        arrays = _arrays(estimator, Y) | _prefixed(fitted)
+    _hold_threads()
+    fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    Y = fitted.transform(dataset.X)
+    estimator, stopped_at = _fit(Y, config, callback)
+    arrays = _arrays(estimator, Y) | _prefixed(fitted)
     info = _info(estimator, arrays, dataset) | {"stopped_at": stopped_at}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
@@ -92,12 +92,12 @@ def preview(
     limits = {"max_iter": passes, "n_init": 1}
     known = {key: value for key, value in limits.items() if key in config.parameters}
     short = RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
-    with _own_threads():
-        X = dataset.X[sample]
-        fitted = Preprocessing.from_dict(config.preprocessing).fit(X)
-        estimator, _ = _fit(fitted.transform(X), short, None)
-        Y = fitted.transform(dataset.X)
-        arrays = _arrays(estimator, Y) | _prefixed(fitted)
+    _hold_threads()
+    X = dataset.X[sample]
+    fitted = Preprocessing.from_dict(config.preprocessing).fit(X)
+    estimator, _ = _fit(fitted.transform(X), short, None)
+    Y = fitted.transform(dataset.X)
+    arrays = _arrays(estimator, Y) | _prefixed(fitted)
     info = _info(estimator, arrays, dataset) | {"stopped_at": None, "preview": True}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
@@ -154,8 +154,8 @@ def project(arrays: dict[str, np.ndarray], X: np.ndarray) -> dict[str, np.ndarra
         arrays["latent_variance"],
         int(arrays["active"][0].sum()),
     )
-    with _own_threads():
-        return describe(model, fitted_preprocessing(arrays).transform(X))
+    _hold_threads()
+    return describe(model, fitted_preprocessing(arrays).transform(X))
 
 
 def describe(model: FittedModel, Y: np.ndarray) -> dict[str, np.ndarray]:
@@ -288,8 +288,15 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def _own_threads() -> Any:
-    """Hold BLAS to `threads()` for a while, so that page and worker give the same bits."""
+def _hold_threads() -> None:
+    """
+    Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
+
+    For good, not for a while: of two fits in two threads of the page, the first to end would give
+    the other its threads back in the middle.
+    """
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(threads())
+    import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
+
+    threadpool_limits(threads())
