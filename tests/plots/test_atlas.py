@@ -4,7 +4,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from appca.plots import atlas, palette
+from appca.plots import atlas, palette, points
+from appca.plots.panel import ranges
 
 CLASSES = palette.colour_by("Class", np.array(list("abcab")))
 
@@ -66,9 +67,9 @@ def test_the_selection_is_marked_at_each_panels_own_places():
 
 def test_few_points_stand_out_and_grey_context_stays_light():
     for few, many in [(50, 2000), (2000, 70_000)]:
-        assert atlas.opacity(few) > atlas.opacity(many)
-        assert atlas.faded_opacity(few) > atlas.faded_opacity(many)
-    assert all(atlas.faded_opacity(n) < 0.5 * atlas.opacity(n) for n in (1, 100, 10_000, 10**6))
+        assert points.opacity(few) > points.opacity(many)
+        assert points.faded_opacity(few) > points.faded_opacity(many)
+    assert all(points.faded_opacity(n) < 0.5 * points.opacity(n) for n in (1, 100, 10_000, 10**6))
 
 
 def test_own_colours_come_before_the_colouring_and_are_nearly_kept():
@@ -102,14 +103,14 @@ def test_classes_beyond_the_tenth_have_other_shapes():
 
 def test_the_axes_show_zero_where_signs_matter_and_all_points():
     rows = np.array([8, 9], np.int32)
-    x_range, y_range = atlas.ranges(panel(rows, cells=cells()))
+    x_range, y_range = ranges(panel(rows, cells=cells()))
     assert (x_range[0] < 0, x_range[1] > 8) == (True, True)
     assert (y_range[0] < 0, y_range[1] > 16) == (True, True)
-    alone, _ = atlas.ranges(panel(rows))
+    alone, _ = ranges(panel(rows))
     assert alone[0] > 0
-    flat, _ = atlas.ranges(panel([5]))
+    flat, _ = ranges(panel([5]))
     assert flat[0] < 4 < flat[1]
-    empty, _ = atlas.ranges(panel([]))
+    empty, _ = ranges(panel([]))
     assert empty[0] < empty[1]
 
 

@@ -119,7 +119,8 @@ function receive(explorer, message) {
     explorer.thumbnail = message.view.thumbnail_px;
   }
   const isNews = !sameRows(explorer.selection, message.selection);
-  if (isNews && acceptsSelection(explorer.stamp, message.seen)) {
+  const isForeign = explorer.selection !== null && explorer.selection.length !== message.rows;
+  if (isNews && (isForeign || acceptsSelection(explorer.stamp, message.seen))) {
     explorer.selection = message.selection;
     explorer.selectedCount = countRows(message.selection);
   }
