@@ -137,7 +137,7 @@ def _pager(shown: Shown, by_pair: bool) -> int:
         pages,
         key=f"page-{shown.config.id}-{kind}",
         persist_state="session",
-        width=90 + 36 * min(pages, 7),
+        width=120 + 48 * min(pages, 7),
     )
     first = (page - 1) * panels.PAGE
     last = min(first + panels.PAGE, total)

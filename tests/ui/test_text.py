@@ -19,6 +19,20 @@ def test_durations_are_rough(seconds, said):
     assert text.duration(seconds) == said
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("converged: the last 10 iterations gained less than tol", "settled"),
+        ("reached max_iter=5000 before it converged", "5,000"),
+        ("stopped by the callback", "by hand"),
+        ("closed form", "directly"),
+        ("something new", "something new"),
+    ],
+)
+def test_stop_reasons_are_put_in_words(reason, said):
+    assert said in text.ended(reason)
+
+
 def test_estimates_say_about_except_below_a_second():
     assert (text.about(0.1), text.about(12)) == ("under 1 s", "about 12 s")
 
