@@ -79,23 +79,22 @@ def expect(state: State, rows: Rows, settings: Settings, beta: float = 1.0) -> S
     the subset logits (annealing); the log-likelihood then means nothing.
     """
     d, K = state.W.shape
+    n, shift = len(rows.X), state.shift
     shrink, v = gaussian.posterior(state.noise, state.latent)
-    log_likelihood = -len(rows.X) * gaussian.log_binomial(K, settings.n_active)
+    # Mean of |y - mu|^2. The cross term vanishes: where there is a shift, rows sum to their origin.
+    spread = rows.squares.mean() + shift @ shift
+    log_likelihood = n * float(gaussian.background(spread, state.noise, rows.n_features))
+    log_likelihood -= n * gaussian.log_binomial(K, settings.n_active)
     A, s, second, used = np.zeros((d, K)), np.zeros(K), np.zeros(K), np.zeros(K)
     for block in blocks(rows):
-        P = block.times(state.W).astype(np.float64, copy=False)
-        # |y - mu|^2 from |y - origin|^2, because mu differs from the origin only along W.
-        squares = rows.squares[block.part] + 2.0 * (P @ state.shift) + state.shift @ state.shift
-        P += state.shift
+        P = block.times(state.W).astype(np.float64, copy=False) + shift
         log_e, r = responsibilities(gaussian.logits(P, state.noise, state.latent), settings, beta)
-        log_likelihood += float(
-            (gaussian.background(squares, state.noise, rows.n_features) + log_e).sum()
-        )
         P *= shrink
         S = r * P
+        r_sum = r.sum(axis=0)
+        log_likelihood += float(log_e.sum())
         A += block.transposed_times(S)
         s += S.sum(axis=0)
-        r_sum = r.sum(axis=0)
         used += r_sum
         second += np.einsum("nk,nk->k", S, P) + r_sum * v
     return Sums(log_likelihood, A, s, second, used)

@@ -234,8 +234,9 @@ def test_soft_and_hard_steps_agree_as_noise_vanishes(seed):
 def test_annealing_starts_indifferent_and_ends_in_plain_em(seed):
     _, rows, state = random_problem(seed)
     chosen = settings(rows, 2)
-    sums = expect(state, rows, chosen, beta=1e-12)
-    np.testing.assert_allclose(sums.used, len(rows.X) * 2 / 4, rtol=1e-6)
+    for hard in (False, True):
+        sums = expect(state, rows, settings(rows, 2, hard=hard), beta=1e-12)
+        np.testing.assert_allclose(sums.used, len(rows.X) * 2 / 4, rtol=1e-6)
     *_, (_, before_last), (value, _) = list(annealed(state, rows, chosen))
     assert value == pytest.approx(step(before_last, rows, chosen)[0], rel=1e-12)
 
