@@ -8,8 +8,8 @@ import streamlit as st
 
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
-from appca.ui import fitting, selection, state, watching
-from appca.ui.icon import icon
+from appca.ui import cold_start, fitting, selection, state, watching
+from appca.ui.icon import icon, logo
 from appca.ui.text import about, markdown, nats_a_row, passes, tag, words
 
 __all__ = ["around_page", "icon", "sidebar"]
@@ -23,7 +23,8 @@ KINDS = {"fit": "Fit", "umap": "UMAP", "download": "Loading data"}
 def around_page() -> Iterator[None]:
     """Prepare the session, run the page, and show what it refuses as one sentence."""
     st.html(STYLE)
-    st.logo(icon(), size="large")
+    cold_start.close_false_alarm()
+    st.logo(logo(), size="large", icon_image=icon())
     try:
         _prepare()
         yield
