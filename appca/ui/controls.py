@@ -133,6 +133,7 @@ def _pager(shown: Shown, by_pair: bool) -> int:
     if pages < 2:
         return 0
     kind = "pair" if by_pair else "subspace"
+    place = st.empty()  # of the words, which need the page
     page = st.pagination(
         pages,
         key=f"page-{shown.config.id}-{kind}",
@@ -141,7 +142,7 @@ def _pager(shown: Shown, by_pair: bool) -> int:
     )
     first = (page - 1) * panels.PAGE
     last = min(first + panels.PAGE, total)
-    st.caption(f"{first + 1}–{last} of {counted(total, kind)}, fullest first", width="content")
+    place.caption(f"{first + 1}–{last} of {counted(total, kind)}, fullest first", width="content")
     return page - 1
 
 

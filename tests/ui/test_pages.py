@@ -285,6 +285,19 @@ def test_a_damaged_run_is_named_and_does_not_stop_the_page(start):
     assert any("damaged" in box.value for box in app.warning)
 
 
+def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
+    wanted = address(start())
+    run = RunStore(home()).get(wanted["run"])
+    file = run.path / "arrays.npz"
+    file.write_bytes(bytes(file.stat().st_size))  # the size alone does not show it
+    app = start(**wanted)
+    assert not app.exception
+    assert html(app).count('class="ca-card"') == 4
+    assert "cannot be read" in sentences(app.run())[0]
+    healthy(app.run())
+    assert RunStore(home()).get(wanted["run"]).arrays["scores"].shape == (DIGITS, 4)
+
+
 def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
     app = start("data/fit")
     app.selectbox(key="set-model").select("PPCA").run()
