@@ -37,6 +37,20 @@ def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
         raise ValueError(msg)
 
 
+def refuse_not_finite(X: Array) -> None:
+    """Raise ValueError for NaN and infinities; free of temporaries where there are none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return
+    bad = int(np.sum(~np.isfinite(X).all(axis=1)))
+    if bad:
+        msg = (
+            f"X must be finite, but {bad} of its {len(X)} rows hold NaN or inf: "
+            "fill in or leave out those cells or rows."
+        )
+        raise ValueError(msg)
+
+
 def refuse_constant(rows: Rows) -> None:
     """Raise ValueError where all rows are the same."""
     if not rows.squares.sum() > 0.0:
@@ -72,7 +86,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
+            ensure_all_finite=False,
         )
+        refuse_not_finite(checked)
         return checked
 
     def _publish(self, rows: Rows, state: State, n_active: int, second: Array) -> Self:
