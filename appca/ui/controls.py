@@ -37,14 +37,18 @@ def in_words(shown: Shown) -> None:
 
 
 def k_and_l(dataset: Dataset) -> None:
-    """Draw the sliders for K and L; moving one fits at once."""
+    """Draw the sliders for K and L; moving one fits at once.
+
+    Both have the same range: a slider of another range is another slider to Streamlit, and while
+    K moved, the old ones would stay on the page until the fit is done.
+    """
     now = state.config()
     k = now.parameters["n_components"]
     most = min(state.most_components(now, dataset), max(NO_COMPILER, k))
     _slider("K", KEYS.k, "n_components", k, most, f"Components, K. {HELP_K}")
     if "n_active" in now.parameters:
         active = now.parameters["n_active"]
-        _slider("L", KEYS.l, "n_active", active, k, f"Components each row uses, L. {HELP_L}")
+        _slider("L", KEYS.l, "n_active", active, most, f"Components each row uses, L. {HELP_L}")
 
 
 def _slider(name: str, key: str, parameter: str, value: int, most: int, help_text: str) -> None:

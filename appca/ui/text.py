@@ -11,7 +11,7 @@ HELP_K = (
 HELP_L = (
     "L is how many of the K components each single row may use. Every row gets the L that fit it "
     "best; rows with the same choice share a subspace and are drawn together. With L = K all rows "
-    "share one subspace, as in PCA."
+    "share one subspace, as in PCA. L above K takes K along."
 )
 
 

@@ -79,6 +79,12 @@ def test_l_follows_k_down_and_k_of_one_is_allowed(start):
     assert (address(healthy(app))["k"], address(app)["l"]) == ("1", "1")
 
 
+def test_l_moved_above_k_takes_k_along(start):
+    app = start(k="3", l="2")
+    app.slider(key="l").set_value(5).run()
+    assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
+
+
 def test_thin_subspaces_open_as_pairs_and_45_subspaces_are_paged(start):
     app = healthy(start(k="12", l="6"))
     assert app.get("button_group")[0].value is not None
