@@ -6,12 +6,13 @@ from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
 from appca.ui import panels, state
-from appca.ui.fitting import NO_COMPILER, Shown
+from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
 from appca.ui.text import HELP_K, HELP_L
 
 FEW = 4  # colourings that fit side by side as buttons
 SLIDER = 145  # pixels
+MOST_ON_SLIDER = 12  # more components are set on the page Fit
 
 
 def heading(title: str) -> st.delta_generator.DeltaGenerator:
@@ -44,7 +45,7 @@ def k_and_l(dataset: Dataset) -> None:
     """
     now = state.config()
     k = now.parameters["n_components"]
-    most = min(state.most_components(now, dataset), max(NO_COMPILER, k))
+    most = min(state.most_components(now, dataset), max(MOST_ON_SLIDER, k))
     _slider("K", KEYS.k, "n_components", k, most, f"Components, K. {HELP_K}")
     if "n_active" in now.parameters:
         active = now.parameters["n_active"]
@@ -70,7 +71,12 @@ def _slider(name: str, key: str, parameter: str, value: int, most: int, help_tex
 
 
 def _changed(key: str, parameter: str) -> None:
-    state.set_parameters(**{parameter: st.session_state[key]})
+    """Take over a slider; L pushes K up before it, K pushes L down."""
+    changes = {parameter: st.session_state[key]}
+    if parameter == "n_active":
+        k = state.config().parameters["n_components"]
+        changes["n_components"] = max(k, changes[parameter])
+    state.set_parameters(**changes)
 
 
 def colouring(dataset: Dataset) -> str:

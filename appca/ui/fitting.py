@@ -14,7 +14,7 @@ from appca.ui.state import config, notify
 
 LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
-NO_COMPILER = 12  # up to so many components the exact sums run without waiting for numba
+NO_COMPILER = 20  # up to so many components the exact sums run without waiting for numba
 
 
 class Shown(NamedTuple):

@@ -71,10 +71,12 @@ def test_moving_k_fits_again_and_moves_the_address(start):
     assert address(app)["run"] == first
 
 
-def test_l_follows_k_down_and_k_of_one_is_allowed(start):
+def test_k_pushes_l_down_and_l_pushes_k_up(start):
     app = start(k="5", l="4")
     app.slider(key="k").set_value(3).run()
     assert (app.slider(key="k").value, app.slider(key="l").value) == (3, 3)
+    app.slider(key="l").set_value(5).run()
+    assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
     app.slider(key="k").set_value(1).run()
     assert (address(healthy(app))["k"], address(app)["l"]) == ("1", "1")
 
