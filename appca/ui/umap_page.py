@@ -95,6 +95,7 @@ def pictures(
         sprites=atlas_page.sprites(dataset.digest),
         selection=atlas_page.mask_or_none(dataset),
         hover=atlas_page.hover(shown, dataset),
+        thumbnail_px=0,  # colours are what this page is about; the toolbar turns images on
         point_size=size,
         columns=3,
         height=HEIGHT,
