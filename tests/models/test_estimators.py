@@ -40,7 +40,7 @@ def X(seed):
     return planted(150, 6, 3, 1, seed=seed, noise=0.5).X
 
 
-@parametrize_with_checks(ESTIMATORS, xfail_strict=True)
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
