@@ -131,7 +131,14 @@ def read_mat(path: Path) -> np.ndarray:
     try:
         values = np.asarray(loadmat(path, variable_names=["fea", "X"])["X"], dtype=np.float64)
         images = values.reshape(OBJECTS * VIEWS, 32, 32).transpose(0, 2, 1)
-    except (MatReadError, OSError, ValueError, KeyError, TypeError, NotImplementedError) as error:
+    except (
+        MatReadError,
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        NotImplementedError,
+    ) as error:
         msg = f"{path} is not COIL-20 as a 1440 x 1024 matrix X; delete it, and the zip is fetched."
         raise InputError(msg) from error
     # The file holds block means over 255; back to sixteenths they are whole numbers.

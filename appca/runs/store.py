@@ -189,13 +189,12 @@ class RunStore:
                 os.fsync(file.fileno())
                 meta["bytes"] = file.tell()
             _write_json(draft / "config.json", meta)
-            if self._readable(target) is None:
-                self._discard(target)
             try:
                 draft.replace(target)
-            except OSError:
+            except OSError:  # something is there: the same run, stored meanwhile, or a damaged one
                 if self._readable(target) is None:
-                    raise  # else another process has stored the same run first
+                    self._discard(target)
+                    draft.replace(target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
