@@ -88,12 +88,12 @@ def loadings(R: Array, S: Array, sigma2: float, sigma2_W: float) -> RowNormal:
     The D rows of W are independent with precision ``S'S / sigma2 + I / sigma2_W``.
     """
     precision = S.T @ S / sigma2 + np.eye(S.shape[1]) / sigma2_W
-    return RowNormal(np.linalg.solve(precision, S.T @ R / sigma2).T, precision)
+    return RowNormal(np.asarray(np.linalg.solve(precision, S.T @ R / sigma2).T), precision)
 
 
 def log_weights(m: NDArray[np.int64], n_rows: int, alpha: float, n_components: int) -> LogBeta:
     """Give p(pi_k | Z) of the finite model: Beta(m_k + alpha/K, N - m_k + 1)."""
-    return LogBeta(m + alpha / n_components, n_rows - m + 1.0)
+    return LogBeta(np.asarray(m + alpha / n_components), np.asarray(n_rows - m + 1.0))
 
 
 def alpha_finite(prior: Gamma, log_pi: Array) -> Gamma:
@@ -157,7 +157,7 @@ def draw_log_beta(rng: np.random.Generator, given: LogBeta) -> Array:
     A gamma variable of a tiny shape a underflows; ``log G(a) = log G(a + 1) + log(U) / a`` not.
     """
     log_first = np.log(rng.gamma(given.a + 1)) + np.log1p(-rng.random(given.a.shape)) / given.a
-    return log_first - np.logaddexp(log_first, np.log(rng.gamma(given.b)))
+    return np.asarray(log_first - np.logaddexp(log_first, np.log(rng.gamma(given.b))))
 
 
 def draw_alpha_truncated(

@@ -215,3 +215,19 @@ def scan_infinite(
         counts = others + Z[n]
         draw_scores(T, Z[n], random.normals[n], X[n], M)
     return accepted
+
+
+@kernel
+def active_gains(Z: Any, G: Any, P: Any, v: Variances) -> Any:
+    """Give log p(y | S) - log p(y | no column) for every row: the gains of S one by one."""
+    N, K = Z.shape
+    A, B = precision(G, v), P / v.sigma2
+    T, total = np.empty((K, K + 1)), np.zeros(N)
+    nobody = np.zeros(K, np.bool_)
+    for n in range(N):
+        fill(T, A, B[n], nobody)
+        for k in range(K):
+            if Z[n, k]:
+                total[n] += gain(T, k, False, v.tau2)
+                pivot(T, k, False)
+    return total

@@ -1,0 +1,184 @@
+"""Sparse factor analysis by Gibbs sampling: what the finite and the infinite model share.
+
+    y_n = W (x_n * z_n) + mu + e_n,  e_n ~ N(0, sigma2 I),  x_nk ~ N(0, tau2),  w_dk ~ N(0, sigma2_W)
+
+The scale of a column is W's, tau2 stays fixed (model.md 3). Only the prior of Z tells the finite
+model (Beta-Bernoulli) from the infinite one (Indian buffet); see model.md 4 for both.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models import conditionals
+from appca.models.conditionals import Gamma, InverseGamma
+from appca.models.feature_priors import log_beta_bernoulli, log_buffet
+
+if TYPE_CHECKING:
+    from appca.models.sparse_fa_kernels import Numbers
+
+Array = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """Everything one sweep reads and writes; an unused column of the infinite model is zero."""
+
+    W: Array  # (D, K)
+    X: Array  # (N, K), zero where inactive
+    Z: NDArray[np.bool_]  # (N, K)
+    mu: Array  # (D,)
+    sigma2: float
+    sigma2_W: float
+    alpha: float
+
+
+class Prior(NamedTuple):
+    """Hyperparameters; alpha None keeps alpha fixed, mean_variance 0 keeps mu fixed."""
+
+    noise: InverseGamma
+    loading: InverseGamma
+    alpha: Gamma | None
+    mean_variance: float  # infinite is flat
+    tau2: float = 1.0
+
+
+def sweep_finite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+    """Redraw everything once under the finite Beta-Bernoulli prior."""
+    from appca.models import sparse_fa_kernels as kernels
+
+    Z, X = state.Z.copy(), np.zeros_like(state.X)
+    v = kernels.Variances(state.sigma2, prior.tau2)
+    P = (Y - state.mu) @ state.W
+    pseudo = state.alpha / Z.shape[1]
+    kernels.scan_finite(Z, X, state.W.T @ state.W, P, v, pseudo, draw_numbers(rng, Z))
+    W, X = draw_scales(rng, state.W, X, Z, state.sigma2_W, prior.tau2)
+    state = State(W, X, Z, state.mu, state.sigma2, state.sigma2_W, state.alpha)
+    state = draw_parameters(rng, Y, state, prior, np.ones(Z.shape[1], dtype=bool))
+    if prior.alpha is None:
+        return state
+    return state._replace(alpha=conditionals.draw_alpha_finite(rng, prior.alpha, state.alpha, Z))
+
+
+def sweep_infinite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+    """Redraw everything once under the buffet prior cut at K columns."""
+    from appca.models import sparse_fa_kernels as kernels
+
+    Z, X = state.Z.copy(), np.zeros_like(state.X)
+    Wt = np.ascontiguousarray(state.W.T)
+    kappa = rng.poisson(state.alpha / len(Y), len(Y))
+    columns = np.sqrt(state.sigma2_W) * rng.standard_normal((kappa.sum(), Y.shape[1]))
+    v = kernels.Variances(state.sigma2, prior.tau2)
+    offer = kernels.Proposal(kappa, columns)
+    kernels.scan_infinite(Z, X, Wt, Y - state.mu, v, offer, draw_numbers(rng, Z))
+    used = np.asarray(Z.any(axis=0))
+    W, X = draw_scales(rng, Wt.T * used, X, Z, state.sigma2_W, prior.tau2)
+    state = State(W, X, Z, state.mu, state.sigma2, state.sigma2_W, state.alpha)
+    state = draw_parameters(rng, Y, state, prior, used)
+    if prior.alpha is None:
+        return state
+    return state._replace(alpha=conditionals.draw_alpha_truncated(rng, prior.alpha, state.alpha, Z))
+
+
+def draw_numbers(rng: np.random.Generator, Z: NDArray[np.bool_]) -> "Numbers":
+    """Draw the random numbers of one scan over Z."""
+    from appca.models.sparse_fa_kernels import Numbers
+
+    N, K = Z.shape
+    order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
+    return Numbers(rng.random((N, K + 1)), rng.standard_normal((N, K)), order)
+
+
+def draw_parameters(
+    rng: np.random.Generator, Y: Array, state: State, prior: Prior, used: NDArray[np.bool_]
+) -> State:
+    """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
+    W, mu = np.zeros_like(state.W), state.mu
+    given = conditionals.loadings(Y - mu, state.X[:, used], state.sigma2, state.sigma2_W)
+    W[:, used] = conditionals.draw_rows(rng, given)
+    R = Y - state.X @ W.T
+    if prior.mean_variance > 0:
+        mu = conditionals.draw_normal(rng, conditionals.mean(R, state.sigma2, prior.mean_variance))
+    squares = float(np.square(R - mu).sum())
+    noise = conditionals.noise_variance(prior.noise, Y.size, squares)
+    loading = conditionals.loading_variance(prior.loading, W[:, used])
+    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
+    sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
+    return State(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
+
+
+def draw_scales(
+    rng: np.random.Generator,
+    W: Array,
+    X: Array,
+    Z: NDArray[np.bool_],
+    sigma2_W: float,
+    tau2: float,
+) -> tuple[Array, Array]:
+    """Move along w_k -> c w_k, x_k -> x_k / c, which the likelihood cannot see.
+
+    With u = log c^2 the density along the orbit is ``p u - (a e^u + b e^-u) / 2``,
+    p = (D - m_k) / 2, a = |w_k|^2 / sigma2_W, b = |x_k|^2 / tau2 (the (D - m_k) from the volume
+    of the map). Drawing X given W and W given X alone walks along it in steps of the noise, so
+    that at a high signal the scale never moves. A Student proposal at the mode is independent of
+    where the chain stands, hence a plain Metropolis-Hastings ratio.
+    """
+    m = Z.sum(axis=0)
+    p, a = (len(W) - m) / 2, np.square(W).sum(axis=0) / sigma2_W
+    b = np.square(X).sum(axis=0) / tau2
+    moving = (m > 0) & (a > 0)
+    p, a, b = p[moving], a[moving], b[moving]
+    root = np.sqrt(p * p + a * b)
+    mode = np.where(p >= 0, np.log((p + root) / a), np.log(b / (root + np.abs(p))))
+    width = 1 / np.sqrt(root)
+    new = mode + width * rng.standard_t(_TAIL, mode.shape)
+
+    def log_ratio(u: Array) -> Array:
+        proposal = -(_TAIL + 1) / 2 * np.log1p(np.square((u - mode) / width) / _TAIL)
+        return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - proposal)
+
+    accept = np.log1p(-rng.random(new.shape)) < log_ratio(new) - log_ratio(np.zeros_like(new))
+    scale = np.ones(len(m))
+    scale[moving] = np.where(accept, np.exp(new / 2), 1.0)
+    return W * scale, X / scale
+
+
+# Degrees of freedom of the scale proposal: tails heavier than any the density can have.
+_TAIL = 5.0
+
+
+def log_marginal(Y: Array, state: State, prior: Prior) -> Array:
+    """Give log p(y_n | z_n) with x integrated out, one number a row."""
+    from appca.models.sparse_fa_kernels import Variances, active_gains
+
+    Yc = Y - state.mu
+    v = Variances(state.sigma2, prior.tau2)
+    gains = active_gains(state.Z, state.W.T @ state.W, Yc @ state.W, v)
+    base = -0.5 * Y.shape[1] * np.log(2 * np.pi * state.sigma2)
+    return np.asarray(base - np.square(Yc).sum(axis=1) / (2 * state.sigma2) + gains)
+
+
+def log_complete(Y: Array, state: State, prior: Prior, infinite: bool) -> float:
+    """Give the complete-data density of the paper: log p(Y, W, X, Z | variances, alpha)."""
+    R = Y - state.mu - state.X @ state.W.T
+    n_active = int(state.Z.sum())
+    total = _log_normal(R, Y.size, state.sigma2) + _log_normal(state.X, n_active, prior.tau2)
+    return total + log_structure(state, infinite)
+
+
+def log_structure(state: State, infinite: bool) -> float:
+    """Give log p(W, Z | sigma2_W, alpha)."""
+    n_columns = int(state.Z.any(axis=0).sum()) if infinite else state.W.shape[1]
+    n_entries = n_columns * len(state.W)
+    prior_Z = (
+        log_buffet(state.Z, state.alpha, labelled=False)
+        if infinite
+        else log_beta_bernoulli(state.Z, state.alpha)
+    )
+    return _log_normal(state.W, n_entries, state.sigma2_W) + prior_Z
+
+
+def _log_normal(entries: Array, n: int, variance: float) -> float:
+    """Give the log density of n normal entries; further ones are zero and do not exist."""
+    squares = float(np.square(entries).sum())
+    return -0.5 * n * float(np.log(2 * np.pi * variance)) - squares / (2 * variance)
