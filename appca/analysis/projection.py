@@ -1,0 +1,122 @@
+"""Projections as colours and as the familiar principal components."""
+
+import numpy as np
+
+MISSING = 0.5  # a channel without a component of its own, as the paper's figures have it for L = 2
+
+
+def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """
+    Colour of every row by its projection: nearby rows of a subspace get similar colours.
+
+    Channel j (red, green, blue) is the score of the row's j-th active component, components in
+    ascending order, scaled by its rank among all rows to 0.01 .. 0.99.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (N, K)
+        Scores of the active components.
+    active : ndarray of bool, shape (N, K)
+        Which components each row uses; from the fourth on they do not enter the colour.
+
+    Returns
+    -------
+    ndarray of uint8, shape (N, 3)
+    """
+    position = np.cumsum(active, axis=1)
+    channels = np.full((len(scores), 3), MISSING)
+    for j in range(3):
+        of_row = active & (position == j + 1)
+        has = of_row.any(axis=1)
+        if has.any():
+            channels[has, j] = _rank_scaled(scores[has, of_row[has].argmax(axis=1)])
+    return np.round(255 * channels).astype(np.uint8)
+
+
+def pca_rgb(principal: np.ndarray) -> np.ndarray:
+    """
+    Colour of every row by its first three principal components, rank-scaled like `rgb`.
+
+    Parameters
+    ----------
+    principal : ndarray, shape (N, at least 1)
+        Principal component scores, largest variance first.
+
+    Returns
+    -------
+    ndarray of uint8, shape (N, 3)
+    """
+    return rgb(principal[:, :3], np.ones((len(principal), min(3, principal.shape[1])), dtype=bool))
+
+
+def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Scores on the first principal components, and each one's share of the variance.
+
+    Works on the smaller of the two Gram matrices, so neither many rows nor many columns hurt.
+    The sign of a component makes its largest score positive, so that pictures are repeatable.
+
+    Parameters
+    ----------
+    Y : ndarray, shape (N, D)
+        Data after preprocessing.
+    n_components : int
+        How many; fewer come back if N or D is smaller.
+
+    Returns
+    -------
+    scores : ndarray of float32, shape (N, n_components)
+    shares : ndarray, shape (n_components,)
+        Parts of the total variance, between 0 and 1.
+    """
+    centred = Y - Y.mean(axis=0, dtype=np.float64).astype(Y.dtype)
+    wide = centred.shape[1] > centred.shape[0]
+    gram = (centred @ centred.T if wide else centred.T @ centred).astype(np.float64)
+    n_components = min(n_components, len(gram))
+    values, vectors = _largest(gram, n_components)
+    scores = vectors * np.sqrt(values) if wide else centred @ vectors.astype(centred.dtype)
+    extreme = np.abs(scores).argmax(axis=0)
+    scores = scores * np.where(scores[extreme, range(n_components)] < 0, -1, 1)
+    total = max(float(np.trace(gram)), np.finfo(float).tiny)
+    return scores.astype(np.float32), values / total
+
+
+def variance_shares(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """
+    Share of the data's variance that each component of a run explains, shape (K,).
+
+    With orthonormal components and posterior means s = c p (p the projection, c the shrinkage),
+    taking component k away raises a row's squared error by 2 p s - s^2 = s^2 (2/c - 1); the total
+    is what all components and the remaining error make together, so nothing but the run is read.
+
+    Parameters
+    ----------
+    arrays : dict
+        `scores` (N, K), `error` (N,) mean squared error a feature, `mean` (D,),
+        `noise_variance` and `latent_variance`.
+    """
+    latent = np.asarray(arrays["latent_variance"], dtype=np.float64)
+    noise = float(arrays["noise_variance"])
+    shrinkage = latent / np.maximum(latent + noise, np.finfo(float).tiny)
+    factor = 2 / np.maximum(shrinkage, np.finfo(float).tiny) - 1
+    explained = np.square(arrays["scores"], dtype=np.float64).sum(axis=0) * factor
+    left = float(arrays["error"].sum(dtype=np.float64)) * len(arrays["mean"])
+    return explained / max(explained.sum() + left, np.finfo(float).tiny)
+
+
+def _rank_scaled(values: np.ndarray) -> np.ndarray:
+    """Ranks scaled to 0.01 .. 0.99; equal values share the middle of their ranks."""
+    ordered = np.sort(values)
+    below = np.searchsorted(ordered, values, side="left")
+    upto = np.searchsorted(ordered, values, side="right")
+    if len(values) == 1:
+        return np.array([MISSING])
+    return 0.01 + 0.98 * (below + upto - 1) / (2 * (len(values) - 1))
+
+
+def _largest(gram: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Largest eigenvalues, descending, and their eigenvectors."""
+    from scipy.linalg import eigh
+
+    values, vectors = eigh(gram, subset_by_index=[len(gram) - n, len(gram) - 1])
+    return np.maximum(values[::-1], 0), vectors[:, ::-1]

@@ -1,0 +1,138 @@
+"""Which rows share which components: subspaces by occupancy, pairs, and the sign cells of a panel.
+
+A model with `n_active` = L gives every row the L components it uses; the rows with the same set of
+components lie in one subspace. Everything here depends on that boolean matrix (and, for the sign
+cells, on the scores) alone, and speaks of rows by their number in the data set.
+"""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+LEAST_ROWS = 30  # a scatter of fewer points shows no shape
+
+
+class Subspace(NamedTuple):
+    """The rows that use a set of components."""
+
+    components: tuple[int, ...]  # ascending, counted from 0; empty for rows that use none
+    rows: np.ndarray  # (m,) ascending row numbers
+
+
+class SignCell(NamedTuple):
+    """The rows of a panel with one pattern of signs, such as "+1 −3"."""
+
+    label: str
+    signs: tuple[int, int]  # +1 or -1 on the x and on the y axis
+    rows: np.ndarray  # (m,) positions within the panel
+
+
+def ranked(active: np.ndarray) -> list[Subspace]:
+    """
+    Every used set of components with its rows, the most occupied first.
+
+    Parameters
+    ----------
+    active : ndarray of bool, shape (N, K)
+        Which components each row uses.
+
+    Returns
+    -------
+    list of Subspace
+        Ties in occupancy are broken by the component numbers, so that the order is unique.
+    """
+    codes = np.packbits(np.ascontiguousarray(active, dtype=bool), axis=1)
+    keys = codes.view(np.dtype((np.void, codes.shape[1]))).ravel()
+    _, first, member = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(member, kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(member))[:-1])
+    found = [
+        Subspace(tuple(np.flatnonzero(active[start]).tolist()), rows)
+        for start, rows in zip(first, groups, strict=True)
+    ]
+    return sorted(found, key=lambda s: (-len(s.rows), s.components))
+
+
+def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
+    """
+    Every pair of components that some row uses together, with its number of rows, largest first.
+
+    Parameters
+    ----------
+    active : ndarray of bool, shape (N, K)
+        Which components each row uses.
+    """
+    together = active.T.astype(np.float32) @ active.astype(np.float32)  # exact below 2^24 rows
+    pairs = [
+        (pair, int(together[pair]))
+        for pair in combinations(range(active.shape[1]), 2)
+        if together[pair] > 0
+    ]
+    return sorted(pairs, key=lambda item: (-item[1], item[0]))
+
+
+def pairs(active: np.ndarray, start: int = 0, stop: int | None = None) -> list[Subspace]:
+    """
+    Pairs of components with the rows that use both, by occupancy; a slice of the ranking.
+
+    A row appears once for each of its L(L-1)/2 pairs. With many components there are thousands
+    of pairs, so rows are looked up only for the part of the ranking that is asked for.
+    """
+    return [
+        Subspace(pair, np.flatnonzero(active[:, pair[0]] & active[:, pair[1]]))
+        for pair, _ in pair_counts(active)[start:stop]
+    ]
+
+
+def coverage(active: np.ndarray, least: int = LEAST_ROWS) -> float:
+    """Share of all rows that lie in a subspace of at least `least` rows."""
+    sizes = np.array([len(subspace.rows) for subspace in ranked(active)])
+    return float(sizes[sizes >= least].sum() / len(active))
+
+
+def opens_in_pair_view(active: np.ndarray, least: int = LEAST_ROWS) -> bool:
+    """
+    Whether panels should show pairs of components rather than whole subspaces.
+
+    True when some row uses more than two components (for two, both views are the same) and under
+    half of the rows lie in subspaces of at least `least` rows.
+    """
+    return bool(active.sum(axis=1).max() > 2 and coverage(active, least) < 0.5)
+
+
+def sign_cells(scores: np.ndarray, components: tuple[int, int]) -> list[SignCell]:
+    """
+    Split the rows of a panel by the signs of their two scores.
+
+    A row is given the components on which it scores far from zero, so the axes of a panel are
+    empty and its rows fall into up to four cells.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (m, 2)
+        Scores on the two axes of the panel; a score of exactly zero counts as positive.
+    components : pair of int
+        The components on the axes, counted from 0; labels count from 1.
+
+    Returns
+    -------
+    list of SignCell
+        The cells that hold rows, in the order ++, +-, -+, --.
+    """
+    positive = scores >= 0
+    cells = []
+    for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        rows = np.flatnonzero((positive == (np.array(signs) > 0)).all(axis=1))
+        if len(rows):
+            label = " ".join(
+                f"{'+' if sign > 0 else '−'}{component + 1}"
+                for sign, component in zip(signs, components, strict=True)
+            )
+            cells.append(SignCell(label, signs, rows))
+    return cells
+
+
+def title(components: tuple[int, ...]) -> str:
+    """Name of a subspace for people, components counted from 1: "{1,3}"."""
+    return "{" + ",".join(str(component + 1) for component in components) + "}"

@@ -1,0 +1,295 @@
+"""A data set: rows with identity, labels and, for images, a shape; checked once, then read-only."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from appca.data.errors import InputError
+
+DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+_BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """
+    A matrix with the identity of its rows and the meaning of its columns.
+
+    Parameters
+    ----------
+    name : str
+        For people; not part of the digest.
+    X : ndarray of shape (N, D)
+        uint8, float32 or float64; kept read-only. Other numeric types become float64.
+    ids : ndarray of shape (N,)
+        Unique texts.
+    labels : dict of str to ndarray of shape (N,)
+        Text or numbers, one entry for each label column; the first is "the class".
+    image_shape : tuple or None
+        (h, w) or (h, w, 3) when a row of X is an image in row-major order.
+    feature_names : tuple of str or None
+        Unique names of the D columns.
+    provenance : dict
+        JSON-able: source, options, files, checksums, citation. ``image_range`` (lowest and highest
+        grey value) is read by `images`.
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit together, or values are missing or infinite.
+    """
+
+    name: str
+    X: np.ndarray
+    ids: np.ndarray
+    labels: dict[str, np.ndarray] = field(default_factory=dict)
+    image_shape: tuple[int, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
+    provenance: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Bring the parts into their one form and check that they fit together."""
+        X = _checked_matrix(self.X)
+        n, d = X.shape
+        ids = _checked_ids(self.ids, n)
+        labels = {str(key): _checked_label(key, value, n) for key, value in self.labels.items()}
+        shape = None if self.image_shape is None else tuple(int(side) for side in self.image_shape)
+        _check_image_shape(shape, d)
+        names = None if self.feature_names is None else tuple(map(str, self.feature_names))
+        _check_feature_names(names, d)
+        parts = {"X": X, "ids": ids, "labels": labels, "image_shape": shape, "feature_names": names}
+        for key, value in parts.items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows N."""
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns D."""
+        return self.X.shape[1]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (64 hex digits) of all that matters to numbers and identity; not of the name."""
+        sha = hashlib.sha256()
+        header = {
+            "shape": self.X.shape,
+            "dtype": self.X.dtype.str,
+            "image_shape": self.image_shape,
+            "feature_names": self.feature_names,
+            "labels": list(self.labels),
+        }
+        sha.update(json.dumps(header).encode())
+        sha.update(self.X.data)
+        for column in (self.ids, *self.labels.values()):
+            sha.update(_column_bytes(column))
+        return sha.hexdigest()
+
+    @cached_property
+    def image_range(self) -> tuple[float, float]:
+        """Values drawn as black and as white: as recorded, else 0-255 for uint8, else min-max."""
+        if "image_range" in self.provenance:
+            low, high = self.provenance["image_range"]
+            return float(low), float(high)
+        if self.X.dtype == np.uint8:
+            return 0.0, 255.0
+        return float(self.X.min()), float(self.X.max())
+
+    @property
+    def class_column(self) -> tuple[list[str], np.ndarray] | None:
+        """Names and codes (N,) of the first label column, or None without labels."""
+        return categories(next(iter(self.labels.values()))) if self.labels else None
+
+    def take(self, rows: np.ndarray) -> "Dataset":
+        """
+        Return the data set of the given rows, in the given order.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Row numbers, each at most once, or a boolean mask of length N.
+        """
+        index = np.arange(self.n_rows)[np.asarray(rows)]
+        kept = dict(self.provenance)
+        if self.image_shape is not None:
+            kept["image_range"] = list(
+                self.image_range
+            )  # a part is drawn on the scale of the whole
+        return replace(
+            self,
+            X=self.X[index],
+            ids=self.ids[index],
+            labels={key: column[index] for key, column in self.labels.items()},
+            provenance=kept,
+        )
+
+    def images(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows as uint8 images of shape (n, h, w) or (n, h, w, 3), for display."""
+        if self.image_shape is None:
+            msg = f"“{self.name}” has no images; its rows are values of {self.n_features} features."
+            raise InputError(msg)
+        return self.as_images(self.X[np.asarray(rows)])
+
+    def as_images(self, values: np.ndarray) -> np.ndarray:
+        """Draw values (n, D) in data units, such as reconstructions, on this data set's scale."""
+        pixels = values.reshape(len(values), *self.image_shape)
+        low, high = self.image_range
+        if pixels.dtype == np.uint8 and (low, high) == (0.0, 255.0):
+            return pixels
+        factor = 255.0 / (high - low) if high > low else 0.0
+        scaled = (pixels.astype(np.float32) - np.float32(low)) * np.float32(factor)
+        return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
+
+    def image(self, row: int) -> np.ndarray:
+        """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""
+        return self.images(np.array([row]))[0]
+
+
+def categories(column: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """
+    Turn a label column into category names and codes.
+
+    Numbers are in numeric order, texts in natural order (obj2 before obj10); empty texts and NaN
+    become the last category, "missing".
+
+    Parameters
+    ----------
+    column : ndarray of shape (N,)
+
+    Returns
+    -------
+    names : list of str
+    codes : ndarray of shape (N,), int64
+        ``names[codes[n]]`` is the category of row n.
+    """
+    values, codes = np.unique(column, return_inverse=True)
+    names = [_category_name(value) for value in values.tolist()]
+    if values.dtype.kind == "U":
+        order = sorted(range(len(names)), key=lambda i: (names[i] == MISSING, natural(names[i])))
+    else:
+        order = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return [names[i] for i in order], rank[codes.ravel()]
+
+
+MISSING = "missing"
+
+
+def natural(text: str) -> list[tuple[int, int | str]]:
+    """Sort key under which numbers inside texts count as numbers: obj2 before obj10."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", text)
+    return [(0, int(part)) if part.isascii() and part.isdigit() else (1, part) for part in parts]
+
+
+def _category_name(value: object) -> str:
+    if isinstance(value, float):
+        return MISSING if value != value else f"{value:g}"  # noqa: PLR0124 (true for NaN alone)
+    return str(value) or MISSING
+
+
+def _checked_matrix(X: np.ndarray) -> np.ndarray:
+    stored = isinstance(X, np.memmap)  # from the store: it was checked when it was put there
+    X = np.asarray(X)
+    if X.ndim != 2:
+        msg = f"A data set is a table of rows and columns; got an array of shape {X.shape}."
+        raise InputError(msg)
+    if X.dtype.kind not in "buif":
+        msg = f"A data set holds numbers; got values of type {X.dtype}, so convert them first."
+        raise InputError(msg)
+    if X.dtype not in DTYPES:
+        X = X.astype(np.float64)
+    n, d = X.shape
+    if n < 2:
+        msg = f"A data set needs at least 2 rows; got {n}, so add rows or choose more of them."
+        raise InputError(msg)
+    if d < 2:
+        msg = f"A data set needs at least 2 feature columns; got {d}, so add columns."
+        raise InputError(msg)
+    X = np.ascontiguousarray(X)
+    if not stored and X.dtype.kind == "f":
+        _check_finite(X)
+    return _read_only(X)
+
+
+def _check_finite(X: np.ndarray) -> None:
+    step = max(1, _BLOCK_BYTES // max(1, X[:1].nbytes))
+    for start in range(0, len(X), step):
+        bad = ~np.isfinite(X[start : start + step])
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            kind = "missing" if np.isnan(X[start + row, column]) else "infinite"
+            msg = (
+                f"Every value must be a finite number; the value in row {start + row + 1}, "
+                f"column {column + 1} is {kind}, so fill or remove such cells first."
+            )
+            raise InputError(msg)
+
+
+def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
+    ids = np.asarray(ids)
+    ids = ids if ids.dtype.kind == "U" else ids.astype(str)
+    if ids.shape != (n,):
+        msg = f"There must be one id for each of the {n} rows; got ids of shape {ids.shape}."
+        raise InputError(msg)
+    values, counts = np.unique(ids, return_counts=True)
+    if len(values) < n:
+        twice = str(values[counts > 1][0])
+        msg = (
+            f"Row ids must be unique; “{shortened(twice)}” is there {counts.max()} times, "
+            "so choose another id column or none."
+        )
+        raise InputError(msg)
+    return _read_only(ids)
+
+
+def _checked_label(key: str, column: np.ndarray, n: int) -> np.ndarray:
+    column = np.asarray(column)
+    if column.dtype.kind not in "buifU":
+        column = column.astype(str)
+    if column.shape != (n,):
+        msg = f"Label column “{shortened(key)}” must have {n} values; got shape {column.shape}."
+        raise InputError(msg)
+    return _read_only(np.ascontiguousarray(column))
+
+
+def _check_image_shape(shape: tuple[int, ...] | None, d: int) -> None:
+    if shape is None:
+        return
+    fits = len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)
+    if not fits or min(shape) < 1 or int(np.prod(shape)) != d:
+        msg = f"An image shape is (h, w) or (h, w, 3) with {d} values in all; got {shape}."
+        raise InputError(msg)
+
+
+def _check_feature_names(names: tuple[str, ...] | None, d: int) -> None:
+    if names is None:
+        return
+    if len(names) != d or len(set(names)) != d:
+        msg = f"There must be {d} different feature names; got {len(set(names))} different ones."
+        raise InputError(msg)
+
+
+def shortened(text: str, limit: int = 40) -> str:
+    """Cut a text from a file to what fits into a sentence."""
+    flat = " ".join(str(text).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def _column_bytes(column: np.ndarray) -> bytes:
+    if column.dtype.kind == "U":  # the width of the array's text type must not matter
+        return json.dumps(column.tolist()).encode()
+    return column.dtype.str.encode() + column.tobytes()
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()  # the caller's own array stays as writable as it was
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,63 @@
+"""The IDX format of MNIST: a magic number, the sides as 32-bit numbers, then the bytes."""
+
+import gzip
+import math
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from appca.data.errors import InputError
+
+_BYTES = 0x08  # the type code of unsigned bytes
+
+
+def read_idx(path: Path, first: int | None = None) -> np.ndarray:
+    """
+    Read unsigned bytes from an IDX file, packed by gzip or not.
+
+    Parameters
+    ----------
+    path : Path
+    first : int or None
+        Read this many items only (all when there are fewer).
+
+    Returns
+    -------
+    ndarray of uint8
+        The sides are those of the header, the first cut to `first`.
+    """
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    opener = gzip.open if packed else open
+    try:
+        with opener(path, "rb") as file:
+            return _read(file, path.name, first)
+    except (EOFError, OSError, zlib.error) as error:
+        msg = f"{path.name} breaks off or is damaged inside its gzip packing; fetch it again."
+        raise InputError(msg) from error
+
+
+def _read(file: gzip.GzipFile, name: str, first: int | None) -> np.ndarray:
+    magic = file.read(4)
+    if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] != _BYTES or not 1 <= magic[3] <= 4:
+        start = magic.hex() or "nothing"
+        msg = f"{name} is not an IDX file of bytes (it starts with {start}); choose another file."
+        raise InputError(msg)
+    header = file.read(4 * magic[3])
+    if len(header) < 4 * magic[3]:
+        msg = f"{name} ends within its header; fetch it again."
+        raise InputError(msg)
+    sides = list(struct.unpack(f">{magic[3]}I", header))
+    complete = first is None or first >= sides[0]
+    sides[0] = sides[0] if complete else first
+    expected = math.prod(sides)
+    data = file.read(expected)
+    if len(data) < expected or (complete and file.read(1)):
+        msg = (
+            f"{name} must hold {' x '.join(map(str, sides))} = {expected} bytes after its header; "
+            f"it holds {'more' if len(data) == expected else len(data)}, so fetch it again."
+        )
+        raise InputError(msg)
+    return np.frombuffer(data, np.uint8).reshape(sides)

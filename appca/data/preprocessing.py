@@ -1,0 +1,206 @@
+"""
+Preprocessing of a matrix before a fit, recorded as options and undone exactly as it was done.
+
+A row x of the data becomes y = ((x / divide - offset) / scale) @ basis, in this order; offset is
+the mean (or zero), scale one number for each feature, basis the D' leading principal axes (or
+nothing). Work is done in blocks of rows: no second copy of the data is made.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.principal import principal_axes
+
+SCALES = ("none", "feature", "global")
+_BLOCK_VALUES = 1 << 21  # rows are converted about two million values at a time (16 MB in float64)
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """
+    What is done to the data before a fit, in this order.
+
+    Parameters
+    ----------
+    divide : float
+        Every value is divided by it (255 for photographs).
+    centre : bool
+        Subtract the mean of each feature. Implied by ``pca``.
+    scale : {"none", "feature", "global"}
+        Divide each feature by its own standard deviation, or all by the root mean square of the
+        centred data. Features that are constant keep their scale.
+    pca : int, float or None
+        Number of principal components to keep, or the share of variance (between 0 and 1) they
+        must hold at least.
+    """
+
+    divide: float = 1.0
+    centre: bool = False
+    scale: str = "none"
+    pca: int | float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse options that have no meaning."""
+        divide = _number(self.divide)
+        if divide is None or not 0 < divide < np.inf:
+            msg = f"divide must be a positive number; got {self.divide!r}."
+            raise InputError(msg)
+        if self.scale not in SCALES:
+            msg = f"scale must be one of {', '.join(SCALES)}; got {self.scale!r}."
+            raise InputError(msg)
+        if self.pca is not None and not _is_pca(self.pca):
+            msg = (
+                "pca must be a whole number of dimensions from 1 on, or a share of variance "
+                f"between 0 and 1; got {self.pca!r}."
+            )
+            raise InputError(msg)
+        object.__setattr__(self, "divide", divide)
+        object.__setattr__(self, "centre", bool(self.centre))
+
+    def to_dict(self) -> dict:
+        """Options as JSON-able dict."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, options: dict) -> "Preprocessing":
+        """Options from a dict as `to_dict` makes it; unknown names are refused."""
+        known = {option.name for option in fields(cls)}
+        unknown = sorted(set(options) - known)
+        if unknown:
+            msg = f"Preprocessing knows {', '.join(sorted(known))}; got {', '.join(unknown)}."
+            raise InputError(msg)
+        return cls(**options)
+
+    def fit(self, X: np.ndarray) -> "Fitted":
+        """
+        Learn offset, scale and basis from the rows of X.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, D)
+            uint8, float32 or float64; left as it is. Sums are in float64.
+        """
+        _, d = X.shape
+        one = np.ones(d)
+        offset = _mean(X) / self.divide if self.centre or self.pca is not None else np.zeros(d)
+        scale = one if self.scale == "none" else _scale(X, self.divide, self.scale)
+        plain = Fitted(self.divide, offset, scale, None)
+        if self.pca is None:
+            return plain
+        basis = principal_axes(lambda: _blocks(plain, X), X.shape, self.pca)
+        return plain._replace(basis=basis)
+
+
+class Fitted(NamedTuple):
+    """Fitted preprocessing: arrays only, so that it can be stored beside a run."""
+
+    divide: float
+    offset: np.ndarray  # (D,), after the division
+    scale: np.ndarray  # (D,)
+    basis: np.ndarray | None  # (D, D') with orthonormal columns
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32."""
+        if X.ndim != 2 or X.shape[1] != len(self.offset):
+            msg = (
+                f"The data must have the {len(self.offset)} features the preprocessing was fitted "
+                f"on; got shape {X.shape}."
+            )
+            raise InputError(msg)
+        dtype = np.float64 if X.dtype == np.float64 else np.float32
+        width = X.shape[1] if self.basis is None else self.basis.shape[1]
+        out = np.empty((len(X), width), dtype)
+        start = 0
+        for block in _blocks(self, X, dtype):
+            np.copyto(out[start : start + len(block)], self._rotate(block))
+            start += len(block)
+        return out
+
+    def inverse_transform(self, Y: np.ndarray) -> np.ndarray:
+        """Bring rows (N, D') back into data units (N, D), up to what the PCA left out."""
+        Y = np.asarray(Y)
+        wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
+        data = (wide * self.scale + self.offset) * self.divide
+        return data.astype(Y.dtype, copy=False)
+
+    def directions(self, W: np.ndarray) -> np.ndarray:
+        """Components W (D', K) as directions (D, K) in data units, without the offset."""
+        W = np.asarray(W)
+        wide = W if self.basis is None else self.basis @ W
+        return wide * (self.scale * self.divide)[:, None]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays from which `from_arrays` makes the same object."""
+        found = {"divide": np.array(self.divide), "offset": self.offset, "scale": self.scale}
+        return found if self.basis is None else {**found, "basis": self.basis}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Fitted":
+        """Rebuild what `arrays` took apart."""
+        divide, offset, scale = float(arrays["divide"]), arrays["offset"], arrays["scale"]
+        return cls(divide, offset, scale, arrays.get("basis"))
+
+    def _rotate(self, block: np.ndarray) -> np.ndarray:
+        return block if self.basis is None else block @ self.basis.astype(block.dtype, copy=False)
+
+
+def suggest(dataset: Dataset) -> Preprocessing:
+    """Suggest a start: images divided by their white, tables scaled by feature."""
+    if dataset.image_shape is not None:
+        low, high = dataset.image_range
+        return Preprocessing(divide=high if low == 0 and high > 1 else 1.0)
+    if dataset.provenance.get("comparable"):  # features in one unit, such as scans over time
+        return Preprocessing(centre=True, scale="global")
+    return Preprocessing(centre=True, scale="feature")
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_pca(value: object) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, (int, np.integer)):
+        return value >= 1
+    return isinstance(value, float) and 0 < value < 1
+
+
+def _raw_blocks(X: np.ndarray, dtype: np.dtype | type) -> Iterator[np.ndarray]:
+    step = max(1, _BLOCK_VALUES // X.shape[1])
+    for start in range(0, len(X), step):
+        yield X[start : start + step].astype(dtype)
+
+
+def _blocks(fitted: Fitted, X: np.ndarray, dtype: type = np.float64) -> Iterator[np.ndarray]:
+    """Divided, centred and scaled blocks of rows; each is a fresh array."""
+    shift = (fitted.offset * fitted.divide).astype(dtype)
+    factor = (1.0 / (fitted.scale * fitted.divide)).astype(dtype)
+    for block in _raw_blocks(X, dtype):
+        np.subtract(block, shift, out=block)
+        np.multiply(block, factor, out=block)
+        yield block
+
+
+def _mean(X: np.ndarray) -> np.ndarray:
+    return sum(block.sum(axis=0) for block in _raw_blocks(X, np.float64)) / len(X)
+
+
+def _scale(X: np.ndarray, divide: float, kind: str) -> np.ndarray:
+    """Return standard deviations (D,) after the division, or their root mean square D times."""
+    mean = _mean(X)
+    squares = sum(((block - mean) ** 2).sum(axis=0) for block in _raw_blocks(X, np.float64))
+    variance = squares / len(X)
+    if kind == "global":
+        variance = np.full(len(mean), variance.mean())
+    # Rounding leaves a constant column some 1e-32 of its square; that is not a scale to divide by.
+    constant = variance <= 1e-24 * np.maximum(mean**2, 1e-300)
+    return np.where(constant, 1.0, np.sqrt(variance) / divide)

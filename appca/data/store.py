@@ -1,0 +1,175 @@
+"""Data sets on disk: one folder each, written whole or not at all, read without pickle."""
+
+import json
+import os
+import re
+import shutil
+import time
+import uuid
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+
+_STALE_SECONDS = 86_400  # a half-written folder older than a day belongs to no living process
+
+
+class Summary(NamedTuple):
+    """What a list of data sets shows of one of them."""
+
+    digest: str
+    name: str
+    n_rows: int
+    n_features: int
+    image_shape: tuple[int, ...] | None
+    labels: tuple[str, ...]
+    source: str
+    created: float  # seconds since 1970
+    n_bytes: int  # of the matrix
+
+
+class DatasetStore:
+    """
+    Data sets below ``<home>/datasets/<digest>/``.
+
+    A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column and
+    ``meta.json``. It is built beside its place and moved there in one step, so that a killed
+    process leaves no half data set.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "datasets"
+
+    def put(self, dataset: Dataset) -> str:
+        """Store a data set and return its digest; the same data again only renews its name."""
+        target = self.folder / dataset.digest
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+            if (target / "meta.json").exists():
+                _write_meta(target, dataset, _read_meta(target)["created"])
+            else:
+                self._write(target, dataset)
+        except OSError as error:
+            msg = (
+                f"“{dataset.name}” could not be stored in {self.folder} "
+                f"({error.strerror or error}); free some space, or name another folder in "
+                "APPCA_HOME."
+            )
+            raise InputError(msg) from error
+        return dataset.digest
+
+    def get(self, digest: str) -> Dataset:
+        """Open a data set; its matrix stays on disk and is read where it is used."""
+        folder = self._existing(digest)
+        try:
+            meta = _read_meta(folder)
+            dataset = Dataset(
+                name=meta["name"],
+                X=np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False),
+                ids=np.load(folder / "ids.npy", allow_pickle=False),
+                labels={
+                    key: np.load(folder / f"label_{i}.npy", allow_pickle=False)
+                    for i, key in enumerate(meta["labels"])
+                },
+                image_shape=meta["image_shape"] and tuple(meta["image_shape"]),
+                feature_names=meta["feature_names"] and tuple(meta["feature_names"]),
+                provenance=meta["provenance"],
+            )
+        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+            msg = (
+                f"The stored data set {digest[:12]} is damaged ({type(error).__name__}); "
+                "delete it and load the data again."
+            )
+            raise InputError(msg) from error
+        dataset.__dict__["digest"] = digest  # known: hashing would read the whole file
+        return dataset
+
+    def list(self) -> list[Summary]:
+        """Summaries of all readable data sets, newest first; damaged ones are left out."""
+        found = []
+        for folder in sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []:
+            try:
+                found.append(_summary(folder))
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+        return sorted(found, key=lambda summary: -summary.created)
+
+    def delete(self, digest: str) -> None:
+        """Remove a data set; readers that have it open keep their view of it."""
+        folder = self._existing(digest)
+        doomed = self.folder / f".{uuid.uuid4().hex}"
+        folder.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def _existing(self, digest: str) -> Path:
+        # The digest may come from the address bar: it must not become a path unless it is one.
+        if not re.fullmatch(r"[0-9a-f]{64}", str(digest)) or not (self.folder / digest).is_dir():
+            msg = (
+                f"There is no stored data set “{str(digest)[:12]}”; "
+                "choose one from the list or load it again."
+            )
+            raise InputError(msg)
+        return self.folder / digest
+
+    def _write(self, target: Path, dataset: Dataset) -> None:
+        draft = self.folder / f".{uuid.uuid4().hex}"
+        draft.mkdir()
+        try:
+            np.save(draft / "matrix.npy", dataset.X, allow_pickle=False)
+            np.save(draft / "ids.npy", dataset.ids, allow_pickle=False)
+            for i, column in enumerate(dataset.labels.values()):
+                np.save(draft / f"label_{i}.npy", column, allow_pickle=False)
+            _write_meta(draft, dataset, time.time())
+            try:
+                draft.replace(target)
+            except OSError:
+                if not (target / "meta.json").exists():
+                    raise  # not another process that stored the same data first
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        for leftover in self.folder.glob(".*"):
+            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _write_meta(folder: Path, dataset: Dataset, created: float) -> None:
+    meta = {
+        "name": dataset.name,
+        "digest": dataset.digest,
+        "n_rows": dataset.n_rows,
+        "n_features": dataset.n_features,
+        "dtype": str(dataset.X.dtype),
+        "image_shape": dataset.image_shape,
+        "feature_names": dataset.feature_names,
+        "labels": list(dataset.labels),
+        "provenance": dataset.provenance,
+        "created": created,
+    }
+    draft = folder / f".{uuid.uuid4().hex}"
+    draft.write_text(json.dumps(meta, indent=1, ensure_ascii=False), encoding="utf-8")
+    os.replace(draft, folder / "meta.json")  # noqa: PTH105 (atomic also where the target exists)
+
+
+def _read_meta(folder: Path) -> dict:
+    return json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+
+
+def _summary(folder: Path) -> Summary:
+    meta = _read_meta(folder)
+    return Summary(
+        digest=folder.name,
+        name=meta["name"],
+        n_rows=meta["n_rows"],
+        n_features=meta["n_features"],
+        image_shape=meta["image_shape"] and tuple(meta["image_shape"]),
+        labels=tuple(meta["labels"]),
+        source=str(meta["provenance"].get("source", "")),
+        created=meta["created"],
+        n_bytes=meta["n_rows"] * meta["n_features"] * np.dtype(meta["dtype"]).itemsize,
+    )

@@ -1,0 +1,85 @@
+"""Which rows to keep: the first so many, so many of each class, chosen classes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from appca.data.dataset import Dataset, categories
+from appca.data.errors import InputError
+
+
+def choose_rows(
+    column: np.ndarray,
+    first: int | None = None,
+    per_class: int | None = None,
+    classes: Sequence | None = None,
+) -> np.ndarray:
+    """
+    Choose rows by their class, in file order.
+
+    Parameters
+    ----------
+    column : ndarray of shape (N,)
+        The class of each row.
+    first : int or None
+        Keep at most this many rows of what the other two options leave.
+    per_class : int or None
+        Keep the first so many rows of each class.
+    classes : sequence or None
+        Keep only these classes, named as in `categories`.
+
+    Returns
+    -------
+    ndarray of int64
+        Rising row numbers.
+    """
+    names, codes = categories(column)
+    wanted = names if classes is None else _known(classes, names)
+    rows_of = {name: np.flatnonzero(codes == names.index(name)) for name in wanted}
+    if per_class is not None:
+        _check_count("rows of each class", per_class)
+        small = min(rows_of, key=lambda name: len(rows_of[name]))
+        if len(rows_of[small]) < per_class:
+            msg = (
+                f"{per_class} rows of each class were asked for, but class {small} has "
+                f"{len(rows_of[small])}; ask for at most that many."
+            )
+            raise InputError(msg)
+    rows = np.sort(np.concatenate([found[:per_class] for found in rows_of.values()]))
+    if first is not None:
+        _check_count("rows", first)
+    return rows[:first]
+
+
+def subset(
+    dataset: Dataset,
+    first: int | None = None,
+    per_class: int | None = None,
+    classes: Sequence | None = None,
+) -> Dataset:
+    """Return the part of a data set that `choose_rows` chooses by its first label column."""
+    if dataset.labels:
+        column = next(iter(dataset.labels.values()))
+    elif per_class is None and classes is None:
+        column = np.zeros(dataset.n_rows, np.uint8)
+    else:
+        msg = f"“{dataset.name}” has no label column to choose classes by; choose the first rows."
+        raise InputError(msg)
+    return dataset.take(choose_rows(column, first, per_class, classes))
+
+
+def _known(classes: Sequence, names: list[str]) -> list[str]:
+    wanted = list(dict.fromkeys(str(name) for name in classes))
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        shown = ", ".join(names[:20]) + (" …" if len(names) > 20 else "")
+        got = ", ".join(unknown[:5]) or "none"
+        msg = f"Choose classes among {shown}; got {got}."
+        raise InputError(msg)
+    return wanted
+
+
+def _check_count(what: str, count: int) -> None:
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+        msg = f"The number of {what} must be a whole number from 1 on; got {count!r}."
+        raise InputError(msg)

@@ -1,0 +1,204 @@
+"""What the subspace models share as scikit-learn estimators: checks and queries.
+
+The only module that uses names scikit-learn keeps private (parameter constraints). Loadings are
+(d, K) in kernels and (K, d) in `components_`; they are transposed here and nowhere else.
+"""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from appca.models import gaussian, subsets
+from appca.models.em import State
+from appca.models.gaussian import Array
+from appca.models.rows import Rows, about, project
+
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "SubspaceModel",
+    "generator",
+    "refuse_constant",
+    "refuse_sizes",
+]
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """One Generator from whatever scikit-learn accepts as `random_state`."""
+    return np.random.default_rng(random_state)
+
+
+def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
+    """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
+    most = min(n_rows - 1, n_features)
+    if n_components > most:
+        msg = (
+            f"n_components must be at most {most}, because X has {n_rows} rows and "
+            f"{n_features} feature(s); got {n_components}: ask for fewer components."
+        )
+        raise ValueError(msg)
+
+
+def refuse_constant(rows: Rows) -> None:
+    """Raise ValueError where all rows are the same."""
+    if not rows.squares.sum() > 0.0:
+        msg = (
+            f"X must vary, but all its {len(rows.X)} rows are equal: "
+            "there is no direction to find; check how the data were read."
+        )
+        raise ValueError(msg)
+
+
+class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Queries of a fitted model y = W (x * z) + mu + e with exactly L of K components active.
+
+    Subclasses fit and call `_publish`; parameters they must have: `whiten`, `random_state`.
+    """
+
+    components_: Array
+    mean_: Array
+    noise_variance_: float
+    latent_variance_: Array
+    explained_variance_: Array
+    scale_: Array
+    n_active_: int
+
+    def _validated(self, X: Any, *, reset: bool) -> Array:
+        checked: Array = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if reset else 1,
+        )
+        return checked
+
+    def _publish(self, rows: Rows, state: State, n_active: int, second: Array) -> Self:
+        """Set the fitted attributes; components by explained variance, largest entry positive.
+
+        Parameters
+        ----------
+        rows : the training data in features (not in thin coordinates).
+        state : with W (D, K).
+        second : (K,) sums over rows of E[(x z)^2].
+        """
+        order = np.argsort(-second, kind="stable")
+        W = state.W[:, order]
+        largest = np.argmax(np.abs(W), axis=0)
+        W = W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
+        origin = 0.0 if rows.origin is None else rows.origin
+        dtype = rows.X.dtype
+        self.n_active_ = n_active
+        self.components_ = np.ascontiguousarray(W.T, dtype=dtype)
+        self.mean_ = (origin - state.W @ state.shift).astype(dtype)
+        self.noise_variance_ = float(state.noise)
+        self.latent_variance_ = state.latent[order]
+        self.explained_variance_ = second[order] / len(rows.X)
+        self.scale_ = self._active_scale(rows)
+        return self
+
+    def _active_scale(self, rows: Rows) -> Array:
+        """Root mean square of every component's score over the training rows that use it."""
+        P = project(rows._replace(origin=self.mean_), self.components_.T)
+        active = subsets.top(self._logits(P), self.n_active_)
+        scores = np.where(active, P * self._shrinkage(), 0.0)
+        power = np.einsum("nk,nk->k", scores, scores, dtype=np.float64)
+        mean_power = power / np.maximum(active.sum(axis=0), 1)
+        return np.sqrt(np.where(mean_power > 0.0, mean_power, 1.0))
+
+    def _projected(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return project(Rows(X, self.mean_, np.empty(0), X.shape[1]), self.components_.T)
+
+    def _logits(self, P: Array) -> Array:
+        return gaussian.logits(P, self.noise_variance_, self.latent_variance_)
+
+    def _shrinkage(self) -> Array:
+        return gaussian.posterior(self.noise_variance_, self.latent_variance_)[0]
+
+    def transform(self, X: Any) -> Array:
+        """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
+
+        With `whiten` every score is divided by its root mean square over the training rows that
+        use its component.
+        """
+        P = self._projected(X)
+        active = subsets.top(self._logits(P), self.n_active_)
+        factor = self._shrinkage() / (self.scale_ if self.whiten else 1.0)
+        scores: Array = np.where(active, P * factor.astype(P.dtype), P.dtype.type(0.0))
+        return scores
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return the data (N, D) that scores (N, K) stand for: W scores + mean."""
+        check_is_fitted(self)
+        scores = check_array(X, dtype=[np.float64, np.float32])
+        K = len(self.components_)
+        if scores.shape[1] != K:
+            msg = f"X must have {K} columns, one per component; got {scores.shape[1]} columns."
+            raise ValueError(msg)
+        if self.whiten:
+            scores = scores * self.scale_.astype(scores.dtype)
+        data: Array = scores @ self.components_.astype(scores.dtype) + self.mean_.astype(
+            scores.dtype
+        )
+        return data
+
+    def allocate(self, X: Any) -> Array:
+        """Each row's most probable L components, (N, K) bool."""
+        return subsets.top(self._logits(self._projected(X)), self.n_active_)
+
+    def inclusion_probabilities(self, X: Any) -> Array:
+        """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K); rows sum to L."""
+        return subsets.inclusion(self._logits(self._projected(X)), self.n_active_)[1]
+
+    def allocation_probability(self, X: Any) -> Array:
+        """Posterior probability (N,) of the subset that `allocate` chose; below 0.5: doubtful."""
+        a = self._logits(self._projected(X))
+        chosen = np.where(subsets.top(a, self.n_active_), a, 0.0).sum(axis=1)
+        probability: Array = np.exp(chosen - subsets.log_elementary(a, self.n_active_))
+        return np.minimum(probability, 1.0)
+
+    def score_samples(self, X: Any) -> Array:
+        """Exact log-likelihood log p(y_n) of every row, (N,) in nats."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        rows = about(X, self.mean_)
+        a = self._logits(project(rows, self.components_.T))
+        scores: Array = (
+            gaussian.background(rows.squares, self.noise_variance_, X.shape[1])
+            + subsets.log_elementary(a, self.n_active_)
+            - gaussian.log_binomial(len(self.components_), self.n_active_)
+        )
+        return scores
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of the rows, in nats."""
+        del y
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw rows (n_samples, D) from the model; the same seed gives the same rows.
+
+        `random_state` defaults to the estimator's own.
+        """
+        check_is_fitted(self)
+        rng = generator(self.random_state if random_state is None else random_state)
+        K, D = self.components_.shape
+        Z = subsets.draw(rng, np.zeros((n_samples, K)), self.n_active_)
+        X = rng.standard_normal((n_samples, K)) * np.sqrt(self.latent_variance_)
+        noise = rng.standard_normal((n_samples, D)) * math.sqrt(self.noise_variance_)
+        return (X * Z) @ self.components_ + self.mean_ + noise
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,60 @@
+"""The low-rank normal y = W x + mu + e with W'W = I: log densities and posteriors (model.md 1.1).
+
+With orthonormal columns every solve and determinant is diagonal, so all that is left of the
+linear algebra are these element-wise formulas.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Array", "background", "log_binomial", "logits", "posterior"]
+
+Array = npt.NDArray[Any]
+
+
+def logits(P: Array, noise: float, latent: Array) -> Array:
+    """Gain in log density, in nats, of letting component k explain a row.
+
+    a_nk = tau2_k p_nk^2 / (2 sigma2 (sigma2 + tau2_k)) - 1/2 log(1 + tau2_k / sigma2)
+
+    Parameters
+    ----------
+    P : (N, K) projections (y_n - mu)' w_k, in the unit of the data.
+    noise : noise variance sigma2.
+    latent : (K,) latent variances tau2_k.
+
+    Returns
+    -------
+    (N, K) float64.
+    """
+    slope = latent / (2.0 * noise * (noise + latent))
+    return slope * np.square(P, dtype=np.float64) - 0.5 * np.log1p(latent / noise)
+
+
+def background(squares: Array, noise: float, n_features: int) -> Array:
+    """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2).
+
+    Parameters
+    ----------
+    squares : (N,) squared distances |y_n - mu|^2.
+    noise : noise variance sigma2.
+    n_features : D.
+    """
+    return -0.5 * n_features * math.log(2.0 * math.pi * noise) - squares / (2.0 * noise)
+
+
+def posterior(noise: float, latent: Array) -> tuple[Array, Array]:
+    """Shrinkage and variance of x_nk given that it is active: x ~ N(shrink_k p_nk, v_k).
+
+    shrink = tau2 / (tau2 + sigma2),  v = tau2 sigma2 / (tau2 + sigma2)
+    """
+    shrink = latent / (latent + noise)
+    return shrink, shrink * noise
+
+
+def log_binomial(n: int, k: int) -> float:
+    """Log of the number of k-subsets of n things."""
+    return math.log(math.comb(n, k))

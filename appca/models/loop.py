@@ -1,0 +1,136 @@
+"""The one loop of EM: iterate to a stopping rule in nats a row, accelerated or plain.
+
+Sampling (a loop over draws) has another shape and will stand beside `iterate` here.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+__all__ = [
+    "STOPPED",
+    "WINDOW",
+    "Callback",
+    "Climb",
+    "Progress",
+    "Watch",
+    "accelerated",
+    "iterate",
+    "plain",
+    "watcher",
+]
+
+S = TypeVar("S")
+Advance = Callable[[S], tuple[float, S]]  # state -> (its log-likelihood, the next state)
+Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether to stop
+
+# Likelihoods of images show plateaus followed by rises of several nats a row (model.md 1.2):
+# one poor step is no sign of convergence, ten are.
+WINDOW = 10
+STOPPED = "stopped by the callback"
+
+
+class Progress(NamedTuple):
+    """What a callback learns once an iteration."""
+
+    iteration: int  # within the stage, from 1
+    max_iter: int  # of the stage
+    log_likelihood: float  # total over all rows, nats; while starts race, scaled from a sample
+    stage: str  # "race 1 of 2: quartimax", "settle", "fit"
+
+
+Callback = Callable[[Progress], object]
+
+
+class Climb(NamedTuple, Generic[S]):
+    """Where EM ended and how it got there."""
+
+    state: S
+    log_likelihood: float  # of that state, total, nats
+    log_likelihoods: list[float]  # after each iteration
+    stop_reason: str
+
+
+def plain(advance: Advance[S], start: S) -> Iterator[tuple[float, S]]:
+    """Yield (log-likelihood, state) for the start and then after every EM iteration."""
+    current = start
+    while True:
+        value, following = advance(current)
+        yield value, current
+        current = following
+
+
+def accelerated(
+    advance: Advance[S], start: S, extrapolate: Callable[[S, S, S], S]
+) -> Iterator[tuple[float, S]]:
+    """As `plain`, with a SQUAREM leap after every second iteration where that does not hurt.
+
+    Varadhan & Roland (2008), scheme S3. A leap is kept only if its likelihood reaches that of the
+    last state before it, so the sequence never falls. A leap that fails costs one pass.
+    """
+    x0 = start
+    value, x1 = advance(x0)
+    yield value, x0
+    while True:
+        value, x2 = advance(x1)
+        yield value, x1
+        leap = extrapolate(x0, x1, x2)
+        leap_value, after_leap = advance(leap)
+        if leap_value >= value:
+            x0, x1 = leap, after_leap
+            yield leap_value, leap
+        else:
+            value, x3 = advance(x2)
+            yield value, x2
+            x0, x1 = x2, x3
+
+
+def iterate(
+    path: Iterator[tuple[float, S]],
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Watch = lambda _iteration, _value: False,
+    halt: Callable[[S], str | None] = lambda _state: None,
+) -> Climb[S]:
+    """Follow a path of (log-likelihood, state) until it stops paying.
+
+    Parameters
+    ----------
+    path : from `plain` or `accelerated`; its first element is the start.
+    tol : least total gain in nats over the last ten iterations.
+    max_iter : most iterations.
+    watch : called after every iteration with its number and the log-likelihood; True stops.
+    halt : looks at every state; a sentence stops the climb and becomes the reason.
+    """
+    value, state = next(path)
+    values = [value]
+    for iteration in range(1, max_iter + 1):
+        value, state = next(path)
+        values.append(value)
+        stopped = watch(iteration, value)
+        reason = halt(state)
+        if stopped:
+            reason = STOPPED
+        elif reason is None and iteration >= WINDOW and value - values[-1 - WINDOW] < tol:
+            reason = f"converged: the last {WINDOW} iterations gained less than tol"
+        if reason is not None:
+            return Climb(state, value, values[1:], reason)
+    return Climb(state, value, values[1:], f"reached max_iter={max_iter} before it converged")
+
+
+def watcher(callback: Callback | None, stage: str, max_iter: int, scale: float = 1.0) -> Watch:
+    """Turn a user's callback into the `watch` of `iterate`: StopIteration means stop and keep.
+
+    `scale` brings the log-likelihood of a sample of rows to that of all rows.
+    """
+
+    def watch(iteration: int, value: float) -> bool:
+        if callback is None:
+            return False
+        try:
+            callback(Progress(iteration, max_iter, value * scale, stage))
+        except StopIteration:
+            return True
+        return False
+
+    return watch

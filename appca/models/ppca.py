@@ -1,0 +1,98 @@
+"""Probabilistic PCA in closed form (Tipping & Bishop 1999)."""
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from appca.models.em import State, floor_of
+from appca.models.estimator import (
+    Interval,
+    SubspaceModel,
+    generator,
+    refuse_constant,
+    refuse_sizes,
+)
+from appca.models.gaussian import Array
+from appca.models.rows import Rows, about, centre_of
+from appca.models.spectrum import Principal, principal
+
+__all__ = ["PPCA", "closed_form"]
+
+
+def closed_form(rows: Rows, leading: Principal, floor: float) -> State:
+    """Maximum of the likelihood given the leading eigenvectors (their eqs. 7 and 8, R = I).
+
+    sigma2 = mean of all D - q discarded eigenvalues, zero ones included; tau2_k = lambda_k - sigma2
+    """
+    n, q = len(rows.X), len(leading.values)
+    total, spare = float(rows.squares.sum()) / n, rows.n_features - q
+    noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
+    return State(leading.V, np.zeros(q), np.maximum(leading.values - noise, floor), noise)
+
+
+class PPCA(SubspaceModel):
+    """Probabilistic PCA: y = W x + mu + e, every component active in every row.
+
+    The maximum of the likelihood in closed form. The noise variance averages all D - q discarded
+    eigenvalues, those that vanish because there are fewer rows than features included, so
+    `score` is the likelihood's maximum also then (scikit-learn's `PCA` is not, see model.md 4).
+
+    Parameters
+    ----------
+    n_components : int
+        Number q of components, at most min(N - 1, D).
+    whiten : bool
+        Divide scores by their root mean square over the training rows.
+    random_state : int, Generator, RandomState or None
+        For `sample`, and for the start of an iterative eigensolver beyond 3,000 rows and features.
+
+    Attributes
+    ----------
+    components_ : (K, D) orthonormal rows, by descending variance, largest entry positive.
+    mean_ : (D,) sample mean.
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) eigenvalues less the noise variance.
+    explained_variance_ : (K,) mean square of the latent coordinate.
+    scale_ : (K,) root mean square of the training scores.
+    log_likelihoods_ : (1,) total log-likelihood of the training rows, nats.
+    n_iter_, stop_reason_ : 1 and "closed form".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import PPCA
+    >>> X = np.random.default_rng(0).standard_normal((100, 5)) * [3, 2, 1, 1, 1]
+    >>> PPCA(n_components=2).fit(X).components_.shape
+    (2, 5)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "whiten": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self, n_components: int = 2, *, whiten: bool = False, random_state: Any = None
+    ) -> None:
+        self.n_components = n_components
+        self.whiten = whiten
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit to X (N, D), float32 or float64, and return the estimator."""
+        del y
+        self._validate_params()
+        X = self._validated(X, reset=True)
+        refuse_sizes(self.n_components, *X.shape)
+        rows = about(X, centre_of(X))
+        refuse_constant(rows)
+        leading = principal(generator(self.random_state), rows, self.n_components)
+        state = closed_form(rows, leading, floor_of(rows))
+        second = np.maximum(leading.values - state.noise, 0.0) * len(X)
+        self._publish(rows, state, self.n_components, second)
+        self.log_likelihoods_: Array = np.array([self.score_samples(X).sum()])
+        self.n_iter_ = 1
+        self.stop_reason_ = "closed form"
+        return self

@@ -1,0 +1,119 @@
+"""Principal directions from whichever of D x D and N x N is smaller."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from appca.models.gaussian import Array
+from appca.models.rows import Rows, blocks, project, transposed_product
+from appca.models.stiefel import polar
+
+__all__ = ["Principal", "Thin", "lift", "lower", "principal", "thin"]
+
+# Eigenvalues of the Gram matrix below this share of the largest are rounding: 1e-13 in variance.
+GRAM_RESOLUTION = 1e-13
+DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds; the cost grows with its cube
+MAX_SUBSPACE_ITERATIONS = 100
+
+
+class Principal(NamedTuple):
+    """Leading principal directions about the origin."""
+
+    values: Array  # (q,) second moments along them, descending: eigenvalues of sum y y' / N
+    V: Array  # (d, q) orthonormal float64
+
+
+class Thin(NamedTuple):
+    """Rows as coordinates in their own row space, and the way back."""
+
+    rows: Rows  # X is (N, r), r <= N, columns by descending variance
+    duals: Array  # (N, r) with directions = (Y - origin)' duals
+
+
+def covariance(rows: Rows) -> Array:
+    """Sum of y y' / N about the origin, (d, d), products in the data's dtype, sums in float64."""
+    C = np.zeros((rows.X.shape[1],) * 2)
+    for _, B in blocks(rows):
+        C += B.T @ B
+    return C / len(rows.X)
+
+
+def gram(rows: Rows) -> Array:
+    """Inner products (N, N) of the rows about the origin, in float64, by blocks of columns."""
+    n, d = rows.X.shape
+    G = np.zeros((n, n))
+    for start in range(0, d, 512):
+        B = rows.X[:, start : start + 512].astype(np.float64)
+        if rows.origin is not None:
+            B -= rows.origin[start : start + 512]
+        G += B @ B.T
+    return G
+
+
+def principal(rng: np.random.Generator, rows: Rows, q: int) -> Principal:
+    """Find the q leading principal directions, q <= min(N, d).
+
+    A dense symmetric eigenproblem of the smaller side where that is at most 3,000 wide, subspace
+    iteration (the only user of `rng`) beyond.
+    """
+    n, d = rows.X.shape
+    if min(n, d) > DENSE_LIMIT:
+        return iterated(rng, rows, q)
+    if d <= n:
+        values, V = _leading(covariance(rows), q)
+        return Principal(np.maximum(values, 0.0), V)
+    values, U = _leading(gram(rows), q)
+    values = np.maximum(values, 0.0)
+    # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish; the polar factor
+    # restores it and completes what a vanished one leaves open.
+    V = transposed_product(rows, U) / np.sqrt(np.maximum(values, GRAM_RESOLUTION * values[0]))
+    return Principal(values / n, polar(V))
+
+
+def iterated(rng: np.random.Generator, rows: Rows, q: int) -> Principal:
+    """Find the same by subspace iteration V <- orth(Y'Y V), for data wide and long alike."""
+    n, d = rows.X.shape
+    width = min(q + max(q // 2, 10), n, d)
+    V = np.linalg.qr(rng.standard_normal((d, width)))[0]
+    values = np.zeros(q)
+    for _ in range(MAX_SUBSPACE_ITERATIONS):
+        before = values
+        U, singular, _ = np.linalg.svd(
+            transposed_product(rows, project(rows, V)), full_matrices=False
+        )
+        values, V = singular[:q] / n, U
+        if np.all(np.abs(values - before) <= 1e-10 * values[0]):
+            break
+    return Principal(values, V[:, :q])
+
+
+def thin(rows: Rows) -> Thin:
+    """Coordinates of N < D rows in their row space: Y V = U S from the Gram matrix U S^2 U'.
+
+    EM never leaves the row space (W is a combination of rows), so it may run on N x r numbers
+    instead of N x D and give the same answer.
+    """
+    values, U = scipy.linalg.eigh(gram(rows), overwrite_a=True, driver="evd")
+    values, U = values[::-1], U[:, ::-1]
+    r = max(int(np.sum(values > GRAM_RESOLUTION * values[0])), 1)
+    root = np.sqrt(values[:r])
+    coordinates = (U[:, :r] * root).astype(rows.X.dtype)
+    return Thin(Rows(coordinates, None, rows.squares, rows.n_features), U[:, :r] / root)
+
+
+def lift(W: Array, space: Thin, rows: Rows) -> Array:
+    """Directions (D, K) in the features of `rows` from their thin coordinates (r, K)."""
+    return polar(transposed_product(rows, space.duals @ W))
+
+
+def lower(W: Array, space: Thin, rows: Rows) -> Array:
+    """Thin coordinates (r, K) of directions W (D, K); what lies outside the row space is lost."""
+    W_thin: Array = space.duals.T @ project(rows, W)
+    return W_thin
+
+
+def _leading(C: Array, q: int) -> tuple[Array, Array]:
+    n = len(C)
+    values, V = scipy.linalg.eigh(C, subset_by_index=[n - q, n - 1], overwrite_a=True)
+    return values[::-1], np.ascontiguousarray(V[:, ::-1])

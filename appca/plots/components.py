@@ -1,0 +1,109 @@
+"""Components as pictures: blue-white-red images, and ranked loadings for tables."""
+
+import base64
+import io
+from typing import NamedTuple
+
+import numpy as np
+
+NEGATIVE, ZERO, POSITIVE = (33, 102, 172), (247, 247, 247), (178, 24, 43)
+
+
+class Loading(NamedTuple):
+    """Weight of one feature in a component."""
+
+    name: str
+    value: float
+    share: float  # |value| relative to the largest of the component, 0 .. 1
+
+
+def diverging(values: np.ndarray, limit: float | None = None) -> np.ndarray:
+    """
+    Signed values as colours: blue below zero, white at zero, red above.
+
+    Parameters
+    ----------
+    values : ndarray, any shape
+        Values to show.
+    limit : float, optional
+        Magnitude of full colour; the largest magnitude by default, so that zero stays white.
+
+    Returns
+    -------
+    ndarray of uint8, shape (*values.shape, 3)
+    """
+    values = np.asarray(values, dtype=np.float64)
+    limit = float(np.abs(values).max(initial=0)) if limit is None else limit
+    strength = np.clip(values / limit, -1, 1)[..., None] if limit > 0 else values[..., None] * 0
+    white = np.array(ZERO)
+    end = np.where(strength < 0, np.array(NEGATIVE), np.array(POSITIVE))
+    return np.round(white + (end - white) * np.abs(strength)).astype(np.uint8)
+
+
+def component_image(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
+    """One component (D,) as a diverging image (h, w, 3); colour channels are averaged."""
+    image = np.asarray(component).reshape(image_shape)
+    return diverging(image.mean(axis=2) if image.ndim == 3 else image)
+
+
+def ranked_loadings(
+    component: np.ndarray, names: tuple[str, ...] | None, n: int = 4
+) -> list[Loading]:
+    """
+    Return the features with the largest weights in a component, largest magnitude first.
+
+    Parameters
+    ----------
+    component : ndarray, shape (D,)
+        Weights in data space.
+    names : tuple of str, optional
+        Feature names; "feature 1" and so on without them.
+    n : int
+        How many to return at most.
+    """
+    largest = np.argsort(-np.abs(component), kind="stable")[:n]
+    unit = max(float(np.abs(component).max(initial=0)), np.finfo(float).tiny)
+    return [
+        Loading(
+            names[j] if names else f"feature {j + 1}",
+            float(component[j]),
+            abs(float(component[j])) / unit,
+        )
+        for j in largest
+    ]
+
+
+def montage(images: np.ndarray, columns: int, gap: int = 1) -> np.ndarray:
+    """
+    Lay images out in rows on a white ground.
+
+    Parameters
+    ----------
+    images : ndarray of uint8, shape (n, h, w) or (n, h, w, 3)
+        Pictures in reading order.
+    columns : int
+        Pictures in a row.
+    gap : int
+        Pixels between them.
+    """
+    n, h, w, *colour = images.shape
+    lines = -(-n // columns)
+    sheet = np.full((lines * (h + gap) - gap, columns * (w + gap) - gap, *colour), 255, np.uint8)
+    for i, image in enumerate(images):
+        top, left = (i // columns) * (h + gap), (i % columns) * (w + gap)
+        sheet[top : top + h, left : left + w] = image
+    return sheet
+
+
+def png(image: np.ndarray) -> bytes:
+    """Encode a uint8 image of shape (h, w) or (h, w, 3) as PNG."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def data_uri(image: np.ndarray) -> str:
+    """Return a picture as text that an <img> shows without another request."""
+    return "data:image/png;base64," + base64.b64encode(png(image)).decode()

@@ -1,0 +1,53 @@
+"""Small charts: how a fit converged, and how classes share out."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+LINE = "#3f90da"
+
+
+def likelihood(iterations: np.ndarray, values: np.ndarray, n_rows: int) -> go.Figure:
+    """
+    Log-likelihood a row against the iteration.
+
+    Parameters
+    ----------
+    iterations, values : ndarray, shape (n,)
+        Iteration numbers and total log-likelihoods in nats.
+    n_rows : int
+        Rows of the data; fits of different size are comparable only by the row.
+
+    Returns
+    -------
+    Figure
+        The first passes climb so far that they would hide the rest, so the axis shows the upper
+        nine tenths of the passes in full.
+    """
+    per_row = np.asarray(values, dtype=np.float64) / n_rows
+    figure = go.Figure(
+        go.Scatter(
+            x=np.asarray(iterations, dtype=np.float32),
+            y=per_row,
+            mode="lines+markers" if len(per_row) < 40 else "lines",
+            line={"color": LINE, "width": 2},
+            marker={"size": 4},
+            hovertemplate="pass %{x}: %{y:.3f} nats a row<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        height=230,
+        margin={"l": 10, "r": 10, "t": 8, "b": 8},
+        xaxis={"title": "pass over the data", "showgrid": False},
+        yaxis={"title": "log-likelihood a row", "nticks": 5, "range": _range(per_row)},
+        showlegend=False,
+    )
+    return figure
+
+
+def _range(values: np.ndarray) -> list[float] | None:
+    finite = values[np.isfinite(values)]
+    if len(finite) < 10:
+        return None
+    low, high = np.quantile(finite, 0.1), finite.max()
+    room = 0.08 * (high - low) or 1.0
+    return [float(low - room), float(high + room)]

@@ -1,0 +1,101 @@
+"""Seeds, markers and a private home folder for every test.
+
+Environment: ``APPCA_TEST_SEED`` (a number, a range such as ``0-99``, or ``all`` for 0 to 99;
+default 42), ``APPCA_DATA`` (folder of the real files), ``APPCA_REQUIRE_BROWSER`` (``1``: a missing
+browser fails its tests instead of skipping them).
+"""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+DEFAULT_SEED = 42
+
+
+def seeds(text: str | None) -> tuple[int, ...]:
+    """Seeds named by a text: nothing, ``7``, ``3-5`` or ``all``."""
+    if not text:
+        return (DEFAULT_SEED,)
+    if text == "all":
+        return tuple(range(100))
+    first, _, last = text.partition("-")
+    return tuple(range(int(first), int(last or first) + 1))
+
+
+SEEDS = seeds(os.environ.get("APPCA_TEST_SEED"))
+
+# The default run is the same every time; asking for seeds also asks Hypothesis for new examples.
+settings.register_profile(
+    "appca", deadline=None, database=None, derandomize=(DEFAULT_SEED,) == SEEDS
+)
+settings.load_profile("appca")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every test that takes ``seed`` once for each asked seed."""
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", SEEDS)
+
+
+def real_data_folder() -> Path | None:
+    """Return the folder of MNIST and COIL-20, or None when it was not given."""
+    folder = os.environ.get("APPCA_DATA")
+    return Path(folder) if folder and Path(folder).is_dir() else None
+
+
+def chromium_path() -> str | None:
+    """Return the Chromium to drive, or None when it or Playwright is missing."""
+    if importlib.util.find_spec("playwright") is None:
+        return None
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what cannot run here, unless it was required."""
+    if item.get_closest_marker("real_data") and real_data_folder() is None:
+        pytest.skip("needs the real files: set APPCA_DATA to their folder")
+    if item.get_closest_marker("browser") and chromium_path() is None:
+        reason = "needs the Python package playwright and a Chromium on the PATH"
+        if os.environ.get("APPCA_REQUIRE_BROWSER") == "1":
+            pytest.fail(f"{reason}, and APPCA_REQUIRE_BROWSER=1 does not allow skipping it")
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Folder of the real files; for tests marked ``real_data``."""
+    folder = real_data_folder()
+    assert folder is not None, "mark the test with real_data"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of the Chromium; for tests marked ``browser``."""
+    path = chromium_path()
+    assert path is not None, "mark the test with browser"
+    return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep fixtures of modules and sessions out of the user's own runs, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("APPCA_HOME", str(tmp_path_factory.mktemp("session_home")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def appca_home(
+    _home_of_the_session: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch
+) -> Path:
+    """Return an empty APPCA_HOME that belongs to one test."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("APPCA_HOME", str(folder))
+    return folder
