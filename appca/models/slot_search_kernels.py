@@ -1,0 +1,152 @@
+"""Searches, draws and importance paths over active sets: one row after another (see slot_kernels).
+
+Every kernel here works on some rows and writes into arrays of theirs; `blocks` shares all rows out
+over threads.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from appca.models.blocks import Model, Moments, Paths, Route, Rows
+from appca.models.compiled import kernel
+from appca.models.slot_kernels import (
+    Row,
+    build,
+    pick,
+    replace,
+    row,
+    shuffle,
+    sweep,
+    uniform,
+    value,
+)
+
+
+@kernel
+def search(rows: Rows, betas: Any, keep: bool, model: Model, out: Moments) -> None:
+    """Sweep every row's slots once for each beta; infinite is to the best, 1 a posterior draw.
+
+    Stops early once a sweep to the best changes nothing. With `keep` a row that ends lower than
+    it began goes back.
+    """
+    n, K = rows.c.shape
+    L = rows.members.shape[1]
+    w = row(K, L)
+    for i in range(n):
+        c = rows.c[i]
+        w.state[0] = rows.seeds[i]
+        log_det = build(rows.members[i], model, c, w)
+        began, f = log_det, value(log_det, c, w)
+        w.kept[:] = w.members
+        for beta in betas:
+            change = sweep(beta, model, w)
+            log_det += change
+            if beta == np.inf and change == 0.0:
+                break
+        ended = value(log_det, c, w)
+        if keep and ended < f:
+            build(w.kept, model, c, w)
+            ended = value(began, c, w)
+        out.value[i] = ended
+        add_moments(i, w, out)
+        rows.members[i] = w.members
+
+
+@kernel
+def add_moments(i: int, w: Row, out: Moments) -> None:
+    """Write E[x z] = q of row i and add E[(x z)(x z)'] = Mi + q q'."""
+    L = len(w.members)
+    out.H[i] = 0.0
+    for a in range(L):
+        k = w.members[a]
+        out.H[i, k] = w.q[a]
+        for b in range(L):
+            out.second[k, w.members[b]] += w.Mi[a, b] + w.q[a] * w.q[b]
+
+
+@kernel
+def tally(model: Model, w: Row, r: Any) -> float:
+    """Sweep as a draw, adding to r (K,) every factor's chance to be in S after each visit.
+
+    Averaging over a draw's odds instead of counting its outcome (Rao-Blackwell) is less noisy.
+    """
+    L, K = len(w.members), len(r)
+    change = 0.0
+    shuffle(w)
+    for slot in w.order:
+        for m in range(L):
+            r[w.members[m]] += 1.0
+        r[w.members[slot]] -= 1.0
+        i = pick(slot, 1.0, model.prior, w)
+        below = 0.0
+        for j in range(K - L + 1):
+            r[w.outside[j]] += (w.gain[j] - below) / w.gain[K - L]
+            below = w.gain[j]
+        change += replace(slot, i, model.A, w)
+    return change
+
+
+@kernel
+def count_table(r: Any, P: Any) -> None:
+    """P[k, l] = chance that l of the first k independent coins come up heads, coin k by r[k]."""
+    P[:] = 0.0
+    P[0, 0] = 1.0
+    for k in range(len(r)):
+        for j in range(P.shape[1]):
+            P[k + 1, j] = (1.0 - r[k]) * P[k, j] + (r[k] * P[k, j - 1] if j > 0 else 0.0)
+
+
+@kernel
+def draw_start(r: Any, P: Any, w: Row) -> None:
+    """Draw `kept`: the heads of the coins, given that they are exactly L (walk down the table)."""
+    left = len(w.kept)
+    for k in range(len(r) - 1, -1, -1):
+        if left > 0 and uniform(w.state) * P[k + 1, left] < r[k] * P[k, left - 1]:
+            left -= 1
+            w.kept[left] = k
+
+
+@kernel
+def paths(rows: Rows, r: Any, route: Route, model: Model, out: Paths) -> None:
+    """Annealed importance sampling (Neal 2001) of sum_S exp f(S), `out.log_weights` (n, n_paths).
+
+    From q(S) proportional to exp(sum of bias over S), bias = logit r, drawn exactly, along
+    beta f + (1 - beta) sum bias to f, one sweep at each inner beta. The exponentials of the log
+    weights have that sum as mean for any r. `out.chances` (n, n_paths, K) is each factor's chance
+    to be in S over the last sweeps of a path, those that follow at beta 1.
+    """
+    K, L = r.shape[1], rows.members.shape[1]
+    w = row(K, L)
+    P = np.zeros((K + 1, L + 1))
+    for i in range(len(r)):
+        c = rows.c[i]
+        w.state[0] = rows.seeds[i]
+        count_table(r[i], P)
+        log_q = np.log(P[K, L])
+        for k in range(K):
+            log_q -= np.log1p(-r[i, k])
+            w.bias[k] = np.log(r[i, k]) - np.log1p(-r[i, k])
+        for path in range(out.log_weights.shape[1]):
+            draw_start(r[i], P, w)
+            log_det = build(w.kept, model, c, w)
+            out.log_weights[i, path] = log_q + anneal(route.betas, log_det, c, model, w)
+            out.chances[i, path] = 0.0
+            for _ in range(route.after):
+                tally(model, w, out.chances[i, path])
+            out.chances[i, path] /= max(route.after, 1) * L
+
+
+@kernel
+def anneal(betas: Any, log_det: float, c: Any, model: Model, w: Row) -> float:
+    """Follow one path; give the sum over betas of the rise in beta times f - sum of bias."""
+    total, beta = 0.0, 0.0
+    for following in betas:
+        if beta > 0.0:
+            log_det += sweep(beta, model, w)
+        lean = 0.0
+        for k in w.members:
+            lean += w.bias[k]
+        total += (following - beta) * (value(log_det, c, w) - lean)
+        beta = following
+    return total
