@@ -5,7 +5,7 @@ components lie in one subspace. Everything here depends on that boolean matrix (
 cells, on the scores) alone, and speaks of rows by their number in the data set.
 """
 
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ class SignCell(NamedTuple):
     """The rows of a panel with one pattern of signs, such as "+1 −3"."""
 
     label: str
-    signs: tuple[int, int]  # +1 or -1 on the x and on the y axis
+    signs: tuple[int, ...]  # +1 or -1 on the x and on the y axis
     rows: np.ndarray  # (m,) positions within the panel
 
 
@@ -101,18 +101,18 @@ def opens_in_pair_view(active: np.ndarray, least: int = LEAST_ROWS) -> bool:
     return bool(active.sum(axis=1).max() > 2 and coverage(active, least) < 0.5)
 
 
-def sign_cells(scores: np.ndarray, components: tuple[int, int]) -> list[SignCell]:
+def sign_cells(scores: np.ndarray, components: tuple[int, ...]) -> list[SignCell]:
     """
-    Split the rows of a panel by the signs of their two scores.
+    Split the rows of a panel by the signs of their scores.
 
     A row is given the components on which it scores far from zero, so the axes of a panel are
-    empty and its rows fall into up to four cells.
+    empty and its rows fall into up to four cells; two on a strip of one component.
 
     Parameters
     ----------
-    scores : ndarray, shape (m, 2)
-        Scores on the two axes of the panel; a score of exactly zero counts as positive.
-    components : pair of int
+    scores : ndarray, shape (m, 2) or (m, 1)
+        Scores on the axes of the panel; a score of exactly zero counts as positive.
+    components : tuple of int
         The components on the axes, counted from 0; labels count from 1.
 
     Returns
@@ -122,7 +122,7 @@ def sign_cells(scores: np.ndarray, components: tuple[int, int]) -> list[SignCell
     """
     positive = scores >= 0
     cells = []
-    for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+    for signs in product((1, -1), repeat=len(components)):
         rows = np.flatnonzero((positive == (np.array(signs) > 0)).all(axis=1))
         if len(rows):
             label = " ".join(

@@ -60,19 +60,10 @@ SOURCES: dict[str, Source] = {
             1024,
             (Option("size", 32, "Pixels along a side", (32, 128)),),
         ),
+        Source("turntable", "Turntable", "13 shaded solids, seen every 5 degrees", True, 936, 1024),
+        Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
         Source(
-            "turntable",
-            "Turntable",
-            "Shaded solids on a turntable, rendered by this project",
-            True,
-            0,
-            1024,
-        ),
-        Source(
-            "planes", "Three planes", "Three planes in space, one axis shared by two", True, 0, 3
-        ),
-        Source(
-            "brain", "Small brain", "A made-up 4-D brain recording with a block design", True, 0, 0
+            "brain", "Small brain", "A made-up brain recording with its events", True, 2720, 120
         ),
         Source("wine", "Wine", "Chemical measurements of wines of three growers", True, 178, 13),
         Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),

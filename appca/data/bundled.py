@@ -33,7 +33,7 @@ def digits() -> Dataset:
         name="Handwritten digits, 8 x 8",
         X=table[:, :-1].astype(np.uint8),
         ids=_row_ids("digit", len(table)),
-        labels={"digit": table[:, -1].astype(np.uint8)},
+        labels={"digit": table[:, -1].astype(np.uint8).astype(str)},
         image_shape=(8, 8),
         provenance={
             "source": "digits",

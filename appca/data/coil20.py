@@ -108,6 +108,14 @@ def read_zip(path: Path) -> np.ndarray:
     return images.reshape(-1, SIDE, SIDE)
 
 
+def check(path: Path) -> None:
+    """Refuse a file that is neither Columbia's zip nor the 32 x 32 version."""
+    if zipfile.is_zipfile(path):
+        _verified(read_zip(path), SIDE, path)
+    else:
+        _verified(read_mat(path), 32, path)
+
+
 def block_means(images: np.ndarray) -> np.ndarray:
     """Return means of 4 x 4 blocks (n, 32, 32), exact: sixteenths below 256 fit into float32."""
     n, h, w = images.shape
@@ -118,11 +126,12 @@ def block_means(images: np.ndarray) -> np.ndarray:
 def read_mat(path: Path) -> np.ndarray:
     """Read the 32 x 32 version: (1440, 32, 32) float32 in 0 to 255; its rows are column-major."""
     from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
 
     try:
         values = np.asarray(loadmat(path, variable_names=["fea", "X"])["X"], dtype=np.float64)
         images = values.reshape(OBJECTS * VIEWS, 32, 32).transpose(0, 2, 1)
-    except (OSError, ValueError, KeyError, TypeError, NotImplementedError) as error:
+    except (MatReadError, OSError, ValueError, KeyError, TypeError, NotImplementedError) as error:
         msg = f"{path} is not COIL-20 as a 1440 x 1024 matrix X; delete it, and the zip is fetched."
         raise InputError(msg) from error
     # The file holds block means over 255; back to sixteenths they are whole numbers.

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from appca.data.errors import InputError
+from appca.data.wording import shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
@@ -243,8 +244,8 @@ def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
     if len(values) < n:
         twice = str(values[counts > 1][0])
         msg = (
-            f"Row ids must be unique; “{shortened(twice)}” is there {counts.max()} times, "
-            "so choose another id column or none."
+            f"Row ids must be unique; “{shortened(twice)}” is there more than once, so choose "
+            "another id column or none."
         )
         raise InputError(msg)
     return _read_only(ids)
@@ -275,12 +276,6 @@ def _check_feature_names(names: tuple[str, ...] | None, d: int) -> None:
     if len(names) != d or len(set(names)) != d:
         msg = f"There must be {d} different feature names; got {len(set(names))} different ones."
         raise InputError(msg)
-
-
-def shortened(text: str, limit: int = 40) -> str:
-    """Cut a text from a file to what fits into a sentence."""
-    flat = " ".join(str(text).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 def _column_bytes(column: np.ndarray) -> bytes:

@@ -2,4 +2,18 @@
 
 
 class InputError(ValueError):
-    """A refusal in one sentence: what was given, the rule, and what to do instead."""
+    """
+    A refusal in one sentence: what was given, the rule, and what to do instead.
+
+    Parameters
+    ----------
+    message : str
+        The sentence.
+    report : dict or None
+        What was found in a file before it was refused (see `appca.data.readers.read`), so that a
+        page can show it beside the sentence.
+    """
+
+    def __init__(self, message: str, report: dict | None = None) -> None:
+        super().__init__(message)
+        self.report = report

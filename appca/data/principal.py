@@ -73,7 +73,7 @@ def _by_rows(blocks: Blocks, count: Count) -> np.ndarray:
     """Fewer rows than columns: N x N products, then the axes from the left singular vectors."""
     X = np.concatenate(list(blocks()))
     values, left = _falling(X @ X.T)
-    # Directions without variance come out as rounding noise; QR makes them orthonormal all the same.
+    # Directions without variance come out as rounding noise; QR makes them orthonormal as well.
     axes, triangle = np.linalg.qr(X.T @ left[:, : count(values)])
     return axes * np.where(np.diag(triangle) < 0, -1.0, 1.0)
 

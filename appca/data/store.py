@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +53,7 @@ class DatasetStore:
             if (target / "meta.json").exists():
                 _write_meta(target, dataset, _read_meta(target)["created"])
             else:
+                self._discard(target)  # a folder without its meta file is a ruin
                 self._write(target, dataset)
         except OSError as error:
             msg = (
@@ -100,10 +102,7 @@ class DatasetStore:
 
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""
-        folder = self._existing(digest)
-        doomed = self.folder / f".{uuid.uuid4().hex}"
-        folder.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        self._discard(self._existing(digest))
 
     def _existing(self, digest: str) -> Path:
         # The digest may come from the address bar: it must not become a path unless it is one.
@@ -131,6 +130,12 @@ class DatasetStore:
                     raise  # not another process that stored the same data first
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+
+    def _discard(self, folder: Path) -> None:
+        doomed = self.folder / f".{uuid.uuid4().hex}"
+        with suppress(FileNotFoundError):
+            folder.rename(doomed)  # in one step, so that nobody meets half a data set
+            shutil.rmtree(doomed, ignore_errors=True)
 
     def _sweep(self) -> None:
         for leftover in self.folder.glob(".*"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_array
 from appca.models import starts, stiefel
 from appca.models.em import Settings, State, expect, floor_of, step
 from appca.models.estimator import (
-    Interval,
-    StrOptions,
     SubspaceModel,
     generator,
     refuse_constant,
@@ -20,7 +18,20 @@ from appca.models.estimator import (
 )
 from appca.models.gaussian import Array
 from appca.models.loop import STOPPED, Callback, Climb, iterate, plain, watcher
+from appca.models.parameters import (
+    ARRAY,
+    CALLABLE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SEED,
+    SWITCH,
+    Rule,
+    either,
+    one_of,
+    whole,
+)
 from appca.models.ppca import closed_form
+from appca.models.race import Course, search
 from appca.models.rows import Rows, about, centre_of
 from appca.models.spectrum import Thin, lift, lower, principal, thin
 
@@ -108,24 +119,21 @@ class AdaptivePPCA(SubspaceModel):
     np.int64(2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "n_active": [Interval(Integral, 1, None, closed="left")],
-        "inference": [StrOptions(set(INFERENCES))],
-        "init": [StrOptions(set(starts.NAMED)), "array-like"],
-        "latent_variance": [
-            StrOptions({"shared", "component"}),
-            Interval(Real, 0, None, closed="neither"),
-        ],
-        "w_update": [StrOptions(set(W_UPDATES))],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "mean": [StrOptions({"learned", "sample", "zero"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "accelerate": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-        "callback": [callable, None],
-        "whiten": ["boolean"],
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_components": whole(1),
+        "n_active": whole(1),
+        "inference": one_of(*INFERENCES),
+        "init": either(one_of(*starts.NAMED), ARRAY),
+        "latent_variance": either(one_of("shared", "component"), POSITIVE),
+        "w_update": one_of(*W_UPDATES),
+        "n_init": whole(1),
+        "mean": one_of("learned", "sample", "zero"),
+        "max_iter": whole(1),
+        "tol": NOT_NEGATIVE,
+        "accelerate": SWITCH,
+        "random_state": SEED,
+        "callback": CALLABLE,
+        "whiten": SWITCH,
     }
 
     def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
@@ -164,7 +172,6 @@ class AdaptivePPCA(SubspaceModel):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, and return the estimator."""
         del y
-        self._validate_params()
         X = self._validated(X, reset=True)
         self._refuse_conflicts(X)
         rows = about(X, None if self.mean == "zero" else centre_of(X))
@@ -204,11 +211,9 @@ class AdaptivePPCA(SubspaceModel):
             if space is not None:
                 W = stiefel.polar(lower(W, space, rows))
             return starts.first_state(work, W, settings), False
-        ring = starts.arena(rng, work, self.n_components, settings.learn_mean)
-        field = starts.candidates(self.init, self.n_init)
-        run = starts.race(rng, ring, field, settings, self.callback)
-        state = run.state._replace(W=stiefel.polar(ring.basis @ run.state.W))
-        return state, run.stop_reason == STOPPED
+        course = Course(settings, self.callback, self.max_iter, self.tol, len(rows.X))
+        run = search(rng, work, starts.candidates(self.init, self.n_init), course)
+        return run.state, run.stop_reason == STOPPED
 
     def _climb(self, start: State, work: Rows, settings: Settings, stopped: bool) -> Climb[State]:
         def halt(state: State) -> str | None:
@@ -238,6 +243,7 @@ class AdaptivePPCA(SubspaceModel):
     def _settings(self, rows: Rows) -> Settings:
         latent: Any = self.latent_variance
         return Settings(
+            n_components=self.n_components,
             n_active=self.n_active,
             latent=latent if latent in ("shared", "component") else float(latent),
             learn_mean=self.mean == "learned",

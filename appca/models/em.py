@@ -34,6 +34,7 @@ class State(NamedTuple):
 class Settings(NamedTuple):
     """What stays fixed while EM climbs."""
 
+    n_components: int  # K
     n_active: int  # L
     latent: Literal["shared", "component"] | float  # how latent variances are estimated, or fixed
     learn_mean: bool  # else the mean stays at the origin of the rows
@@ -79,13 +80,12 @@ def expect(state: State, rows: Rows, settings: Settings, beta: float = 1.0) -> S
     """
     d, K = state.W.shape
     shrink, v = gaussian.posterior(state.noise, state.latent)
-    W = state.W.astype(rows.X.dtype, copy=False)
     log_likelihood = -len(rows.X) * gaussian.log_binomial(K, settings.n_active)
     A, s, second, used = np.zeros((d, K)), np.zeros(K), np.zeros(K), np.zeros(K)
-    for part, B in blocks(rows):
-        P = (B @ W).astype(np.float64, copy=False)
+    for block in blocks(rows):
+        P = block.times(state.W).astype(np.float64, copy=False)
         # |y - mu|^2 from |y - origin|^2, because mu differs from the origin only along W.
-        squares = rows.squares[part] + 2.0 * (P @ state.shift) + state.shift @ state.shift
+        squares = rows.squares[block.part] + 2.0 * (P @ state.shift) + state.shift @ state.shift
         P += state.shift
         log_e, r = responsibilities(gaussian.logits(P, state.noise, state.latent), settings, beta)
         log_likelihood += float(
@@ -93,7 +93,7 @@ def expect(state: State, rows: Rows, settings: Settings, beta: float = 1.0) -> S
         )
         P *= shrink
         S = r * P
-        A += B.T @ S.astype(rows.X.dtype, copy=False)
+        A += block.transposed_times(S)
         s += S.sum(axis=0)
         r_sum = r.sum(axis=0)
         used += r_sum

@@ -1,30 +1,23 @@
 """What the subspace models share as scikit-learn estimators: checks and queries.
 
-The only module that uses names scikit-learn keeps private (parameter constraints). Loadings are
-(d, K) in kernels and (K, d) in `components_`; they are transposed here and nowhere else.
+Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed here and nowhere
+else. No name that scikit-learn keeps private is used.
 """
 
 import math
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from appca.models import gaussian, subsets
 from appca.models.em import State
 from appca.models.gaussian import Array
+from appca.models.parameters import Rule, refuse
 from appca.models.rows import Rows, about, project
 
-__all__ = [
-    "Interval",
-    "StrOptions",
-    "SubspaceModel",
-    "generator",
-    "refuse_constant",
-    "refuse_sizes",
-]
+__all__ = ["SubspaceModel", "generator", "refuse_constant", "refuse_sizes"]
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -67,7 +60,11 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     scale_: Array
     n_active_: int
 
+    _rules: ClassVar[dict[str, Rule]]
+
     def _validated(self, X: Any, *, reset: bool) -> Array:
+        if reset:
+            refuse(self._rules, self.get_params(deep=False))
         checked: Array = validate_data(
             self,
             X,
@@ -113,7 +110,8 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _projected(self, X: Any) -> Array:
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        return project(Rows(X, self.mean_, np.empty(0), X.shape[1]), self.components_.T)
+        rows = Rows(X, self.mean_, np.empty(0), X.shape[1], careful=True)
+        return project(rows, self.components_.T)
 
     def _logits(self, P: Array) -> Array:
         return gaussian.logits(P, self.noise_variance_, self.latent_variance_)

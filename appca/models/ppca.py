@@ -1,19 +1,18 @@
 """Probabilistic PCA in closed form (Tipping & Bishop 1999)."""
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from appca.models.em import State, floor_of
 from appca.models.estimator import (
-    Interval,
     SubspaceModel,
     generator,
     refuse_constant,
     refuse_sizes,
 )
 from appca.models.gaussian import Array
+from appca.models.parameters import SEED, SWITCH, Rule, whole
 from appca.models.rows import Rows, about, centre_of
 from appca.models.spectrum import Principal, principal
 
@@ -67,10 +66,10 @@ class PPCA(SubspaceModel):
     (2, 5)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "whiten": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_components": whole(1),
+        "whiten": SWITCH,
+        "random_state": SEED,
     }
 
     def __init__(
@@ -83,7 +82,6 @@ class PPCA(SubspaceModel):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, and return the estimator."""
         del y
-        self._validate_params()
         X = self._validated(X, reset=True)
         refuse_sizes(self.n_components, *X.shape)
         rows = about(X, centre_of(X))

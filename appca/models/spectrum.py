@@ -34,7 +34,7 @@ class Thin(NamedTuple):
 def covariance(rows: Rows) -> Array:
     """Sum of y y' / N about the origin, (d, d), products in the data's dtype, sums in float64."""
     C = np.zeros((rows.X.shape[1],) * 2)
-    for _, B in blocks(rows):
+    for _, B, _ in blocks(rows._replace(careful=True)):
         C += B.T @ B
     return C / len(rows.X)
 

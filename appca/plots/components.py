@@ -73,7 +73,7 @@ def ranked_loadings(
     ]
 
 
-def montage(images: np.ndarray, columns: int, gap: int = 1) -> np.ndarray:
+def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
     """
     Lay images out in rows on a white ground.
 
@@ -85,10 +85,12 @@ def montage(images: np.ndarray, columns: int, gap: int = 1) -> np.ndarray:
         Pictures in a row.
     gap : int
         Pixels between them.
+    ground : int
+        Grey value between and behind them.
     """
     n, h, w, *colour = images.shape
     lines = -(-n // columns)
-    sheet = np.full((lines * (h + gap) - gap, columns * (w + gap) - gap, *colour), 255, np.uint8)
+    sheet = np.full((lines * (h + gap) - gap, columns * (w + gap) - gap, *colour), ground, np.uint8)
     for i, image in enumerate(images):
         top, left = (i // columns) * (h + gap), (i % columns) * (w + gap)
         sheet[top : top + h, left : left + w] = image

@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 LINE = "#3f90da"
+LEAST_SPAN = 0.01  # nats a row on the axis: less is rounding and no news to anybody
 
 
 def likelihood(iterations: np.ndarray, values: np.ndarray, n_rows: int) -> go.Figure:
@@ -46,8 +47,9 @@ def likelihood(iterations: np.ndarray, values: np.ndarray, n_rows: int) -> go.Fi
 
 def _range(values: np.ndarray) -> list[float] | None:
     finite = values[np.isfinite(values)]
-    if len(finite) < 10:
+    if not len(finite):
         return None
-    low, high = np.quantile(finite, 0.1), finite.max()
-    room = 0.08 * (high - low) or 1.0
+    high = finite.max()
+    low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
+    room = max(0.08 * (high - low), LEAST_SPAN / 2)
     return [float(low - room), float(high + room)]

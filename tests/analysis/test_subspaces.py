@@ -122,6 +122,11 @@ def test_sign_cells_together_hold_every_row_once(seed):
         np.testing.assert_array_equal(np.sign(scores[cell.rows]), [cell.signs] * len(cell.rows))
 
 
+def test_a_strip_of_one_component_has_two_cells():
+    cells = sign_cells(np.array([[2.0], [-1.0], [3.0]]), (4,))
+    assert [(cell.label, cell.rows.tolist()) for cell in cells] == [("+5", [0, 2]), ("−5", [1])]
+
+
 def test_titles_count_components_from_one():
     assert title((0, 2)) == "{1,3}"
     assert title(()) == "{}"

@@ -17,5 +17,12 @@ def test_a_steep_start_does_not_hide_the_end():
     assert -130 < low < -100 < high
 
 
+def test_a_settled_fit_looks_settled():
+    values = 5.0 + 1e-7 * np.sin(np.arange(20))
+    low, high = likelihood(np.arange(20), values, n_rows=1).layout.yaxis.range
+    assert low < 5.0 < high
+    assert high - low >= 0.01
+
+
 def test_an_empty_curve_is_an_empty_picture():
     assert len(likelihood(np.array([]), np.array([]), n_rows=5).data[0].x) == 0

@@ -1,0 +1,33 @@
+"""The frame around every page: settings of the window, navigation, and the sidebar."""
+
+import streamlit as st
+
+from appca.ui import frame
+
+st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
+
+page = st.navigation(
+    {
+        "Data": [
+            st.Page("pages/data/data.py", title="Data", icon=":material/database:"),
+            st.Page("pages/data/fit.py", title="Fit", icon=":material/tune:"),
+            st.Page("pages/data/runs.py", title="Runs", icon=":material/history:"),
+        ],
+        "Explore": [
+            st.Page(
+                "pages/explore/subspaces.py",
+                title="Subspaces",
+                icon=":material/scatter_plot:",
+                default=True,
+            ),
+            st.Page("pages/explore/umap.py", title="UMAP", icon=":material/bubble_chart:"),
+        ],
+        "Share": [
+            st.Page("pages/share/export.py", title="Export", icon=":material/download:"),
+        ],
+    }
+)
+
+with frame.around_page():
+    page.run()
+frame.sidebar()

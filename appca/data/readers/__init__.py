@@ -1,0 +1,57 @@
+"""Uploaded files as data sets, one module for each format."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import BinaryIO
+
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.readers.source import LIMITS, Limits
+
+_TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
+_HOMES = {
+    **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
+    ".npy": "npy",
+    ".zip": "images",
+}
+SUFFIXES = tuple(_HOMES)
+
+
+def read(
+    name: str, file: Path | str | BinaryIO, *, limits: Limits = LIMITS, **options: object
+) -> Dataset:
+    """
+    Read a file by the reader its suffix asks for.
+
+    Parameters
+    ----------
+    name : str
+        The file's name; only its suffix decides, and it is never used as a path.
+    file : path or binary file object
+    limits : Limits
+        What the file may ask of the machine.
+    **options
+        Those of the reader: ``Options`` of `appca.data.readers.csv`, ``npy`` or ``images``.
+
+    Returns
+    -------
+    Dataset
+        ``provenance["report"]`` says what was found: rows, columns, roles, missing cells,
+        constant columns, duplicate rows, and what was done about them.
+
+    Raises
+    ------
+    InputError
+        One sentence; its ``report`` holds what was found until then.
+    """
+    suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), None)
+    if suffix is None:
+        msg = f"“{name}” is of no known kind; give a file that ends in {', '.join(SUFFIXES)}."
+        raise InputError(msg)
+    reader = import_module(f"appca.data.readers.{_HOMES[suffix]}")
+    unknown = sorted(set(options) - set(reader.Options._fields))
+    if unknown:
+        known = ", ".join(reader.Options._fields)
+        msg = f"Reading “{suffix}” has the options {known}; got {', '.join(unknown)}."
+        raise InputError(msg)
+    return reader.read(name, file, reader.Options(**options), limits)

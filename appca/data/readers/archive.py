@@ -1,0 +1,74 @@
+"""A zip from a stranger: looked at before it is unpacked, and never unpacked onto the disk."""
+
+import zipfile
+import zlib
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from appca.data.errors import InputError
+from appca.data.readers.source import Limits
+from appca.data.wording import shortened
+
+_PACKED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst")
+_SMALL = 64 << 20  # below this nothing is a bomb, however well it is packed
+
+
+def members(name: str, stream: BinaryIO, limits: Limits) -> tuple[zipfile.ZipFile, list]:
+    """Open a zip and list its files (no folders, nothing hidden) after checking what it claims."""
+    try:
+        archive = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        msg = f"“{name}” is not a zip file or is damaged ({error}); pack or fetch it again."
+        raise InputError(msg) from error
+    items = [item for item in archive.infolist() if not item.is_dir()]
+    _check_size(name, items, limits)
+    for item in items:
+        inner = shortened(item.filename)
+        if item.flag_bits & 1:
+            msg = f"“{inner}” in “{name}” is encrypted; pack the images without a password."
+            raise InputError(msg)
+        if item.filename.lower().endswith(_PACKED):
+            msg = f"“{name}” holds another archive, “{inner}”; unpack it and pack the images alone."
+            raise InputError(msg)
+    return archive, [item for item in items if not _is_hidden(item.filename)]
+
+
+def content(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes:
+    """Bytes of one file; no more than its entry claimed, which was checked."""
+    try:
+        return archive.read(item)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        msg = f"“{shortened(item.filename)}” in “{name}” is damaged ({error}); pack it again."
+        raise InputError(msg) from error
+
+
+def parts(filename: str) -> tuple[str, ...]:
+    """Folders and name of an entry, for people: nothing in it can lead anywhere."""
+    path = PurePosixPath(filename.replace("\\", "/"))
+    return tuple(part for part in path.parts if part not in ("/", "..", "."))
+
+
+def _check_size(name: str, items: list[zipfile.ZipInfo], limits: Limits) -> None:
+    if len(items) > limits.members:
+        msg = f"“{name}” holds {len(items):,} files, more than {limits.members:,}; pack fewer."
+        raise InputError(msg)
+    unpacked = sum(item.file_size for item in items)
+    packed = sum(item.compress_size for item in items)
+    if unpacked > limits.n_bytes:
+        msg = (
+            f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than "
+            f"{limits.n_bytes / 1e6:,.0f} MB; pack fewer or smaller images."
+        )
+        raise InputError(msg)
+    if unpacked > min(_SMALL, limits.n_bytes) and unpacked > limits.ratio * max(1, packed):
+        msg = (
+            f"“{name}” unpacks to {unpacked / max(1, packed):,.0f} times its size, which images do "
+            "not do; pack the images themselves."
+        )
+        raise InputError(msg)
+
+
+def _is_hidden(filename: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in parts(filename)) or not parts(
+        filename
+    )

@@ -1,0 +1,207 @@
+"""How a text table is written: its encoding, separator, decimal sign and header, all guessed."""
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data.errors import InputError
+from appca.data.wording import counted, shortened
+
+SEPARATORS = (",", ";", "\t", "|")
+BLANK = " "  # any run of blanks
+_SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 100
+_PIECE = 1 << 22  # bytes whose separators are counted at a time
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
+_COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_GAP = {"", "na", "n/a", "null", "none", "nan", "?", "-", "."}
+
+
+class Dialect(NamedTuple):
+    """How to read a table."""
+
+    separator: str
+    decimal: str
+    header: bool
+    columns: tuple[str, ...]  # names, unique
+
+
+def as_text(name: str, data: bytes, encoding: str | None) -> bytes:
+    """Return the table as UTF-8 with line feeds; refuse what is not text."""
+    encoding = encoding or _marked_encoding(data)
+    if encoding == "utf-8" and data[:2] == b"PK":
+        msg = f"“{name}” is a packed or spreadsheet file, not text; save it as CSV first."
+        raise InputError(msg)
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        msg = (
+            f"“{name}” is not {encoding} text (byte {data[error.start]:#04x} at position "
+            f"{error.start:,}); save it as UTF-8 or name its encoding, such as cp1252."
+        )
+        raise InputError(msg) from error
+    except LookupError as error:
+        msg = f"There is no encoding {encoding!r}; name one such as utf-8, cp1252 or utf-16."
+        raise InputError(msg) from error
+    if "\0" in text:
+        msg = f"“{name}” holds zero bytes, so it is not a text table; save it as UTF-8 CSV."
+        raise InputError(msg)
+    if not text.strip():
+        msg = f"“{name}” holds nothing but blanks; choose a file with data in it."
+        raise InputError(msg)
+    return text.replace("\r\n", "\n").replace("\r", "\n").encode()
+
+
+def guess(name: str, text: bytes, separator: str | None, header: bool | None) -> Dialect:
+    """Guess what the caller left open."""
+    lines = _sample(text)
+    if separator is None:
+        separator = _guess_separator(lines)
+    elif separator not in (*SEPARATORS, BLANK) and len(separator) != 1:
+        msg = f"The separator must be one character; got {separator!r}."
+        raise InputError(msg)
+    rows = records(lines, separator)
+    body = rows[1:] or rows
+    decimal = "." if separator == "," else _guess_decimal(body)
+    if header is None:
+        header = _looks_like_header(rows, decimal)
+    if header and len(rows) < 2:
+        msg = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
+        raise InputError(msg)
+    cells = [cell.strip() for cell in rows[0]]
+    columns = [cell if header and cell else f"column {j + 1}" for j, cell in enumerate(cells)]
+    _check_unique(name, columns)
+    return Dialect(separator, decimal, header, tuple(columns))
+
+
+def records(lines: list[str], separator: str) -> list[list[str]]:
+    """Cells of the lines that are not blank."""
+    if separator == BLANK:
+        return [line.split() for line in lines if line.strip()]
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    try:
+        return [row for row in reader if row]
+    except csv.Error as error:
+        msg = f"The table cannot be split into cells ({error}); check its quotation marks."
+        raise InputError(msg) from error
+
+
+def check_rectangle(name: str, text: bytes, dialect: Dialect) -> None:
+    """Refuse a table whose lines differ in their number of cells."""
+    width = len(dialect.columns)
+    plain = b'"' not in text and dialect.separator.isascii() and dialect.separator != BLANK
+    counts = _plain_counts(text, dialect.separator) if plain else _counts(text, dialect.separator)
+    for line, cells in counts:
+        if cells != width:
+            msg = (
+                f"Line {line} of “{name}” has {counted(cells, 'cell')}, the first has {width}; "
+                "give every line the same number, or choose another separator."
+            )
+            raise InputError(msg)
+
+
+def _plain_counts(text: bytes, separator: str) -> Iterator[tuple[int, int]]:
+    """Yield line number and cells of the first line of each width; no quotation marks allowed."""
+    start, line = 0, 1
+    while start < len(text):
+        end = text.rfind(b"\n", start, start + _PIECE) + 1
+        if not end:  # a line longer than a piece
+            end = text.find(b"\n", start) + 1 or len(text)
+        piece = np.frombuffer(text, np.uint8, end - start, start)
+        ends = np.flatnonzero(piece == ord("\n"))
+        starts = np.concatenate([[0], ends + 1])
+        starts = starts[starts < len(piece)]
+        cells = np.add.reduceat(piece == ord(separator), starts, dtype=np.int64) + 1
+        filled = np.flatnonzero(piece[starts] != ord("\n"))
+        _, first = np.unique(cells[filled], return_index=True)
+        for index in np.sort(first):
+            yield line + int(filled[index]), int(cells[filled[index]])
+        start, line = end, line + len(ends)
+
+
+def _counts(text: bytes, separator: str) -> Iterator[tuple[int, int]]:
+    lines = io.StringIO(text.decode())
+    if separator == BLANK:
+        yield from ((i + 1, len(line.split())) for i, line in enumerate(lines) if line.strip())
+        return
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    try:
+        yield from ((reader.line_num, len(row)) for row in reader if row)
+    except csv.Error as error:
+        msg = f"Line {reader.line_num} cannot be split ({error}); check its quotation marks."
+        raise InputError(msg) from error
+
+
+def _marked_encoding(data: bytes) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    return "utf-8-sig" if data[:3] == b"\xef\xbb\xbf" else "utf-8"
+
+
+def _sample(text: bytes) -> list[str]:
+    part = text[:_SAMPLE_BYTES].decode(errors="ignore")
+    lines = part.split("\n")
+    whole = lines if len(text) <= _SAMPLE_BYTES or len(lines) < 3 else lines[:-1]
+    return list(itertools.islice((line + "\n" for line in whole if line.strip()), _SAMPLE_ROWS))
+
+
+def _guess_separator(lines: list[str]) -> str:
+    """Return the separator that gives equal lines of more than one cell, most of them numbers."""
+    best, merit = SEPARATORS[0], (False, 0.0, 1)
+    for separator in (*SEPARATORS, BLANK):
+        rows = records(lines, separator)
+        width = len(rows[0]) if rows else 0
+        even = sum(len(row) == width for row in rows) >= 0.9 * len(rows)
+        cells = [cell for row in rows[1:] or rows for cell in row]
+        decimal = "." if separator == "," else _guess_decimal(rows[1:] or rows)
+        numbers = sum(_is_number(cell, decimal) for cell in cells) / max(1, len(cells))
+        found = (even, numbers, width)
+        if width > 1 and found > merit and not (separator == BLANK and merit[0]):
+            best, merit = separator, found
+    return best
+
+
+def _guess_decimal(rows: list[list[str]]) -> str:
+    cells = [cell.strip() for row in rows for cell in row]
+    commas = sum(bool(_COMMA_NUMBER.fullmatch(cell)) for cell in cells)
+    points = sum(bool(_NUMBER.fullmatch(cell)) and "." in cell for cell in cells)
+    return "," if commas > points else "."
+
+
+def _looks_like_header(rows: list[list[str]], decimal: str) -> bool:
+    """Tell a header by words above numbers; a table of words alone has one, too."""
+    body = rows[1:]
+    votes = 0
+    numeric_columns = 0
+    for j, cell in enumerate(rows[0]):
+        below = [row[j] for row in body if j < len(row) and row[j].strip().lower() not in _GAP]
+        if below and all(_is_number(value, decimal) for value in below):
+            numeric_columns += 1
+            gap = cell.strip().lower() in _GAP
+            votes += 0 if gap else (-1 if _is_number(cell, decimal) else 1)
+    if numeric_columns:
+        return votes > 0
+    return not any(_is_number(cell, decimal) for cell in rows[0])
+
+
+def _is_number(cell: str, decimal: str) -> bool:
+    cell = cell.strip()
+    if decimal == ",":
+        cell = cell.replace(",", ".")
+    return bool(_NUMBER.fullmatch(cell))
+
+
+def _check_unique(name: str, columns: list[str]) -> None:
+    seen = set()
+    for column in columns:
+        if column in seen:
+            msg = (
+                f"Column names must differ; “{shortened(column)}” is there twice in “{name}”, so "
+                "rename one of them, or say that the file has no header."
+            )
+            raise InputError(msg)
+        seen.add(column)

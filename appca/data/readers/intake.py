@@ -1,0 +1,108 @@
+"""What all readers check in a matrix before it becomes a data set: gaps, constants, duplicates."""
+
+from hashlib import blake2b
+
+import numpy as np
+
+from appca.data.errors import InputError
+from appca.data.wording import counted, shortened
+
+MISSING_CHOICES = ("refuse", "mean", "drop")
+
+
+def settle_missing(
+    X: np.ndarray, names: list[str], how: str, report: dict
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Deal with missing cells (NaN) as the person chose, and note it in the report.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, D)
+    names : list of str
+        Of the columns.
+    how : {"refuse", "mean", "drop"}
+        Refuse the data, put the column's mean in, or leave out the rows concerned.
+    report : dict
+        Receives ``missing`` (cells by column), ``filled`` (cells) and ``dropped`` (rows).
+
+    Returns
+    -------
+    X : ndarray
+        Without gaps; the given one when there were none.
+    rows : ndarray of int64
+        The rows kept.
+    """
+    if how not in MISSING_CHOICES:
+        msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {how!r}."
+        raise InputError(msg, report)
+    rows = np.arange(len(X))
+    gaps = np.isnan(X) if X.dtype.kind == "f" else np.zeros((0, X.shape[1]), bool)
+    counts = gaps.sum(axis=0)
+    columns = {names[j]: int(counts[j]) for j in np.flatnonzero(counts)}
+    report.update(missing=columns, filled=0, dropped=0)
+    if not columns:
+        return X, rows
+    _check_no_empty_column(counts, len(X), names, report)
+    if how == "refuse":
+        msg = (
+            f"The data have {counted(int(counts.sum()), 'missing cell')}, in {_listed(columns)}; "
+            "choose to fill with the column's mean or to drop the rows, or correct the file."
+        )
+        raise InputError(msg, report)
+    if how == "mean":
+        means = np.nanmean(X, axis=0, dtype=np.float64)
+        report["filled"] = int(counts.sum())
+        return np.where(gaps, means.astype(X.dtype), X), rows
+    keep = ~gaps.any(axis=1)
+    report["dropped"] = int((~keep).sum())
+    if keep.sum() < 2:
+        msg = (
+            f"Dropping the rows with missing cells would leave {keep.sum()} of {len(X)} rows; "
+            "fill the cells with the column's mean, or ignore the columns with most gaps."
+        )
+        raise InputError(msg, report)
+    return X[keep], rows[keep]
+
+
+def note_quality(X: np.ndarray, names: list[str], report: dict) -> None:
+    """Note constant columns and duplicate rows; refuse infinite values and data all the same."""
+    if X.dtype.kind == "f" and np.isinf(X).any():
+        row, column = np.argwhere(np.isinf(X))[0]
+        msg = (
+            f"“{shortened(names[column])}” is infinite in row {row + 1}; "
+            "every value must be a finite number, so correct or remove it."
+        )
+        raise InputError(msg, report)
+    constant = X.min(axis=0) == X.max(axis=0)
+    report["constant"] = [names[j] for j in np.flatnonzero(constant)]
+    report["duplicates"] = duplicate_rows(X)
+    if constant.all():
+        msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
+        raise InputError(msg, report)
+
+
+def duplicate_rows(X: np.ndarray) -> int:
+    """Count the rows that equal an earlier row."""
+    rows = np.ascontiguousarray(X)
+    return len(X) - len({blake2b(row, digest_size=16).digest() for row in rows})
+
+
+def are_bytes(X: np.ndarray) -> bool:
+    """Tell whether all values are whole numbers from 0 to 255."""
+    return bool(X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all())
+
+
+def _check_no_empty_column(counts: np.ndarray, n: int, names: list[str], report: dict) -> None:
+    empty = [names[j] for j in np.flatnonzero(counts == n)]
+    if empty:
+        shown = ", ".join(f"“{shortened(name)}”" for name in empty[:3])
+        more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
+        msg = f"No cell of column {shown}{more} holds a number; ignore the column or fill it."
+        raise InputError(msg, report)
+
+
+def _listed(columns: dict[str, int]) -> str:
+    parts = [f"“{shortened(name)}” ({count})" for name, count in list(columns.items())[:3]]
+    more = [f"{len(columns) - 3} more columns"] if len(columns) > 3 else []
+    return ", ".join(parts + more)

@@ -1,0 +1,139 @@
+"""What the names of image files say: which row, which class, which further labels."""
+
+import re
+
+import numpy as np
+
+from appca.data.dataset import natural
+from appca.data.errors import InputError
+
+CLASS_SOURCES = ("auto", "folder", "name", "none")
+# obj1__35, cat_07, tree-3 -> class and number; then cat07 -> class and number
+_PATTERNS = (
+    r"(?P<class>.*[^\s_.-])[\s_.-]+\(?(?P<number>\d+)\)?",
+    r"(?P<class>.*?[^\d\s_.-])[\s_.-]*\(?(?P<number>\d+)\)?",
+)
+Path = tuple[str, ...]
+
+
+def in_order(paths: list[Path]) -> list[int]:
+    """Order of the files by folder and name, numbers counted as numbers."""
+    return sorted(range(len(paths)), key=lambda i: [natural(part) for part in paths[i]])
+
+
+def without_root(paths: list[Path]) -> list[Path]:
+    """Take off the folders all files share."""
+    shared = 0
+    while (
+        all(len(path) > shared + 1 for path in paths) and len({path[shared] for path in paths}) == 1
+    ):
+        shared += 1
+    return [path[shared:] for path in paths]
+
+
+def ids_of(paths: list[Path]) -> list[str]:
+    """Make unique ids: the file's name without its ending if that suffices, else the path."""
+    for make in (
+        lambda path: _stem(path[-1]),
+        lambda path: "/".join((*path[:-1], _stem(path[-1]))),
+    ):
+        ids = [make(path) for path in paths]
+        if len(set(ids)) == len(ids):
+            return ids
+    whole = ["/".join(path) for path in paths]
+    seen: dict[str, int] = {}
+    for i, text in enumerate(whole):  # a zip may hold one name twice
+        seen[text] = seen.get(text, 0) + 1
+        whole[i] = text if seen[text] == 1 else f"{text} ({seen[text]})"
+    return whole
+
+
+def labels_of(paths: list[Path], source: str, pattern: str | None) -> dict[str, np.ndarray]:
+    """
+    Label columns from folders or names.
+
+    Parameters
+    ----------
+    paths : list of tuple of str
+        Folders and name of each file, without the folders all share.
+    source : {"auto", "folder", "name", "none"}
+        "auto" takes folders when there are two or more, else names when they fit a pattern.
+    pattern : str or None
+        A regular expression for the whole name without its ending; each named group becomes a
+        column, a single unnamed one the class.
+    """
+    if source not in CLASS_SOURCES:
+        msg = f"classes must be one of {', '.join(CLASS_SOURCES)}; got {source!r}."
+        raise InputError(msg)
+    if source == "none":
+        return {}
+    if pattern is not None:
+        return _from_pattern(paths, pattern)
+    folders = _from_folders(paths)
+    if source == "folder" and not folders:
+        msg = "The images lie in one folder, so folders name no classes; use their names or none."
+        raise InputError(msg)
+    if folders and source != "name":
+        return folders
+    return _from_names(paths, source == "name")
+
+
+def _from_folders(paths: list[Path]) -> dict[str, np.ndarray]:
+    inner = [path[-2] if len(path) > 1 else "" for path in paths]
+    if len(set(inner)) < 2:
+        return {}
+    labels = {"class": np.array(inner)}
+    outer = ["/".join(path[:-2]) for path in paths]
+    if len(set(outer)) > 1:
+        labels["folder"] = np.array(outer)
+    return labels
+
+
+def _from_names(paths: list[Path], required: bool) -> dict[str, np.ndarray]:
+    stems = [_stem(path[-1]) for path in paths]
+    for pattern in _PATTERNS:
+        matches = [re.fullmatch(pattern, stem) for stem in stems]
+        if all(matches):
+            classes = [match["class"] for match in matches]
+            if 1 < len(set(classes)) < len(classes):
+                return {
+                    "class": np.array(classes),
+                    "number": np.array([int(match["number"][:15]) for match in matches]),
+                }
+    if required:
+        msg = (
+            f"File names such as “{stems[0][:40]}” do not show a class before a number; "
+            "name a pattern, or put each class into a folder of its own."
+        )
+        raise InputError(msg)
+    return {}
+
+
+def _from_pattern(paths: list[Path], pattern: str) -> dict[str, np.ndarray]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        msg = f"The pattern {pattern!r} is not a regular expression ({error}); correct it."
+        raise InputError(msg) from error
+    names = list(compiled.groupindex) or ["class"] * bool(compiled.groups)
+    if not names:
+        msg = f"The pattern {pattern!r} has no group; put the class into brackets, as in (.+)_.*"
+        raise InputError(msg)
+    found = [compiled.fullmatch(_stem(path[-1])) for path in paths]
+    if not all(found):
+        odd = _stem(paths[found.index(None)][-1])[:40]
+        msg = f"The pattern {pattern!r} does not fit the file name “{odd}”; widen it."
+        raise InputError(msg)
+    if not compiled.groupindex:
+        return {"class": _column([match[1] for match in found])}
+    return {name: _column([match[name] for match in found]) for name in names}
+
+
+def _column(values: list[str | None]) -> np.ndarray:
+    texts = [value or "" for value in values]
+    whole = all(re.fullmatch(r"\d{1,15}", text) for text in texts)
+    return np.array([int(text) for text in texts]) if whole else np.array(texts)
+
+
+def _stem(name: str) -> str:
+    return name.rsplit(".", 1)[0] or name

@@ -1,0 +1,110 @@
+"""What each column of a table is for: the rows' names, a label, a feature, or nothing."""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data.errors import InputError
+from appca.data.readers.intake import are_bytes
+from appca.data.wording import counted, shortened
+
+ROLES = ("id", "label", "feature", "ignored")
+_LABEL_NAME = re.compile(
+    r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
+)
+_ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
+_PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
+_FEW = 100  # distinct values up to which a column of whole numbers may be a label
+
+
+class Column(NamedTuple):
+    """What the guess needs to know of a column."""
+
+    name: str
+    named: bool  # the name stands in the file
+    kind: str  # "number", "text", "mixed" (numbers and words) or "empty"
+    distinct: int
+    whole: bool  # all numbers are whole
+    complete: bool  # no cell is missing
+    counts: bool  # 0, 1, 2, ... or 1, 2, 3, ...
+    example: str = ""  # of the words in a mixed column
+    n_odd: int = 0  # how many words a mixed column holds
+
+
+def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> dict[str, str]:
+    """
+    Give every column a role; what the person chose stands.
+
+    Raises
+    ------
+    InputError
+        When a chosen column or role does not exist, when two columns are ids, or when a column of
+        numbers holds some words and nobody said what it is.
+    """
+    _check_choice(chosen, {column.name for column in columns})
+    roles = dict(chosen)
+    for j, column in enumerate(columns):
+        if column.name in roles:
+            continue
+        free = "id" not in roles.values()
+        if free and column.distinct == n_rows and column.complete and _is_id(column, j):
+            roles[column.name] = "id"
+        elif column.kind == "mixed":
+            msg = (
+                f"Column “{shortened(column.name)}” has {counted(column.n_odd, 'word')} among its "
+                f"numbers, “{shortened(column.example)}”; correct that, or make the column a label "
+                "or ignored."
+            )
+            raise InputError(msg)
+        else:
+            roles[column.name] = _plain_role(column)
+    if list(roles.values()).count("id") > 1:
+        msg = "Only one column can be the id; make the others labels or ignored."
+        raise InputError(msg)
+    return {column.name: roles[column.name] for column in columns}
+
+
+def label_order(names: list[str], distinct: dict[str, int], n_rows: int) -> list[str]:
+    """Put the class first: columns named like one, then others, those without repeats last."""
+
+    def rank(name: str) -> tuple[bool, bool]:
+        return distinct[name] >= n_rows, not _LABEL_NAME.fullmatch(name.strip())
+
+    return sorted(names, key=rank)
+
+
+def image_side(names: list[str], named: bool, X: np.ndarray) -> int | None:
+    """Return the side of square images when the features look like their pixels, else None."""
+    side = int(np.sqrt(len(names)))
+    if side < 8 or side * side != len(names):
+        return None
+    anonymous = not named or all(_PIXEL_NAME.fullmatch(name.strip()) for name in names)
+    return side if anonymous and are_bytes(X) else None
+
+
+def _is_id(column: Column, position: int) -> bool:
+    if _ID_NAME.fullmatch(column.name.strip()):
+        return column.kind == "text" or column.whole
+    if column.kind == "text":
+        return not _LABEL_NAME.fullmatch(column.name.strip())
+    return position == 0 and not column.named and column.counts
+
+
+def _plain_role(column: Column) -> str:
+    if column.kind == "empty":
+        return "feature" if column.named else "ignored"
+    if column.kind == "text":
+        return "label"
+    few = column.whole and column.distinct <= _FEW
+    return "label" if few and _LABEL_NAME.fullmatch(column.name.strip()) else "feature"
+
+
+def _check_choice(chosen: dict[str, str], names: set[str]) -> None:
+    for name, role in chosen.items():
+        if name not in names:
+            msg = f"There is no column “{shortened(name)}”; roles can be given to those there are."
+            raise InputError(msg)
+        if role not in ROLES:
+            msg = f"A role is one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
+            raise InputError(msg)

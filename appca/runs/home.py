@@ -1,0 +1,29 @@
+"""Where runs, data sets and jobs are kept, and how many threads a computation may use."""
+
+import os
+from pathlib import Path
+
+
+def home() -> Path:
+    """Return the folder named by ``APPCA_HOME``, else the user's own data folder."""
+    if os.environ.get("APPCA_HOME"):
+        return Path(os.environ["APPCA_HOME"]).expanduser().resolve()
+    from platformdirs import user_data_path
+
+    return user_data_path("appca", appauthor=False)
+
+
+def threads() -> int:
+    """
+    Threads of one computation: ``OMP_NUM_THREADS`` if set, else half of the cores.
+
+    A matrix product with another number of threads differs in its last bits, so the page and the
+    workers must agree on it; half, because two workers that each take all cores wait for each
+    other (two products at once on two cores: three times slower than with one thread each).
+    """
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    if given.isascii() and given.isdigit() and int(given) > 0:
+        return int(given)
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, cores // 2)

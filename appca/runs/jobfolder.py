@@ -1,0 +1,161 @@
+"""The folder of one job: what the page and the worker tell each other, readable by any session.
+
+job.json     what is to be done; written once, by the page
+status.json  how far it is; replaced whole, by the worker while it runs, else by the page
+curve.csv    stage number, iteration, log-likelihood; only ever appended to
+log.txt      what the worker and its libraries printed; the end of it when the job is over
+cancel, keep empty files: requests of the page
+"""
+
+import json
+import os
+import time
+import uuid
+from pathlib import Path
+from typing import NamedTuple
+
+from appca.analysis.identity import digest_of
+
+LOG_BYTES = 65_536  # of the log are kept
+ENDED = ("done", "failed", "cancelled")
+
+
+class JobStatus(NamedTuple):
+    """A job as a page shows it."""
+
+    id: str
+    kind: str
+    state: str  # "queued", "running", "done", "failed", "cancelled"
+    stage: str  # what is being done, in words
+    fraction: float  # 0 to 1
+    iteration: int | None
+    curve: list[tuple[int, float]]  # (iteration, log-likelihood in nats) of the present stage
+    seconds: float  # since it began to run
+    seconds_left: float | None
+    result: dict  # of a finished job: {"run": id} and the like
+    message: str  # one sentence when it failed, was cancelled or has something to say
+    spec: dict
+
+
+class State(NamedTuple):
+    """Content of status.json."""
+
+    state: str
+    stage: str = ""
+    fraction: float = 0.0
+    iteration: int | None = None
+    seconds_left: float | None = None
+    result: dict | None = None
+    message: str = ""
+    started: float | None = None  # seconds since 1970
+    ended: float | None = None
+    process: int | None = None  # of the worker
+
+
+class JobFolder:
+    """Reads and writes the files of one job."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.id = self.path.name
+
+    @classmethod
+    def create(cls, jobs: Path, job: dict) -> "JobFolder":
+        """Make a folder that exists only once it is complete."""
+        folder = cls(jobs / uuid.uuid4().hex[:12])
+        draft = cls(jobs / f".{uuid.uuid4().hex}")
+        draft.path.mkdir(parents=True)
+        text = json.dumps({**job, "created": time.time()}, allow_nan=False)
+        (draft.path / "job.json").write_text(text, encoding="utf-8")
+        draft.write(State("queued", stage="waiting for a free worker"))
+        draft.path.replace(folder.path)
+        return folder
+
+    def job(self) -> dict:
+        """Return kind, spec, key, server and time of creation."""
+        return json.loads((self.path / "job.json").read_text(encoding="utf-8"))
+
+    def read(self) -> State:
+        """Return the present state."""
+        return State(**json.loads((self.path / "status.json").read_text(encoding="utf-8")))
+
+    def write(self, state: State) -> None:
+        """Replace the present state in one step."""
+        draft = self.path / f".{uuid.uuid4().hex}"
+        draft.write_text(json.dumps(state._asdict()), encoding="utf-8")
+        draft.replace(self.path / "status.json")
+
+    def end(self, state: str, message: str) -> None:
+        """Close the books on a job whose worker cannot do it."""
+        last = self.read()
+        self.write(
+            last._replace(state=state, message=message, seconds_left=None, ended=time.time())
+        )
+
+    def request(self, what: str) -> None:
+        """Leave a request ("cancel" or "keep") for the worker."""
+        (self.path / what).touch()
+
+    def requested(self, what: str) -> bool:
+        """Whether there is such a request."""
+        return os.path.exists(self.path / what)  # noqa: PTH110 (asked ten times a second)
+
+    @property
+    def curve_file(self) -> Path:
+        """File of the log-likelihood curve."""
+        return self.path / "curve.csv"
+
+    @property
+    def log_file(self) -> Path:
+        """File of everything that was printed."""
+        return self.path / "log.txt"
+
+    def log_tail(self, size: int = LOG_BYTES) -> str:
+        """End of the log."""
+        try:
+            with self.log_file.open("rb") as file:
+                file.seek(max(0, self.log_file.stat().st_size - size))
+                return file.read().decode("utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def shorten_log(self) -> None:
+        """Keep the end of a long log only."""
+        if self.log_file.exists() and self.log_file.stat().st_size > LOG_BYTES:
+            self.log_file.write_text(self.log_tail(), encoding="utf-8")
+
+
+def default_key(kind: str, spec: dict) -> str:
+    """Jobs of the same kind that are told the same are one job."""
+    return digest_of({"kind": kind, "spec": spec})
+
+
+class Curve:
+    """Reads what was appended to a curve file since the last look."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.offset = 0
+        self.stage = -1
+        self.points: list[tuple[int, float]] = []
+
+    def read(self) -> list[tuple[int, float]]:
+        """Return all points of the present stage."""
+        try:
+            grown = self.file.stat().st_size > self.offset
+        except FileNotFoundError:
+            return []
+        if grown:
+            with self.file.open("rb") as file:
+                file.seek(self.offset)
+                fresh = file.read()
+            whole = fresh[: fresh.rfind(b"\n") + 1]  # a line may be half written
+            self.offset += len(whole)
+            for line in whole.decode().splitlines():
+                self._add(*line.split(","))
+        return list(self.points)
+
+    def _add(self, stage: str, iteration: str, value: str) -> None:
+        if int(stage) != self.stage:
+            self.stage, self.points = int(stage), []
+        self.points.append((int(iteration), float(value)))

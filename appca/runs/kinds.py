@@ -1,0 +1,158 @@
+"""What a worker can do: fit a model, lay out an embedding, fetch a data set."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from appca.runs.config import RunConfig
+from appca.runs.progress import Context
+
+if TYPE_CHECKING:
+    from appca.models.loop import Progress
+
+_WINDOW = 10  # passes over which EM judges its gain
+_RACE, _SETTLE, _FIT = 0.0, 0.1, 0.15  # where on the bar the stages of a fit begin
+_FITTED = 0.95  # what is left is describing and storing the rows
+
+
+def fit(spec: dict, context: Context) -> dict:
+    """Fit and store a run: ``{"config": ..., "name": ...}`` -> ``{"run": id}``."""
+    from appca.data.store import DatasetStore
+    from appca.runs.fit import fit_run
+    from appca.runs.store import RunStore
+
+    config = RunConfig.from_dict(spec["config"])
+    store = RunStore(context.home)
+    present = store.renew(config.id, name=spec.get("name"))
+    if present is not None:
+        return {"run": present.id}
+    context.report("reading the data", 0.0)
+    dataset = DatasetStore(context.home).get(config.dataset)
+    tol = config.parameters.get("tol", 0.0) * dataset.n_rows
+    context.report("preprocessing", 0.0)
+    result = fit_run(dataset, config, FitProgress(context, tol))
+    context.report("storing", _FITTED)
+    context.check()
+    config = replace(config, stopped_at=result.info["stopped_at"])
+    return {"run": store.save(config, result, name=spec.get("name")).id}
+
+
+def umap(spec: dict, context: Context) -> dict:
+    """Lay out and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
+    from appca.analysis.embedding import EmbeddingConfig, EmbeddingStore, embed
+    from appca.data.store import DatasetStore
+    from appca.runs.store import RunStore
+
+    config = EmbeddingConfig.from_dict(spec)
+    store = EmbeddingStore(context.home)
+    if store.get(config.id) is None:
+        context.report("reading the data", 0.0)
+        dataset = DatasetStore(context.home).get(config.dataset)
+        run = RunStore(context.home).get(config.run) if config.run else None
+        scores = run.arrays["scores"] if run else None
+        embedding = embed(dataset, config, store, scores, _timed(context))
+        context.check()
+        store.save(config, embedding)
+    return {"embedding": config.id}
+
+
+def download(spec: dict, context: Context) -> dict:
+    """Open a built-in data set and store it: ``{"key", "options"}`` -> ``{"dataset": digest}``."""
+    from appca.data.builtin import SOURCES, load
+    from appca.data.store import DatasetStore
+
+    title = SOURCES[spec["key"]].title if spec["key"] in SOURCES else str(spec["key"])
+    report = _timed(context)
+
+    def fetched(done: int, total: int) -> None:
+        report(f"fetching {title}, {done / 1e6:.1f} MB", done / total if total else 0.0)
+
+    context.report(f"opening {title}", 0.0)
+    dataset = load(spec["key"], progress=fetched, **spec.get("options", {}))
+    context.check()
+    return {"dataset": DatasetStore(context.home).put(dataset)}
+
+
+class FitProgress:
+    """
+    Callback of a fit: reports each pass, guesses the time left, obeys "stop here and keep".
+
+    Parameters
+    ----------
+    context : Context
+    tol : float
+        Gain over ten passes, in nats, below which EM stops.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(
+        self, context: Context, tol: float, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.context, self.tol, self.clock = context, tol, clock
+        self._values: list[float] = []
+        self._began = clock()
+
+    def __call__(self, progress: "Progress") -> None:
+        """Take note of one pass."""
+        if progress.iteration == 1:
+            self._values, self._began = [], self.clock()
+        self._values.append(progress.log_likelihood)
+        left = passes_left(self._values, self.tol, progress.max_iter)
+        final = progress.stage == "fit"
+        seconds_left = None
+        if final and left is not None and progress.iteration > 1:
+            pace = (self.clock() - self._began) / (progress.iteration - 1)
+            seconds_left = round(left * pace, 1)
+        self.context.report(
+            progress.stage,
+            _fraction(progress, left),
+            iteration=progress.iteration,
+            log_likelihood=progress.log_likelihood,
+            seconds_left=seconds_left,
+        )
+        if self.context.keep_requested():
+            raise StopIteration
+
+
+def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
+    """
+    Guess the passes EM still needs, as if its gains over ten passes fell geometrically.
+
+    None while there are too few passes to tell.
+    """
+    most = max_iter - len(values)
+    if len(values) <= 2 * _WINDOW:
+        return None
+    late = values[-1] - values[-1 - _WINDOW]
+    early = values[-1 - _WINDOW] - values[-1 - 2 * _WINDOW]
+    if late <= tol:
+        return 0
+    if tol <= 0 or late >= early:
+        return most
+    return min(most, math.ceil(_WINDOW * math.log(tol / late) / math.log(late / early)))
+
+
+def _fraction(progress: "Progress", left: int | None) -> float:
+    share = progress.iteration / max(progress.max_iter, 1)
+    if progress.stage == "fit":
+        if left is not None:
+            share = progress.iteration / (progress.iteration + left)
+        return _FIT + (_FITTED - _FIT) * min(share, 1.0)
+    if progress.stage.startswith("race"):
+        return _RACE + (_SETTLE - _RACE) * share
+    return _SETTLE + (_FIT - _SETTLE) * share
+
+
+def _timed(context: Context) -> Callable[[str, float], None]:
+    """Report that guesses the time left from the pace so far."""
+    began = time.perf_counter()
+
+    def report(stage: str, fraction: float) -> None:
+        spent = time.perf_counter() - began
+        left = round(spent * (1 - fraction) / fraction, 1) if fraction > 0.02 else None
+        context.report(stage, fraction, seconds_left=left)
+
+    return report

@@ -1,0 +1,301 @@
+"""Runs on disk: one folder each, written whole or not at all, read without pickle."""
+
+import json
+import os
+import re
+import shutil
+import time
+import uuid
+import zipfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from appca.analysis.identity import ID_DIGITS
+from appca.data.errors import InputError
+from appca.runs.config import RunConfig
+from appca.runs.fit import Result
+
+LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
+_STALE_SECONDS = 86_400  # a draft older than a day belongs to no living process
+_NAME_LENGTH = 120
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run in the store; its arrays are read from disk when they are first used."""
+
+    id: str
+    config: RunConfig
+    info: dict  # n_iter, stop_reason, seconds, log_likelihood, versions, n_rows, n_features, ...
+    name: str  # for people; made from the settings until somebody gives one
+    named: bool  # whether somebody gave it
+    created: float  # seconds since 1970
+    origin: str  # "fit" or "live"
+    path: Path
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """
+        Arrays of the run by name (see `appca.runs.fit.Result`), read-only.
+
+        Raises
+        ------
+        InputError
+            When the file has been damaged or deleted since the run was listed.
+        """
+        file = self.path / "arrays.npz"
+        try:
+            return _load(file, file.stat().st_mtime_ns)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            msg = f"The arrays of run {self.id} cannot be read ({_why(error)}); fit it again."
+            raise InputError(msg) from error
+
+    @property
+    def partial(self) -> bool:
+        """Whether the fit was stopped by hand before it had converged."""
+        return self.config.stopped_at is not None
+
+
+class RunStore:
+    """
+    Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
+
+    A run is built beside its place and moved there in one step, so that a killed process leaves
+    no half run. Damaged runs are left out of lists; `problems` says which and why.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "runs"
+
+    def save(
+        self, config: RunConfig, result: Result, name: str | None = None, origin: str = "fit"
+    ) -> Run:
+        """
+        Store a result; a run that is there already is kept, and counts as new again.
+
+        Parameters
+        ----------
+        config : RunConfig
+        result : Result
+        name : str, optional
+            For people; by default made from the settings.
+        origin : {"fit", "live"}
+            Live runs beyond the newest 50 are deleted unless they were given a name.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses, for example because it is full.
+        """
+        target = self.folder / config.id
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if self._readable(target) is None:
+                self._write(target, _meta(config, result, name, origin), result.arrays)
+            else:
+                self.renew(config.id, name, origin)
+        except OSError as error:
+            msg = (
+                f"The run could not be stored in {self.folder}: {_why(error)}; "
+                "free some space, or name another folder in APPCA_HOME."
+            )
+            raise InputError(msg) from error
+        if origin == "live":
+            self._prune()
+        return _read(target)
+
+    def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
+        """Count a run that is there as new, under a new name if one is given; None without it."""
+        run = self.get(run_id)
+        if run is None:
+            return None
+        meta = _read_meta(run.path)
+        meta["created"] = time.time()
+        meta["name"] = _tidy(name) or meta["name"]
+        meta["origin"] = "fit" if "fit" in (origin, meta["origin"]) else "live"
+        _write_json(run.path / "config.json", meta)
+        return _read(run.path)
+
+    def get(self, run_id: str) -> Run | None:
+        """Return one run, or None when it is not there or damaged."""
+        return self._readable(self.folder / run_id) if _is_id(run_id) else None
+
+    def list(self) -> list[Run]:
+        """All readable runs, newest first."""
+        found = (self._readable(folder) for folder in self._folders())
+        return sorted((run for run in found if run), key=lambda run: -run.created)
+
+    def problems(self) -> tuple[str, ...]:
+        """One sentence for each damaged run."""
+        sentences = []
+        for folder in self._folders():
+            try:
+                _read(folder)
+            except _UNREADABLE as error:
+                sentences.append(
+                    f"Run {folder.name} is damaged ({_why(error)}) and left out; "
+                    "delete it or fit it again."
+                )
+        return tuple(sentences)
+
+    def rename(self, run_id: str, name: str) -> Run:
+        """Give a run a name; an empty one brings back the name made from the settings."""
+        run = self.get(run_id)
+        if run is None:
+            msg = (
+                f"There is no run “{str(run_id)[:ID_DIGITS]}” to rename; choose one from the list."
+            )
+            raise InputError(msg)
+        meta = _read_meta(run.path)
+        meta["name"] = _tidy(name)
+        _write_json(run.path / "config.json", meta)
+        return _read(run.path)
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run, damaged or not; one that is gone already is no error."""
+        if _is_id(run_id):
+            self._discard(self.folder / run_id)
+
+    def sweep(self, pid: int | None = None) -> None:
+        """Remove drafts that a dead process (`pid`), or any process a day ago, left behind."""
+        for draft in self.folder.glob(".*"):
+            try:
+                old = time.time() - draft.stat().st_mtime > _STALE_SECONDS
+            except OSError:
+                continue  # its owner has just moved it into place
+            if old or (pid is not None and draft.name.startswith(f".{pid}-")):
+                shutil.rmtree(draft, ignore_errors=True)
+
+    def _folders(self) -> tuple[Path, ...]:
+        return tuple(sorted(path for path in self.folder.glob("*") if _is_id(path.name)))
+
+    def _readable(self, folder: Path) -> Run | None:
+        try:
+            return _read(folder)
+        except _UNREADABLE:
+            return None
+
+    def _write(self, target: Path, meta: dict, arrays: dict[str, np.ndarray]) -> None:
+        draft = self._draft()
+        draft.mkdir()
+        try:
+            with (draft / "arrays.npz").open("wb") as file:
+                np.savez(file, **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+                meta["bytes"] = file.tell()
+            _write_json(draft / "config.json", meta)
+            if self._readable(target) is None:
+                self._discard(target)
+            try:
+                draft.replace(target)
+            except OSError:
+                if self._readable(target) is None:
+                    raise  # else another process has stored the same run first
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _draft(self) -> Path:
+        # The process id tells whose draft it was when a worker is killed; Path globs see dots.
+        return self.folder / f".{os.getpid()}-{uuid.uuid4().hex}"
+
+    def _discard(self, folder: Path) -> None:
+        doomed = self._draft()
+        try:
+            folder.rename(doomed)
+        except FileNotFoundError:
+            return
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def _prune(self) -> None:
+        live = [run for run in self.list() if run.origin == "live" and not run.named]
+        for run in live[LIVE_RUNS_KEPT:]:
+            self._discard(run.path)
+
+
+def _is_id(text: object) -> bool:
+    # The id may come from the address bar: it must not become a path unless it is one.
+    return isinstance(text, str) and re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", text) is not None
+
+
+def _read(folder: Path) -> Run:
+    meta = _read_meta(folder)
+    config = RunConfig.from_dict(meta["config"])
+    size = (folder / "arrays.npz").stat().st_size
+    if meta["id"] != folder.name:
+        msg = f"it is named {folder.name} but holds {meta['id']}"
+        raise ValueError(msg)
+    if size != meta["bytes"]:
+        msg = f"arrays.npz has {size} bytes instead of {meta['bytes']}"
+        raise ValueError(msg)
+    return Run(
+        id=folder.name,
+        config=config,
+        info=meta["info"],
+        name=meta["name"] or title(config),
+        named=bool(meta["name"]),
+        created=float(meta["created"]),
+        origin=meta["origin"],
+        path=folder,
+    )
+
+
+def title(config: RunConfig) -> str:
+    """Name a run by its settings: “aPPCA, K = 4, L = 2”, with the seed if it is not 0."""
+    parts = [config.model, f"K = {config.parameters['n_components']}"]
+    if "n_active" in config.parameters:
+        parts.append(f"L = {config.parameters['n_active']}")
+    if config.parameters.get("random_state"):
+        parts.append(f"seed {config.parameters['random_state']}")
+    if config.stopped_at is not None:
+        parts.append(f"stopped after {config.stopped_at} passes")
+    return ", ".join(parts)
+
+
+def _meta(config: RunConfig, result: Result, name: str | None, origin: str) -> dict:
+    return {
+        "id": config.id,
+        "config": config.to_dict(),
+        "info": result.info,
+        "name": _tidy(name),
+        "created": time.time(),
+        "origin": origin,
+    }
+
+
+def _read_meta(folder: Path) -> dict:
+    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
+
+
+def _tidy(name: str | None) -> str | None:
+    return " ".join((name or "").split())[:_NAME_LENGTH] or None
+
+
+def _write_json(path: Path, value: dict) -> None:
+    draft = path.with_name(f".{uuid.uuid4().hex}")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+@lru_cache(maxsize=4)
+def _load(file: Path, _changed: int) -> dict[str, np.ndarray]:
+    with np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    for array in arrays.values():
+        array.flags.writeable = False  # shared by all sessions
+    return arrays
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"{Path(error.filename or '').name or 'a file'} is missing"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return f"{error}".strip(".") or type(error).__name__

@@ -1,0 +1,121 @@
+"""
+A worker process: takes jobs one after the other until the server is gone.
+
+Started as ``python -m appca.runs.worker HOME``. The server writes one job folder a line to its
+standard input, and gets the job's id as a line back when the job is over; everything else goes
+through the job's folder. The end of the input, or another parent process, means that the server
+is gone, and the worker ends at once: what it was writing is a draft nobody will see.
+"""
+
+import contextlib
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from appca.runs import kinds
+from appca.runs.jobfolder import JobFolder
+from appca.runs.progress import Cancelled, Context
+
+Handler = Callable[[dict, Context], dict]
+KINDS: dict[str, Handler] = {"fit": kinds.fit, "umap": kinds.umap, "download": kinds.download}
+PARENT_CHECK_SECONDS = 1.0
+
+
+def warm() -> None:
+    """Import what most jobs need while nobody waits for it."""
+    with contextlib.suppress(ImportError):  # the job itself will say what is missing
+        import appca.models.adaptive_ppca
+        import appca.runs.fit
+        import appca.runs.store  # noqa: F401
+
+
+def serve(
+    home: Path,
+    handlers: Mapping[str, Handler] = KINDS,
+    prepare: Callable[[], None] = warm,
+) -> None:
+    """Work until the standard input ends; `prepare` runs once, before the first job."""
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever prints must not be taken for an answer
+    inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
+    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    prepare()
+    while True:
+        folder = JobFolder(Path(inbox.get()))
+        with _printing_to(folder.log_file):
+            work(folder, home, handlers)
+        folder.shorten_log()
+        channel.write(f"{folder.id}\n")
+        channel.flush()
+
+
+def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS) -> None:
+    """Do one job and write how it ended; never raises."""
+    context = Context(folder, home)
+    try:
+        context.write()
+        context.check()
+        job = folder.job()
+        if job["kind"] not in handlers:
+            msg = f"There is no job of the kind “{job['kind']}”; choose {', '.join(handlers)}."
+            raise ValueError(msg)
+        context.end("done", result=handlers[job["kind"]](job["spec"], context))
+    except Cancelled:
+        context.end("cancelled", message="Cancelled; nothing was stored.")
+    except Exception as error:
+        traceback.print_exc()
+        context.end("failed", message=sentence(error))
+
+
+def sentence(error: Exception) -> str:
+    """Say in one sentence what went wrong; the log has the rest."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError) and text:
+        return text
+    if isinstance(error, MemoryError):
+        return "The job needs more memory than there is; choose fewer rows or fewer features."
+    if isinstance(error, OSError):
+        return f"The disk or the network refused ({error.strerror or text}); the log has details."
+    return f"The job failed unexpectedly ({type(error).__name__}: {text[:200]}); see its log."
+
+
+def _listen(inbox: queue.SimpleQueue) -> None:
+    for line in sys.stdin:
+        inbox.put(line.rstrip("\n"))
+    os._exit(0)
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_SECONDS)
+    os._exit(0)
+
+
+@contextlib.contextmanager
+def _printing_to(file: Path) -> Iterator[None]:
+    """Send what Python and compiled libraries print to a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    outer = os.dup(2)
+    log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.dup2(outer, 1)
+        os.dup2(outer, 2)
+        os.close(outer)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))

@@ -1,0 +1,78 @@
+"""The components of a run at the side: what each looks like, explains, and how many rows use it."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.projection import variance_shares
+from appca.data.dataset import Dataset
+from appca.plots.components import component_image, data_uri, ranked_loadings
+from appca.runs.fit import fitted_preprocessing
+from appca.ui.fitting import Shown
+from appca.ui.text import tag, words
+
+TALL = 9  # components beside which the list scrolls by itself
+LIST_HEIGHT = 760  # pixels
+
+
+def component_list(dataset: Dataset, shown: Shown) -> None:
+    """Draw the list."""
+    html = _cached_cards(shown.key, dataset, shown.arrays)
+    tall = shown.arrays["components"].shape[0] > TALL
+    with st.container(height=LIST_HEIGHT if tall else "content", border=False):
+        st.html(html)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _cached_cards(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> str:
+    del key
+    return cards(_dataset, _arrays)
+
+
+def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
+    """
+    Return the list as HTML.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Says whether a component is an image or a list of named features.
+    arrays : dict
+        A run's arrays.
+    """
+    patterns = in_data_space(arrays)
+    shares = variance_shares(arrays)
+    occupancy = arrays["active"].mean(axis=0)
+    largest = max(float(shares.max()), np.finfo(float).tiny)
+    every = "".join(
+        _card(dataset, patterns[k], k, shares[k], shares[k] / largest, occupancy[k])
+        for k in range(len(patterns))
+    )
+    return tag("div", every, "ca-cards")
+
+
+def in_data_space(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the components (K, D) in the units of the data, whatever came before the fit."""
+    return fitted_preprocessing(arrays).directions(arrays["components"].T).T
+
+
+def _card(
+    dataset: Dataset, pattern: np.ndarray, k: int, share: float, relative: float, used: float
+) -> str:
+    name = tag("div", f"Component {k + 1}", "ca-name")
+    numbers = tag("div", f"{share:.1%} of variance · used by {used:.0%} of rows", "ca-quiet")
+    if dataset.image_shape is None:
+        return tag("div", tag("div", name + _loadings(dataset, pattern) + numbers), "ca-card")
+    bar = tag("div", tag("div", "", style=f"width:{relative:.0%}"), "ca-track")
+    picture = data_uri(component_image(pattern, dataset.image_shape))
+    image = f'<img src="{picture}" alt="component {k + 1}">'
+    return tag("div", image + tag("div", name + bar + numbers), "ca-card")
+
+
+def _loadings(dataset: Dataset, pattern: np.ndarray) -> str:
+    lines = []
+    for item in ranked_loadings(pattern, dataset.feature_names):
+        colour = "#b2182b" if item.value > 0 else "#2166ac"
+        bar = tag("div", "", style=f"width:{item.share:.0%};background:{colour}")
+        text = tag("span", words(item.name), title=f"{item.name}: {item.value:+.3g}")
+        lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
+    return "".join(lines)

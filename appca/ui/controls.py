@@ -1,0 +1,150 @@
+"""The controls above the atlas: K and L, colouring, and which panels are shown."""
+
+import streamlit as st
+
+from appca.analysis.subspaces import opens_in_pair_view
+from appca.data.dataset import Dataset
+from appca.data.wording import counted
+from appca.ui import panels, state
+from appca.ui.fitting import NO_COMPILER, Shown
+from appca.ui.state import KEYS
+from appca.ui.text import HELP_K, HELP_L
+
+FEW = 4  # colourings that fit side by side as buttons
+SLIDER = 145  # pixels
+
+
+def heading(title: str) -> st.delta_generator.DeltaGenerator:
+    """Draw a page's title and return the place beside it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.title(title, anchor=False, width="content")
+        return st.container(horizontal=True, vertical_alignment="center", gap="small")
+
+
+def in_words(shown: Shown) -> None:
+    """Say in one sentence what the panels are."""
+    parameters = shown.config.parameters
+    k = parameters["n_components"]
+    active = parameters.get("n_active", k)
+    if active == k:
+        text = f"Every row is the average plus all {k} components, each by its own amount."
+    else:
+        text = (
+            f"Every row is the average plus {active} of {k} components, the {active} that fit it "
+            "best. Rows with the same choice share a panel."
+        )
+    st.caption(text)
+
+
+def k_and_l(dataset: Dataset) -> None:
+    """Draw the sliders for K and L; moving one fits at once."""
+    now = state.config()
+    k = now.parameters["n_components"]
+    most = min(state.most_components(now, dataset), max(NO_COMPILER, k))
+    _slider("K", KEYS.k, "n_components", k, most, f"Components, K. {HELP_K}")
+    if "n_active" in now.parameters:
+        active = now.parameters["n_active"]
+        _slider("L", KEYS.l, "n_active", active, k, f"Components each row uses, L. {HELP_L}")
+
+
+def _slider(name: str, key: str, parameter: str, value: int, most: int, help_text: str) -> None:
+    label = {"K": "Components K", "L": "Used by each row L"}[name]
+    if most < 2:
+        st.slider(label, 1, 2, 1, key=f"{key}-fixed", disabled=True, help=help_text, width=SLIDER)
+        return
+    st.session_state[key] = value
+    st.slider(
+        label,
+        1,
+        most,
+        key=key,
+        help=help_text,
+        width=SLIDER,
+        on_change=_changed,
+        args=[key, parameter],
+    )
+
+
+def _changed(key: str, parameter: str) -> None:
+    state.set_parameters(**{parameter: st.session_state[key]})
+
+
+def colouring(dataset: Dataset) -> str:
+    """Draw the choice of colours and return its key."""
+    choices = panels.colour_choices(dataset)
+    few = len(choices) <= FEW
+    own = {"default": next(iter(choices)), "required": True} if few else {"width": 200}
+    return (st.segmented_control if few else st.selectbox)(
+        "Colour by",
+        list(choices),
+        format_func=lambda key: choices[key].capitalize(),
+        key=f"colour-{dataset.digest[:8]}",
+        persist_state="session",
+        help="Residual: how far a row lies from its reconstruction. Membership: how sure the model "
+        "is of the row's subspace. Density: how probable the whole row is.",
+        **own,
+    )
+
+
+def which_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
+    """Draw, for L of three and more, the choice between subspaces and pairs, and of the axes."""
+    active = shown.arrays["active"]
+    choices = panels.axis_choices(active)
+    if len(choices) < 2:
+        return False, (0, 1)
+    parts = shown.config.parameters
+    tail = f"{parts['n_components']}-{parts.get('n_active')}"
+    by_pair = st.segmented_control(
+        "Panels",
+        [False, True],
+        default=opens_in_pair_view(active),
+        format_func=lambda pair: "Pairs" if pair else "Subspaces",
+        key=f"panels-{tail}",
+        required=True,
+        persist_state="session",
+        help="Subspaces: the rows with exactly the same components. Pairs: the rows that use both "
+        "components, whatever else they use; better when subspaces hold few rows each.",
+    )
+    if by_pair:
+        return True, (0, 1)
+    axes = st.selectbox(
+        "Axes",
+        choices,
+        format_func=lambda pair: f"{_ordinal(pair[0])} and {_ordinal(pair[1])}",
+        key=f"axes-{tail}",
+        persist_state="session",
+        width=150,
+        help="Which two of a subspace's components its panel shows.",
+    )
+    return False, axes
+
+
+def pager(shown: Shown, by_pair: bool) -> int:
+    """Draw the page numbers of a long atlas; return the page, counted from 0."""
+    total = panels.count(shown.arrays["active"], by_pair)
+    pages = -(-total // panels.PAGE)
+    if pages < 2:
+        return 0
+    with st.container(horizontal=True, vertical_alignment="center"):
+        kind = "pairs" if by_pair else "subspaces"
+        page = st.pagination(pages, key=f"page-{shown.config.id}-{kind}", persist_state="session")
+        first = (page - 1) * panels.PAGE
+        last = min(first + panels.PAGE, total)
+        st.caption(f"{first + 1}–{last} of {counted(total, kind[:-1])}, fullest first")
+    return page - 1
+
+
+def point_size() -> int:
+    """Draw the choice of the points' size."""
+    return st.select_slider(
+        "Point size",
+        [2, 3, 4, 5, 6, 8],
+        value=3,
+        key="point_size",
+        width=105,
+        persist_state="session",
+    )
+
+
+def _ordinal(place: int) -> str:
+    return ("first", "second", "third")[place] if place < 3 else f"{place + 1}th"

@@ -1,0 +1,90 @@
+"""The data set on screen: what it is, what a fit should know of it, and what it looks like."""
+
+import numpy as np
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.data.readers.intake import duplicate_rows
+from appca.data.wording import counted
+from appca.plots.components import montage
+from appca.plots.sprites import Sprites, tiles_of
+from appca.ui import atlas_page, fitting
+from appca.ui.tables import preview_table
+from appca.ui.text import about, fact_list, size
+
+COLUMNS, LINES = 20, 6  # of the picture of images
+TABLE_ROWS = 10
+MOST_NAMES = 6
+
+
+def overview(dataset: Dataset) -> None:
+    """Draw the facts and a picture of the rows."""
+    st.text(dataset.name)
+    st.html(facts(dataset))
+    pictures(dataset)
+
+
+def facts(dataset: Dataset) -> str:
+    """Return what a person should know before fitting, as HTML."""
+    constant, repeated = _checked(dataset.digest, dataset)
+    lines = {
+        "Rows": f"{dataset.n_rows:,}",
+        "Features": _features(dataset),
+        "Labels": ", ".join(dataset.labels) or "none",
+        "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
+        "Constant features": _named(constant, dataset),
+        "Repeated rows": f"{repeated:,}" if repeated else "none",
+        "Fit": f"{about(fitting.seconds())} with the present settings",
+    }
+    source = dataset.provenance.get("citation") or dataset.provenance.get("source")
+    if source:
+        lines["Source"] = str(source)
+    return fact_list(lines)
+
+
+def pictures(dataset: Dataset) -> None:
+    """Draw a sample of the images, or the first rows as a table."""
+    sprites = atlas_page.sprites(dataset.digest)
+    if sprites is None:
+        preview_table(dataset, np.arange(min(TABLE_ROWS, dataset.n_rows)))
+        return
+    rows = np.sort(np.argsort(sprites.priority)[: COLUMNS * LINES])
+    with st.container(key="pictures"):
+        st.image(sheet_of(sprites, rows, COLUMNS), width="stretch")
+    st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
+
+
+def sheet_of(sprites: Sprites, rows: np.ndarray, columns: int) -> np.ndarray:
+    """Return the images of rows in one picture; ink is dark on a light page."""
+    tiles = tiles_of(sprites, rows)
+    on_light = st.context.theme.type != "dark"
+    if sprites.style == "ink":
+        return montage(255 - tiles, columns) if on_light else montage(tiles, columns, ground=0)
+    return montage(tiles, columns)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _checked(digest: str, _dataset: Dataset) -> tuple[np.ndarray, int]:
+    del digest
+    return constant_features(_dataset.X), duplicate_rows(_dataset.X)
+
+
+def constant_features(X: np.ndarray) -> np.ndarray:
+    """Return the numbers of the columns that have one value only."""
+    return np.flatnonzero((X[:1] == X).all(axis=0))
+
+
+def _features(dataset: Dataset) -> str:
+    if dataset.image_shape is None:
+        return f"{dataset.n_features:,} columns"
+    h, w, *colour = dataset.image_shape
+    return f"{dataset.n_features:,} ({h} × {w} pixels{', colour' if colour else ''})"
+
+
+def _named(constant: np.ndarray, dataset: Dataset) -> str:
+    if not len(constant):
+        return "none"
+    if dataset.feature_names is None:
+        return f"{len(constant):,}"
+    names = ", ".join(dataset.feature_names[j] for j in constant[:MOST_NAMES])
+    return f"{len(constant):,}: {names}{'…' if len(constant) > MOST_NAMES else ''}"

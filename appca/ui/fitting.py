@@ -1,0 +1,117 @@
+"""From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
+
+from typing import NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.runs.config import RunConfig
+from appca.runs.fit import Result, estimate_seconds, fit_run, preview
+from appca.runs.store import Run
+from appca.ui import services, watching
+from appca.ui.state import config
+
+LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
+REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
+NO_COMPILER = 12  # up to so many components the exact sums run without waiting for numba
+
+
+class Shown(NamedTuple):
+    """What the pages draw."""
+
+    config: RunConfig
+    arrays: dict[str, np.ndarray]
+    info: dict
+    run: Run | None  # None for a preview
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether the numbers come from a short fit of a part of the rows."""
+        return self.run is None
+
+    @property
+    def key(self) -> str:
+        """Name these numbers in a cache."""
+        return f"{self.config.id}{'-preview' if self.is_preview else ''}"
+
+
+def shown() -> Shown | None:
+    """
+    Return what there is to draw now, starting what is missing; None while only a job can tell.
+
+    Raises
+    ------
+    ValueError
+        When the data or the parameters do not allow a fit; one sentence for the page.
+    """
+    found = stored() or _live()
+    if found is None and _quick(config()):
+        found = _preview()
+    watching.stop_other_refinements(config().id)
+    if found is None or found.is_preview:
+        _refine()
+    return found
+
+
+def stored() -> Shown | None:
+    """Return the run of the present configuration, if it has been fitted."""
+    run = services.runs().get(config().id)
+    return None if run is None else Shown(run.config, run.arrays, run.info, run)
+
+
+def settled() -> Shown | None:
+    """Return a stored or quickly fitted run; never a preview, never starts a job."""
+    return stored() or _live()
+
+
+def seconds() -> float:
+    """Return the estimated duration of the present configuration's fit."""
+    now = config()
+    dataset = services.dataset(now.dataset)
+    return estimate_seconds(dataset.n_rows, dataset.n_features, now)
+
+
+def start(*, refine: bool = False) -> str:
+    """Fit the present configuration in the background; the same one twice is one job."""
+    now = config()
+    spec = {"config": now.to_dict(), "name": None}
+    job = services.jobs().submit("fit", spec, key=now.id)
+    watching.add(job, watching.Watched("fit", now.id, refine=refine))
+    return job
+
+
+def _live() -> Shown | None:
+    now = config()
+    if not _quick(now) or seconds() > LIVE_SECONDS:
+        return None
+    result = fit_run(services.dataset(now.dataset), now)
+    run = services.runs().save(now, result, origin="live")
+    return Shown(now, result.arrays, result.info, run)
+
+
+def _quick(wanted: RunConfig) -> bool:
+    """Whether the web process may fit it itself: no compiler and no slow optimiser to wait for."""
+    return (
+        wanted.parameters["n_components"] <= NO_COMPILER
+        and wanted.parameters.get("w_update", "polar") == "polar"
+        and wanted.stopped_at is None
+    )
+
+
+def _preview() -> Shown:
+    now = config()
+    result = _cached_preview(now.id, now)
+    return Shown(now, result.arrays, result.info, None)
+
+
+@st.cache_resource(show_spinner=False, max_entries=12)
+def _cached_preview(run_id: str, _config: RunConfig) -> Result:
+    del run_id  # the key; the configuration itself is not hashed
+    return preview(services.dataset(_config.dataset), _config)
+
+
+def _refine() -> None:
+    now = config()
+    wanted = now.stopped_at is None and not watching.declined(now.id)
+    if wanted and watching.running(now.id) is None and seconds() <= REFINED_SECONDS:
+        start(refine=True)

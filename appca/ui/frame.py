@@ -1,0 +1,123 @@
+"""What surrounds every page: state from the address, errors as one sentence, and the sidebar."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from appca.runs.config import MODELS
+from appca.runs.jobfolder import JobStatus
+from appca.ui import fitting, selection, state, watching
+from appca.ui.icon import icon
+from appca.ui.text import about, markdown, tag, words
+
+__all__ = ["around_page", "icon", "sidebar"]
+
+STYLE = Path(__file__).with_name("style.css")
+POLL_SECONDS = 0.5
+KINDS = {"fit": "Fit", "umap": "UMAP", "download": "Loading data"}
+
+
+@contextmanager
+def around_page() -> Iterator[None]:
+    """Prepare the session, run the page, and show what it refuses as one sentence."""
+    st.html(STYLE)
+    st.logo(icon(), size="large")
+    try:
+        _prepare()
+        yield
+    except ValueError as error:
+        st.error(_sentence(error))
+    if state.is_ready():
+        state.write_address(sel=selection.token(state.current_dataset()))
+
+
+def sidebar() -> None:
+    """Show the data set, the model, and the jobs that run now."""
+    with st.sidebar:
+        if state.is_ready():
+            st.html(_summary())
+        running = watching.active()
+        if running:
+            _jobs_now([job.id for job in running])
+
+
+def _prepare() -> None:
+    address = dict(st.query_params)
+    if state.begin():
+        watching.adopt(address.get("run"))
+        selection.restore(state.current_dataset(), address.get("sel"))
+    watching.settle()
+    notice = state.take_notice()
+    if notice is not None:
+        {"error": st.error, "info": st.info, "success": st.success}[notice.kind](
+            _literal(notice.text)
+        )
+
+
+def _sentence(error: Exception) -> str:
+    return _literal(str(error) or type(error).__name__)
+
+
+def _literal(text: str) -> str:
+    """Streamlit's boxes read Markdown: names from files must not act in it."""
+    return markdown(text)
+
+
+def _summary() -> str:
+    dataset, now = state.current_dataset(), state.config()
+    lines = [
+        tag("b", words(dataset.name)),
+        f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
+        words(_model_line()),
+    ]
+    found = fitting.stored()
+    if found is not None:
+        lines.append(words(_fit_line(found)))
+    del now
+    return tag("div", "<br>".join(lines), "ca-side")
+
+
+def _model_line() -> str:
+    now = state.config()
+    numbers = [f"K = {now.parameters['n_components']}"]
+    if "n_active" in now.parameters:
+        numbers.append(f"L = {now.parameters['n_active']}")
+    return f"{MODELS[now.model].title} · {', '.join(numbers)}"
+
+
+def _fit_line(found: fitting.Shown) -> str:
+    per_row = found.info["log_likelihood"] / found.info["n_rows"]
+    partial = " · stopped by hand" if found.config.stopped_at is not None else ""
+    return f"{per_row:,.2f} nats a row · {found.info['n_iter']} passes{partial}"
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _jobs_now(known: list[str]) -> None:
+    """Follow the running jobs; when one starts or ends the whole page must know."""
+    running = watching.active()
+    if [job.id for job in running] != known:
+        st.rerun()
+    for job in running:
+        _job(job)
+
+
+def _job(job: JobStatus) -> None:
+    with st.container(border=True):
+        st.progress(min(max(job.fraction, 0.0), 1.0), text=_progress_line(job))
+        st.button(
+            "Cancel",
+            key=f"cancel-{job.id}",
+            width="stretch",
+            on_click=watching.cancel,
+            args=[job.id],
+        )
+
+
+def _progress_line(job: JobStatus) -> str:
+    name = KINDS.get(job.kind, job.kind)
+    if job.state == "queued":
+        return f"{name} · waiting for a free worker"
+    left = f" · {about(job.seconds_left)} left" if job.seconds_left else ""
+    return f"{name} · {_literal(job.stage)}{left}"

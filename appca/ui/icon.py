@@ -1,0 +1,24 @@
+"""The app's mark: three planes through one point, drawn here so that no file or font is fetched."""
+
+from functools import cache
+
+import numpy as np
+from PIL import Image
+
+from appca.plots.palette import CATEGORICAL
+
+SIDE = 96
+
+
+@cache
+def icon() -> Image.Image:
+    """Return the mark on a transparent ground."""
+    y, x = np.mgrid[:SIDE, :SIDE] / (SIDE - 1) * 2 - 1
+    picture = np.zeros((SIDE, SIDE, 4), np.uint8)
+    for angle, hexcode in zip((90, 30, -30), CATEGORICAL[:3], strict=True):
+        turn = np.deg2rad(angle)
+        along, across = x * np.cos(turn) - y * np.sin(turn), x * np.sin(turn) + y * np.cos(turn)
+        inside = (np.abs(across) < 0.17) & (np.abs(along) < 0.95)
+        colour = [int(hexcode[i : i + 2], 16) for i in (1, 3, 5)]
+        picture[inside] = [*colour, 255]
+    return Image.fromarray(picture)

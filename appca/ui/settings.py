@@ -1,0 +1,164 @@
+"""The settings of a fit: one widget for each parameter that the chosen model has."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.runs.config import MODELS, RunConfig
+from appca.ui import state
+from appca.ui.text import HELP_K, HELP_L
+
+FIXED = "fixed"  # the latent variance is a number of the person's
+
+
+class Choice(NamedTuple):
+    """A parameter with few values."""
+
+    label: str
+    names: dict[str, str]  # value to what is on screen
+    help: str
+
+
+class Number(NamedTuple):
+    """A parameter that is a whole number."""
+
+    label: str
+    least: int
+    most: int
+    help: str
+
+
+FIELDS: dict[str, Choice | Number] = {
+    "inference": Choice(
+        "Inference",
+        {"em": "Exact EM", "hard": "Hard assignment"},
+        "Exact EM weighs all choices of components of a row by their probability. Hard assignment "
+        "gives each row wholly to its best choice: faster, coarser.",
+    ),
+    "init": Choice(
+        "Start",
+        {
+            "auto": "Best of a race",
+            "quartimax": "Quartimax rotation",
+            "annealed": "PCA, annealed",
+            "pca": "PCA",
+            "random": "Random",
+        },
+        "Where the fit begins. The race tries two starts for some passes and finishes the better.",
+    ),
+    "latent_variance": Choice(
+        "Latent variance",
+        {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
+        "How far rows spread along the components: learned, or fixed at a number of yours (the "
+        "paper fixes 1, which makes the fit depend on the unit of the data).",
+    ),
+    "mean": Choice(
+        "Mean",
+        {"learned": "Learned", "sample": "Average of the rows", "zero": "Zero"},
+        "The point from which the components start. Learned fits best when L is below K.",
+    ),
+    "w_update": Choice(
+        "Update of the components",
+        {"polar": "Closed form", "pymanopt": "Pymanopt"},
+        "Both maximise the same. The closed form is exact; Pymanopt searches step by step, is 16 "
+        "to 300 times slower and may stop early. It is there for comparison.",
+    ),
+    "n_init": Number("Starts", 1, 50, "Fit from so many starts and keep the best."),
+    "max_iter": Number("Most passes", 1, 100_000, "Stop after so many passes over the data."),
+    "random_state": Number(
+        "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
+    ),
+}
+MAIN = ("inference", "init", "n_init", "random_state")
+FURTHER = ("latent_variance", "mean", "w_update", "max_iter")
+
+
+def settings(dataset: Dataset) -> None:
+    """Draw all settings of the present model."""
+    now = state.config()
+    _model(now)
+    left, right = st.columns(2)
+    with left:
+        most = state.most_components(now, dataset)
+        _whole("n_components", "Components K", now, (1, most), HELP_K)
+    with right:
+        if "n_active" in now.parameters:
+            limits = (1, now.parameters["n_components"])
+            _whole("n_active", "Used by each row L", now, limits, HELP_L)
+    _grid([name for name in MAIN if name in now.parameters], now)
+    rest = [name for name in FURTHER if name in now.parameters]
+    if rest:
+        with st.expander("Further settings"):
+            _grid(rest, now)
+
+
+def _model(now: RunConfig) -> None:
+    key = "set-model"
+    st.session_state[key] = now.model
+    st.selectbox(
+        "Model",
+        list(MODELS),
+        format_func=lambda name: MODELS[name].title,
+        key=key,
+        on_change=lambda: state.set_model(st.session_state[key]),
+        help="Adaptive PPCA lets every row choose its own components; probabilistic PCA uses all "
+        "components for every row.",
+    )
+
+
+def _grid(names: list[str], now: RunConfig) -> None:
+    for first in range(0, len(names), 2):
+        for column, name in zip(st.columns(2), names[first : first + 2], strict=False):
+            with column:
+                field = FIELDS[name]
+                if isinstance(field, Number):
+                    limits = (field.least, field.most)
+                    _whole(name, field.label, now, limits, field.help)
+                else:
+                    _choice(name, field, now)
+
+
+def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
+    key = f"set-{name}"
+    st.session_state[key] = int(now.parameters[name])
+    st.number_input(label, *limits, key=key, help=help_text, on_change=_apply, args=[name, _plain])
+
+
+def _choice(name: str, field: Choice, now: RunConfig) -> None:
+    key, value = f"set-{name}", now.parameters[name]
+    is_number = not isinstance(value, str)
+    st.session_state[key] = FIXED if is_number else value
+    st.selectbox(
+        field.label,
+        list(field.names),
+        format_func=lambda option: field.names[option],
+        key=key,
+        help=field.help,
+        on_change=_apply,
+        args=[name, _one_if_fixed],
+    )
+    if is_number:
+        fixed = f"set-{name}-value"
+        st.session_state[fixed] = float(value)
+        st.number_input(
+            "Fixed at",
+            1e-9,
+            1e9,
+            key=fixed,
+            format="%g",
+            on_change=lambda: state.set_parameters(**{name: st.session_state[fixed]}),
+        )
+
+
+def _apply(name: str, read: Callable[[object], object]) -> None:
+    state.set_parameters(**{name: read(st.session_state[f"set-{name}"])})
+
+
+def _plain(value: object) -> object:
+    return value
+
+
+def _one_if_fixed(value: object) -> object:
+    return 1.0 if value == FIXED else value

@@ -1,0 +1,211 @@
+"""What a session is looking at: one data set and one configuration, mirrored in the address bar.
+
+The configuration (data set, preprocessing, model, parameters) is the only truth; widgets show it
+and change it. The address carries `data`, `run`, `k`, `l`, `job` and `sel`, so that a reload, which
+starts a new session, and a link bring the same picture back.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import streamlit as st
+
+from appca.data.builtin import load
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.preprocessing import Preprocessing, suggest
+from appca.runs.config import RunConfig, defaults
+from appca.ui import services
+
+FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
+
+
+class Keys(NamedTuple):
+    """Names in `st.session_state`; no other file spells one out."""
+
+    config: str = "config"
+    configs: str = "configs"  # data set digest -> the configuration last used with it
+    job: str = "job"  # the job in the address
+    watched: str = "watched"  # the jobs this session waits for
+    umap: str = "umap_settings"
+    upload: str = "upload"  # counts the files taken over
+    declined: str = "declined"  # runs whose refinement was cancelled or failed
+    notice: str = "notice"  # one sentence to show once
+    selections: str = "selections"  # data set digest -> rows
+    k: str = "k"
+    l: str = "l"  # noqa: E741
+
+
+KEYS = Keys()
+
+
+class Notice(NamedTuple):
+    """A sentence for the person."""
+
+    kind: str  # "error", "info" or "success"
+    text: str
+
+
+def config() -> RunConfig:
+    """Return the configuration on screen."""
+    return st.session_state[KEYS.config]
+
+
+def current_dataset() -> Dataset:
+    """Return the data set on screen."""
+    return services.dataset(config().dataset)
+
+
+def begin() -> bool:
+    """Resolve the address once a session: a run, a data set, or the digits; tell if it was now."""
+    if KEYS.config in st.session_state:
+        return False
+    address = dict(st.query_params)
+    st.session_state[KEYS.job] = address.get("job")
+    if not (_begin_with_run(address.get("run")) or _begin_with_data(address)):
+        open_dataset(services.datasets().put(load(FIRST_DATA)))
+        _apply_k_and_l(address if "data" not in address else {})
+    return True
+
+
+def is_ready() -> bool:
+    """Whether there is anything to look at."""
+    return KEYS.config in st.session_state
+
+
+def _begin_with_run(run_id: str | None) -> bool:
+    run = services.runs().get(run_id) if run_id else None
+    if run is None:
+        return False
+    try:
+        open_config(run.config)
+    except InputError as error:
+        notify("error", f"Run {run.id} cannot be shown: {error}")
+        return False
+    return True
+
+
+def _begin_with_data(address: dict[str, str]) -> bool:
+    digest = address.get("data")
+    if digest is None:
+        return False
+    try:
+        open_dataset(digest)
+    except InputError as error:
+        notify("error", str(error))
+        return False
+    _apply_k_and_l(address)
+    return True
+
+
+def _apply_k_and_l(address: dict[str, str]) -> None:
+    wished = {
+        name: int(address[key])
+        for name, key in (("n_components", "k"), ("n_active", "l"))
+        if address.get(key, "").isdecimal()
+    }
+    set_parameters(**wished)
+
+
+def open_dataset(digest: str) -> None:
+    """Look at a data set, with the configuration last used for it or the suggested one."""
+    dataset = services.dataset(digest)  # raises before anything has changed
+    known = st.session_state.get(KEYS.configs, {}).get(digest)
+    _set(known or first_config(dataset))
+
+
+def open_config(wanted: RunConfig) -> None:
+    """Look at a run's data set with the run's configuration."""
+    services.dataset(wanted.dataset)
+    _set(wanted)
+
+
+def first_config(dataset: Dataset) -> RunConfig:
+    """Return the configuration with which a data set is first shown: aPPCA with K = 4, L = 2."""
+    start = RunConfig(
+        dataset=dataset.digest,
+        preprocessing=suggest(dataset).to_dict(),
+        model="aPPCA",
+        parameters=defaults("aPPCA"),
+    )
+    return fitting_limits(start, dataset)
+
+
+def set_parameters(**changes: object) -> None:
+    """Change model parameters; K and L are kept within what the data and each other allow."""
+    old = config()
+    parameters = {**old.parameters, **changes}
+    changed = replace(old, parameters=parameters, stopped_at=None)
+    _set(fitting_limits(changed, services.dataset(old.dataset)))
+
+
+def set_model(model: str) -> None:
+    """Change the model; parameters that both models have keep their values."""
+    old = config()
+    kept = {k: v for k, v in old.parameters.items() if k in defaults(model)}
+    changed = replace(old, model=model, parameters={**defaults(model), **kept}, stopped_at=None)
+    _set(fitting_limits(changed, services.dataset(old.dataset)))
+
+
+def set_preprocessing(options: Preprocessing) -> None:
+    """Change what is done to the data before the fit."""
+    old = config()
+    changed = replace(old, preprocessing=options.to_dict(), stopped_at=None)
+    _set(fitting_limits(changed, services.dataset(old.dataset)))
+
+
+def most_components(wanted: RunConfig, dataset: Dataset) -> int:
+    """Return the largest K that the data allow: K <= min(N - 1, D)."""
+    pca = wanted.preprocessing.get("pca")
+    features = min(dataset.n_features, pca) if isinstance(pca, int) else dataset.n_features
+    return max(1, min(dataset.n_rows - 1, features))
+
+
+def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
+    """Return the configuration with 1 <= L <= K <= what the data allow."""
+    parameters = dict(wanted.parameters)
+    most = most_components(wanted, dataset)
+    parameters["n_components"] = min(max(1, int(parameters["n_components"])), most)
+    if "n_active" in parameters:
+        active = min(int(parameters["n_active"]), parameters["n_components"])
+        parameters["n_active"] = max(1, active)
+    return replace(wanted, parameters=parameters)
+
+
+def notify(kind: str, text: str) -> None:
+    """Keep a sentence for the next time the frame is drawn."""
+    st.session_state[KEYS.notice] = Notice(kind, text)
+
+
+def take_notice() -> Notice | None:
+    """Return the sentence to show, once."""
+    return st.session_state.pop(KEYS.notice, None)
+
+
+def address(**more: str | None) -> dict[str, str]:
+    """Return the query parameters of what is on screen; `more` adds to them where not None."""
+    now = config()
+    wanted = {
+        "data": now.dataset,
+        "run": now.id,
+        "k": str(now.parameters["n_components"]),
+        "l": str(now.parameters["n_active"]) if "n_active" in now.parameters else None,
+        "job": st.session_state.get(KEYS.job),
+        **more,
+    }
+    return {key: value for key, value in wanted.items() if value is not None}
+
+
+def write_address(**more: str | None) -> None:
+    """Bring the address bar up to date; a page link has cleared it."""
+    wanted = address(**more)
+    for key in {"data", "run", "k", "l", "job", *more} - set(wanted):
+        if key in st.query_params:
+            del st.query_params[key]
+    if any(st.query_params.get(key) != value for key, value in wanted.items()):
+        st.query_params.update(wanted)
+
+
+def _set(wanted: RunConfig) -> None:
+    st.session_state[KEYS.config] = wanted
+    st.session_state.setdefault(KEYS.configs, {})[wanted.dataset] = wanted

@@ -1,0 +1,66 @@
+"""What came out of a fit: in words, in numbers, and as the curve of its climb."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.projection import variance_shares
+from appca.analysis.subspaces import ranked
+from appca.plots.curves import likelihood
+from appca.ui.fitting import Shown
+from appca.ui.text import duration, fact_list
+
+
+def summary(shown: Shown) -> None:
+    """Draw the result of a fit."""
+    info, arrays = shown.info, shown.arrays
+    n_rows = info["n_rows"]
+    with st.container(horizontal=True, gap="medium"):
+        per_row = info["log_likelihood"] / n_rows
+        _number("Log-likelihood", f"{per_row:,.2f}", "nats a row; higher describes the data better")
+        explained = float(variance_shares(arrays).sum())
+        _number("Explained", f"{explained:.1%}", "of the variance of the preprocessed data")
+        doubtful = float(np.mean(arrays["membership"] < 0.5))
+        _number("Doubtful rows", f"{doubtful:.1%}", "whose choice of components is under 50 % sure")
+        _number("Subspaces in use", f"{len(ranked(arrays['active'])):,}", "choices of components")
+    st.html(facts(shown))
+    curve = np.asarray(arrays["log_likelihoods"], dtype=float)
+    if len(curve) > 1:
+        st.plotly_chart(
+            likelihood(np.arange(1, len(curve) + 1), curve, n_rows),
+            key="summary_curve",
+            config={"displayModeBar": False},
+        )
+
+
+def facts(shown: Shown) -> str:
+    """Return how the fit went, as HTML."""
+    info, arrays = shown.info, shown.arrays
+    latent = np.atleast_1d(arrays["latent_variance"])
+    spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
+    lines = {
+        "Ended": info["stop_reason"] + (" · kept as it was then" if _partial(shown) else ""),
+        "Work": f"{info['n_iter']:,} passes in {duration(info['seconds'])}",
+        "Noise variance": f"{float(arrays['noise_variance']):.4g}",
+        "Latent variance": spread,
+        "Run": shown.config.id,
+    }
+    return fact_list(lines)
+
+
+def _partial(shown: Shown) -> bool:
+    return shown.config.stopped_at is not None
+
+
+def _number(label: str, value: str, meaning: str) -> None:
+    st.metric(label, value, help=meaning, width="content")
+
+
+def next_steps() -> None:
+    """Draw the links to the pictures of the run."""
+    with st.container(horizontal=True):
+        for page, label in (
+            ("pages/explore/subspaces.py", "Look at the subspaces"),
+            ("pages/explore/umap.py", "Map with UMAP"),
+            ("pages/share/export.py", "Export"),
+        ):
+            st.page_link(page, label=label, icon=":material/arrow_forward:", width="content")

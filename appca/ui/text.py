@@ -1,0 +1,62 @@
+"""Words and numbers as people read them, and small pieces of HTML in which data is only text."""
+
+from html import escape
+
+HELP_K = (
+    "K is the number of components: typical patterns, each of which can be added to or taken from "
+    "the average. More components describe the data more closely, but make more subspaces to look "
+    "at."
+)
+HELP_L = (
+    "L is how many of the K components each single row may use. Every row gets the L that fit it "
+    "best; rows with the same choice share a subspace and are drawn together. With L = K all rows "
+    "share one subspace, as in PCA."
+)
+
+
+def duration(seconds: float) -> str:
+    """Return a rough time in words: "8 s", "3 min", "2 h"."""
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def about(seconds: float) -> str:
+    """Return a rough estimate in words: "under 1 s", "about 8 s"."""
+    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
+
+
+def size(n_bytes: float) -> str:
+    """Return a number of bytes in words: "3.1 MB"."""
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"
+
+
+def markdown(text: str) -> str:
+    """Return text whose every character stands for itself where Streamlit reads Markdown."""
+    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in text)
+
+
+def tag(name: str, body: str, css: str = "", **attributes: str) -> str:
+    """Return an HTML element; `body` must be HTML already, attributes are escaped here."""
+    parts = {"class": css, **attributes} if css else attributes
+    written = "".join(f' {key}="{escape(value)}"' for key, value in parts.items())
+    return f"<{name}{written}>{body}</{name}>"
+
+
+def words(text: object) -> str:
+    """Return data as the body of an HTML element: shown literally, never run."""
+    return escape(str(text))
+
+
+def fact_list(lines: dict[str, str]) -> str:
+    """Return names and values as an HTML list; both are data and shown literally."""
+    body = "".join(tag("dt", words(key)) + tag("dd", words(value)) for key, value in lines.items())
+    return tag("dl", body, "ca-facts")

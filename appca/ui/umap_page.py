@@ -1,0 +1,158 @@
+"""The page UMAP: settings of the map, its job, and three linked pictures of all rows."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.analysis.projection import pca_rgb, rgb
+from appca.analysis.subspaces import Subspace, ranked, title
+from appca.data.dataset import Dataset
+from appca.data.wording import counted
+from appca.plots.atlas import MARKERS, Panel
+from appca.plots.palette import Colour
+from appca.runs.home import home
+from appca.ui import atlas_page, progress, services, watching
+from appca.ui.explorer import explorer
+from appca.ui.fitting import Shown
+from appca.ui.state import KEYS
+from appca.ui.text import duration, tag, words
+
+# The markers of `appca.plots.atlas.MARKERS` as text.
+SIGNS = ("●", "◆", "■", "▲", "✚", "★", "✖", "▼", "⬟", "⬢")
+STARTS = {"pca": "PCA of the data", "appca": "The scores of the run"}
+MOST_MARKS = 20  # subspaces named below the picture
+NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
+
+
+def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
+    """Draw the settings and return them as the configuration of a map."""
+    chosen = st.session_state.setdefault(KEYS.umap, {})
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        most = min(200, dataset.n_rows - 1)
+        neighbours = _number(
+            "Neighbours",
+            "n_neighbors",
+            chosen,
+            min(NEIGHBOURS, most),
+            (2, most),
+            "How many nearest rows are kept near on the map. Few show fine detail, many the whole.",
+        )
+        spread = 1.0
+        distance = _number(
+            "Least distance",
+            "min_dist",
+            chosen,
+            DISTANCE,
+            (0.0, 1.0),
+            "How close points may come. Changing it lays out anew, with the same neighbours.",
+        )
+        start = st.selectbox(
+            "Start from",
+            list(STARTS),
+            index=list(STARTS).index(chosen.get("start", "pca")),
+            format_func=STARTS.get,
+            key="umap_start",
+            width=190,
+            help="The first coordinates, from which the map is pulled into shape.",
+        )
+    config = EmbeddingConfig(
+        dataset=dataset.digest,
+        preprocessing=shown.config.preprocessing,
+        n_neighbors=neighbours,
+        min_dist=distance,
+        spread=spread,
+        start=start,
+        run=shown.config.id if start == "appca" else None,
+    )
+    st.session_state[KEYS.umap] = config.to_dict()
+    return config
+
+
+def stored(config: EmbeddingConfig) -> Embedding | None:
+    """Return the finished map, if there is one."""
+    return EmbeddingStore(home()).get(config.id)
+
+
+def wait_or_offer(dataset: Dataset, config: EmbeddingConfig) -> None:
+    """Draw the running job, or the button that starts it."""
+    if progress.follow(config.id):
+        return
+    st.markdown(
+        f"UMAP lays out all {counted(dataset.n_rows, 'row')} in the background: about 20 s for "
+        "2,000 rows, one to two minutes for 70,000. The first one of a session takes 10 s more."
+    )
+    st.button("Lay out the map", type="primary", key="umap_run", on_click=_start, args=[config])
+
+
+def pictures(
+    dataset: Dataset, shown: Shown, embedding: Embedding, colour: Colour, size: int
+) -> None:
+    """Draw the map three times: coloured by the projection, by PCA, and by the chosen colours."""
+    groups = ranked(shown.arrays["active"])
+    result = explorer(
+        "umap",
+        _panels(dataset, shown, embedding, groups, colour.name),
+        n_rows=dataset.n_rows,
+        revision=f"umap-{dataset.digest}-{embedding.info}",
+        colour=colour,
+        sprites=atlas_page.sprites(dataset.digest),
+        selection=atlas_page.mask_or_none(dataset),
+        hover=atlas_page.hover(shown, dataset),
+        point_size=size,
+        columns=3,
+    )
+    atlas_page.take_over(dataset, result.selection, result.changed)
+    st.html(_marks(groups))
+    st.caption(
+        "Red, green and blue are the scores on a row's first, second and third own component (on "
+        "the left) or on the first three principal components (in the middle): where colours "
+        "change, the map bends the projection. "
+        f"Laid out in {duration(embedding.info['seconds'])}."
+    )
+
+
+def _panels(
+    dataset: Dataset, shown: Shown, embedding: Embedding, groups: list[Subspace], third: str
+) -> list[Panel]:
+    arrays = shown.arrays
+    x, y = np.ascontiguousarray(embedding.coordinates[:, :2].T)
+    everything = Panel("", "", np.arange(dataset.n_rows, dtype=np.int32), x, y)
+    principal, _ = atlas_page.principal(dataset.digest, shown.config.preprocessing)
+    member = np.empty(dataset.n_rows, dtype=np.uint8)
+    for number, group in enumerate(groups):
+        member[group.rows] = number % len(MARKERS)
+    return [
+        everything._replace(
+            title=shown.config.model,
+            subtitle="a marker for each subspace",
+            rgb=rgb(arrays["scores"], arrays["active"]),
+            symbol=member,
+        ),
+        everything._replace(title="PCA", subtitle="three components", rgb=pca_rgb(principal)),
+        everything._replace(title=third.capitalize(), subtitle=f"{dataset.n_rows:,} rows"),
+    ]
+
+
+def _marks(groups: list[Subspace]) -> str:
+    named = [
+        tag("span", words(f"{SIGNS[n % len(SIGNS)]} {title(group.components)}"))
+        for n, group in enumerate(groups[:MOST_MARKS])
+    ]
+    if len(groups) > MOST_MARKS:
+        named.append(tag("span", words(f"and {len(groups) - MOST_MARKS:,} more")))
+    return tag("div", "".join(named), "ca-marks")
+
+
+def _number(
+    label: str, name: str, chosen: dict, default: float, limits: tuple, help_text: str
+) -> float:
+    value = min(max(chosen.get(name, default), limits[0]), limits[1])
+    return st.number_input(
+        label, *limits, type(limits[0])(value), key=f"umap_{name}", help=help_text, width=150
+    )
+
+
+def _start(config: EmbeddingConfig) -> None:
+    watching.allow(config.id)
+    job = services.jobs().submit("umap", config.to_dict(), key=config.id)
+    watching.add(job, watching.Watched("umap", config.id))

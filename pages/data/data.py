@@ -1,0 +1,24 @@
+"""Data: choose or upload a data set, see what it is, and say what is done to it before a fit."""
+
+import streamlit as st
+
+from appca.ui import controls, data_overview, sources, state, uploads
+from appca.ui.preprocessing_form import preprocessing
+
+controls.heading("Data")
+choose, look = st.columns([1, 1.5], gap="large")
+
+with choose:
+    bundled, published, own = st.tabs(["Built in", "MNIST and COIL-20", "Your files"])
+    with bundled:
+        sources.bundled()
+    with published:
+        sources.published()
+    with own:
+        uploads.uploads()
+
+with look:
+    dataset = state.current_dataset()
+    data_overview.overview(dataset)
+    st.subheader("Before the fit", anchor=False)
+    preprocessing(dataset)

@@ -1,0 +1,22 @@
+"""Fit: the model's settings at the left, the fit and what came out of it at the right."""
+
+import streamlit as st
+
+from appca.ui import controls, fitting, progress, state
+from appca.ui.settings import settings
+from appca.ui.summary import next_steps, summary
+
+dataset = state.current_dataset()
+beside_title = controls.heading("Fit")
+left, right = st.columns([1, 1.5], gap="large")
+
+with left:
+    settings(dataset)
+
+with right:
+    shown = fitting.settled()
+    if shown is not None:
+        summary(shown)
+        next_steps()
+    elif not progress.waiting():
+        progress.offer()

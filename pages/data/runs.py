@@ -1,0 +1,11 @@
+"""Runs: every fit that is kept, to open, rename, delete and compare."""
+
+from appca.ui import controls, runs_list
+
+controls.heading("Runs")
+kept = runs_list.all_runs()
+if kept:
+    runs_list.listing(kept)
+    runs_list.comparison(kept)
+else:
+    runs_list.nothing_yet()

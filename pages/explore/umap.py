@@ -1,0 +1,25 @@
+"""UMAP: a map of all rows, coloured by the projection, by PCA and by class, with one selection."""
+
+import streamlit as st
+
+from appca.ui import atlas_page, controls, fitting, progress, state, umap_page
+from appca.ui.tray import tray
+
+dataset = state.current_dataset()
+controls.heading("UMAP")
+shown = fitting.settled()
+
+if shown is None:
+    progress.waiting() or progress.offer()
+else:
+    config = umap_page.settings(dataset, shown)
+    found = umap_page.stored(config)
+    if found is None:
+        umap_page.wait_or_offer(dataset, config)
+    else:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            choice = controls.colouring(dataset)
+            size = controls.point_size()
+        colour = atlas_page.colour_now(dataset, shown, choice)
+        umap_page.pictures(dataset, shown, found, colour, size)
+        tray(dataset, shown, atlas_page.sprites(dataset.digest), colour)

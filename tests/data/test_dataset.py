@@ -1,0 +1,212 @@
+import json
+
+import numpy as np
+import pytest
+
+from appca.data.dataset import Dataset, categories
+from appca.data.errors import InputError
+
+
+def small(**changes):
+    parts = {
+        "name": "small",
+        "X": np.arange(24, dtype=np.float64).reshape(4, 6),
+        "ids": np.array(["a", "b", "c", "d"]),
+        "labels": {"kind": np.array(["x", "y", "x", "z"]), "size": np.array([3, 1, 2, 1])},
+        "image_shape": (2, 3),
+    }
+    return Dataset(**(parts | changes))
+
+
+def test_the_parts_are_kept_as_given():
+    X = np.arange(12, dtype=np.float32).reshape(4, 3)
+    dataset = small(X=X, image_shape=None, feature_names=["p", "q", "r"])
+    assert dataset.n_rows == 4
+    assert dataset.n_features == 3
+    assert dataset.X.dtype == np.float32
+    assert dataset.feature_names == ("p", "q", "r")
+    np.testing.assert_array_equal(dataset.X, X)
+    np.testing.assert_array_equal(dataset.labels["size"], [3, 1, 2, 1])
+
+
+def test_nothing_of_a_data_set_can_be_overwritten_and_the_given_array_stays_writable():
+    X = np.ones((4, 6))
+    dataset = small(X=X)
+    for array in (dataset.X, dataset.ids, dataset.labels["kind"]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+    X[0, 0] = 2.0
+    assert X.flags.writeable
+
+
+def test_other_numbers_become_float64():
+    for dtype in (np.int32, np.uint16, np.float16, bool, ">f8"):
+        X = np.arange(24).reshape(4, 6).astype(dtype)
+        dataset = small(X=X)
+        assert dataset.X.dtype == np.float64
+        np.testing.assert_array_equal(dataset.X, X.astype(float))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"X": np.zeros(6)}, "table of rows and columns"),
+        ({"X": np.zeros((1, 6)), "ids": ["a"], "labels": {}}, "at least 2 rows; got 1"),
+        ({"X": np.zeros((4, 1)), "image_shape": None}, "at least 2 feature columns; got 1"),
+        ({"X": np.array([["a", "b"]] * 4), "image_shape": None}, "holds numbers"),
+        ({"X": np.zeros((4, 6), complex)}, "holds numbers"),
+        ({"X": np.full((4, 6), np.nan)}, "row 1, column 1 is missing"),
+        ({"X": np.full((4, 6), -np.inf)}, "row 1, column 1 is infinite"),
+        ({"ids": ["a", "b"]}, "one id for each of the 4 rows"),
+        ({"ids": ["a", "b", "b", "c"]}, "“b” is there more than once"),
+        ({"labels": {"kind": np.zeros(3)}}, "“kind” must have 4 values"),
+        ({"image_shape": (2, 2)}, "with 6 values in all"),
+        ({"image_shape": (1, 2, 3, 1)}, r"\(h, w\) or \(h, w, 3\)"),
+        ({"image_shape": (3, 1, 2)}, r"\(h, w\) or \(h, w, 3\)"),
+        ({"feature_names": ["a"]}, "6 different feature names"),
+        ({"feature_names": list("aabcde")}, "6 different feature names; got 5"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused_in_a_sentence(changes, words):
+    with pytest.raises(InputError, match=words) as caught:
+        small(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_value_deep_in_a_large_matrix_is_found(seed):
+    rng = np.random.default_rng(seed)
+    X = np.zeros((3000, 1000))  # 24 MB: more than one block of the check
+    row, column = rng.integers(3000), rng.integers(1000)
+    X[row, column] = np.nan
+    with pytest.raises(InputError, match=f"row {row + 1}, column {column + 1} "):
+        Dataset("x", X, np.arange(3000).astype(str))
+
+
+def test_the_digest_is_64_hex_digits_and_ignores_the_name_and_the_provenance():
+    one, two = small(), small(name="other", provenance={"source": "file"})
+    assert one.digest == two.digest
+    assert len(one.digest) == 64
+    assert set(one.digest) <= set("0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"X": np.arange(24, dtype=np.float32).reshape(4, 6)},
+        {"X": np.arange(1, 25, dtype=np.float64).reshape(4, 6)},
+        {"ids": ["a", "b", "c", "e"]},
+        {"labels": {"kind": np.array(["x", "y", "x", "z"])}},
+        {"labels": {"sort": np.array(["x", "y", "x", "z"]), "size": np.array([3, 1, 2, 1])}},
+        {"labels": {"kind": np.array(["x", "y", "x", "y"]), "size": np.array([3, 1, 2, 1])}},
+        {"image_shape": (3, 2)},
+        {"image_shape": None},
+        {"feature_names": list("abcdef")},
+    ],
+)
+def test_whatever_matters_to_numbers_or_identity_changes_the_digest(changes):
+    assert small(**changes).digest != small().digest
+
+
+def test_the_digest_does_not_depend_on_the_memory_layout_or_the_text_width():
+    X = np.arange(24, dtype=np.float64).reshape(4, 6)
+    wide = np.array(["a", "b", "c", "d"], dtype="<U40")
+    assert small(X=np.asfortranarray(X)).digest == small(ids=wide).digest == small().digest
+
+
+def test_a_data_set_of_ids_cut_differently_is_another_one():
+    assert small(ids=["a,b", "c", "d", "e"]).digest != small(ids=["a", "b,c", "d", "e"]).digest
+
+
+def test_rows_are_taken_with_all_that_belongs_to_them(seed):
+    rows = np.random.default_rng(seed).permutation(4)[:3]
+    part = small().take(rows)
+    np.testing.assert_array_equal(part.X, small().X[rows])
+    assert part.ids.tolist() == [small().ids[row] for row in rows]
+    assert part.labels["kind"].tolist() == [small().labels["kind"][row] for row in rows]
+    assert part.labels["size"].tolist() == [small().labels["size"][row] for row in rows]
+
+
+def test_a_mask_takes_the_same_rows_as_their_numbers():
+    mask = np.array([True, False, True, True])
+    assert small().take(mask).digest == small().take(np.array([0, 2, 3])).digest
+
+
+def test_a_row_taken_twice_is_refused_because_ids_are_unique():
+    with pytest.raises(InputError, match="unique"):
+        small().take(np.array([0, 1, 1]))
+
+
+def test_grey_values_are_drawn_on_the_scale_of_the_whole_also_in_a_part():
+    dataset = small()  # values 0 to 23
+    assert dataset.image(3).dtype == np.uint8
+    assert dataset.image(0)[0, 0] == 0
+    assert dataset.image(3)[1, 2] == 255
+    part = dataset.take(np.array([0, 1]))
+    np.testing.assert_array_equal(part.image(1), dataset.image(1))
+    assert part.take(np.array([1, 0])).image(0).max() < 255
+
+
+def test_uint8_images_are_drawn_as_they_are():
+    X = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    np.testing.assert_array_equal(small(X=X).image(2), X[2].reshape(2, 3))
+
+
+def test_a_recorded_range_decides_what_is_white():
+    X = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    bright = small(X=X, provenance={"image_range": [0, 23]})
+    assert bright.image(3)[1, 2] == 255
+
+
+def test_constant_images_are_drawn_black():
+    assert small(X=np.full((4, 6), 7.0)).images(np.arange(4)).max() == 0
+
+
+def test_colour_images_keep_their_channels_in_row_major_order():
+    X = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    image = small(X=X, image_shape=(1, 2, 3)).image(1)
+    assert image.shape == (1, 2, 3)
+    assert image[0, 1].tolist() == [9, 10, 11]
+
+
+def test_values_outside_the_range_are_clipped():
+    drawn = small().as_images(np.array([[-50.0, 0, 23, 99, 11.5, 1]]))
+    assert drawn.ravel()[:4].tolist() == [0, 0, 255, 255]
+
+
+def test_a_table_has_no_images():
+    with pytest.raises(InputError, match="has no images"):
+        small(image_shape=None).image(0)
+
+
+def test_categories_are_in_natural_order_with_gaps_last():
+    names, codes = categories(np.array(["obj10", "obj2", "", "obj2", "Obj1"]))
+    assert names == ["Obj1", "obj2", "obj10", "missing"]
+    assert [names[code] for code in codes] == ["obj10", "obj2", "missing", "obj2", "Obj1"]
+
+
+def test_categories_of_numbers_are_in_numeric_order():
+    names, codes = categories(np.array([10.0, 2.0, np.nan, 2.5, np.nan]))
+    assert names == ["2", "2.5", "10", "missing"]
+    assert codes.tolist() == [2, 0, 3, 1, 3]
+
+
+def test_numbers_written_as_text_count_as_numbers():
+    names, _ = categories(np.array([str(value) for value in range(12)]))
+    assert names == [str(value) for value in range(12)]
+
+
+def test_the_first_label_is_the_class():
+    names, codes = small().class_column
+    assert names == ["x", "y", "z"]
+    assert codes.tolist() == [0, 1, 0, 2]
+    assert small(labels={}).class_column is None
+
+
+def test_the_provenance_of_every_built_in_set_is_json_able():
+    from appca.data.builtin import SOURCES, load
+
+    for source in SOURCES.values():
+        if source.offline:
+            provenance = load(source.key).provenance
+            assert json.loads(json.dumps(provenance)) == provenance
+            assert provenance["source"] == source.key

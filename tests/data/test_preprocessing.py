@@ -1,0 +1,235 @@
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from appca.data import principal
+from appca.data.builtin import load
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.preprocessing import Fitted, Preprocessing, suggest
+
+TABLE = {"divide": 2.0, "centre": True, "scale": "feature"}
+
+
+def correlated(seed, n=60, d=12, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) @ (np.diag(0.7 ** np.arange(d)) @ rng.standard_normal((d, d)))
+    return (X + 5 * rng.standard_normal(d)).astype(dtype)
+
+
+def test_no_options_leave_the_data_as_they_are(seed):
+    X = correlated(seed)
+    fitted = Preprocessing().fit(X)
+    np.testing.assert_array_equal(fitted.transform(X), X)
+    np.testing.assert_array_equal(fitted.inverse_transform(X), X)
+
+
+def test_centre_and_scale_by_feature_give_mean_0_and_standard_deviation_1(seed):
+    Y = Preprocessing(**TABLE).fit(correlated(seed)).transform(correlated(seed))
+    np.testing.assert_allclose(Y.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(Y.std(axis=0), 1, rtol=1e-12)
+
+
+def test_scale_without_centre_keeps_zero_at_zero(seed):
+    X = correlated(seed)
+    Y = Preprocessing(scale="feature").fit(X).transform(X)
+    np.testing.assert_allclose(Y, X / X.std(axis=0), rtol=1e-12)
+
+
+def test_global_scale_keeps_the_proportions_of_the_features(seed):
+    X = correlated(seed)
+    Y = Preprocessing(centre=True, scale="global").fit(X).transform(X)
+    centred = X - X.mean(axis=0)
+    np.testing.assert_allclose(Y, centred / np.sqrt((centred**2).mean()), rtol=1e-10, atol=1e-12)
+
+
+def test_a_constant_feature_is_centred_but_not_scaled():
+    X = np.column_stack([np.full(5, 0.1), np.arange(5.0), np.zeros(5)])
+    Y = Preprocessing(centre=True, scale="feature").fit(X).transform(X)
+    assert np.isfinite(Y).all()
+    np.testing.assert_allclose(Y[:, [0, 2]], 0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"divide": 255.0},
+        TABLE,
+        {"centre": True, "scale": "global"},
+        {"divide": 3.0, "pca": 12},
+        {**TABLE, "pca": 12},
+    ],
+)
+def test_the_inverse_undoes_the_transform(options, seed):
+    X = correlated(seed)
+    fitted = Preprocessing(**options).fit(X)
+    np.testing.assert_allclose(fitted.inverse_transform(fitted.transform(X)), X, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", [{"divide": 16.0}, TABLE, {**TABLE, "pca": 5}])
+def test_a_direction_is_what_one_step_along_a_component_does_to_the_data(options, seed):
+    X = correlated(seed)
+    fitted = Preprocessing(**options).fit(X)
+    width = fitted.transform(X).shape[1]
+    W = np.random.default_rng(seed).standard_normal((width, 3))
+    start = fitted.inverse_transform(np.zeros((1, width)))
+    steps = fitted.inverse_transform(W.T) - start
+    np.testing.assert_allclose(fitted.directions(W), steps.T, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(60, 12), (12, 60)])
+@pytest.mark.parametrize("exact", [True, False])
+def test_pca_agrees_with_scikit_learn_on_every_route(shape, exact, seed, monkeypatch):
+    if not exact:
+        monkeypatch.setattr(principal, "_EXACT", 1)
+    X = correlated(seed, *shape)
+    Y = Preprocessing(pca=4).fit(X).transform(X)
+    expected = PCA(4, svd_solver="full").fit_transform(X)
+    signs = np.sign((Y * expected).sum(axis=0))
+    np.testing.assert_allclose(Y, expected * signs, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.995])
+def test_a_share_of_variance_takes_the_fewest_axes_that_reach_it(share, exact, seed, monkeypatch):
+    if not exact:
+        monkeypatch.setattr(principal, "_EXACT", 1)
+    X = correlated(seed, 80, 30)
+    width = Preprocessing(pca=share).fit(X).basis.shape[1]
+    held = np.cumsum(PCA(svd_solver="full").fit(X).explained_variance_ratio_)
+    assert held[width - 1] >= share - 1e-9
+    assert width == 1 or held[width - 2] < share
+
+
+def test_a_sketch_that_is_too_narrow_is_widened(seed, monkeypatch):
+    monkeypatch.setattr(principal, "_EXACT", 1)
+    X = np.random.default_rng(seed).standard_normal((300, 200))  # flat: a share needs many axes
+    width = Preprocessing(pca=0.9).fit(X).basis.shape[1]
+    held = np.cumsum(PCA(svd_solver="full").fit(X).explained_variance_ratio_)
+    assert width == np.searchsorted(held, 0.9) + 1
+
+
+def test_as_many_axes_as_rows_are_still_orthonormal(seed):
+    basis = Preprocessing(pca=10).fit(correlated(seed, 10, 40)).basis  # rank 9 after centring
+    np.testing.assert_allclose(basis.T @ basis, np.eye(10), atol=1e-10)
+
+
+def test_the_largest_entry_of_each_axis_is_positive(seed):
+    basis = Preprocessing(pca=6).fit(correlated(seed)).basis
+    assert (basis[np.abs(basis).argmax(axis=0), np.arange(6)] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(np.uint8, np.float32), (np.float32, np.float32), (np.float64, np.float64)],
+)
+@pytest.mark.parametrize("pca", [None, 3])
+def test_float32_stays_and_bytes_become_float32(given, expected, pca):
+    X = (10 + 3 * correlated(0)).clip(0, 255).astype(given)
+    fitted = Preprocessing(centre=True, pca=pca).fit(X)
+    Y = fitted.transform(X)
+    assert Y.dtype == expected
+    assert fitted.inverse_transform(Y).dtype == expected
+
+
+def test_sums_over_float32_are_made_in_float64():
+    X = np.full((200_000, 2), 1000.1, np.float32)
+    X[::2, 1] += 1
+    fitted = Preprocessing(centre=True, scale="feature").fit(X)
+    assert fitted.offset[0] == pytest.approx(float(np.float32(1000.1)), rel=1e-9)
+    assert fitted.scale[1] == pytest.approx(0.5, rel=1e-3)
+
+
+def test_blocks_of_rows_give_the_same_as_one_block(seed, monkeypatch):
+    X = correlated(seed, 500, 12)
+    whole = Preprocessing(**TABLE, pca=4).fit(X)
+    monkeypatch.setattr("appca.data.preprocessing._BLOCK_VALUES", 100)
+    pieces = Preprocessing(**TABLE, pca=4).fit(X)
+    np.testing.assert_allclose(pieces.basis, whole.basis, atol=1e-10)
+    np.testing.assert_allclose(pieces.transform(X), whole.transform(X), atol=1e-10)
+
+
+def test_neither_fit_nor_transform_changes_the_data(seed):
+    X = correlated(seed)
+    before = X.copy()
+    Preprocessing(**TABLE, pca=3).fit(X).transform(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_new_rows_are_treated_like_the_fitted_ones(seed):
+    X, new = correlated(seed, 60), correlated(seed + 1000, 5)
+    fitted = Preprocessing(centre=True, scale="feature").fit(X)
+    np.testing.assert_allclose(fitted.transform(new), (new - X.mean(0)) / X.std(0), atol=1e-10)
+
+
+def test_rows_of_another_width_are_refused():
+    with pytest.raises(InputError, match="12 features the preprocessing was fitted on"):
+        Preprocessing().fit(correlated(0)).transform(np.zeros((3, 11)))
+
+
+@pytest.mark.parametrize("options", [{}, {**TABLE, "pca": 0.9}])
+def test_arrays_bring_the_same_object_back(options, seed, tmp_path):
+    X = correlated(seed)
+    fitted = Preprocessing(**options).fit(X)
+    np.savez(tmp_path / "fitted.npz", **fitted.arrays())
+    with np.load(tmp_path / "fitted.npz", allow_pickle=False) as file:
+        back = Fitted.from_arrays({key: file[key] for key in file.files})
+    np.testing.assert_array_equal(back.transform(X), fitted.transform(X))
+    assert back.divide == fitted.divide
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"divide": 255}, {**TABLE, "pca": 0.995}, {"pca": 350, "scale": "global"}]
+)
+def test_options_survive_a_dict(options):
+    chosen = Preprocessing(**options)
+    assert Preprocessing.from_dict(chosen.to_dict()) == chosen
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"divide": 0}, "divide must be a positive number; got 0"),
+        ({"divide": -1}, "positive"),
+        ({"divide": float("nan")}, "positive"),
+        ({"divide": "x"}, "positive"),
+        ({"scale": "row"}, "none, feature, global; got 'row'"),
+        ({"pca": 0}, "whole number of dimensions from 1 on"),
+        ({"pca": 1.0}, "between 0 and 1; got 1.0"),
+        ({"pca": -0.5}, "between 0 and 1"),
+        ({"pca": True}, "whole number"),
+        ({"pca": "3"}, "whole number"),
+    ],
+)
+def test_meaningless_options_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        Preprocessing(**options)
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(InputError, match="got whiten"):
+        Preprocessing.from_dict({"whiten": True})
+
+
+def test_more_axes_than_the_data_have_are_refused():
+    with pytest.raises(InputError, match="pca must be at most 5 for 5 rows and 12 features; got 6"):
+        Preprocessing(pca=6).fit(correlated(0, 5))
+
+
+def test_constant_data_have_no_principal_axes():
+    with pytest.raises(InputError, match="needs data that vary"):
+        Preprocessing(pca=2).fit(np.full((5, 4), 3.0))
+
+
+def test_suggestions_follow_the_kind_of_data():
+    assert suggest(load("digits")) == Preprocessing(divide=16.0)
+    assert suggest(load("turntable")) == Preprocessing(divide=255.0)
+    assert suggest(load("wine")) == Preprocessing(centre=True, scale="feature")
+    assert suggest(load("planes")) == Preprocessing(centre=True, scale="global")
+
+
+def test_images_between_0_and_1_are_not_divided():
+    X = np.linspace(0, 1, 24).reshape(4, 6)
+    dataset = Dataset("x", X, list("abcd"), image_shape=(2, 3))
+    assert suggest(dataset) == Preprocessing()

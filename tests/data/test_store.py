@@ -1,0 +1,192 @@
+import json
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from appca.data.builtin import load
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.store import DatasetStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    return DatasetStore(tmp_path)
+
+
+def tiny(seed, name="tiny"):
+    rng = np.random.default_rng(seed)
+    return Dataset(
+        name,
+        rng.standard_normal((5, 4)).astype(np.float32),
+        np.array([f"r{i}" for i in rng.permutation(5)]),
+        {"größe": np.array(["a", "b", "", "a", "ä"]), "n": rng.integers(9, size=5)},
+        image_shape=(2, 2),
+        feature_names=("a", "b", "c", "d"),
+        provenance={"source": "test", "report": {"rows": 5}},
+    )
+
+
+def test_a_data_set_comes_back_as_it_was_put(store, seed):
+    dataset = tiny(seed)
+    back = store.get(store.put(dataset))
+    assert back.name == dataset.name
+    assert back.digest == dataset.digest
+    assert back.image_shape == (2, 2)
+    assert back.feature_names == dataset.feature_names
+    assert back.provenance == dataset.provenance
+    assert back.X.dtype == np.float32
+    np.testing.assert_array_equal(back.X, dataset.X)
+    np.testing.assert_array_equal(back.ids, dataset.ids)
+    for key, column in dataset.labels.items():
+        np.testing.assert_array_equal(back.labels[key], column)
+        assert back.labels[key].dtype == column.dtype
+
+
+def test_the_digest_of_what_comes_back_is_that_of_its_content(store, seed):
+    back = store.get(store.put(tiny(seed)))
+    again = Dataset(
+        back.name, np.array(back.X), back.ids, back.labels, back.image_shape, back.feature_names
+    )
+    assert again.digest == back.digest
+
+
+def test_the_matrix_stays_on_disk_and_cannot_be_written(store):
+    back = store.get(store.put(tiny(0)))
+    base = back.X
+    while not isinstance(base, np.memmap):
+        base = base.base
+    with pytest.raises(ValueError, match="read-only"):
+        back.X[0, 0] = 1
+
+
+def test_the_list_shows_the_newest_first_with_what_a_person_wants_to_know(store, monkeypatch):
+    for moment, name in ((100.0, "older"), (200.0, "newer")):
+        monkeypatch.setattr("appca.data.store.time.time", lambda moment=moment: moment)
+        store.put(tiny(int(moment), name))
+    newest, oldest = store.list()
+    assert (newest.name, oldest.name) == ("newer", "older")
+    assert (newest.n_rows, newest.n_features, newest.n_bytes) == (5, 4, 80)
+    assert newest.labels == ("größe", "n")
+    assert newest.source == "test"
+
+
+def test_the_same_data_again_is_the_same_entry_under_its_newest_name(store):
+    first = store.put(tiny(0, "first"))
+    created = store.list()[0].created
+    assert store.put(tiny(0, "second")) == first
+    (entry,) = store.list()
+    assert entry.name == "second"
+    assert entry.created == created
+
+
+def test_a_deleted_data_set_is_gone_and_its_open_view_stays(store):
+    digest = store.put(tiny(0))
+    view = store.get(digest)
+    store.delete(digest)
+    assert store.list() == []
+    np.testing.assert_array_equal(view.X, tiny(0).X)
+    with pytest.raises(InputError, match="no stored data set"):
+        store.get(digest)
+
+
+@pytest.mark.parametrize("digest", ["", "abc", "../" * 3, "0" * 64, "g" * 64, "0" * 63 + "/", None])
+def test_an_unknown_digest_never_becomes_a_path(store, digest):
+    store.put(tiny(0))
+    for action in (store.get, store.delete):
+        with pytest.raises(InputError, match="no stored data set"):
+            action(digest)
+    assert len(store.list()) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "meta.json").write_text("{"),
+        lambda folder: (folder / "meta.json").unlink(),
+        lambda folder: (folder / "matrix.npy").write_bytes(b"\x93NUMPY"),
+        lambda folder: os.truncate(folder / "matrix.npy", 140),
+        lambda folder: (folder / "label_1.npy").unlink(),
+        lambda folder: (folder / "ids.npy").write_bytes(b""),
+        lambda folder: np.save(folder / "ids.npy", np.array([None] * 5), allow_pickle=True),
+    ],
+)
+def test_a_damaged_data_set_is_refused_in_a_sentence_and_can_be_deleted(store, damage):
+    digest = store.put(tiny(0))
+    damage(store.folder / digest)
+    with pytest.raises(InputError, match=f"{digest[:12]} is damaged.*delete it"):
+        store.get(digest)
+    store.list()
+    store.delete(digest)
+    assert store.list() == []
+
+
+def test_a_folder_without_its_meta_file_is_replaced_when_the_data_are_put_again(store):
+    digest = store.put(tiny(0))
+    (store.folder / digest / "meta.json").unlink()
+    assert store.put(tiny(0)) == digest
+    np.testing.assert_array_equal(store.get(digest).X, tiny(0).X)
+
+
+def test_an_interrupted_write_leaves_nothing_behind(store, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("appca.data.store._write_meta", full)
+        with pytest.raises(InputError, match=r"No space left on device.*free some space"):
+            store.put(tiny(0))
+    assert list(store.folder.iterdir()) == []
+    assert store.get(store.put(tiny(0))).name == "tiny"
+
+
+def test_a_half_written_folder_is_no_entry_and_is_swept_when_old(store):
+    store.put(tiny(0))
+    leftover = store.folder / ".abandoned"
+    leftover.mkdir()
+    (leftover / "matrix.npy").write_bytes(b"half")
+    assert len(store.list()) == 1
+    os.utime(leftover, (1, 1))
+    store.put(tiny(1))
+    assert not leftover.exists()
+
+
+def test_a_fresh_half_written_folder_of_another_process_is_left_alone(store):
+    store.folder.mkdir(parents=True)
+    (store.folder / ".busy").mkdir()
+    store.put(tiny(0))
+    assert (store.folder / ".busy").exists()
+
+
+def test_two_writers_of_the_same_data_leave_one_whole_entry(store):
+    dataset = load("digits")
+    errors = []
+
+    def put():
+        try:
+            store.put(dataset)
+        except InputError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=put) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert [entry.digest for entry in store.list()] == [dataset.digest]
+    assert [path.name for path in store.folder.iterdir()] == [dataset.digest]
+    np.testing.assert_array_equal(store.get(dataset.digest).X, dataset.X)
+
+
+def test_an_empty_home_has_an_empty_list(store):
+    assert store.list() == []
+
+
+def test_the_meta_file_is_json_that_people_can_read(store):
+    digest = store.put(tiny(0))
+    text = (store.folder / digest / "meta.json").read_text(encoding="utf-8")
+    assert "größe" in text
+    assert json.loads(text)["n_rows"] == 5

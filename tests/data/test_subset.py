@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from appca.data.builtin import load
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.subset import choose_rows, subset
+
+
+def column(seed, n=200):
+    return np.random.default_rng(seed).integers(5, size=n)
+
+
+def test_the_first_rows_are_the_first_rows(seed):
+    np.testing.assert_array_equal(choose_rows(column(seed), first=7), np.arange(7))
+
+
+def test_chosen_classes_come_in_file_order(seed):
+    rows = choose_rows(column(seed), classes=[3, "1"])
+    np.testing.assert_array_equal(rows, np.flatnonzero(np.isin(column(seed), [1, 3])))
+
+
+def test_so_many_of_each_class_are_the_first_of_each(seed):
+    codes = column(seed)
+    rows = choose_rows(codes, per_class=10, classes=[0, 4])
+    assert (np.diff(rows) > 0).all()
+    for digit in (0, 4):
+        np.testing.assert_array_equal(
+            rows[codes[rows] == digit], np.flatnonzero(codes == digit)[:10]
+        )
+    assert len(rows) == 20
+
+
+def test_first_cuts_what_the_other_choices_leave(seed):
+    rows = choose_rows(column(seed), first=5, classes=[2])
+    np.testing.assert_array_equal(rows, np.flatnonzero(column(seed) == 2)[:5])
+
+
+def test_a_subset_of_text_classes_keeps_rows_and_labels_together():
+    wine = load("wine")
+    part = subset(wine, per_class=20, classes=["class_2", "class_0"])
+    assert part.n_rows == 40
+    assert set(part.labels["cultivar"]) == {"class_0", "class_2"}
+    for row, name in enumerate(part.ids):
+        np.testing.assert_array_equal(part.X[row], wine.X[list(wine.ids).index(name)])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"classes": [1, 9]}, "Choose classes among 0, 1, 2, 3, 4; got 9"),
+        ({"classes": []}, "got none"),
+        ({"per_class": 1000}, "1000 rows of each class were asked for, but class"),
+        ({"per_class": 0}, "rows of each class must be a whole number from 1 on; got 0"),
+        ({"first": -3}, "number of rows must be a whole number from 1 on; got -3"),
+        ({"first": 2.5}, "got 2.5"),
+    ],
+)
+def test_choices_that_cannot_be_met_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        choose_rows(column(0), **options)
+
+
+def test_classes_need_a_label_column():
+    plain = Dataset("plain", np.arange(8.0).reshape(4, 2), list("abcd"))
+    with pytest.raises(InputError, match="“plain” has no label column"):
+        subset(plain, per_class=1)
+    assert subset(plain, first=3).ids.tolist() == ["a", "b", "c"]

@@ -1,0 +1,34 @@
+"""Data drawn from the model, and how well a fit finds its directions again."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+
+class Planted(NamedTuple):
+    """Rows drawn from y = W (x * z) + e with x standard normal."""
+
+    X: np.ndarray  # (N, D)
+    W: np.ndarray  # (D, K)
+    Z: np.ndarray  # (N, K) bool
+
+
+def planted(n, d, k, n_active, *, seed, noise=0.1, scales=1.0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    W = np.linalg.qr(rng.standard_normal((d, k)))[0]
+    Z = np.argsort(rng.random((n, k)), axis=1) < n_active
+    X = rng.standard_normal((n, k)) * scales
+    Y = (X * Z) @ W.T + noise * rng.standard_normal((n, d)) + offset
+    return Planted(Y, W, Z)
+
+
+def matched_cosines(components, W):
+    """|cos| between fitted rows (K, D) and true columns (D, K), best one-to-one matching."""
+    cosines = np.abs(components @ W)
+    return cosines[linear_sum_assignment(-cosines)]
+
+
+def principal_cosines(components, W):
+    """Cosines of the angles between the spans of rows (K, D) and columns (D, K)."""
+    return np.linalg.svd(components @ W, compute_uv=False)

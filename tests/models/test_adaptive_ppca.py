@@ -1,0 +1,354 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from appca import AdaptivePPCA
+from tests.models.synthetic import matched_cosines, planted
+
+SIZES = [(k, n_active) for k in range(1, 8) for n_active in range(1, k + 1)]
+
+
+def fitted(X, k=4, n_active=2, **parameters):
+    return AdaptivePPCA(k, n_active, **{"random_state": 0, **parameters}).fit(X)
+
+
+def enumerate_model(model, X):
+    """log p(y), p(S | y), the subsets, and posterior means given each, by dense normals."""
+    W, tau2, noise = model.components_.T, model.latent_variance_, model.noise_variance_
+    subsets = [list(S) for S in combinations(range(len(tau2)), model.n_active_)]
+    log_joint, means = [], []
+    for S in subsets:
+        V = W[:, S] * tau2[S]
+        C = V @ W[:, S].T + noise * np.eye(len(W))
+        log_joint.append(multivariate_normal(model.mean_, C).logpdf(X))
+        means.append(np.linalg.solve(C, (X - model.mean_).T).T @ V)
+    log_joint = np.array(log_joint).T - np.log(len(subsets))
+    log_p = logsumexp(log_joint, axis=1)
+    return log_p, np.exp(log_joint - log_p[:, None]), subsets, means
+
+
+@pytest.fixture
+def data(seed):
+    return planted(300, 10, 4, 2, seed=seed, noise=0.3, scales=[3.0, 2.0, 1.5, 1.0], offset=2.0)
+
+
+@pytest.mark.parametrize("latent_variance", ["shared", "component"])
+@pytest.mark.parametrize(("k", "n_active"), SIZES)
+def test_likelihood_and_inclusion_equal_enumeration(k, n_active, latent_variance, seed):
+    X = planted(60, 9, k, n_active, seed=seed, noise=0.4, offset=1.0).X
+    model = fitted(X, k, n_active, latent_variance=latent_variance, max_iter=3)
+    log_p, p, subsets, _ = enumerate_model(model, X)
+    np.testing.assert_allclose(model.score_samples(X), log_p, atol=1e-8)
+    member = np.array([[j in S for j in range(k)] for S in subsets])
+    np.testing.assert_allclose(model.inclusion_probabilities(X), p @ member, atol=1e-8)
+
+
+def test_allocation_is_the_most_probable_subset_with_its_probability(data):
+    model = fitted(data.X)
+    _, p, subsets, _ = enumerate_model(model, data.X)
+    best = np.argmax(p, axis=1)
+    chosen = np.array([[k in subsets[b] for k in range(4)] for b in best])
+    np.testing.assert_array_equal(model.allocate(data.X), chosen)
+    np.testing.assert_allclose(model.allocation_probability(data.X), p.max(axis=1), atol=1e-8)
+
+
+def test_transform_is_the_posterior_mean_of_the_active_components_and_zero_elsewhere(data):
+    model = fitted(data.X, latent_variance="component")
+    _, p, subsets, means = enumerate_model(model, data.X)
+    expected = np.zeros((300, 4))
+    for n, b in enumerate(np.argmax(p, axis=1)):
+        expected[n, subsets[b]] = means[b][n]
+    np.testing.assert_allclose(model.transform(data.X), expected, atol=1e-8)
+
+
+def test_the_last_log_likelihood_is_that_of_the_fitted_model(data):
+    for parameters in ({}, {"mean": "zero"}, {"latent_variance": 1.0}, {"max_iter": 1}):
+        model = fitted(data.X, **parameters)
+        assert len(model.log_likelihoods_) == model.n_iter_
+        total = model.score_samples(data.X).sum()
+        assert model.log_likelihoods_[-1] == pytest.approx(total, rel=1e-9)
+
+
+def test_hard_assignment_reports_the_likelihood_of_rows_with_their_subsets(data):
+    model = fitted(data.X, inference="hard")
+    joint = model.score_samples(data.X) + np.log(model.allocation_probability(data.X))
+    assert model.log_likelihoods_[-1] == pytest.approx(joint.sum(), rel=1e-9)
+    assert np.all(np.diff(model.log_likelihoods_) >= -1e-9 * abs(joint.sum()))
+
+
+@pytest.mark.parametrize("init", ["auto", "quartimax", "annealed", "pca", "random"])
+def test_the_likelihood_of_a_fit_never_falls(init, data):
+    values = fitted(data.X, init=init, n_init=2).log_likelihoods_
+    assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:]))
+
+
+def test_components_come_sorted_by_explained_variance_and_positive(data):
+    model = fitted(data.X)
+    assert np.all(np.diff(model.explained_variance_) <= 0.0)
+    largest = np.argmax(np.abs(model.components_), axis=1)
+    assert np.all(model.components_[np.arange(4), largest] > 0.0)
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-10)
+
+
+def test_explained_variance_is_the_mean_square_of_the_gated_scores(data):
+    model = fitted(data.X, latent_variance="component")
+    _, p, subsets, means = enumerate_model(model, data.X)
+    v = model.latent_variance_ * model.noise_variance_
+    v = v / (model.latent_variance_ + model.noise_variance_)
+    expected = np.zeros(4)
+    for b, S in enumerate(subsets):
+        expected[S] += np.mean(p[:, [b]] * (means[b] ** 2 + v[S]), axis=0)
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-3)
+
+
+RECOVERABLE = [(1000, 50, 10, 5), (1000, 50, 20, 10), (1000, 100, 50, 5)]
+
+
+@pytest.mark.parametrize(("n", "d", "k", "n_active"), RECOVERABLE)
+def test_planted_directions_are_recovered(n, d, k, n_active, seed):
+    data = planted(n, d, k, n_active, seed=seed)
+    model = fitted(data.X, k, n_active)
+    assert matched_cosines(model.components_, data.W).min() > 0.99
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.05)
+
+
+@pytest.mark.slow
+def test_fifty_planted_directions_with_half_of_them_active_are_recovered(seed):
+    data = planted(5000, 100, 50, 25, seed=seed)
+    model = fitted(data.X, 50, 25)
+    assert matched_cosines(model.components_, data.W).min() > 0.99
+
+
+def test_a_hundred_components_with_fifty_active_stay_finite_and_monotone(seed):
+    data = planted(400, 120, 100, 50, seed=seed, scales=10.0)
+    model = fitted(data.X, 100, 50, max_iter=20, init="pca")
+    assert np.all(np.isfinite(model.score_samples(data.X)))
+    r = model.inclusion_probabilities(data.X)
+    np.testing.assert_allclose(r.sum(axis=1), 50.0, rtol=1e-10)
+    values = model.log_likelihoods_
+    assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:]))
+
+
+def test_pymanopt_and_polar_agree_from_the_same_basin(data):
+    start = data.W.T
+    polar = fitted(data.X, init=start)
+    pymanopt = fitted(data.X, init=start, w_update="pymanopt")
+    assert pymanopt.score(data.X) == pytest.approx(polar.score(data.X), abs=1e-4)
+    np.testing.assert_allclose(pymanopt.components_, polar.components_, atol=1e-3)
+
+
+def test_restarts_never_end_lower_than_the_worst_and_are_named(data):
+    seen = []
+    fitted(data.X, n_init=3, callback=seen.append)
+    stages = list(dict.fromkeys(p.stage for p in seen))
+    assert stages[0] == "race 1 of 4: quartimax"
+    assert stages[3] == "race 4 of 4: random rotation"
+    assert stages[4:] == ["fit"]
+
+
+def test_a_given_start_skips_the_race_and_is_made_orthonormal(data):
+    seen = []
+    skewed = data.W.T + 0.1
+    model = fitted(data.X, init=skewed, callback=seen.append)
+    assert {p.stage for p in seen} == {"fit"}
+    assert [p.iteration for p in seen] == list(range(1, model.n_iter_ + 1))
+    assert [p.log_likelihood for p in seen] == list(model.log_likelihoods_)
+    assert all(p.max_iter == 500 for p in seen)
+
+
+def test_sample_has_the_covariance_of_the_model(data):
+    model = fitted(data.X)
+    drawn = model.sample(200_000, random_state=1)
+    W = model.components_.T
+    expected = W * model.latent_variance_ * 2 / 4 @ W.T + model.noise_variance_ * np.eye(10)
+    error = np.abs(np.cov(drawn.T) - expected).max()
+    assert error < 6 * np.abs(expected).max() * np.sqrt(2 / 200_000)
+    np.testing.assert_allclose(drawn.mean(axis=0), model.mean_, atol=0.05)
+
+
+def test_sample_uses_exactly_l_components(data):
+    model = fitted(data.X)
+    model.noise_variance_ = 0.0
+    scores = (model.sample(500) - model.mean_) @ model.components_.T
+    np.testing.assert_array_equal(np.sum(np.abs(scores) > 1e-8, axis=1), 2)
+
+
+def test_sample_is_settled_by_the_seed(data):
+    model = fitted(data.X)
+    np.testing.assert_array_equal(model.sample(5), model.sample(5))
+    assert not np.array_equal(model.sample(5), model.sample(5, random_state=1))
+
+
+def test_whitened_scores_have_unit_mean_square_where_active(data):
+    model = fitted(data.X, whiten=True)
+    scores, active = model.transform(data.X), model.allocate(data.X)
+    mean_square = np.sum(scores**2, axis=0) / active.sum(axis=0)
+    np.testing.assert_allclose(mean_square, 1.0, rtol=1e-8)
+    plain = fitted(data.X)
+    np.testing.assert_allclose(
+        model.inverse_transform(scores),
+        plain.inverse_transform(plain.transform(data.X)),
+        atol=1e-10,
+    )
+
+
+def test_reconstruction_of_planted_rows_is_as_good_as_the_noise(seed):
+    data = planted(500, 30, 6, 3, seed=seed)
+    model = fitted(data.X, 6, 3)
+    error = data.X - model.inverse_transform(model.transform(data.X))
+    assert np.mean(error**2) < 0.1**2
+
+
+def test_the_same_seed_gives_the_same_bits(data):
+    one, two = (fitted(data.X, n_init=3, random_state=7) for _ in range(2))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    np.testing.assert_array_equal(one.log_likelihoods_, two.log_likelihoods_)
+
+
+def test_float32_is_fitted_in_float32_with_the_float64_answer(data):
+    X = data.X.astype(np.float32)
+    small, large = fitted(X), fitted(data.X)
+    assert small.components_.dtype == small.mean_.dtype == np.float32
+    assert small.transform(X).dtype == small.inverse_transform(small.transform(X)).dtype
+    assert small.transform(X).dtype == np.float32
+    assert small.score(X) == pytest.approx(large.score(data.X), abs=1e-3)
+    np.testing.assert_allclose(small.components_, large.components_, atol=1e-3)
+
+
+def test_data_and_parameters_stay_as_they_were(data):
+    start = data.W.T.copy()
+    X, kept = data.X.copy(), start.copy()
+    X.flags.writeable = start.flags.writeable = False
+    model = AdaptivePPCA(4, 2, init=start, random_state=3)
+    before = {name: id(value) for name, value in model.get_params().items()}
+    model.fit(X)
+    np.testing.assert_array_equal(X, data.X)
+    np.testing.assert_array_equal(start, kept)
+    assert {name: id(value) for name, value in model.get_params().items()} == before
+
+
+@pytest.mark.parametrize("stage", ["race 1", "race 2", "fit"])
+def test_stop_iteration_keeps_what_there_is(stage, data):
+    def callback(progress):
+        if progress.stage.startswith(stage):
+            raise StopIteration
+
+    model = fitted(data.X, callback=callback)
+    assert model.stop_reason_ == "stopped by the callback"
+    assert model.n_iter_ == len(model.log_likelihoods_) == 1
+    total = model.score_samples(data.X).sum()
+    assert model.log_likelihoods_[-1] == pytest.approx(total, rel=1e-9)
+
+
+def test_other_exceptions_propagate_and_leave_the_estimator_unfitted(data):
+    def callback(_progress):
+        msg = "cancelled"
+        raise RuntimeError(msg)
+
+    model = AdaptivePPCA(4, 2, callback=callback)
+    with pytest.raises(RuntimeError, match="cancelled"):
+        model.fit(data.X)
+    assert not hasattr(model, "components_")
+
+
+def test_stop_reasons_are_words(data):
+    assert fitted(data.X).stop_reason_.startswith("converged: the last 10 iterations gained less")
+    assert fitted(data.X, max_iter=2).stop_reason_ == "reached max_iter=2 before it converged"
+    clean = planted(100, 6, 2, 1, seed=0, noise=0.0).X
+    assert fitted(clean, 2, 1).stop_reason_ == (
+        "the noise variance reached its floor, 1e-8 of the mean feature variance"
+    )
+
+
+REFUSALS = {
+    "too many components": (
+        {"n_components": 11},
+        "n_components must be at most 10, because X has 300 rows and 10 feature(s); got 11: "
+        "ask for fewer components.",
+    ),
+    "more active than there are": (
+        {"n_active": 5},
+        "n_active must be at most n_components=4; got 5: lower n_active or raise n_components.",
+    ),
+    "init of another shape": (
+        {"init": np.eye(3)},
+        "init must have shape (4, 10), n_components by features; got (3, 3): "
+        "pass one row per component.",
+    ),
+    "restarts of an array": (
+        {"init": np.eye(4, 10), "n_init": 2},
+        "n_init must be 1 when init is an array; got 2: name a start to have random ones "
+        "beside it.",
+    ),
+    "no active component": (
+        {"n_active": 0},
+        "n_active must be a whole number of at least 1; got 0.",
+    ),
+    "a fraction of a component": (
+        {"n_components": 2.5},
+        "n_components must be a whole number of at least 1; got 2.5.",
+    ),
+    "an unknown inference": (
+        {"inference": "gibbs"},
+        "inference must be 'em' or 'hard'; got 'gibbs'.",
+    ),
+    "an unknown update": (
+        {"w_update": "sample"},
+        "w_update must be 'polar' or 'pymanopt'; got 'sample'.",
+    ),
+    "an unknown start": (
+        {"init": "best"},
+        "init must be 'auto', 'quartimax', 'annealed', 'pca' or 'random' or an array; got 'best'.",
+    ),
+    "a variance of zero": (
+        {"latent_variance": 0.0},
+        "latent_variance must be 'shared' or 'component' or a number above 0; got 0.0.",
+    ),
+    "a tolerance below zero": (
+        {"tol": -1.0},
+        "tol must be a number of at least 0; got -1.0.",
+    ),
+    "a seed below zero": (
+        {"random_state": -1},
+        "random_state must be None, a whole number of at least 0, a Generator or a RandomState; "
+        "got -1.",
+    ),
+    "a callback that is none": (
+        {"callback": 3},
+        "callback must be None or a function of one argument; got 3.",
+    ),
+    "a switch that is none": ({"whiten": "yes"}, "whiten must be True or False; got 'yes'."),
+}
+
+
+@pytest.mark.parametrize(("parameters", "sentence"), REFUSALS.values(), ids=REFUSALS)
+def test_parameters_are_refused_in_one_sentence(parameters, sentence, data):
+    with pytest.raises(ValueError, match="must") as refusal:
+        AdaptivePPCA().set_params(**parameters).fit(data.X)
+    assert str(refusal.value) == sentence
+
+
+def test_constant_data_are_refused_in_one_sentence():
+    with pytest.raises(ValueError, match="X must vary, but all its 9 rows are equal"):
+        fitted(np.ones((9, 5)), 2, 1)
+
+
+def test_few_rows_bound_the_number_of_components():
+    with pytest.raises(ValueError, match="at most 3, because X has 4 rows and 9 feature"):
+        fitted(np.random.default_rng(0).standard_normal((4, 9)), 4, 1)
+
+
+def test_scores_of_another_width_are_refused(data):
+    with pytest.raises(ValueError, match="X must have 4 columns, one per component; got 3"):
+        fitted(data.X).inverse_transform(np.zeros((2, 3)))
+
+
+def test_rows_never_seen_are_placed_like_the_others(data, seed):
+    model = fitted(data.X)
+    rng = np.random.default_rng(seed)
+    active = np.array([True, False, True, False])
+    fresh = model.mean_ + 5.0 * (rng.choice([-1, 1], (20, 4)) * active) @ model.components_
+    np.testing.assert_array_equal(model.allocate(fresh), np.tile(active, (20, 1)))

@@ -1,0 +1,242 @@
+"""The EM kernel, one step at a time, against enumeration over all subsets."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from appca.models import stiefel
+from appca.models.em import Settings, State, expect, floor_of, maximise, step
+from appca.models.loop import accelerated, iterate
+from appca.models.rows import about, centre_of
+from appca.models.squarem import extrapolate
+from appca.models.starts import annealed, first_state
+from tests.models.synthetic import planted
+
+LATENTS = ["shared", "component", 1.0]
+
+
+def settings(rows, n_active, latent="shared", mean="learned", *, k=4, hard=False):
+    return Settings(k, n_active, latent, mean == "learned", hard, stiefel.polar, floor_of(rows))
+
+
+def random_problem(seed, n=40, d=6, k=4, mean="learned"):
+    rng = np.random.default_rng(seed)
+    X = planted(n, d, k, 2, seed=seed, noise=0.5, scales=np.linspace(1, 3, k), offset=2.0).X
+    rows = about(X, None if mean == "zero" else centre_of(X))
+    W = np.linalg.qr(rng.standard_normal((d, k)))[0]
+    shift = rng.standard_normal(k) if mean == "learned" else np.zeros(k)
+    return X, rows, State(W, shift, rng.uniform(0.5, 4.0, k), 0.3)
+
+
+def enumerate_posterior(X, rows, state, n_active):
+    """p(S | y) over all subsets from dense normals; log p(y); E[x*z] (N, K); E[(x*z)^2]."""
+    d, K = state.W.shape
+    subsets = list(combinations(range(K), n_active))
+    origin = np.zeros(d) if rows.origin is None else rows.origin
+    mean = origin - state.W @ state.shift
+    log_joint, first, second = [], [], []
+    for S in subsets:
+        V, T = state.W[:, S], np.diag(state.latent[list(S)])
+        C = V @ T @ V.T + state.noise * np.eye(d)
+        log_joint.append(multivariate_normal(mean, C).logpdf(X) - np.log(len(subsets)))
+        gain = T @ V.T @ np.linalg.inv(C)
+        m = np.zeros((len(X), K))
+        m[:, S] = (X - mean) @ gain.T
+        v = np.zeros(K)
+        v[list(S)] = np.diag(T - gain @ V @ T)
+        first.append(m)
+        second.append(m**2 + v)
+    log_joint = np.array(log_joint)
+    total = logsumexp(log_joint, axis=0)
+    p = np.exp(log_joint - total)
+    z = np.array([[k in S for k in range(K)] for S in subsets], float)
+    return (
+        total,
+        np.einsum("sn,snk->nk", p, first),
+        np.einsum("sn,snk->nk", p, second),
+        p.T @ z,
+        mean,
+    )
+
+
+@pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
+@pytest.mark.parametrize("n_active", [1, 2, 3, 4])
+def test_the_e_step_equals_enumeration_over_subsets(n_active, mean, seed):
+    X, rows, state = random_problem(seed, mean=mean)
+    log_p, s, second, r, _ = enumerate_posterior(X, rows, state, n_active)
+    sums = expect(state, rows, settings(rows, n_active, "component", mean))
+    origin = 0.0 if rows.origin is None else rows.origin
+    assert sums.log_likelihood == pytest.approx(log_p.sum(), rel=1e-10)
+    np.testing.assert_allclose(sums.A, (X - origin).T @ s, atol=1e-9)
+    np.testing.assert_allclose(sums.s, s.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(sums.second, second.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(sums.used, r.sum(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
+@pytest.mark.parametrize("latent", ["shared", "component"])
+def test_the_m_step_maximises_the_expected_complete_likelihood(latent, mean, seed):
+    X, rows, state = random_problem(seed, mean=mean)
+    _, s, second, r, _ = enumerate_posterior(X, rows, state, 2)
+    chosen = settings(rows, 2, latent, mean)
+    new = maximise(expect(state, rows, chosen), state, rows, chosen)
+    origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin
+
+    def expected(W, mu, tau2, noise):
+        residual = np.sum((X - mu - s @ W.T) ** 2) + np.sum(second) - np.sum(s**2)
+        prior = np.sum(r * np.log(tau2) + second / tau2)
+        return -0.5 * (X.size * np.log(noise) + residual / noise + prior)
+
+    mu = origin - new.W @ new.shift
+    best = expected(new.W, mu, new.latent, new.noise)
+    rng = np.random.default_rng(seed)
+    free_mean = mean == "learned"
+    for scale in (1e-3, 1e-1, 1.0):
+        step_W = stiefel.polar(new.W + scale * rng.standard_normal(new.W.shape))
+        assert expected(step_W, mu, new.latent, new.noise) < best
+        factor = np.exp(scale * (rng.standard_normal(4) if latent == "component" else 1.0))
+        assert expected(new.W, mu, new.latent * factor, new.noise) < best
+        assert expected(new.W, mu, new.latent, new.noise * np.exp(scale)) < best
+        assert expected(new.W, mu, new.latent, new.noise * np.exp(-scale)) < best
+        if free_mean:
+            moved = mu + scale * rng.standard_normal(len(mu))
+            assert expected(new.W, moved, new.latent, new.noise) < best
+            # jointly: another W with its own best mean is no better either
+            own = (X - s @ step_W.T).mean(axis=0)
+            assert expected(step_W, own, new.latent, new.noise) < best
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["em", "hard"])
+@pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
+@pytest.mark.parametrize("latent", LATENTS)
+def test_em_never_decreases_the_likelihood(latent, mean, hard):
+    for seed in range(20):
+        _, rows, state = random_problem(seed, mean=mean)
+        chosen = settings(rows, 2, latent, mean, hard=hard)
+        if latent == 1.0:
+            state = state._replace(latent=np.ones(4))
+        if latent == "shared":
+            state = state._replace(latent=np.full(4, 2.0))
+        before = -np.inf
+        for _ in range(15):
+            value, state = step(state, rows, chosen)
+            assert value >= before - 1e-10 * abs(value), (seed, before, value)
+            before = value
+
+
+@pytest.mark.parametrize("latent", LATENTS)
+def test_accelerated_em_never_decreases_the_likelihood(latent):
+    for seed in range(20):
+        _, rows, state = random_problem(seed)
+        chosen = settings(rows, 2, latent)
+        if latent != "component":
+            state = state._replace(latent=np.ones(4))
+        climb = iterate(
+            accelerated(
+                lambda x, rows=rows, chosen=chosen: step(x, rows, chosen),
+                state,
+                lambda a, b, c, chosen=chosen: extrapolate(a, b, c, chosen),
+            ),
+            tol=1e-6,
+            max_iter=200,
+        )
+        values = np.array(climb.log_likelihoods)
+        assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:])), seed
+
+
+def test_leaps_save_iterations_and_end_no_lower(seed):
+    X = planted(400, 20, 6, 3, seed=seed, noise=1.0).X
+    rows = about(X, centre_of(X))
+    chosen = settings(rows, 3, k=6)
+    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((20, 6)))[0]
+    start = first_state(rows, W, chosen)
+    ends = []
+    for route in ("plain", "leaps"):
+        path = _paths(route, start, rows, chosen)
+        ends.append(iterate(path, tol=1e-5 * len(X), max_iter=2000))
+    plain_end, leap_end = ends
+    assert len(leap_end.log_likelihoods) < 0.8 * len(plain_end.log_likelihoods)
+    assert leap_end.log_likelihood > plain_end.log_likelihood - 0.01 * len(X)
+
+
+def _paths(route, start, rows, chosen):
+    from appca.models.starts import ascent
+
+    return ascent(start, rows, chosen, accelerate=route == "leaps")
+
+
+def test_a_leap_stays_on_the_manifold_and_above_the_floor(seed):
+    _, rows, x0 = random_problem(seed)
+    chosen = settings(rows, 2, "component")
+    x1 = step(x0, rows, chosen)[1]
+    x2 = step(x1, rows, chosen)[1]
+    leap = extrapolate(x0, x1, x2, chosen)
+    np.testing.assert_allclose(leap.W.T @ leap.W, np.eye(4), atol=1e-12)
+    assert leap.noise >= chosen.floor
+    assert np.all(leap.latent >= chosen.floor)
+    assert not np.array_equal(leap.W, x2.W)
+
+
+def test_a_fixed_latent_variance_stays_fixed(seed):
+    _, rows, x0 = random_problem(seed)
+    chosen = settings(rows, 2, 1.0)
+    x0 = x0._replace(latent=np.ones(4))
+    x1 = step(x0, rows, chosen)[1]
+    x2 = step(x1, rows, chosen)[1]
+    np.testing.assert_array_equal(extrapolate(x0, x1, x2, chosen).latent, np.ones(4))
+    np.testing.assert_array_equal(x2.latent, np.ones(4))
+
+
+def test_hard_steps_become_procrustes_on_the_top_components_as_noise_vanishes(seed):
+    X, rows, state = random_problem(seed, mean="sample")
+    state = state._replace(latent=np.ones(4), noise=1e-12)
+    chosen = settings(rows, 2, "shared", "sample", hard=True)
+    new = step(state, rows, chosen)[1]
+    P = (X - X.mean(axis=0)) @ state.W
+    keep = np.argsort(np.argsort(-np.abs(P), axis=1), axis=1) < 2
+    U, _, Vt = np.linalg.svd((X - X.mean(axis=0)).T @ (P * keep), full_matrices=False)
+    np.testing.assert_allclose(new.W, U @ Vt, atol=1e-8)
+    residual = X - X.mean(axis=0) - (P * keep) @ new.W.T
+    assert new.noise == pytest.approx(np.mean(residual**2), rel=1e-8)
+
+
+def test_soft_and_hard_steps_agree_as_noise_vanishes(seed):
+    _, rows, state = random_problem(seed)
+    state = state._replace(latent=np.ones(4), noise=1e-9)
+    soft = step(state, rows, settings(rows, 2))[1]
+    hard = step(state, rows, settings(rows, 2, hard=True))[1]
+    np.testing.assert_allclose(soft.W, hard.W, atol=1e-6)
+    assert soft.noise == pytest.approx(hard.noise, rel=1e-5)
+
+
+def test_annealing_starts_indifferent_and_ends_in_plain_em(seed):
+    _, rows, state = random_problem(seed)
+    chosen = settings(rows, 2)
+    sums = expect(state, rows, chosen, beta=1e-12)
+    np.testing.assert_allclose(sums.used, len(rows.X) * 2 / 4, rtol=1e-6)
+    *_, (_, before_last), (value, _) = list(annealed(state, rows, chosen))
+    assert value == pytest.approx(step(before_last, rows, chosen)[0], rel=1e-12)
+
+
+def test_a_component_nobody_uses_keeps_its_variance():
+    X = np.random.default_rng(0).standard_normal((50, 3)) * [5.0, 4.0, 1e-3]
+    rows = about(X, centre_of(X))
+    W = np.eye(3)
+    state = State(W, np.zeros(3), np.array([25.0, 16.0, 1e6]), 1e-4)
+    chosen = settings(rows, 2, "component")
+    assert expect(state, rows, chosen).used[2] < 1e-3
+    new = step(state, rows, settings(rows, 2, "component", hard=True))[1]
+    assert new.latent[2] == 1e6
+
+
+def test_the_noise_variance_stops_at_its_floor():
+    X = planted(60, 5, 2, 1, seed=1, noise=0.0).X
+    rows = about(X, centre_of(X))
+    chosen = settings(rows, 2)
+    state = State(np.linalg.svd(X, full_matrices=False)[2][:2].T, np.zeros(2), np.ones(2), 1.0)
+    for _ in range(100):
+        state = step(state, rows, chosen)[1]
+    assert state.noise == chosen.floor == pytest.approx(1e-8 * rows.squares.mean() / 5)

@@ -1,0 +1,126 @@
+"""The contract that every estimator keeps."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from appca import PPCA, AdaptivePPCA
+from tests.models.synthetic import planted
+
+ESTIMATORS = [AdaptivePPCA(n_components=2, n_active=1), PPCA(n_components=2)]
+BOTH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+
+SHAPES = {
+    "transform": (150, 2),
+    "allocate": (150, 2),
+    "inclusion_probabilities": (150, 2),
+    "allocation_probability": (150,),
+    "score_samples": (150,),
+}
+ATTRIBUTES = {
+    "components_": (2, 6),
+    "mean_": (6,),
+    "noise_variance_": (),
+    "latent_variance_": (2,),
+    "explained_variance_": (2,),
+    "scale_": (2,),
+    "n_active_": (),
+}
+
+
+@pytest.fixture
+def X(seed):
+    return planted(150, 6, 3, 1, seed=seed, noise=0.5).X
+
+
+@parametrize_with_checks(ESTIMATORS, xfail_strict=True)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@BOTH
+def test_methods_and_attributes_have_the_same_names_and_shapes(estimator, X):
+    model = clone(estimator).fit(X)
+    for name, shape in SHAPES.items():
+        assert getattr(model, name)(X).shape == shape, name
+    for name, shape in ATTRIBUTES.items():
+        assert np.shape(getattr(model, name)) == shape, name
+    assert len(model.log_likelihoods_) == model.n_iter_
+    assert isinstance(model.stop_reason_, str)
+    assert model.sample(3).shape == (3, 6)
+    assert model.inverse_transform(model.transform(X)).shape == X.shape
+    assert model.allocate(X).dtype == bool
+    assert model.score(X) == pytest.approx(model.score_samples(X).mean())
+
+
+@BOTH
+def test_inclusion_probabilities_sum_to_the_number_active(estimator, X):
+    model = clone(estimator).fit(X)
+    np.testing.assert_allclose(
+        model.inclusion_probabilities(X).sum(axis=1), model.n_active_, rtol=1e-10
+    )
+    assert np.all(model.allocate(X).sum(axis=1) == model.n_active_)
+
+
+@BOTH
+def test_columns_are_named_after_the_class(estimator, X):
+    model = clone(estimator).set_output(transform="pandas").fit(X)
+    name = type(estimator).__name__.lower()
+    assert list(model.get_feature_names_out()) == [f"{name}0", f"{name}1"]
+    assert list(model.transform(X).columns) == [f"{name}0", f"{name}1"]
+
+
+@BOTH
+def test_it_works_in_a_pipeline_under_a_grid_search(estimator, X):
+    pipeline = make_pipeline(StandardScaler(), clone(estimator))
+    name = type(estimator).__name__.lower()
+    search = GridSearchCV(pipeline, {f"{name}__n_components": [1, 2]}, cv=2).fit(X)
+    assert search.best_params_[f"{name}__n_components"] in (1, 2)
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+
+
+@BOTH
+def test_not_a_number_is_refused(estimator, X):
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        clone(estimator).fit(X)
+
+
+@BOTH
+def test_one_feature_is_refused_in_one_sentence(estimator, X):
+    with pytest.raises(ValueError, match=r"n_components must be at most 1, because X has 150 rows"):
+        clone(estimator).fit(X[:, :1])
+
+
+@BOTH
+def test_any_kind_of_random_state_is_taken(estimator, X):
+    for state in (None, 3, np.random.default_rng(3), np.random.RandomState(3)):
+        assert clone(estimator).set_params(random_state=state).fit(X).sample(2).shape == (2, 6)
+
+
+def test_importing_the_package_imports_no_model():
+    code = "import sys, appca; assert not {'sklearn', 'numpy'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_models_need_neither_numba_nor_pymanopt_for_a_small_fit():
+    code = (
+        "import sys, numpy as np; from appca import AdaptivePPCA;"
+        "AdaptivePPCA(4, 2, max_iter=5).fit(np.random.default_rng(0).standard_normal((50, 6)));"
+        "assert not {'numba', 'pymanopt', 'streamlit', 'plotly'} & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_unknown_public_name_lists_those_there_are():
+    import appca
+
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'; it has PPCA, AdaptivePPCA"):
+        appca.Nothing  # noqa: B018

@@ -1,0 +1,56 @@
+"""Slow answers by another route. Nothing here may import the package."""
+
+import itertools
+import math
+
+import numpy as np
+
+
+def subsets_of(n_columns, n_active):
+    """Every subset of n_active columns, as tuples in lexicographic order."""
+    return list(itertools.combinations(range(n_columns), n_active))
+
+
+def subset_probabilities(logits, n_active):
+    """Log of the summed weights and the probability of every subset of one row, by enumeration.
+
+    All weights are relative to the best subset, and each exponent is one exactly rounded sum, so
+    that logits of thousands of nats cost no digits.
+    """
+    a = [float(value) for value in logits]
+    subsets = subsets_of(len(a), n_active)
+    best = max(subsets, key=lambda subset: math.fsum(a[k] for k in subset))
+    minus_best = [-a[k] for k in best]
+    weights = [math.exp(math.fsum([a[k] for k in subset] + minus_best)) for subset in subsets]
+    total = math.fsum(weights)
+    log_e = math.fsum([a[k] for k in best] + [math.log(total)])
+    return log_e, np.array([weight / total for weight in weights])
+
+
+def inclusion(logits, n_active):
+    """Log e_L (N,) and inclusion probabilities (N, K) of every row, by enumeration."""
+    N, K = np.shape(logits)
+    log_e, r = np.empty(N), np.empty((N, K))
+    subsets = subsets_of(K, n_active)
+    for n, row in enumerate(logits):
+        log_e[n], p = subset_probabilities(row, n_active)
+        for k in range(K):
+            r[n, k] = math.fsum(p[i] for i, subset in enumerate(subsets) if k in subset)
+    return log_e, r
+
+
+def integer_inclusion(weights, n_active, columns):
+    """Log e_L and some inclusion probabilities of a row of integer weights, in exact arithmetic."""
+    e = [1] + [0] * n_active
+    for w in weights:
+        for j in range(n_active, 0, -1):
+            e[j] += w * e[j - 1]
+    r = []
+    for k in columns:
+        without = 1  # e_j of the other weights, by exact division of the polynomial
+        for j in range(1, n_active):
+            without = e[j] - weights[k] * without
+        share = weights[k] * without
+        # the ratio of two integers of any size, to all digits of a float
+        r.append(share * 2**1200 // e[n_active] / 2**1200)
+    return math.log(e[n_active]), np.array(r)

@@ -1,0 +1,212 @@
+"""The rules of who may import what, read off the syntax tree of every file."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# part of the package -> parts it may import besides itself; arrows never go back
+MAY_IMPORT = {
+    "models": set(),
+    "data": set(),
+    "analysis": {"models", "data"},
+    "plots": {"data", "analysis"},
+    "runs": {"models", "data", "analysis"},
+    "ui": {"data", "analysis", "plots", "runs"},
+    "cli": {"data", "analysis", "plots", "runs"},
+    "__main__": {"cli"},
+    "pages": {"data", "analysis", "plots", "runs", "ui"},
+    "__init__": set(),
+}
+STREAMLIT = {"ui", "pages"}
+HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax"}
+# compiled kernels import numba at their top, and are themselves imported inside functions only
+KERNELS = {"appca.models.subset_rows", "appca.analysis.neighbour_scan"}
+NOWHERE = {
+    "pickle": "files are read without pickle",
+    "joblib": "files are read without pickle",
+    "multiprocessing": "its children would run the page's script again",
+}
+ONLY_IN = {  # the one file that may
+    "umap": "appca/analysis/embedding.py",
+    "pymanopt": "appca/models/stiefel.py",
+}
+FORBIDDEN_KEYWORDS = {"unsafe_allow_html", "allow_pickle"}  # with the value True
+MOST_LINES = 450
+
+
+class Import(NamedTuple):
+    """One imported module, with the names taken from it."""
+
+    module: str
+    names: tuple[str, ...]
+    line: int
+    late: bool  # inside a function, or for type checkers only
+
+
+def imports(tree: ast.AST, late: bool = False) -> Iterator[Import]:
+    for node in ast.iter_child_nodes(tree):
+        inside = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        inside |= isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, (), node.lineno, inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            yield Import("." * node.level + (node.module or ""), names, node.lineno, inside)
+        yield from imports(node, inside)
+
+
+def part_of(path: str) -> str:
+    """Part of the package a file belongs to; "pages" for all that Streamlit runs."""
+    first, _, rest = path.partition("/")
+    return rest.split("/")[0].removesuffix(".py") if first == "appca" else "pages"
+
+
+def offences(path: str, source: str) -> list[str]:
+    """Broken rules of one file, as sentences."""
+    tree, part = ast.parse(source), part_of(path)
+    found = [
+        f"line {one.line}: {sentence}"
+        for one in imports(tree)
+        for sentence in (*_of_own_parts(one, part), *_of_packages(one, path, part))
+    ]
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.keyword)
+            and node.arg in FORBIDDEN_KEYWORDS
+            and ast.unparse(node.value) != "False"
+        ):
+            found.append(f"line {node.value.lineno}: {node.arg} must not be switched on")
+    if source.count("\n") > MOST_LINES:
+        found.append(f"{source.count(chr(10))} lines are more than {MOST_LINES}: split the file")
+    return [f"{path}, {sentence}" for sentence in found]
+
+
+def _of_own_parts(one: Import, part: str) -> Iterator[str]:
+    if one.module.startswith("."):
+        yield "a relative import; write the whole name"
+    if one.module.split(".")[0] != "appca":
+        return
+    modules = {one.module, *(f"{one.module}.{name}" for name in one.names)}
+    targets = {module.split(".")[1] for module in modules if "." in module} & set(MAY_IMPORT)
+    for target in sorted(targets - {part}):
+        if target not in MAY_IMPORT[part]:
+            yield f"{part} must not import appca.{target}"
+        elif target == "models" and not one.late:
+            yield "appca.models brings scikit-learn; import it inside the function that needs it"
+    for kernel in sorted(KERNELS & modules):
+        if not one.late:
+            yield f"{kernel} brings numba; import it inside the function that needs it"
+
+
+def _of_packages(one: Import, path: str, part: str) -> Iterator[str]:
+    package = one.module.split(".")[0]
+    kernel = path.removesuffix(".py").replace("/", ".") in KERNELS
+    allowed_early = {"sklearn", "scipy"} if part == "models" else set()
+    if package == "streamlit" and part not in STREAMLIT:
+        yield f"{part} must not import Streamlit"
+    if package in HEAVY - allowed_early and not one.late and not (kernel and package == "numba"):
+        yield f"{package} takes long to import; do it inside the function that needs it"
+    if package in NOWHERE:
+        yield f"{package} is not to be used: {NOWHERE[package]}"
+    if package in ONLY_IN and path != ONLY_IN[package]:
+        yield f"{package} belongs into {ONLY_IN[package]}"
+    private = any(name.startswith("_") for name in (*one.module.split("."), *one.names))
+    if package == "sklearn" and private:
+        yield "scikit-learn's private names change without notice; do without them"
+
+
+def project_files() -> list[Path]:
+    folders = (ROOT / "appca", ROOT / "pages", ROOT / "sample_data")
+    return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
+
+
+def test_every_file_keeps_the_layers():
+    files = project_files()
+    found = [
+        sentence
+        for path in files
+        for sentence in offences(path.relative_to(ROOT).as_posix(), path.read_text("utf-8"))
+    ]
+    assert not found, "\n".join(found)
+    assert {part_of(path.relative_to(ROOT).as_posix()) for path in files} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "words"),
+    [
+        ("appca/models/a.py", "from appca.data.dataset import Dataset", "models must not import"),
+        ("appca/models/a.py", "def f():\n    import appca.runs.fit", "models must not import"),
+        ("appca/models/a.py", "import streamlit as st", "must not import Streamlit"),
+        ("appca/models/a.py", "import numba", "numba takes long"),
+        ("appca/models/a.py", "from appca.models import subset_rows", "brings numba"),
+        ("appca/data/a.py", "from appca import analysis", "data must not import appca.analysis"),
+        ("appca/data/a.py", "from sklearn.datasets import load_digits", "sklearn takes long"),
+        ("appca/analysis/a.py", "from appca.runs.home import home", "analysis must not import"),
+        ("appca/analysis/a.py", "def f():\n    import umap", "umap belongs into"),
+        ("appca/plots/a.py", "def f():\n    import appca.models.ppca", "plots must not import"),
+        ("appca/plots/a.py", "from appca.ui import state", "plots must not import appca.ui"),
+        ("appca/runs/a.py", "import appca.models.ppca", "brings scikit-learn"),
+        ("appca/runs/a.py", "from . import store", "relative import"),
+        ("appca/runs/a.py", "import multiprocessing.pool", "run the page's script again"),
+        ("appca/runs/a.py", "import pickle", "without pickle"),
+        ("appca/runs/a.py", "np.load(f, allow_pickle=True)", "allow_pickle must not"),
+        ("appca/ui/a.py", "from appca.cli import main", "ui must not import appca.cli"),
+        ("appca/ui/a.py", "class A:\n    import pandas", "pandas takes long"),
+        ("appca/ui/a.py", "st.html(x, unsafe_allow_html=flag)", "unsafe_allow_html must not"),
+        ("appca/models/a.py", "from sklearn.utils._tags import T", "private names change"),
+        ("pages/data/a.py", "from appca.models.ppca import PPCA", "pages must not import"),
+        ("app.py", "import scipy.linalg", "scipy takes long"),
+        ("appca/cli.py", "import streamlit", "must not import Streamlit"),
+        ("appca/runs/a.py", "x = 1\n" * 451, "split the file"),
+    ],
+)
+def test_an_offending_file_is_rejected(path, source, words):
+    found = offences(path, source)
+    assert len(found) == 1, found
+    assert words in found[0]
+    assert found[0].startswith(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("appca/runs/a.py", "def f():\n    from appca.models.ppca import PPCA"),
+        ("appca/runs/a.py", "if TYPE_CHECKING:\n    import pandas as pd"),
+        ("appca/models/a.py", "import scipy.linalg\nfrom sklearn.base import BaseEstimator"),
+        ("appca/models/subset_rows.py", "import numba"),
+        ("appca/analysis/embedding.py", "def f():\n    from umap import UMAP"),
+        ("appca/runs/a.py", "np.load(f, allow_pickle=False)"),
+        ("pages/data/a.py", "import streamlit as st\nfrom appca.ui import state"),
+    ],
+)
+def test_what_the_rules_allow_is_accepted(path, source):
+    assert offences(path, source) == []
+
+
+def test_the_web_process_starts_without_the_slow_packages():
+    """Import all but models, kernels and pages in one process, and look at what came along."""
+    parts = ("data", "analysis", "plots", "runs")
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for part in parts
+        for path in sorted((ROOT / "appca" / part).rglob("*.py"))
+    ]
+    names = [name for name in names if name not in KERNELS]
+    script = (
+        "import importlib, sys\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        f"print(sorted({HEAVY | {'streamlit', 'appca.models.em'}!r} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+    assert len(names) > 20
