@@ -21,30 +21,57 @@ def batch_error(draws, n_batches=50):
     return batches.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(n_batches)
 
 
-def geweke_z(model, rng, n_draws, n_prior=None):
+def geweke_z(model, rng, n_draws):
     """Compare a chain with independent draws of the joint.
 
     `model` has draw_prior(rng) -> state, draw_data(rng, state) -> Y, sweep(rng, state, Y) -> state
     and statistics(state, Y) -> dict of numbers. Gives {statistic: z}.
     """
     forward, chain = [], []
-    for _ in range(n_prior or n_draws):
+    for _ in range(n_draws):
         state = model.draw_prior(rng)
         forward.append(model.statistics(state, model.draw_data(rng, state)))
-    names = list(forward[0])
     state = model.draw_prior(rng)
     for _ in range(n_draws):
         Y = model.draw_data(rng, state)
         state = model.sweep(rng, state, Y)
         chain.append(model.statistics(state, Y))
+    names = list(forward[0])
     first = np.array([[row[name] for name in names] for row in forward], dtype=float)
     second = np.array([[row[name] for name in names] for row in chain], dtype=float)
-    error = np.hypot(first.std(axis=0, ddof=1) / np.sqrt(len(first)), batch_error(second))
-    # a statistic that never moves in either sample (a fixed hyperparameter) says nothing
-    z = np.divide(
-        second.mean(axis=0) - first.mean(axis=0), error, out=np.zeros(len(names)), where=error > 0
-    )
+    error = np.hypot(first.std(axis=0, ddof=1) / np.sqrt(n_draws), batch_error(second))
+    difference = second.mean(axis=0) - first.mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(difference == 0, 0.0, difference / error)
     return dict(zip(names, z, strict=True))
+
+
+def one_step_z(model, step, rng, n_draws):
+    """Compare the joint before and after a kernel, on independent draws of the joint.
+
+    A kernel that leaves the posterior alone maps a draw of the joint to a draw of the joint
+    (Gandy and Scott 2021). The pairs are independent and close, so faults of single kernels show
+    that a whole sweep washes out. step(rng, state, Y) -> state. Gives {statistic: z}.
+    """
+    differences = []
+    for _ in range(n_draws):
+        state = model.draw_prior(rng)
+        Y = model.draw_data(rng, state)
+        before = model.statistics(state, Y)
+        after = model.statistics(step(rng, state, Y), Y)
+        differences.append([after[name] - before[name] for name in before])
+    d = np.array(differences, dtype=float)
+    error = d.std(axis=0, ddof=1) / np.sqrt(n_draws)
+    z = np.divide(d.mean(axis=0), error, out=np.zeros(d.shape[1]), where=error > 0)
+    return dict(zip(before, z, strict=True))
+
+
+def is_caught(model, rng, n_draws=(1000, 4000, 16_000)):
+    """Say whether a broken sweep is found out: gross faults by few draws, subtle ones by many.
+
+    Three looks instead of one, so the bar is higher than the 5 of a test that must pass.
+    """
+    return any(worst(geweke_z(model, rng, n))[0] > 6 for n in n_draws)
 
 
 def worst(z):

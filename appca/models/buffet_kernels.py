@@ -50,12 +50,7 @@ def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
     for t in range(u + 1):
         logs[t] = t * log_rate + lgamma(u - t + 1.0) + last[t]
     weights = np.exp(logs - logs.max())
-    left = uniform * weights.sum()
-    for t in range(u):
-        left -= weights[t]
-        if left < 0.0:
-            return t
-    return u
+    return pick(weights, uniform)
 
 
 @kernel
@@ -90,3 +85,44 @@ def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
                     Z[n, free[i - 1]] = True
                     counts[free[i - 1]] = 1
                     t -= 1
+
+
+@kernel
+def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
+    """Redraw Z in place, one active column at a time; rows keep their number L of them.
+
+    order (N, L) says in which order the members are visited: it must not depend on the state.
+    """
+    N, K = Z.shape
+    L = order.shape[1]
+    members, weights = np.empty(L, np.int64), np.empty(K)
+    for n in range(N):
+        found = 0
+        for k in range(K):
+            if Z[n, k]:
+                members[found] = k
+                found += 1
+        for i in order[n]:
+            Z[n, members[i]] = False
+            highest = -np.inf
+            for k in range(K):
+                if not Z[n, k]:
+                    highest = max(highest, logits[n, k])
+            for k in range(K):
+                weights[k] = 0.0 if Z[n, k] else np.exp(logits[n, k] - highest)
+            members[i] = pick(weights, U[n, i])
+            Z[n, members[i]] = True
+
+
+@kernel
+def pick(weights: Any, uniform: float) -> int:
+    """Choose an index with probability proportional to its weight, never one of weight zero."""
+    left = uniform * weights.sum()
+    last = 0
+    for k in range(len(weights)):
+        if weights[k] > 0.0:
+            last = k
+            left -= weights[k]
+            if left < 0.0:
+                break
+    return last

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import pdtr
+from scipy.special import gammaln, pdtr
 
 Array = NDArray[np.float64]
 
@@ -121,6 +121,19 @@ def alpha_acceptance(old: float, new: float, n_rows: int, max_components: int) -
     return float(pdtr(max_components, old * H) / pdtr(max_components, new * H))
 
 
+def log_density(prior: InverseGamma, x: float | Array) -> float:
+    """Give the log density of an inverse gamma prior at x, summed if x is an array."""
+    shape, rate = prior.shape, prior.rate
+    terms = shape * np.log(rate) - gammaln(shape) - (shape + 1) * np.log(x) - rate / x
+    return float(np.sum(terms))
+
+
+def log_gamma_density(prior: Gamma, x: float) -> float:
+    """Give the log density of a gamma prior at x."""
+    terms = prior.shape * np.log(prior.rate) - gammaln(prior.shape) - prior.rate * x
+    return float(terms + (prior.shape - 1) * np.log(x))
+
+
 def harmonic(n: int) -> float:
     """Give H_n = 1 + 1/2 + ... + 1/n, the expected number of columns per unit of alpha."""
     return float((1 / np.arange(1, n + 1)).sum())
@@ -138,7 +151,7 @@ def draw_inverse_gamma(rng: np.random.Generator, given: InverseGamma) -> Array:
 
 def draw_normal(rng: np.random.Generator, given: Normal) -> Array:
     """Draw independent normal entries."""
-    return given.mean + np.sqrt(given.variance) * rng.standard_normal(given.mean.shape)
+    return np.asarray(given.mean + np.sqrt(given.variance) * rng.standard_normal(given.mean.shape))
 
 
 def draw_rows(rng: np.random.Generator, given: RowNormal) -> Array:
@@ -148,7 +161,7 @@ def draw_rows(rng: np.random.Generator, given: RowNormal) -> Array:
     inv(L)' inv(L) = inv(L L').
     """
     L = np.linalg.cholesky(given.precision)
-    return given.mean + np.linalg.solve(L.T, rng.standard_normal(given.mean.shape).T).T
+    return np.asarray(given.mean + np.linalg.solve(L.T, rng.standard_normal(given.mean.shape).T).T)
 
 
 def draw_log_beta(rng: np.random.Generator, given: LogBeta) -> Array:

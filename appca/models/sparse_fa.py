@@ -1,6 +1,6 @@
 """Sparse factor analysis by Gibbs sampling: what the finite and the infinite model share.
 
-    y_n = W (x_n * z_n) + mu + e_n,  e_n ~ N(0, sigma2 I),  x_nk ~ N(0, tau2),  w_dk ~ N(0, sigma2_W)
+    y_n = W (x_n * z_n) + mu + e_n,  x ~ N(0, tau2),  W ~ N(0, sigma2_W),  e ~ N(0, sigma2)
 
 The scale of a column is W's, tau2 stays fixed (model.md 3). Only the prior of Z tells the finite
 model (Beta-Bernoulli) from the infinite one (Indian buffet); see model.md 4 for both.
@@ -45,23 +45,39 @@ class Prior(NamedTuple):
 
 def sweep_finite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
     """Redraw everything once under the finite Beta-Bernoulli prior."""
-    from appca.models import sparse_fa_kernels as kernels
-
-    Z, X = state.Z.copy(), np.zeros_like(state.X)
-    v = kernels.Variances(state.sigma2, prior.tau2)
-    P = (Y - state.mu) @ state.W
-    pseudo = state.alpha / Z.shape[1]
-    kernels.scan_finite(Z, X, state.W.T @ state.W, P, v, pseudo, draw_numbers(rng, Z))
-    W, X = draw_scales(rng, state.W, X, Z, state.sigma2_W, prior.tau2)
-    state = State(W, X, Z, state.mu, state.sigma2, state.sigma2_W, state.alpha)
-    state = draw_parameters(rng, Y, state, prior, np.ones(Z.shape[1], dtype=bool))
+    state = scan_finite(rng, Y, state, prior)
+    every = np.ones(state.Z.shape[1], dtype=bool)
+    state = draw_parameters(rng, Y, draw_scales(rng, state, prior.tau2), prior, every)
     if prior.alpha is None:
         return state
-    return state._replace(alpha=conditionals.draw_alpha_finite(rng, prior.alpha, state.alpha, Z))
+    alpha = conditionals.draw_alpha_finite(rng, prior.alpha, state.alpha, state.Z)
+    return State(*state[:-1], alpha)
 
 
 def sweep_infinite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
     """Redraw everything once under the buffet prior cut at K columns."""
+    state = scan_infinite(rng, Y, state, prior)
+    used = np.asarray(state.Z.any(axis=0))
+    state = draw_parameters(rng, Y, draw_scales(rng, state, prior.tau2), prior, used)
+    if prior.alpha is None:
+        return state
+    alpha = conditionals.draw_alpha_truncated(rng, prior.alpha, state.alpha, state.Z)
+    return State(*state[:-1], alpha)
+
+
+def scan_finite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+    """Redraw Z, with X integrated out, and X; column by column, row by row."""
+    from appca.models import sparse_fa_kernels as kernels
+
+    Z, X = state.Z.copy(), np.zeros_like(state.X)
+    v = kernels.Variances(state.sigma2, prior.tau2)
+    G, P = state.W.T @ state.W, (Y - state.mu) @ state.W
+    kernels.scan_finite(Z, X, G, P, v, state.alpha / Z.shape[1], draw_numbers(rng, Z))
+    return State(state.W, X, Z, *state[3:])
+
+
+def scan_infinite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+    """Redraw Z, with X integrated out, and X; columns come into W and leave it on the way."""
     from appca.models import sparse_fa_kernels as kernels
 
     Z, X = state.Z.copy(), np.zeros_like(state.X)
@@ -71,13 +87,7 @@ def sweep_infinite(rng: np.random.Generator, Y: Array, state: State, prior: Prio
     v = kernels.Variances(state.sigma2, prior.tau2)
     offer = kernels.Proposal(kappa, columns)
     kernels.scan_infinite(Z, X, Wt, Y - state.mu, v, offer, draw_numbers(rng, Z))
-    used = np.asarray(Z.any(axis=0))
-    W, X = draw_scales(rng, Wt.T * used, X, Z, state.sigma2_W, prior.tau2)
-    state = State(W, X, Z, state.mu, state.sigma2, state.sigma2_W, state.alpha)
-    state = draw_parameters(rng, Y, state, prior, used)
-    if prior.alpha is None:
-        return state
-    return state._replace(alpha=conditionals.draw_alpha_truncated(rng, prior.alpha, state.alpha, Z))
+    return State(Wt.T * Z.any(axis=0), X, Z, *state[3:])
 
 
 def draw_numbers(rng: np.random.Generator, Z: NDArray[np.bool_]) -> "Numbers":
@@ -107,14 +117,7 @@ def draw_parameters(
     return State(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
 
 
-def draw_scales(
-    rng: np.random.Generator,
-    W: Array,
-    X: Array,
-    Z: NDArray[np.bool_],
-    sigma2_W: float,
-    tau2: float,
-) -> tuple[Array, Array]:
+def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
     """Move along w_k -> c w_k, x_k -> x_k / c, which the likelihood cannot see.
 
     With u = log c^2 the density along the orbit is ``p u - (a e^u + b e^-u) / 2``,
@@ -123,8 +126,9 @@ def draw_scales(
     that at a high signal the scale never moves. A Student proposal at the mode is independent of
     where the chain stands, hence a plain Metropolis-Hastings ratio.
     """
+    W, X, Z = state[:3]
     m = Z.sum(axis=0)
-    p, a = (len(W) - m) / 2, np.square(W).sum(axis=0) / sigma2_W
+    p, a = (len(W) - m) / 2, np.square(W).sum(axis=0) / state.sigma2_W
     b = np.square(X).sum(axis=0) / tau2
     moving = (m > 0) & (a > 0)
     p, a, b = p[moving], a[moving], b[moving]
@@ -140,7 +144,7 @@ def draw_scales(
     accept = np.log1p(-rng.random(new.shape)) < log_ratio(new) - log_ratio(np.zeros_like(new))
     scale = np.ones(len(m))
     scale[moving] = np.where(accept, np.exp(new / 2), 1.0)
-    return W * scale, X / scale
+    return State(W * scale, X / scale, *state[2:])
 
 
 # Degrees of freedom of the scale proposal: tails heavier than any the density can have.

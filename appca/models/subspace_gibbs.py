@@ -1,0 +1,168 @@
+"""Gibbs sweeps for models with orthonormal columns (model.md 1.4 and 2).
+
+    y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I)
+
+Orthonormal columns do not compete, so x integrates out component by component and z_n depends on
+the data through the logits alone. The models differ in the prior of Z and hence in the function
+that draws Z from the logits; all else is here.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models import conditionals, gaussian, stiefel
+from appca.models.chains import Draws
+from appca.models.conditionals import Gamma, InverseGamma
+from appca.models.invariants import occupancy, row_pairs, shared
+
+__all__ = [
+    "DrawIndicators",
+    "Prior",
+    "State",
+    "UpdateDirections",
+    "average",
+    "complete_density",
+    "concentration",
+    "defaults",
+    "describe",
+    "draw_latent",
+    "draw_scores",
+    "hyper_density",
+    "sweep",
+]
+
+Array = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """Everything one sweep reads and writes."""
+
+    W: Array  # (D, K), orthonormal columns
+    X: Array  # (N, K), zero where inactive
+    Z: NDArray[np.bool_]  # (N, K)
+    mu: Array  # (D,)
+    sigma2: float
+    tau2: Array  # (K,), all equal unless each component has its own
+    alpha: float  # of the prior of Z; unused where Z has exactly L ones a row
+
+
+class Prior(NamedTuple):
+    """Hyperparameters; None keeps a quantity fixed, and so does mean_variance 0."""
+
+    noise: InverseGamma
+    latent: InverseGamma | None
+    each: bool  # one tau2 for each component
+    mean_variance: float  # infinite is flat
+    alpha: Gamma | None = None
+
+
+# (rng, state, logits (N, K)) -> Z (N, K)
+DrawIndicators = Callable[[np.random.Generator, State, Array], NDArray[np.bool_]]
+# (rng, F (D, K), W (D, K)) -> W: a draw with density exp(tr(F'W)) or, for the paper's
+# MAP-within-Gibbs, its maximum
+UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
+
+
+def defaults(
+    variance: float, latent: str | float, mean_variance: float, alpha: Gamma | None = None
+) -> Prior:
+    """Weak priors for data with mean feature variance `variance` (model.md 1.4)."""
+    weak = InverseGamma(1.0, 0.01 * variance)
+    learned = weak if isinstance(latent, str) else None
+    return Prior(weak, learned, latent == "component", mean_variance, alpha)
+
+
+def sweep(
+    rng: np.random.Generator,
+    Y: Array,
+    state: State,
+    prior: Prior,
+    draw_indicators: DrawIndicators,
+    update_directions: UpdateDirections = stiefel.draw,
+) -> State:
+    """Redraw Z with x integrated out, then X, W, mu, sigma2 and tau2; alpha is left alone.
+
+    (Z, X) is one block, so X must be redrawn before anything that depends on it.
+    """
+    Yc = Y - state.mu
+    P = Yc @ state.W
+    Z = draw_indicators(rng, state, gaussian.logits(P, state.sigma2, state.tau2))
+    X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
+    W = update_directions(rng, concentration(Yc, X, state.sigma2), state.W)
+    R = Y - X @ W.T
+    mu = state.mu
+    if prior.mean_variance > 0:
+        given = conditionals.mean(R, state.sigma2, prior.mean_variance)
+        mu = conditionals.draw_normal(rng, given)
+    squares = float(np.square(R - mu).sum())
+    noise = conditionals.noise_variance(prior.noise, Y.size, squares)
+    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
+    tau2 = draw_latent(rng, prior, X, Z, state.tau2)
+    return State(W, X, Z, mu, sigma2, tau2, state.alpha)
+
+
+def draw_scores(
+    rng: np.random.Generator, P: Array, Z: NDArray[np.bool_], sigma2: float, tau2: Array
+) -> Array:
+    """Draw x_nk ~ N(m_nk, v_k) where z_nk = 1, zero elsewhere."""
+    shrink, variance = gaussian.posterior(sigma2, tau2)
+    draws = P * shrink + np.sqrt(variance) * rng.standard_normal(P.shape)
+    return np.where(Z, draws, 0.0)
+
+
+def concentration(Yc: Array, X: Array, sigma2: float) -> Array:
+    """Give F (D, K) of the density exp(tr(F'W)) of W: F = sum_n (y_n - mu)(x_n * z_n)' / sigma2.
+
+    The paper divides by 2 sigma2: the same maximum, another distribution.
+    """
+    return np.asarray(Yc.T @ X / sigma2)
+
+
+def draw_latent(
+    rng: np.random.Generator, prior: Prior, X: Array, Z: NDArray[np.bool_], tau2: Array
+) -> Array:
+    """Draw tau2 (K,) from the active entries only."""
+    if prior.latent is None:
+        return tau2
+    given = conditionals.latent_variance(prior.latent, X, Z, prior.each)
+    return np.broadcast_to(conditionals.draw_inverse_gamma(rng, given), tau2.shape).copy()
+
+
+def complete_density(Y: Array, state: State) -> float:
+    """Give log p(Y, X | W, Z, mu, sigma2, tau2): the complete-data density without p(Z)."""
+    R = Y - state.mu - state.X @ state.W.T
+    residual = -0.5 * Y.size * np.log(2 * np.pi * state.sigma2)
+    residual -= np.square(R).sum() / (2 * state.sigma2)
+    active = -0.5 * (np.log(2 * np.pi * state.tau2) + np.square(state.X) / state.tau2)
+    return float(residual + active.sum(where=state.Z))
+
+
+def hyper_density(state: State, prior: Prior) -> float:
+    """Give the log prior density of the variances and of alpha, where they are learned."""
+    total = conditionals.log_density(prior.noise, state.sigma2)
+    if prior.latent is not None:
+        learned = state.tau2 if prior.each else float(state.tau2[0])
+        total += conditionals.log_density(prior.latent, learned)
+    if prior.alpha is not None:
+        total += conditionals.log_gamma_density(prior.alpha, state.alpha)
+    return total
+
+
+def describe(state: State) -> Draws:
+    """Give what a kept draw keeps, whatever the prior of Z."""
+    return {
+        "components": state.W.T.copy(),
+        "mean": state.mu,
+        "noise_variance": np.asarray(state.sigma2),
+        "latent_variance": state.tau2,
+        "occupancy": occupancy(state.Z),
+        "shared": shared(state.Z, row_pairs(len(state.Z))),
+    }
+
+
+def average(state: State) -> Draws:
+    """Give what is only kept as a running mean."""
+    return {"Z_mean": state.Z.astype(np.float64), "X_mean": state.X}
