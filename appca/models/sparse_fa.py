@@ -130,7 +130,7 @@ def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
     m = Z.sum(axis=0)
     p, a = (len(W) - m) / 2, np.square(W).sum(axis=0) / state.sigma2_W
     b = np.square(X).sum(axis=0) / tau2
-    moving = (m > 0) & (a > 0)
+    moving = m > 0
     p, a, b = p[moving], a[moving], b[moving]
     root = np.sqrt(p * p + a * b)
     mode = np.where(p >= 0, np.log((p + root) / a), np.log(b / (root + np.abs(p))))
@@ -139,7 +139,8 @@ def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
 
     def log_ratio(u: Array) -> Array:
         proposal = -(_TAIL + 1) / 2 * np.log1p(np.square((u - mode) / width) / _TAIL)
-        return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - proposal)
+        with np.errstate(over="ignore"):  # a proposal that far out has no density at all
+            return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - proposal)
 
     accept = np.log1p(-rng.random(new.shape)) < log_ratio(new) - log_ratio(np.zeros_like(new))
     scale = np.ones(len(m))

@@ -119,7 +119,7 @@ BROKEN_FINITE = {
     "x not redrawn after z": (
         SWEEP,
         "return State(state.W, X, Z, *state[3:])",
-        "return State(state.W, state.X * Z, Z, *state[3:])",
+        "return State(state.W, np.where(state.Z, state.X, 1e-3) * Z, Z, *state[3:])",
     ),
     "scales without the volume": (SWEEP, "(len(W) - m) / 2,", "(m - m) / 2,"),
     "noise from a stale residual": (
