@@ -203,7 +203,7 @@ def _run_of(text: str) -> dict[str, np.ndarray]:
         raise InputError(msg)
     needed = {"components", "mean", "noise_variance", "latent_variance", "active", "pre_divide"}
     try:
-        with np.load(text, allow_pickle=False) as archive:
+        with Path(text).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except Exception as error:
         msg = f"“{text}” cannot be read as an .npz file from `fit` ({type(error).__name__})."

@@ -171,7 +171,10 @@ class EmbeddingStore:
 
     def _read(self, name: str) -> dict[str, np.ndarray] | None:
         try:
-            with np.load(self.folder / f"{name}.npz", allow_pickle=False) as archive:
+            with (
+                (self.folder / f"{name}.npz").open("rb") as file,
+                np.load(file, allow_pickle=False) as archive,
+            ):
                 return {key: archive[key] for key in archive.files}
         except _UNREADABLE:
             return None

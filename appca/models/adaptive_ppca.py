@@ -1,15 +1,14 @@
 """Adaptive probabilistic PCA: every row uses exactly L of K orthonormal components."""
 
 from collections.abc import Callable
-from functools import partial
-from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from appca.models import starts, stiefel
-from appca.models.em import Settings, State, expect, floor_of, step
+from appca.models.em import Settings, floor_of
+from appca.models.em_fit import fit_by_em, fit_in_closed_form
 from appca.models.estimator import (
     SubspaceModel,
     generator,
@@ -17,7 +16,7 @@ from appca.models.estimator import (
     refuse_sizes,
 )
 from appca.models.gaussian import Array
-from appca.models.loop import STOPPED, Callback, Climb, iterate, plain, watcher
+from appca.models.loop import Callback
 from appca.models.parameters import (
     ARRAY,
     CALLABLE,
@@ -30,10 +29,8 @@ from appca.models.parameters import (
     one_of,
     whole,
 )
-from appca.models.ppca import closed_form
-from appca.models.race import Course, search
+from appca.models.race import Course
 from appca.models.rows import Rows, about, centre_of
-from appca.models.spectrum import Thin, lift, lower, principal, thin
 
 __all__ = ["AdaptivePPCA"]
 
@@ -43,7 +40,6 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
     "pymanopt": stiefel.maximise,
 }
 INFERENCES = ("em", "hard")
-THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
 
 class AdaptivePPCA(SubspaceModel):
@@ -63,8 +59,9 @@ class AdaptivePPCA(SubspaceModel):
         "em" maximises the likelihood of the rows. "hard" gives each row wholly to its best subset
         (classification EM; with vanishing noise this is top-L assignment and Procrustes).
     init : {"auto", "quartimax", "annealed", "pca", "random"} or array (K, D)
-        Start. "auto" races quartimax against annealed PCA on a sample of rows; an array is taken
-        as directions and made orthonormal.
+        Start: principal directions as they are ("pca"), rotated by quartimax, annealed, or rotated
+        at random. "auto" races quartimax and PCA, each plain and annealed, on a sample of rows. An
+        array is taken as directions and made orthonormal. At L = K no start is needed.
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one each, or a fixed value in the data's unit squared (the
         paper fixes 1.0, which makes the fit depend on the unit).
@@ -143,7 +140,7 @@ class AdaptivePPCA(SubspaceModel):
         *,
         inference: str = "em",
         init: Any = "auto",
-        latent_variance: str | float = "shared",
+        latent_variance: Literal["shared", "component"] | float = "shared",
         w_update: str = "polar",
         n_init: int = 1,
         mean: str = "learned",
@@ -176,81 +173,45 @@ class AdaptivePPCA(SubspaceModel):
         self._refuse_conflicts(X)
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
-        settings = self._settings(rows)
-        rng = generator(self.random_state)
-        if self.n_active == self.n_components and not isinstance(self.latent_variance, Real):
-            return self._fit_closed_form(rng, rows, settings)
-        n, d = X.shape
-        space = thin(rows) if n < d and n <= THIN_LIMIT else None
-        work = rows if space is None else space.rows
-        start, stopped = self._start(rng, rows, space, settings)
-        climb = self._climb(start, work, settings, stopped)
-        second = expect(climb.state, work, settings).second
-        if space is not None:
-            climb = climb._replace(state=climb.state._replace(W=lift(climb.state.W, space, rows)))
-        return self._finish(climb, rows, second)
-
-    def _fit_closed_form(self, rng: np.random.Generator, rows: Rows, settings: Settings) -> Self:
-        """L = K: all rows use all components, so the model is PPCA (model.md 1.6)."""
-        state = closed_form(rows, principal(rng, rows, self.n_components), settings.floor)
-        if settings.latent == "shared":
-            state = state._replace(latent=np.full_like(state.latent, state.latent.mean()))
-        climb = Climb(state, 0.0, [0.0], "closed form, because n_active equals n_components")
-        sums = expect(state, rows, settings)
-        climb = climb._replace(log_likelihoods=[sums.log_likelihood])
-        watcher(self.callback, "closed form", 1)(1, sums.log_likelihood)
-        return self._finish(climb, rows, sums.second)
-
-    def _start(
-        self, rng: np.random.Generator, rows: Rows, space: Thin | None, settings: Settings
-    ) -> tuple[State, bool]:
-        """First state of the fit proper, and whether the callback stopped the race for it."""
-        work = rows if space is None else space.rows
-        if not isinstance(self.init, str):
-            W = stiefel.polar(self._given_directions(rows))
-            if space is not None:
-                W = stiefel.polar(lower(W, space, rows))
-            return starts.first_state(work, W, settings), False
-        course = Course(settings, self.callback, self.max_iter, self.tol, len(rows.X))
-        run = search(rng, work, starts.candidates(self.init, self.n_init), course)
-        return run.state, run.stop_reason == STOPPED
-
-    def _climb(self, start: State, work: Rows, settings: Settings, stopped: bool) -> Climb[State]:
-        def halt(state: State) -> str | None:
-            if state.noise > settings.floor:
-                return None
-            return "the noise variance reached its floor, 1e-8 of the mean feature variance"
-
-        if stopped:
-            path = plain(partial(step, rows=work, settings=settings), start)
-            return iterate(path, tol=0.0, max_iter=1)._replace(stop_reason=STOPPED)
-        path = starts.ascent(start, work, settings, accelerate=self.accelerate)
-        return iterate(
-            path,
-            tol=self.tol * len(work.X),
-            max_iter=self.max_iter,
-            watch=watcher(self.callback, "fit", self.max_iter),
-            halt=halt,
-        )
-
-    def _finish(self, climb: Climb[State], rows: Rows, second: Array) -> Self:
-        self._publish(rows, climb.state, self.n_active, second)
-        self.log_likelihoods_: Array = np.array(climb.log_likelihoods)
-        self.n_iter_ = len(climb.log_likelihoods)
-        self.stop_reason_ = climb.stop_reason
+        rng, course = generator(self.random_state), self._course(rows)
+        if self.n_active == self.n_components and isinstance(self.latent_variance, str):
+            fit = fit_in_closed_form(rng, rows, course)
+        else:
+            fit = fit_by_em(rng, rows, self._start(X), course)
+        self._publish(rows, fit.state, self.n_active, fit.second)
+        self.log_likelihoods_: Array = np.array(fit.log_likelihoods)
+        self.n_iter_ = len(fit.log_likelihoods)
+        self.stop_reason_ = fit.stop_reason
         return self
 
-    def _settings(self, rows: Rows) -> Settings:
-        latent: Any = self.latent_variance
-        return Settings(
+    def _course(self, rows: Rows) -> Course:
+        latent = self.latent_variance
+        settings = Settings(
             n_components=self.n_components,
             n_active=self.n_active,
-            latent=latent if latent in ("shared", "component") else float(latent),
+            latent=latent if isinstance(latent, str) else float(latent),
             learn_mean=self.mean == "learned",
             hard=self.inference == "hard",
             update=W_UPDATES[self.w_update],
             floor=floor_of(rows),
         )
+        return Course(
+            settings, self.callback, self.max_iter, self.tol, self.accelerate, len(rows.X)
+        )
+
+    def _start(self, X: Array) -> Array | list[starts.Candidate]:
+        """Directions (D, K) of an array given as `init`, or the candidates its name stands for."""
+        if isinstance(self.init, str):
+            return starts.candidates(self.init, self.n_init)
+        given: Array = check_array(self.init, dtype=np.float64)
+        wanted = (self.n_components, X.shape[1])
+        if given.shape != wanted:
+            msg = (
+                f"init must have shape {wanted}, n_components by features; got {given.shape}: "
+                "pass one row per component."
+            )
+            raise ValueError(msg)
+        return given.T
 
     def _refuse_conflicts(self, X: Array) -> None:
         """Raise ValueError for parameters that exclude one another or do not suit the data."""
@@ -267,14 +228,3 @@ class AdaptivePPCA(SubspaceModel):
                 "name a start to have random ones beside it."
             )
             raise ValueError(msg)
-
-    def _given_directions(self, rows: Rows) -> Array:
-        W: Array = check_array(self.init, dtype=np.float64).T
-        wanted = (self.n_components, rows.n_features)
-        if W.shape[::-1] != wanted:
-            msg = (
-                f"init must have shape {wanted}, n_components by features; got {W.shape[::-1]}: "
-                "pass one row per component."
-            )
-            raise ValueError(msg)
-        return W

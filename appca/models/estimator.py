@@ -5,6 +5,7 @@ else. No name that scikit-learn keeps private is used.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from appca.models import gaussian, subsets
 from appca.models.em import State
 from appca.models.gaussian import Array
 from appca.models.parameters import Rule, refuse
-from appca.models.rows import Rows, about, project
+from appca.models.rows import Rows, blocks
 
 __all__ = ["SubspaceModel", "generator", "refuse_constant", "refuse_sizes"]
 
@@ -100,24 +101,32 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _active_scale(self, rows: Rows) -> Array:
         """Root mean square of every component's score over the training rows that use it."""
-        P = project(rows._replace(origin=self.mean_), self.components_.T)
-        active = subsets.top(self._logits(P), self.n_active_)
-        scores = np.where(active, P * self._shrinkage(), 0.0)
-        power = np.einsum("nk,nk->k", scores, scores, dtype=np.float64)
-        mean_power = power / np.maximum(active.sum(axis=0), 1)
-        return np.sqrt(np.where(mean_power > 0.0, mean_power, 1.0))
+        K = len(self.components_)
+        power, used = np.zeros(K), np.zeros(K)
+        for block in blocks(rows._replace(origin=self.mean_)):
+            P = block.times(self.components_.T)
+            active = self._top(P)
+            power += np.square(np.where(active, P, 0.0), dtype=np.float64).sum(axis=0)
+            used += active.sum(axis=0)
+        scale: Array = self._shrinkage() * np.sqrt(power / np.maximum(used, 1))
+        return np.where(scale > 0.0, scale, 1.0)
 
-    def _projected(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        rows = Rows(X, self.mean_, np.empty(0), X.shape[1], careful=True)
-        return project(rows, self.components_.T)
+    def _shrinkage(self) -> Array:
+        return gaussian.posterior(self.noise_variance_, self.latent_variance_)[0]
 
     def _logits(self, P: Array) -> Array:
         return gaussian.logits(P, self.noise_variance_, self.latent_variance_)
 
-    def _shrinkage(self) -> Array:
-        return gaussian.posterior(self.noise_variance_, self.latent_variance_)[0]
+    def _top(self, P: Array) -> Array:
+        return subsets.top(self._logits(P), self.n_active_)
+
+    def _by_blocks(self, X: Any, answer: Callable[[Array, Array], Array]) -> Array:
+        """Join answer(centred rows (n, D), their projections (n, K)) over blocks of rows of X."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+        W = self.components_.T
+        return np.concatenate([answer(block.X, block.times(W)) for block in blocks(rows)])
 
     def transform(self, X: Any) -> Array:
         """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
@@ -125,11 +134,13 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         With `whiten` every score is divided by its root mean square over the training rows that
         use its component.
         """
-        P = self._projected(X)
-        active = subsets.top(self._logits(P), self.n_active_)
-        factor = self._shrinkage() / (self.scale_ if self.whiten else 1.0)
-        scores: Array = np.where(active, P * factor.astype(P.dtype), P.dtype.type(0.0))
-        return scores
+
+        def scores(_B: Array, P: Array) -> Array:
+            factor = self._shrinkage() / (self.scale_ if self.whiten else 1.0)
+            gated: Array = np.where(self._top(P), P * factor.astype(P.dtype), P.dtype.type(0.0))
+            return gated
+
+        return self._by_blocks(X, scores)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the data (N, D) that scores (N, K) stand for: W scores + mean."""
@@ -148,31 +159,36 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def allocate(self, X: Any) -> Array:
         """Each row's most probable L components, (N, K) bool."""
-        return subsets.top(self._logits(self._projected(X)), self.n_active_)
+        return self._by_blocks(X, lambda _B, P: self._top(P))
 
     def inclusion_probabilities(self, X: Any) -> Array:
         """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K); rows sum to L."""
-        return subsets.inclusion(self._logits(self._projected(X)), self.n_active_)[1]
+        return self._by_blocks(
+            X, lambda _B, P: subsets.inclusion(self._logits(P), self.n_active_)[1]
+        )
 
     def allocation_probability(self, X: Any) -> Array:
         """Posterior probability (N,) of the subset that `allocate` chose; below 0.5: doubtful."""
-        a = self._logits(self._projected(X))
-        chosen = np.where(subsets.top(a, self.n_active_), a, 0.0).sum(axis=1)
-        probability: Array = np.exp(chosen - subsets.log_elementary(a, self.n_active_))
-        return np.minimum(probability, 1.0)
+
+        def probability(_B: Array, P: Array) -> Array:
+            a = self._logits(P)
+            chosen = np.where(self._top(P), a, 0.0).sum(axis=1)
+            log_share = chosen - subsets.log_elementary(a, self.n_active_)
+            share: Array = np.exp(np.minimum(log_share, 0.0))
+            return share
+
+        return self._by_blocks(X, probability)
 
     def score_samples(self, X: Any) -> Array:
         """Exact log-likelihood log p(y_n) of every row, (N,) in nats."""
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        rows = about(X, self.mean_)
-        a = self._logits(project(rows, self.components_.T))
-        scores: Array = (
-            gaussian.background(rows.squares, self.noise_variance_, X.shape[1])
-            + subsets.log_elementary(a, self.n_active_)
-            - gaussian.log_binomial(len(self.components_), self.n_active_)
-        )
-        return scores
+
+        def log_density(B: Array, P: Array) -> Array:
+            squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+            log_e = subsets.log_elementary(self._logits(P), self.n_active_)
+            return gaussian.background(squares, self.noise_variance_, B.shape[1]) + log_e
+
+        n_subsets = gaussian.log_binomial(len(self.components_), self.n_active_)
+        return self._by_blocks(X, log_density) - n_subsets
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""

@@ -35,7 +35,7 @@ class Progress(NamedTuple):
     iteration: int  # within the stage, from 1
     max_iter: int  # of the stage
     log_likelihood: float  # total over all rows, nats; while starts race, scaled from a sample
-    stage: str  # "race 1 of 2: quartimax", "settle", "fit"
+    stage: str  # "race 1 of 4: quartimax", "settle on 2,500 rows", "fit"
 
 
 Callback = Callable[[Progress], object]

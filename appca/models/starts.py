@@ -11,7 +11,7 @@ from appca.models import subsets
 from appca.models.em import Settings, State, step
 from appca.models.gaussian import Array
 from appca.models.loop import accelerated, plain
-from appca.models.rows import Rows, project
+from appca.models.rows import Rows, blocks
 from appca.models.squarem import extrapolate
 from appca.models.stiefel import polar
 
@@ -68,14 +68,15 @@ def random_rotation(rng: np.random.Generator, P: Array) -> Array:
     return polar(rng.standard_normal((P.shape[1],) * 2))
 
 
+QUARTIMAX, PCA = Candidate("quartimax", quartimax), Candidate("PCA", unrotated)
+ANNEALED_PCA = Candidate("annealed PCA", unrotated, annealed=True)
+ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
+
 NAMED: dict[str, tuple[Candidate, ...]] = {
-    "auto": (
-        Candidate("quartimax", quartimax),
-        Candidate("annealed PCA", unrotated, annealed=True),
-    ),
-    "quartimax": (Candidate("quartimax", quartimax),),
-    "annealed": (Candidate("annealed PCA", unrotated, annealed=True),),
-    "pca": (Candidate("PCA", unrotated),),
+    "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX),
+    "quartimax": (QUARTIMAX,),
+    "annealed": (ANNEALED_PCA,),
+    "pca": (PCA,),
     "random": (Candidate("random rotation", random_rotation),),
 }
 
@@ -92,12 +93,15 @@ def first_state(rows: Rows, W: Array, settings: Settings) -> State:
     L = K and W the leading eigenvectors this is the maximum of the likelihood in closed form.
     """
     K, L, n = settings.n_components, settings.n_active, len(rows.X)
-    power = np.square(project(rows, W), dtype=np.float64)
-    active = subsets.top(power, L)
-    captured, used = np.where(active, power, 0.0).sum(axis=0), active.sum(axis=0)
-    left = float(rows.squares.sum() - captured.sum())
-    spare = n * (rows.n_features - L)
-    noise = max(left / spare if spare else 0.0, settings.floor)
+    captured, used = np.zeros(K), np.zeros(K)
+    for block in blocks(rows):
+        power = np.square(block.times(W), dtype=np.float64)
+        active = subsets.top(power, L)
+        captured += np.where(active, power, 0.0).sum(axis=0)
+        used += active.sum(axis=0)
+    left, spare = float(rows.squares.sum() - captured.sum()), n * (rows.n_features - L)
+    # With nothing to spare (L = D) the split is anybody's guess: half and half.
+    noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
     if settings.latent == "shared":
         tau2 = np.full(K, captured.sum() / (n * L) - noise)
     elif settings.latent == "component":

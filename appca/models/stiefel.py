@@ -66,9 +66,9 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
 def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     """Maximise tr(W'A) by Pymanopt's conjugate gradients, as the paper's appendix C does.
 
-    Kept for comparison: `polar` has the global maximum in closed form, sixteen to hundreds of times
-    faster, while this ends in the basin of ``start``, sometimes at a saddle, and at D = K cannot
-    change the sign of the determinant.
+    Kept for comparison: `polar` has the global maximum in closed form, measured 35 times faster at
+    784 x 100 and 1,000 times at 784 x 4, while this ends in the basin of ``start``, sometimes at a
+    saddle, and at D = K cannot change the sign of the determinant.
 
     Parameters
     ----------
@@ -130,9 +130,8 @@ def draw(rng: np.random.Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     # Columns next to each other in memory: all that follows takes whole columns.
     F, W = np.asarray(F, dtype=np.float64, order="F"), np.asarray(W, dtype=np.float64, order="F")
     _check(F)
-    W = draw_pairs(rng, F, draw_columns(rng, F, W))
-    # One Newton step towards the polar factor: rounding must not add up over a long chain.
-    return np.asarray(1.5 * W - 0.5 * W @ (W.T @ W))
+    # Columns come first: each is made orthogonal anew, so rounding does not add up over a chain.
+    return draw_pairs(rng, F, draw_columns(rng, F, W))
 
 
 def column_parameter(F: Floats, W: Floats, k: int) -> Floats:

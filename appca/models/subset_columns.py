@@ -102,7 +102,6 @@ def _walk_half(weights: Floats, table: Floats, count: NDArray[np.intp], u: Float
     for i in range(len(weights) - 1, -1, -1):
         without = table[i, left, rows]
         with_it = np.where(left > 0, weights[i] * table[i, left - 1, rows], 0.0)
-        # The second clause keeps the count right where rounding in denormal numbers would not.
-        chosen[i] = (u[i] * (without + with_it) < with_it) | ((without == 0.0) & (left > 0))
+        chosen[i] = u[i] * (without + with_it) < with_it
         left -= chosen[i]
     return chosen

@@ -172,7 +172,7 @@ def _walk_half(
             return
         without = keep[i] * table[i, count]
         with_it = swap[i] * table[i, count - 1]
-        if without == 0.0 or u[i] * (without + with_it) < with_it:
+        if u[i] * (without + with_it) < with_it:
             chosen[i] = True
             count -= 1
 

@@ -83,16 +83,12 @@ def categories(column: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     codes : ndarray of shape (N,), int32
         -1 where there is no class.
     """
-    values = np.asarray(column)
-    if values.dtype.kind == "f":
-        text = np.array(["" if np.isnan(v) else f"{v:g}" for v in values])
-    else:
-        text = values.astype(str)
-    unique, codes = np.unique(text, return_inverse=True)
-    order = sorted((i for i, name in enumerate(unique) if name), key=lambda i: _natural(unique[i]))
-    place = np.full(len(unique), -1, np.int32)
-    place[order] = np.arange(len(order))
-    return tuple(str(unique[i]) for i in order), place[codes]
+    values = np.asarray(column).tolist()
+    texts = {value: _text(value) for value in set(values)}
+    names = sorted({text for text in texts.values() if text}, key=_natural)
+    place = {name: code for code, name in enumerate(names)}
+    codes = (place.get(texts[value], -1) for value in values)
+    return tuple(names), np.fromiter(codes, np.int32, len(values))
 
 
 def colour_by(name: str, column: np.ndarray, names: tuple[str, ...] | None = None) -> Colour:
@@ -195,6 +191,15 @@ def _number_levels(colour: Colour) -> Levels:
     clipped = (bool((values[finite] < low).any()), bool((values[finite] > high).any()))
     table = (*viridis(LEVELS), MISSING)
     return Levels(codes, table, ("circle",) * len(table), (float(low), float(high)), clipped)
+
+
+def _text(value: object) -> str:
+    """Write a class as its name; nothing for a missing one."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:g}"
+    return str(value)
 
 
 def _natural(name: str) -> list[tuple[int, float, str]]:

@@ -16,7 +16,7 @@ from appca.runs.presence import Presence
 from appca.runs.process import COMMAND, WorkerProcess
 from appca.runs.store import RunStore
 
-HARD_KILL_SECONDS = 1.5  # a worker that has not obeyed by then is killed: gone within 2 s
+HARD_KILL_SECONDS = 1.3  # a worker that has not obeyed by then is killed: gone within 2 s
 FOLDERS_KEPT = 200
 FOLDER_DAYS = 7
 _CURVES_KEPT = 32
@@ -148,7 +148,7 @@ class Jobs:
 
     def cancel(self, job_id: str) -> bool:
         """
-        End a job: at once if it waits, else by request, and by force 1.5 seconds later.
+        End a job: at once if it waits, else by request, and by force 1.3 seconds later.
 
         Returns whether there was anything to end.
         """
@@ -289,6 +289,9 @@ class Jobs:
     def _clean(self) -> None:
         """Remove folders of jobs that were over long ago, and signs of servers that are gone."""
         self._presence.sweep()
+        for log in self.folder.glob(".worker-*"):
+            if not self._presence.alive(log.name.removeprefix(".worker-").rpartition("-")[0]):
+                log.unlink(missing_ok=True)
         open_ids = {job.folder.id for job in self._open()}
         folders = [path for path in self.folder.glob("[0-9a-f]*") if path.name not in open_ids]
         ages = sorted((_age(path), path) for path in folders)

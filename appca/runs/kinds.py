@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from appca.models.loop import Progress
 
 _WINDOW = 10  # passes over which EM judges its gain
-_RACE, _SETTLE, _FIT = 0.0, 0.1, 0.15  # where on the bar the stages of a fit begin
+_RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit begin
 _FITTED = 0.95  # what is left is describing and storing the rows
 
 
@@ -67,7 +67,7 @@ def download(spec: dict, context: Context) -> dict:
     report = _timed(context)
 
     def fetched(done: int, total: int) -> None:
-        report(f"fetching {title}, {done / 1e6:.1f} MB", done / total if total else 0.0)
+        report(f"fetching {title}", done / total if total else 0.0)
 
     context.report(f"opening {title}", 0.0)
     dataset = load(spec["key"], progress=fetched, **spec.get("options", {}))
@@ -146,13 +146,18 @@ def _fraction(progress: "Progress", left: int | None) -> float:
     return _SETTLE + (_FIT - _SETTLE) * share
 
 
-def _timed(context: Context) -> Callable[[str, float], None]:
-    """Report that guesses the time left from the pace so far."""
-    began = time.perf_counter()
+def _timed(
+    context: Context, clock: Callable[[], float] = time.perf_counter
+) -> Callable[[str, float], None]:
+    """Report that guesses the time left from the pace of the present stage."""
+    stage_now, began, start = "", 0.0, 0.0
 
     def report(stage: str, fraction: float) -> None:
-        spent = time.perf_counter() - began
-        left = round(spent * (1 - fraction) / fraction, 1) if fraction > 0.02 else None
+        nonlocal stage_now, began, start
+        if stage != stage_now:
+            stage_now, began, start = stage, clock(), fraction
+        gained = fraction - start
+        left = round((clock() - began) * (1 - fraction) / gained, 1) if gained > 0.02 else None
         context.report(stage, fraction, seconds_left=left)
 
     return report

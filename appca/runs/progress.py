@@ -1,6 +1,7 @@
 """What a worker tells about a job while it works, and the requests it obeys meanwhile."""
 
 import math
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,7 @@ class Context:
         self, folder: JobFolder, home: Path, clock: Callable[[], float] = time.time
     ) -> None:
         self.folder, self.home, self.clock = folder, home, clock
-        self.state = State("running", started=clock())
+        self.state = State("running", stage="starting", started=clock(), process=os.getpid())
         self._stage_number = -1
         self._last_writing = -math.inf
         self._points: list[str] = []
@@ -60,7 +61,7 @@ class Context:
         self.state = self.state._replace(
             stage=stage,
             fraction=min(max(fraction, self.state.fraction), 1.0),  # a bar never runs backwards
-            iteration=iteration,
+            iteration=self.state.iteration if iteration is None else iteration,
             seconds_left=seconds_left,
         )
         if new_stage or self.clock() - self._last_writing >= INTERVAL:

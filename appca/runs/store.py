@@ -286,7 +286,7 @@ def _write_json(path: Path, value: dict) -> None:
 
 @lru_cache(maxsize=4)
 def _load(file: Path, _changed: int) -> dict[str, np.ndarray]:
-    with np.load(file, allow_pickle=False) as archive:
+    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     for array in arrays.values():
         array.flags.writeable = False  # shared by all sessions

@@ -10,14 +10,14 @@ from appca.runs.fit import fitted_preprocessing
 from appca.ui.fitting import Shown
 from appca.ui.text import tag, words
 
-TALL = 9  # components beside which the list scrolls by itself
-LIST_HEIGHT = 760  # pixels
+MOST_AT_ONCE = 5  # a longer list scrolls, so that the PCA below it stays on the screen
+LIST_HEIGHT = 424  # pixels, of five
 
 
 def component_list(dataset: Dataset, shown: Shown) -> None:
     """Draw the list."""
     html = _cached_cards(shown.key, dataset, shown.arrays)
-    tall = shown.arrays["components"].shape[0] > TALL
+    tall = shown.arrays["components"].shape[0] > MOST_AT_ONCE
     with st.container(height=LIST_HEIGHT if tall else "content", border=False):
         st.html(html)
 
@@ -39,7 +39,7 @@ def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
     arrays : dict
         A run's arrays.
     """
-    patterns = in_data_space(arrays)
+    patterns = in_data_space(arrays) if dataset.image_shape else in_units_of_the_fit(arrays)
     shares = variance_shares(arrays)
     occupancy = arrays["active"].mean(axis=0)
     largest = max(float(shares.max()), np.finfo(float).tiny)
@@ -53,6 +53,18 @@ def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
 def in_data_space(arrays: dict[str, np.ndarray]) -> np.ndarray:
     """Return the components (K, D) in the units of the data, whatever came before the fit."""
     return fitted_preprocessing(arrays).directions(arrays["components"].T).T
+
+
+def in_units_of_the_fit(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """
+    Return the components (K, D) as weights of the features after they were scaled.
+
+    Features of a table have different units: in those, the feature with the largest numbers would
+    stand first in every component.
+    """
+    fitted = fitted_preprocessing(arrays)
+    unscaled = fitted._replace(divide=1.0, scale=np.ones_like(fitted.scale))
+    return unscaled.directions(arrays["components"].T).T
 
 
 def _card(

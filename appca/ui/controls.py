@@ -86,8 +86,15 @@ def colouring(dataset: Dataset) -> str:
     )
 
 
-def which_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
-    """Draw, for L of three and more, the choice between subspaces and pairs, and of the axes."""
+def which_panels(shown: Shown) -> tuple[bool, tuple[int, int], int]:
+    """Draw what chooses the panels, where there is a choice; return by_pair, axes and page."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        by_pair, axes = _kind_of_panels(shown)
+        page = _pager(shown, by_pair)
+    return by_pair, axes, page
+
+
+def _kind_of_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
     active = shown.arrays["active"]
     choices = panels.axis_choices(active)
     if len(choices) < 2:
@@ -102,35 +109,39 @@ def which_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
         key=f"panels-{tail}",
         required=True,
         persist_state="session",
-        help="Subspaces: the rows with exactly the same components. Pairs: the rows that use both "
-        "components, whatever else they use; better when subspaces hold few rows each.",
+        label_visibility="collapsed",
     )
     if by_pair:
+        st.caption("Each panel: the rows that use both components, whatever else they use.")
         return True, (0, 1)
     axes = st.selectbox(
         "Axes",
         choices,
-        format_func=lambda pair: f"{_ordinal(pair[0])} and {_ordinal(pair[1])}",
+        format_func=lambda pair: f"Axes: {_ordinal(pair[0])} and {_ordinal(pair[1])}",
         key=f"axes-{tail}",
         persist_state="session",
-        width=150,
-        help="Which two of a subspace's components its panel shows.",
+        label_visibility="collapsed",
+        width=215,
     )
     return False, axes
 
 
-def pager(shown: Shown, by_pair: bool) -> int:
+def _pager(shown: Shown, by_pair: bool) -> int:
     """Draw the page numbers of a long atlas; return the page, counted from 0."""
     total = panels.count(shown.arrays["active"], by_pair)
     pages = -(-total // panels.PAGE)
     if pages < 2:
         return 0
-    with st.container(horizontal=True, vertical_alignment="center"):
-        kind = "pairs" if by_pair else "subspaces"
-        page = st.pagination(pages, key=f"page-{shown.config.id}-{kind}", persist_state="session")
-        first = (page - 1) * panels.PAGE
-        last = min(first + panels.PAGE, total)
-        st.caption(f"{first + 1}–{last} of {counted(total, kind[:-1])}, fullest first")
+    kind = "pair" if by_pair else "subspace"
+    page = st.pagination(
+        pages,
+        key=f"page-{shown.config.id}-{kind}",
+        persist_state="session",
+        width=90 + 36 * min(pages, 7),
+    )
+    first = (page - 1) * panels.PAGE
+    last = min(first + panels.PAGE, total)
+    st.caption(f"{first + 1}–{last} of {counted(total, kind)}, fullest first", width="content")
     return page - 1
 
 

@@ -10,7 +10,7 @@ from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
 from appca.ui import fitting, selection, state, watching
 from appca.ui.icon import icon
-from appca.ui.text import about, markdown, tag, words
+from appca.ui.text import about, markdown, nats_a_row, passes, tag, words
 
 __all__ = ["around_page", "icon", "sidebar"]
 
@@ -41,6 +41,8 @@ def sidebar() -> None:
         running = watching.active()
         if running:
             _jobs_now([job.id for job in running])
+    if watching.any_ended():
+        st.rerun()  # a job ended while the page was drawn without its result
 
 
 def _prepare() -> None:
@@ -88,9 +90,8 @@ def _model_line() -> str:
 
 
 def _fit_line(found: fitting.Shown) -> str:
-    per_row = found.info["log_likelihood"] / found.info["n_rows"]
     partial = " · stopped by hand" if found.config.stopped_at is not None else ""
-    return f"{per_row:,.2f} nats a row · {found.info['n_iter']} passes{partial}"
+    return f"{nats_a_row(found.info)} · {passes(found.info['n_iter'])}{partial}"
 
 
 @st.fragment(run_every=POLL_SECONDS)

@@ -4,14 +4,14 @@ import streamlit as st
 
 from appca.ui import fitting, progress, state, watching
 from appca.ui.fitting import Shown
-from appca.ui.text import duration
+from appca.ui.text import duration, passes
 
 
 def preview_note(shown: Shown) -> bool:
     """Draw the mark; False for a finished fit, which needs none."""
     if shown.config.stopped_at is not None:
         st.badge(
-            f"stopped by hand after {shown.config.stopped_at:,} passes",
+            f"stopped by hand after {passes(shown.config.stopped_at)}",
             color="orange",
             help="This run was kept before it had settled.",
         )
@@ -21,14 +21,14 @@ def preview_note(shown: Shown) -> bool:
     st.badge(
         "preview",
         color="orange",
-        help="A short fit of a part of the rows, with all rows drawn on it. The fit of all rows "
+        help="A short fit to at most 5,000 of the rows, with all rows drawn on it. The full fit "
         "replaces it here as soon as it is done.",
     )
     if watching.running(state.config().id) is not None:
-        st.caption("A short fit of a part of the rows; the fit of all rows is on its way.")
+        st.caption("A short fit to begin with; the full fit replaces it in a moment.")
     else:
         st.button(
-            f"Fit all rows ({duration(fitting.seconds())})",
+            f"Fit fully ({duration(fitting.seconds())})",
             key="refine",
             type="tertiary",
             on_click=progress.start,

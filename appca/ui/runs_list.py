@@ -10,7 +10,7 @@ from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.store import Run
 from appca.ui import services, state
-from appca.ui.text import duration, fact_list, markdown, tag, words
+from appca.ui.text import duration, fact_list, markdown, nats_a_row, passes, tag, words
 
 SUBSPACES = "pages/explore/subspaces.py"
 PAGE = 15
@@ -97,8 +97,8 @@ def _title(run: Run, open_now: bool) -> str:
     info = run.info
     line = [
         _data_name(run),
-        f"{info['log_likelihood'] / info['n_rows']:,.2f} nats a row",
-        f"{info['n_iter']:,} passes, {duration(info['seconds'])}",
+        nats_a_row(info),
+        f"{passes(info['n_iter'])}, {duration(info['seconds'])}",
         when,
         *marks,
     ]
@@ -123,7 +123,7 @@ def _facts(run: Run) -> str:
         "Data": _data_name(run),
         "Model": MODELS[run.config.model].title,
         "K, L": f"{parameters['n_components']}, {parameters.get('n_active', 'all')}",
-        "Log-likelihood": f"{info['log_likelihood'] / info['n_rows']:,.3f} nats a row",
+        "Log-likelihood": nats_a_row(info),
         "Explained": f"{explained:.2%} of the variance",
         "Residual": f"{float(run.arrays['error'].mean(dtype=float)):.4g} mean square a feature",
         "Ended": info["stop_reason"],

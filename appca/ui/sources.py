@@ -6,9 +6,12 @@ import streamlit as st
 
 from appca.data.builtin import SOURCES, Option, Source, load
 from appca.data.errors import InputError
+from appca.data.receive import receive
 from appca.data.wording import counted
 from appca.ui import services, state, watching
 from appca.ui.text import tag, words
+
+DROPPED = "source-files"
 
 
 def bundled() -> None:
@@ -25,8 +28,31 @@ def published() -> None:
             _card(source)
     st.caption(
         "Files in the data folder are read from there; else they are downloaded once, checked, "
-        "and kept. Without a network you are told which files to put where."
+        "and kept. Without a network, get the files elsewhere and drop them here."
     )
+    st.file_uploader(
+        "Files of MNIST or COIL-20",
+        type=["gz", "zip", "mat"],
+        accept_multiple_files=True,
+        key=DROPPED,
+        label_visibility="collapsed",
+        on_change=_dropped,
+    )
+
+
+def _dropped() -> None:
+    """Keep the files that were dropped, and say of each what became of it."""
+    kept, refused = [], []
+    for file in st.session_state[DROPPED]:
+        try:
+            (kept if receive(file.name, file) else refused).append(f"“{file.name}”")
+        except InputError as error:
+            state.notify("error", str(error))
+            return
+    if refused:
+        state.notify("error", f"{', '.join(refused)} is no file of MNIST or COIL-20 by its name.")
+    elif kept:
+        state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
 
 
 def _card(source: Source) -> None:
@@ -49,10 +75,9 @@ def _card(source: Source) -> None:
 
 
 def _text(source: Source) -> str:
-    shape = f"{counted(source.rows, 'row')} × {source.features:,}" if source.rows else ""
-    return tag("div", words(source.title), "ca-name") + tag(
-        "div", words(" · ".join(part for part in (source.description, shape) if part)), "ca-quiet"
-    )
+    shape = f"{counted(source.rows, 'row')} × {source.features:,}"
+    lines = [("ca-name", source.title), ("ca-quiet", source.description), ("ca-quiet", shape)]
+    return "".join(tag("div", words(text), css) for css, text in lines)
 
 
 def _widget(source: Source, option: Option) -> object:

@@ -7,7 +7,7 @@ from appca.analysis.projection import variance_shares
 from appca.analysis.subspaces import ranked
 from appca.plots.curves import likelihood
 from appca.ui.fitting import Shown
-from appca.ui.text import duration, fact_list
+from appca.ui.text import duration, fact_list, passes
 
 
 def summary(shown: Shown) -> None:
@@ -39,7 +39,7 @@ def facts(shown: Shown) -> str:
     spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
     lines = {
         "Ended": info["stop_reason"] + (" · kept as it was then" if _partial(shown) else ""),
-        "Work": f"{info['n_iter']:,} passes in {duration(info['seconds'])}",
+        "Work": f"{passes(info['n_iter'])} in {duration(info['seconds'])}",
         "Noise variance": f"{float(arrays['noise_variance']):.4g}",
         "Latent variance": spread,
         "Run": shown.config.id,

@@ -39,6 +39,16 @@ def size(n_bytes: float) -> str:
     return f"{n_bytes:.1f} GB"
 
 
+def nats_a_row(info: dict) -> str:
+    """Return a run's log-likelihood a row in words."""
+    return f"{info['log_likelihood'] / info['n_rows']:,.2f} nats a row".replace("-", "−")
+
+
+def passes(number: int) -> str:
+    """Return a number of passes over the data in words."""
+    return f"{number:,} pass{'' if number == 1 else 'es'}"
+
+
 def markdown(text: str) -> str:
     """Return text whose every character stands for itself where Streamlit reads Markdown."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in text)

@@ -88,10 +88,9 @@ def pictures(
     dataset: Dataset, shown: Shown, embedding: Embedding, colour: Colour, size: int
 ) -> None:
     """Draw the map three times: coloured by the projection, by PCA, and by the chosen colours."""
-    groups = ranked(shown.arrays["active"])
     result = explorer(
         "umap",
-        _panels(dataset, shown, embedding, groups, colour.name),
+        panels_of(dataset, shown, embedding, colour.name),
         n_rows=dataset.n_rows,
         revision=f"umap-{dataset.digest}-{embedding.info}",
         colour=colour,
@@ -102,7 +101,7 @@ def pictures(
         columns=3,
     )
     atlas_page.take_over(dataset, result.selection, result.changed)
-    st.html(_marks(groups))
+    st.html(_marks(ranked(shown.arrays["active"])))
     st.caption(
         "Red, green and blue are the scores on a row's first, second and third own component (on "
         "the left) or on the first three principal components (in the middle): where colours "
@@ -111,15 +110,14 @@ def pictures(
     )
 
 
-def _panels(
-    dataset: Dataset, shown: Shown, embedding: Embedding, groups: list[Subspace], third: str
-) -> list[Panel]:
+def panels_of(dataset: Dataset, shown: Shown, embedding: Embedding, third: str) -> list[Panel]:
+    """Return the map three times: coloured by the projection, by PCA, and as `third` says."""
     arrays = shown.arrays
     x, y = np.ascontiguousarray(embedding.coordinates[:, :2].T)
     everything = Panel("", "", np.arange(dataset.n_rows, dtype=np.int32), x, y)
     principal, _ = atlas_page.principal(dataset.digest, shown.config.preprocessing)
     member = np.empty(dataset.n_rows, dtype=np.uint8)
-    for number, group in enumerate(groups):
+    for number, group in enumerate(ranked(arrays["active"])):
         member[group.rows] = number % len(MARKERS)
     return [
         everything._replace(

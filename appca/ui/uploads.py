@@ -44,7 +44,7 @@ def uploads() -> None:
         "their class from their folder or their name.",
     )
     if file is None:
-        st.caption("The file stays on this computer. MNIST's or COIL-20's own files work, too.")
+        st.caption("The file stays on this computer.")
         return
     options = _options(file)
     outcome = _outcome(file.file_id, json.dumps(options, sort_keys=True), file, options)

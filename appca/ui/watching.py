@@ -63,6 +63,12 @@ def running(key: str) -> JobStatus | None:
     return None
 
 
+def any_ended() -> bool:
+    """Whether a job this session waits for is over and has not been acted on."""
+    found = (services.jobs().status(job) for job in _watched())
+    return any(status is None or status.state in ENDED for status in found)
+
+
 def settle() -> None:
     """Act on the jobs that have ended: show the result, or say in a sentence why there is none."""
     for job, why in list(_watched().items()):

@@ -17,7 +17,6 @@ with main:
         controls.k_and_l(dataset)
         choice = controls.colouring(dataset)
         size = controls.point_size()
-        panels_place = st.container(width="content")
     shown = fitting.shown()
 
 if shown is None:
@@ -27,10 +26,8 @@ else:
     colour = atlas_page.colour_now(dataset, shown, choice)
     with beside_title:
         preview_note(shown) or controls.in_words(shown)
-    with panels_place:
-        by_pair, axes = controls.which_panels(shown)
     with main:
-        page = controls.pager(shown, by_pair)
+        by_pair, axes, page = controls.which_panels(shown)
         atlas_page.draw(
             dataset, shown, colour, by_pair=by_pair, axes=axes, page=page, point_size=size
         )

@@ -171,7 +171,8 @@ def explore() -> None:
         st.rerun()
     kept = st.session_state.get("kept")
     rows = [] if kept is None else np.flatnonzero(kept).tolist()
-    st.code(json.dumps({"selected": len(rows), "rows": rows[:2000], "changed": result.changed}))
+    received = {"selected": len(rows), "rows": rows[:2000], "changed": result.changed}
+    st.code(json.dumps(received), language=None)
 
 
 def other() -> None:
@@ -184,4 +185,5 @@ def main() -> None:
     st.navigation(pages).run()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -104,22 +104,24 @@ def test_explained_variance_is_the_mean_square_of_the_gated_scores(data):
     np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-3)
 
 
-RECOVERABLE = [(1000, 50, 10, 5), (1000, 50, 20, 10), (1000, 100, 50, 5)]
+RECOVERABLE = [(1000, 50, 10, 5), (1000, 50, 20, 10), (1000, 100, 50, 5), (5000, 100, 50, 25)]
 
 
 @pytest.mark.parametrize(("n", "d", "k", "n_active"), RECOVERABLE)
 def test_planted_directions_are_recovered(n, d, k, n_active, seed):
     data = planted(n, d, k, n_active, seed=seed)
     model = fitted(data.X, k, n_active)
-    assert matched_cosines(model.components_, data.W).min() > 0.99
+    cosines = matched_cosines(model.components_, data.W)
+    # With 100 rows to a direction, as at K = 50, L = 5, the best estimate itself is off by 0.1.
+    assert cosines.mean() > 0.99
+    assert cosines.min() > 0.98
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.05)
 
 
-@pytest.mark.slow
-def test_fifty_planted_directions_with_half_of_them_active_are_recovered(seed):
-    data = planted(5000, 100, 50, 25, seed=seed)
-    model = fitted(data.X, 50, 25)
-    assert matched_cosines(model.components_, data.W).min() > 0.99
+def test_a_fit_ends_no_lower_than_one_started_at_the_truth(seed):
+    data = planted(1000, 50, 10, 5, seed=seed)
+    truth = fitted(data.X, 10, 5, init=data.W.T)
+    assert fitted(data.X, 10, 5).score(data.X) > truth.score(data.X) - 1e-3
 
 
 def test_a_hundred_components_with_fifty_active_stay_finite_and_monotone(seed):
@@ -140,13 +142,13 @@ def test_pymanopt_and_polar_agree_from_the_same_basin(data):
     np.testing.assert_allclose(pymanopt.components_, polar.components_, atol=1e-3)
 
 
-def test_restarts_never_end_lower_than_the_worst_and_are_named(data):
+def test_restarts_race_as_random_rotations_and_are_named(data):
     seen = []
     fitted(data.X, n_init=3, callback=seen.append)
     stages = list(dict.fromkeys(p.stage for p in seen))
-    assert stages[0] == "race 1 of 4: quartimax"
-    assert stages[3] == "race 4 of 4: random rotation"
-    assert stages[4:] == ["fit"]
+    assert stages[0] == "race 1 of 6: quartimax"
+    assert stages[5] == "race 6 of 6: random rotation"
+    assert stages[6:] == ["fit"]
 
 
 def test_a_given_start_skips_the_race_and_is_made_orthonormal(data):
@@ -352,3 +354,34 @@ def test_rows_never_seen_are_placed_like_the_others(data, seed):
     active = np.array([True, False, True, False])
     fresh = model.mean_ + 5.0 * (rng.choice([-1, 1], (20, 4)) * active) @ model.components_
     np.testing.assert_array_equal(model.allocate(fresh), np.tile(active, (20, 1)))
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (30, 80)], ids=["more rows", "more features"])
+def test_more_components_than_the_data_have_directions_are_completed(shape, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
+    model = fitted(X, 5, 2, max_iter=50)
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(5), atol=1e-8)
+    assert np.all(np.isfinite(model.score_samples(X)))
+
+
+def test_a_fixed_variance_is_fitted_also_when_nothing_is_left_over(seed):
+    X = 2.0 * np.random.default_rng(seed).standard_normal((2000, 3))
+    model = fitted(X, 3, 3, latent_variance=1.0, tol=1e-8)
+    assert model.noise_variance_ == pytest.approx(np.mean(X.var(axis=0)) - 1.0, rel=0.02)
+
+
+def test_queries_do_not_depend_on_how_rows_are_cut_into_blocks(data, monkeypatch):
+    model = fitted(data.X, whiten=True)
+    queries = [
+        model.transform,
+        model.allocate,
+        model.inclusion_probabilities,
+        model.allocation_probability,
+        model.score_samples,
+    ]
+    whole = [query(data.X) for query in queries]
+    monkeypatch.setattr("appca.models.rows.MIN_BLOCK_ROWS", 7)
+    monkeypatch.setattr("appca.models.rows.MAX_BLOCK_ROWS", 7)
+    for query, expected in zip(queries, whole, strict=True):
+        np.testing.assert_allclose(query(data.X), expected, rtol=1e-10, atol=1e-12)

@@ -133,12 +133,12 @@ def test_a_fixed_latent_variance_does_depend_on_the_unit(X):
 
 @pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
 def test_more_features_than_rows_give_the_fit_in_full_coordinates(mean, seed, monkeypatch):
-    from appca.models import adaptive_ppca
+    from appca.models import em_fit
 
     X = planted(40, 60, 4, 2, seed=seed, scales=3.0).X
     start = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:4]
     thin = fitted(X, 4, 2, init=start, mean=mean)
-    monkeypatch.setattr(adaptive_ppca, "THIN_LIMIT", 0)
+    monkeypatch.setattr(em_fit, "THIN_LIMIT", 0)
     full = fitted(X, 4, 2, init=start, mean=mean)
     np.testing.assert_allclose(thin.log_likelihoods_, full.log_likelihoods_, rtol=1e-9)
     np.testing.assert_allclose(thin.components_, full.components_, atol=1e-7)

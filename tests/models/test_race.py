@@ -51,6 +51,7 @@ def test_long_data_race_on_a_sample_about_the_right_origin(learn_mean, rng, seed
 
 def test_wide_data_race_in_leading_coordinates_that_keep_all_squared_norms(rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     ring = race.arena(rng, rows, settings(rows, 4, 2))
     assert ring.sample.X.shape == (200, 8)
@@ -62,6 +63,7 @@ def test_wide_data_race_in_leading_coordinates_that_keep_all_squared_norms(rng, 
 
 def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     chosen = settings(rows, 4, 2)
     ring = race.arena(rng, rows, chosen)
@@ -75,18 +77,19 @@ def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, mon
 @pytest.mark.usefixtures("small_sample")
 def test_the_winner_settles_on_the_sample_and_then_on_all_rows(rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(400, 30, 4, 2, seed=seed).X)
     chosen = settings(rows, 4, 2)
     ring = race.arena(rng, rows, chosen)
     assert [len(part.X) for part in ring.settling] == [50, 400]
     seen = []
     run = race.search(
-        rng, rows, starts.candidates("auto", 1), Course(chosen, seen.append, 500, 1e-4, 400)
+        rng, rows, starts.candidates("auto", 1), Course(chosen, seen.append, 500, 1e-4, True, 400)
     )
     assert run.state.W.shape == (30, 4)
     inside = expect(run.state, rows, chosen).log_likelihood
     assert run.log_likelihood == pytest.approx(inside, rel=1e-10)
-    assert seen[-1].stage == "settle"
+    assert seen[-1].stage == "settle on 400 rows"
     assert seen[-1].log_likelihood == pytest.approx(run.log_likelihood)
 
 
@@ -95,9 +98,10 @@ def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
     chosen = settings(rows, 6, 3)
     ring = race.arena(rng, rows, chosen)
     seen = []
-    course = Course(chosen, seen.append, 500, 1e-4, 600)
+    course = Course(chosen, seen.append, 500, 1e-4, True, 600)
     run = race.race(rng, ring.sample, starts.candidates("auto", 2), course)
-    stages = ["race 1 of 3: quartimax", "race 2 of 3: annealed PCA", "race 3 of 3: random rotation"]
+    names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", "random rotation"]
+    stages = [f"race {i} of 5: {name}" for i, name in enumerate(names, start=1)]
     assert list(dict.fromkeys(p.stage for p in seen)) == stages
     last = {p.stage: p.log_likelihood for p in seen}
     assert run.log_likelihood == max(last.values())
@@ -106,7 +110,7 @@ def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
 def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
     rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
     seen = []
-    course = Course(settings(rows, 4, 2), seen.append, 3, 1e-4, 300)
+    course = Course(settings(rows, 4, 2), seen.append, 3, 1e-4, True, 300)
     race.search(rng, rows, starts.candidates("quartimax", 2), course)
     assert max(p.iteration for p in seen) == 3
     assert {p.max_iter for p in seen} == {3}
@@ -115,13 +119,14 @@ def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
 @pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "settle"])
 def test_a_callback_may_stop_the_search_anywhere(where, rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(300, 30, 4, 2, seed=seed).X)
 
     def callback(progress):
         if where in progress.stage:
             raise StopIteration
 
-    course = Course(settings(rows, 4, 2), callback, 500, 1e-4, 300)
+    course = Course(settings(rows, 4, 2), callback, 500, 1e-4, True, 300)
     run = race.search(rng, rows, starts.candidates("auto", 1), course)
     assert run.stop_reason == STOPPED
     np.testing.assert_allclose(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)

@@ -35,8 +35,9 @@ def test_candidates_are_the_named_starts_and_then_random_rotations():
     def names(init, n_init):
         return [c.name for c in starts.candidates(init, n_init)]
 
-    assert names("auto", 1) == ["quartimax", "annealed PCA"]
-    assert names("auto", 3) == ["quartimax", "annealed PCA", "random rotation", "random rotation"]
+    four = ["quartimax", "annealed PCA", "PCA", "annealed quartimax"]
+    assert names("auto", 1) == four
+    assert names("auto", 3) == [*four, "random rotation", "random rotation"]
     assert names("pca", 2) == ["PCA", "random rotation"]
     assert names("random", 2) == ["random rotation", "random rotation"]
 

@@ -25,8 +25,8 @@ def route(request, monkeypatch):
 
 @st.composite
 def wide_problems(draw):
-    """Logits over thousands of nats, with ties, at any K up to 16, and any L."""
-    n_columns = draw(st.integers(1, 16))
+    """Logits over thousands of nats, with ties, at any K up to 24, and any L."""
+    n_columns = draw(st.integers(1, 24))
     values = st.one_of(
         st.floats(-5000, 5000, allow_subnormal=False), st.floats(-3, 3), st.integers(-2, 2)
     )
@@ -122,7 +122,7 @@ def test_choosing_members_is_choosing_who_stays_out(problem):
 def test_blocks_and_threads_do_not_change_a_digit(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     monkeypatch.setattr(subsets, "ROWS_PER_BLOCK", 7)
-    for n_columns in (9, 20):
+    for n_columns in (9, 25):
         a = rng.standard_normal((100, n_columns)) * 30
         monkeypatch.setattr(subsets, "COLUMN_TABLE_FLOATS", 2**18)
         log_e, r = subsets.inclusion(a, 4)
@@ -144,7 +144,7 @@ def test_single_precision_logits_are_worked_on_in_double_precision(route, seed):
     np.testing.assert_array_equal(log_e, expected_log_e)
 
 
-@pytest.mark.parametrize("n_columns", [1, 3, 15])
+@pytest.mark.parametrize("n_columns", [1, 3, 25])
 def test_all_or_none_leaves_one_subset(n_columns):
     a = np.arange(2.0 * n_columns).reshape(2, n_columns)
     log_e, r = subsets.inclusion(a, n_columns)
@@ -159,7 +159,7 @@ def test_all_or_none_leaves_one_subset(n_columns):
     assert not subsets.draw(np.random.default_rng(0), a, 0).any()
 
 
-@pytest.mark.parametrize("n_columns", [4, 15])
+@pytest.mark.parametrize("n_columns", [4, 25])
 def test_no_rows_give_no_rows(n_columns):
     nothing = np.empty((0, n_columns))
     log_e, r = subsets.inclusion(nothing, 2)
@@ -229,6 +229,27 @@ def test_a_draw_always_has_the_right_size_and_never_an_impossible_member(problem
     assert (active.sum(axis=1) == n_active).all()
     assert (r[active] > 1e-12).all()
     assert (r[~active] < 1 - 1e-12).all()
+
+
+class Stuck:
+    """A generator of one number."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def random(self, shape):
+        return np.full(shape, self.number)
+
+
+@pytest.mark.parametrize("number", [0.0, np.nextafter(1.0, 0.0)])
+def test_the_ends_of_the_unit_interval_still_give_subsets_of_the_right_size(route, seed, number):
+    a = (
+        np.random.default_rng(seed).standard_normal((200, 11))
+        * np.geomspace(0.1, 3000, 200)[:, None]
+    )
+    for n_active in (1, 5, 10):
+        active = subsets.draw(Stuck(number), a, n_active)
+        assert (active.sum(axis=1) == n_active).all()
 
 
 def test_both_routes_draw_the_same_subsets_from_the_same_numbers(seed, monkeypatch):

@@ -8,8 +8,14 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
+import numpy as np
+
+from appca.runs.config import RunConfig
+from appca.runs.fit import Result
 from appca.runs.progress import Context
+from appca.runs.store import RunStore
 from appca.runs.worker import serve
 
 
@@ -59,12 +65,27 @@ def refuse(spec: dict, context: Context) -> dict:
     raise {"value": ValueError, "key": KeyError, "memory": MemoryError}[spec["error"]](spec["text"])
 
 
+def die_saving(spec: dict, context: Context) -> dict:
+    """Killed in the middle of writing the arrays of a run."""
+
+    def half(file: IO[bytes], **_arrays: np.ndarray) -> None:
+        file.write(b"PK half an archive")
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    np.savez = half
+    config = RunConfig.from_dict(spec["config"])
+    RunStore(context.home).save(config, Result({"mean": np.zeros(3)}, {}))
+    return {}
+
+
 HANDLERS = {
     "wait": wait,
     "climb": climb,
     "fit": fit,
     "deaf": deaf,
     "die": die,
+    "die_saving": die_saving,
     "refuse": refuse,
 }
 

@@ -4,44 +4,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from appca.data.errors import InputError
 from appca.runs import jobs as jobs_module
-from appca.runs.jobfolder import ENDED, JobFolder, JobStatus, State
+from appca.runs.config import RunConfig
+from appca.runs.jobfolder import JobFolder, State
 from appca.runs.jobs import Jobs
+from tests.runs.waiting import ended, is_alive, runs, until
 
 FAKE = (sys.executable, "-m", "tests.runs.fake_worker")
-
-
-def until(question: Callable[[], object], what: str, seconds: float = 20.0) -> object:
-    """Ask again until the answer is true; the deadline is for what never happens."""
-    deadline = time.monotonic() + seconds
-    while not (answer := question()):
-        assert time.monotonic() < deadline, f"waited {seconds} s for: {what}"
-        time.sleep(0.005)
-    return answer
-
-
-def ended(jobs: Jobs, job_id: str) -> JobStatus:
-    until(lambda: jobs.status(job_id).state in ENDED, f"the end of {jobs.status(job_id)}")
-    return jobs.status(job_id)
-
-
-def runs(jobs: Jobs, job_id: str) -> object:
-    return until(lambda: jobs.status(job_id).state == "running", f"{job_id} to run")
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process is there and not a zombie."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.fixture
@@ -203,6 +178,13 @@ def test_an_error_becomes_one_sentence_and_its_trace_goes_to_the_log(jobs, error
     assert "Traceback" in jobs.log(job)
 
 
+def test_a_worker_killed_while_it_writes_a_run_leaves_a_clean_store(jobs, tmp_path):
+    config = RunConfig("d" * 64, {}, "PPCA", {})
+    status = ended(jobs, jobs.submit("die_saving", {"config": config.to_dict()}))
+    assert status.state == "failed"
+    assert list((tmp_path / "runs").iterdir()) == [], "not even a draft is left"
+
+
 def test_an_unknown_kind_is_named(jobs):
     assert "no job of the kind “cook”" in ended(jobs, jobs.submit("cook", {})).message
 
@@ -245,6 +227,7 @@ SERVER = """
 import sys, time
 from pathlib import Path
 from appca.runs.jobs import Jobs
+from tests.runs.waiting import ended, is_alive, runs, until
 jobs = Jobs(Path(sys.argv[1]), command=(sys.executable, "-m", "tests.runs.fake_worker"))
 print(jobs.submit("deaf", {"pid_file": sys.argv[1] + "/pid"}), flush=True)
 time.sleep(600)
@@ -267,6 +250,9 @@ def test_workers_die_with_a_killed_server_and_the_next_server_knows(tmp_path):
         until(lambda: not is_alive(worker), "the worker to follow its server")
         assert jobs.status(job).state == "failed"
         assert jobs.status(job).message.startswith("The app was closed")
+        jobs._clean()
+        leftovers = {path.name for path in jobs.folder.iterdir()}
+        assert leftovers == {job, f".server-{jobs._presence.token}"}
     finally:
         jobs.close()
 
@@ -310,18 +296,23 @@ def test_a_half_written_line_of_the_curve_waits_for_its_end(jobs):
     assert jobs.status(folder.id).curve == [(1, -5.0), (2, -4.5)]
 
 
-def test_polling_a_job_costs_no_more_than_reading_its_files(jobs, tmp_path):
+def test_polling_a_job_reads_two_small_files_and_not_the_curve_again(jobs, tmp_path, monkeypatch):
     job = jobs.submit("climb", {"passes": 500, **gated(tmp_path, "a")})
     until(lambda: jobs.status(job).stage == "waiting for the gate", "the climb")
     reader = jobs._curves[job]
     seen = reader.offset
     assert seen == reader.file.stat().st_size, "the curve was read to its end"
     opened: list[str] = []
-    sys.addaudithook(lambda event, args: event == "open" and opened.append(str(args[0])))
-    jobs.status(job)
+    open_path = Path.open
+
+    def noted(self: Path, *args: object, **kwargs: object) -> object:
+        opened.append(self.name)
+        return open_path(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", noted)
+    assert len(jobs.status(job).curve) == 500
+    assert "curve.csv" not in opened, "nothing was added, so nothing is read again"
     folder = jobs.folder / job
-    ours = [name for name in opened if job in name]
-    assert sorted(Path(name).name for name in ours) == ["job.json", "status.json"]
     assert sum((folder / f).stat().st_size for f in ("job.json", "status.json")) < 2000
 
 

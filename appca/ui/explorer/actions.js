@@ -29,6 +29,7 @@ export function actionsOf(explorer) {
     setRanges: (ranges) => setRanges(explorer, ranges),
     activate: (number) => activate(explorer, number),
     hover: (hit, left, top) => hover(explorer, hit, left, top),
+    completeCard: () => completeCard(explorer),
     leave: () => leave(explorer),
     hint: (text) => showHint(explorer, text),
     redraw: () => schedule(explorer),
@@ -85,6 +86,12 @@ function hover(explorer, hit, left, top) {
     schedule(explorer);
   }
   placeCard(dom.card, left, top, grid);
+}
+
+/** Show the image on the card once its sheet has come. */
+function completeCard(explorer) {
+  const { hovered, dom } = explorer;
+  if (hovered && dom.card.dataset.image === 'waiting') fillCard(explorer, hovered);
 }
 
 function sheetOf({ order, panels }, { number, place }) {

@@ -114,7 +114,7 @@ def explorer(  # noqa: PLR0913 - one call draws everything; all but three have d
         if sprites is not None:
             names["order"] = _mount(f"{key}-order", payload.order_parcel(sprites))
             _mount_sheets(key, state, sprites)
-    view = View(revision, int(thumbnail_px), float(point_size), int(columns), height)
+    view = View(key, revision, int(thumbnail_px), float(point_size), int(columns), height)
     _explorer(
         key=key,
         data=payload.message(names, n_rows, colour, view, selection, seen),

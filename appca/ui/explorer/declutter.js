@@ -2,7 +2,7 @@
  * Which points show their image: few enough that no two images overlap, always the same ones.
  */
 
-const CELL_SHARE = 0.6; // of an image's width: the first, coarse thinning
+const CELL_SHARE = 0.4; // of an image's width: the first, coarse thinning
 const DISTANCE_SHARE = 1.08; // of an image's width, between the middles of two images
 
 /** Round up to a power of the square root of two: steps stay put while panning and nest on zoom. */

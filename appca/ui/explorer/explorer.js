@@ -15,10 +15,10 @@ import { buildToolbar } from './toolbar.js';
 const explorers = new WeakMap();
 
 /** What Streamlit calls at every rerun and theme change. */
-export default function mountExplorer({ data, parentElement, setStateValue, key }) {
+export default function mountExplorer({ data, parentElement, setStateValue }) {
   let explorer = explorers.get(parentElement);
   if (!explorer) {
-    explorer = createExplorer(key ?? 'explorer');
+    explorer = createExplorer();
     buildPage(explorer, parentElement);
     explorers.set(parentElement, explorer);
   }
@@ -30,9 +30,8 @@ export default function mountExplorer({ data, parentElement, setStateValue, key 
   };
 }
 
-function createExplorer(key) {
+function createExplorer() {
   return {
-    key, // the zoom is remembered under it
     store: sharedStore(),
     webgl: hasWebgl(),
     send: null, // Streamlit's setStateValue
@@ -57,6 +56,7 @@ function createExplorer(key) {
     renders: 0,
     points: 0,
     pendingFrame: 0,
+    greyTimer: 0,
     gone: false,
     // what the person did
     selection: null,
@@ -119,7 +119,8 @@ function receive(explorer, message) {
     explorer.thumbnail = message.view.thumbnail_px;
   }
   const isNews = !sameRows(explorer.selection, message.selection);
-  if (isNews && acceptsSelection(explorer.stamp, message.seen)) {
+  const isForeign = explorer.selection !== null && explorer.selection.length !== message.rows;
+  if (isNews && (isForeign || acceptsSelection(explorer.stamp, message.seen))) {
     explorer.selection = message.selection;
     explorer.selectedCount = countRows(message.selection);
   }
@@ -131,6 +132,7 @@ function destroyExplorer(explorer) {
   explorer.observer.disconnect();
   explorer.store.listeners.delete(explorer.onArrival);
   clearTimeout(explorer.askTimer);
+  clearTimeout(explorer.greyTimer);
   clearTimeout(explorer.hintTimer);
   cancelAnimationFrame(explorer.pendingFrame);
   if (window.Plotly) window.Plotly.purge(explorer.dom.plot);

@@ -19,8 +19,6 @@ export function listenToPointer(explorer, actions) {
   const onStage = (name, handler) => stage.addEventListener(name, handler, true);
   onStage('pointerdown', (event) => pressed(explorer, actions, event));
   onStage('pointermove', (event) => moved(explorer, actions, event));
-  onStage('pointerup', (event) => released(explorer, actions, event));
-  onStage('pointercancel', () => abandon(explorer, actions));
   onStage('dblclick', (event) => doubleClicked(explorer, actions, event));
   onStage('wheel', (event) => gateWheel(explorer, actions, event));
   stage.addEventListener('pointerleave', () => {
@@ -50,13 +48,26 @@ function pressed(explorer, actions, event) {
   const number = panelAt(explorer.panels, left, top);
   if (number < 0) return;
   explorer.wheelPanel = number;
-  explorer.press = { number, start: [left, top], id: event.pointerId };
+  explorer.press = { number, start: [left, top] };
+  awaitRelease(explorer, actions);
   if (explorer.mode === 'pan') return;
   event.preventDefault(); // Plotly does not see the drag
   event.stopPropagation();
   explorer.dom.stage.setPointerCapture(event.pointerId);
   explorer.path = [[left, top]];
   actions.leave();
+}
+
+/** The release may come anywhere: Plotly covers the page while the mouse drags. */
+function awaitRelease(explorer, actions) {
+  const listening = new AbortController();
+  const options = { capture: true, signal: listening.signal };
+  const after = (answer) => (event) => {
+    listening.abort();
+    answer(explorer, actions, event);
+  };
+  window.addEventListener('pointerup', after(released), options);
+  window.addEventListener('pointercancel', after(abandon), options);
 }
 
 function moved(explorer, actions, event) {
@@ -85,7 +96,6 @@ function released(explorer, actions, event) {
   const { press, path } = explorer;
   explorer.press = null;
   explorer.path = null;
-  if (!press) return;
   actions.activate(press.number);
   const [left, top] = at(explorer, event);
   const wandered = Math.hypot(left - press.start[0], top - press.start[1]);
@@ -104,14 +114,12 @@ function finishPath(explorer, actions, number, path, event) {
   );
 }
 
-/** A click selects the point under it, or with a key held adds or takes it. */
+/** A click turns the point under it on or off, and leaves the rest of the selection alone. */
 function clicked(explorer, actions, left, top, event) {
   const hit = hitAt(explorer, left, top);
   if (!hit) return;
   const row = explorer.panels[hit.number].rows[hit.place];
-  const join = joinOf(event);
-  const alone = explorer.selectedCount === 1 && explorer.selection[row] === 1;
-  actions.select([row], join === 'add' || alone ? 'toggle' : join);
+  actions.select([row], event.altKey ? 'subtract' : 'toggle');
 }
 
 /** What is under a place: {number, place} of panel and point, or null. */

@@ -125,12 +125,12 @@ export function pressCells(root, panels, isPressed) {
   });
 }
 
-/** Say in every title how many of the panel's rows are selected; nothing without a selection. */
+/** Say in the titles how many of a panel's rows are selected. */
 export function countSelected(root, panels, selection) {
   panels.forEach((panel, number) => {
     const count = selection ? selectedPlaces(panel.rows, selection).length : 0;
     const words = root.children[number].querySelector('.appca-title-selected');
-    words.textContent = selection ? `${count.toLocaleString('en-US')} selected` : '';
+    words.textContent = count ? `${count.toLocaleString('en-US')} selected` : '';
   });
 }
 

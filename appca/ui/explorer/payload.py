@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.plots import atlas, palette, sprites
+from appca.plots.panel import check
+from appca.plots.points import traces
 
 NO_CELL = 255
 
@@ -42,6 +44,7 @@ class HoverData(NamedTuple):
 class View(NamedTuple):
     """How the panels are shown; cheap to change."""
 
+    key: str  # the zoom is remembered under it
     revision: str  # the zoom is kept as long as this stays the same
     thumbnail_px: int
     point_size: float
@@ -94,11 +97,11 @@ def frame(header: dict, parts: Sequence[np.ndarray]) -> bytes:
 
 def geometry(panels: Sequence[atlas.Panel]) -> Parcel:
     """Pack where every point is, and all that does not depend on the colouring."""
-    atlas.check(panels)
+    check(panels)
     buffers = Buffers()
     rects, _ = atlas.grid(len(panels), 3)  # the browser places the panels by its own width
     header = {
-        "traces": buffers.pull(atlas.traces(panels, None)),
+        "traces": buffers.pull(traces(panels, None)),
         "axes": atlas.axes(panels, rects),
         "panels": [_panel_header(panel, buffers) for panel in panels],
         "fill": atlas.PANEL_FILL,

@@ -21,6 +21,8 @@ const PLOTLY_OPTIONS = {
   responsive: false,
 };
 
+const GREY_DELAY = 30; // ms: a frame has been drawn by then
+
 /** Go on as far as what has arrived allows. */
 export function advance(explorer) {
   const { message, store } = explorer;
@@ -121,18 +123,28 @@ export function resize(explorer) {
   }
 }
 
-/** Bring everything but the figure itself up to date. */
+/** Bring everything but the figure itself up to date; the points' greying follows. */
 export function refreshAll(explorer) {
   if (!explorer.renders) return;
-  if (explorer.drawnSelection !== explorer.selection) {
-    if (explorer.webgl) showSelection(explorer);
-    else explorer.drawnAs = null; // SVG holds a subsample: its traces are built again
-    if (explorer.drawnAs === null) render(explorer);
-  }
   const { dom, panels, order, theme } = explorer;
   drawCellImages(dom.labels, panels, order?.style === 'ink', theme.text);
   refresh(explorer);
+  explorer.actions.completeCard();
   schedule(explorer);
+  if (explorer.drawnSelection !== explorer.selection) greyLater(explorer);
+}
+
+/** Grey points after the counts are on screen: with many points it takes a second. */
+function greyLater(explorer) {
+  clearTimeout(explorer.greyTimer);
+  explorer.greyTimer = setTimeout(() => {
+    if (explorer.gone || explorer.drawnSelection === explorer.selection) return;
+    if (explorer.webgl && !explorer.rendering) showSelection(explorer);
+    else {
+      explorer.drawnAs = null; // SVG holds a subsample: its traces are built again
+      render(explorer);
+    }
+  }, GREY_DELAY);
 }
 
 /** Redraw the overlay with the next frame. */

@@ -6,14 +6,15 @@ import { axisKey } from './axes.js';
 
 /** Ranges to draw with, by axis key; empty for those of Python. */
 export function keptRanges(explorer) {
-  const kept = explorer.store.views.get(explorer.key);
-  return kept && kept.revision === explorer.message.view.revision ? kept.ranges : {};
+  const { key, revision } = explorer.message.view;
+  const kept = explorer.store.views.get(key);
+  return kept && kept.revision === revision ? kept.ranges : {};
 }
 
 export function rememberRanges(explorer) {
-  const { revision } = explorer.message.view;
+  const { key, revision } = explorer.message.view;
   const ranges = rangesOf(explorer.dom.plot._fullLayout, explorer.panels.length);
-  explorer.store.views.set(explorer.key, { revision, ranges });
+  explorer.store.views.set(key, { revision, ranges });
 }
 
 /** Ranges now on screen, by axis key. */

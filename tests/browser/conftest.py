@@ -1,0 +1,168 @@
+"""A Streamlit server and a Chromium for the browser tests.
+
+Use ``serve`` to start an app and ``visit`` to open a page of it; both end by themselves. Mark the
+tests with ``browser`` (tests/conftest.py skips them where there is no Chromium).
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 60
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--enable-unsafe-swiftshader",
+)
+LOOPBACK = {"127.0.0.1", "localhost", "", None}
+
+
+class Server(NamedTuple):
+    """A running Streamlit app."""
+
+    url: str  # without a trailing slash
+    home: Path  # its APPCA_HOME
+    process: subprocess.Popen
+    log: Path
+
+
+class Visit(NamedTuple):
+    """An open page and what went wrong on it so far."""
+
+    page: Any  # playwright.sync_api.Page
+    outside: list[str]  # requests to any other machine
+    errors: list[str]  # exceptions in the page's scripts
+
+
+@pytest.fixture(scope="session")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Return a function ``serve(script, **environment)``; one server a script and environment."""
+    servers: dict[tuple, Server] = {}
+
+    def start(script: str | Path, **environment: str) -> Server:
+        key = (str(script), *sorted(environment.items()))
+        if key not in servers:
+            servers[key] = _started(Path(script), tmp_path_factory.mktemp("served"), environment)
+        return servers[key]
+
+    yield start
+    for server in servers.values():
+        server.process.terminate()
+    for server in servers.values():
+        try:
+            server.process.wait(10)
+        except subprocess.TimeoutExpired:
+            server.process.kill()
+            server.process.wait()
+
+
+def _started(script: Path, folder: Path, environment: dict[str, str]) -> Server:
+    home = folder / "home"
+    home.mkdir()
+    log = folder / "server.log"
+    port = _free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    command += ["--server.port", str(port), "--server.headless", "true"]
+    variables = {**os.environ, "APPCA_HOME": str(home), "PYTHONPATH": str(ROOT), **environment}
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=variables, stdout=out, stderr=subprocess.STDOUT
+        )
+    server = Server(f"http://127.0.0.1:{port}", home, process, log)
+    _wait_until_healthy(server)
+    return server
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait_until_healthy(server: Server) -> None:
+    last = time.monotonic() + START_SECONDS
+    while time.monotonic() < last and server.process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.05)  # of the server's start, not of a test
+    server.process.kill()
+    pytest.fail(f"the server did not start:\n{server.log.read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="session")
+def playwright_driver() -> Iterator[Any]:
+    """Run Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def browsers(playwright_driver: Any, chromium: str) -> Iterator[Callable[..., Any]]:
+    """Return a function ``browsers(*flags)`` that starts a Chromium once for each set of flags."""
+    running: dict[tuple[str, ...], Any] = {}
+
+    def launch(*flags: str) -> Any:
+        if flags not in running:
+            running[flags] = playwright_driver.chromium.launch(
+                executable_path=chromium, args=[*FLAGS, *flags]
+            )
+        return running[flags]
+
+    yield launch
+    for browser in running.values():
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def visit(browsers: Callable[..., Any]) -> Iterator[Callable[..., Visit]]:
+    """Return a function ``visit(url, width=1440, height=1000, dark=False, flags=())``.
+
+    Every visit has a browser profile of its own, since a browser stops drawing the pages behind the
+    front one; it is closed at the end of the module. A page that asked another machine for
+    anything, or whose scripts failed, fails the module.
+    """
+    visits: list[Visit] = []
+    contexts: list[Any] = []
+
+    def open_page(
+        url: str, width: int = 1440, height: int = 1000, dark: bool = False, flags: tuple = ()
+    ) -> Visit:
+        context = browsers(*flags).new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        opened = Visit(context.new_page(), [], [])
+        visits.append(opened)
+        opened.page.on("request", lambda request: _note_outside(request.url, opened.outside))
+        opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))
+        opened.page.goto(url)
+        return opened
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [url for opened in visits for url in opened.outside] == []
+    assert [error for opened in visits for error in opened.errors] == []
+
+
+def _note_outside(url: str, outside: list[str]) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("data", "blob") and parts.hostname not in LOOPBACK:
+        outside.append(url)

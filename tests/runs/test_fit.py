@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+
+from appca.data.builtin import load
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
+from appca.runs import fit as fit_module
+from appca.runs.config import RunConfig, estimator_class
+from appca.runs.fit import (
+    estimate_seconds,
+    fit_run,
+    fitted_preprocessing,
+    preview,
+    project,
+)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Dataset:
+    return load("digits").take(np.arange(600))
+
+
+def config_of(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> RunConfig:
+    return RunConfig(dataset.digest, {"divide": 16.0, "pca": 20}, model, parameters)
+
+
+def explicit(dataset: Dataset, config: RunConfig) -> dict[str, np.ndarray]:
+    """The same by the estimator's public methods, one at a time."""
+    Y = Preprocessing.from_dict(config.preprocessing).fit(dataset.X).transform(dataset.X)
+    model = estimator_class(config.model)(**config.parameters).fit(Y)
+    scores = model.transform(Y)
+    return {
+        "components": model.components_,
+        "mean": model.mean_,
+        "scores": scores,
+        "active": model.allocate(Y),
+        "inclusion": model.inclusion_probabilities(Y),
+        "membership": model.allocation_probability(Y),
+        "error": ((Y - model.inverse_transform(scores)) ** 2).mean(axis=1),
+        "log_likelihood_rows": model.score_samples(Y),
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [("aPPCA", {"n_components": 5, "n_active": 2}), ("PPCA", {"n_components": 3})],
+)
+def test_arrays_are_what_the_estimators_own_methods_say(digits, model, parameters):
+    config = config_of(digits, model, **parameters)
+    result = fit_run(digits, config)
+    for name, expected in explicit(digits, config).items():
+        got = result.arrays[name]
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5, err_msg=name)
+    assert result.arrays["active"].dtype == bool
+    for name in ("scores", "inclusion", "membership", "error"):
+        assert result.arrays[name].dtype == np.float32
+    assert result.info["log_likelihood"] == result.arrays["log_likelihood_rows"].sum()
+    assert result.info["n_rows"] == 600
+    assert result.info["n_features"] == 20
+    assert result.info["stopped_at"] is None
+    assert {"numpy", "scipy", "scikit-learn", "appca", "python"} == set(result.info["versions"])
+
+
+def test_the_same_config_gives_the_same_bits(digits):
+    config = config_of(digits, n_components=6, n_active=3)
+    first, second = fit_run(digits, config), fit_run(digits, config)
+    assert first.arrays.keys() == second.arrays.keys()
+    for name, values in first.arrays.items():
+        assert values.tobytes() == second.arrays[name].tobytes(), name
+
+
+@pytest.mark.parametrize("passes", [3, 45, 85])
+def test_a_fit_stopped_by_hand_is_repeated_by_its_config(digits, passes):
+    config = config_of(digits, n_components=6, n_active=3, tol=1e-9)
+    seen = []
+
+    def stop(progress):
+        seen.append(progress.stage)
+        if len(seen) == passes:
+            raise StopIteration
+
+    by_hand = fit_run(digits, config, stop)
+    assert by_hand.info["stopped_at"] == passes == len(seen)
+    assert by_hand.info["stop_reason"] == "stopped by the callback"
+    again = fit_run(digits, RunConfig(**{**config.to_dict(), "stopped_at": passes}))
+    assert again.info["stopped_at"] == passes
+    for name, values in by_hand.arrays.items():
+        assert values.tobytes() == again.arrays[name].tobytes(), name
+    whole = fit_run(digits, config)
+    assert whole.info["log_likelihood"] > by_hand.info["log_likelihood"]
+
+
+def test_another_exception_from_the_callback_ends_the_fit(digits):
+    def fail(_progress):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fit_run(digits, config_of(digits), fail)
+
+
+def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
+    config = config_of(digits, n_components=6, n_active=3)
+    first, second = preview(digits, config, rows=200, passes=5), preview(digits, config, rows=200)
+    assert first.info["preview"] is True
+    assert first.info["n_iter"] <= 5
+    assert first.arrays["scores"].shape == (600, 6)
+    assert first.info["n_rows"] == 600
+    assert second.info["n_iter"] > 5
+    whole = fit_run(digits, config)
+    assert "preview" not in whole.info
+    assert whole.info["log_likelihood"] > second.info["log_likelihood"]
+    again = preview(digits, config, rows=200, passes=5)
+    assert again.arrays["scores"].tobytes() == first.arrays["scores"].tobytes()
+
+
+def test_projecting_the_training_rows_gives_the_runs_own_description(digits):
+    result = fit_run(digits, config_of(digits, n_components=5, n_active=2))
+    rows = np.array([5, 17, 300])
+    found = project(result.arrays, digits.X[rows])
+    np.testing.assert_array_equal(found["active"], result.arrays["active"][rows])
+    np.testing.assert_allclose(found["scores"], result.arrays["scores"][rows], atol=1e-5)
+    np.testing.assert_allclose(
+        found["log_likelihood_rows"], result.arrays["log_likelihood_rows"][rows], rtol=1e-5
+    )
+    with pytest.raises(ValueError, match="must have the 64 features"):
+        project(result.arrays, digits.X[:, :63])
+
+
+def test_the_preprocessing_comes_back_from_the_arrays(digits):
+    config = config_of(digits)
+    fitted = Preprocessing.from_dict(config.preprocessing).fit(digits.X)
+    restored = fitted_preprocessing(fit_run(digits, config).arrays)
+    np.testing.assert_array_equal(restored.transform(digits.X), fitted.transform(digits.X))
+
+
+def test_settings_that_do_not_suit_the_data_are_one_sentence(digits):
+    with pytest.raises(ValueError, match="n_components must be at most 20"):
+        fit_run(digits, config_of(digits, n_components=21))
+
+
+def test_the_estimate_grows_with_the_work_and_knows_the_closed_form(digits):
+    def seconds(n: int = 1000, d: int = 100, model: str = "aPPCA", **parameters: int) -> float:
+        return estimate_seconds(n, d, config_of(digits, model, **parameters))
+
+    assert seconds(n=2000) > seconds() < seconds(d=200)
+    assert seconds(n_components=12) > seconds() < seconds(n_init=5)
+    assert seconds(max_iter=5) < seconds()
+    assert seconds(model="PPCA") < seconds(n_components=4, n_active=4) + 1e-9 < seconds()
+    assert seconds(1797, 64) < 1.0 < seconds(70_000, 784), "digits live, MNIST in a worker"
+
+
+def test_blas_gets_the_threads_the_workers_get(digits, monkeypatch):
+    from threadpoolctl import threadpool_info
+
+    seen = []
+
+    def look(_progress):
+        seen.append(
+            {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+        )
+
+    monkeypatch.setattr(fit_module, "threads", lambda: 1)
+    fit_run(digits, config_of(digits), look)
+    assert seen[0] == {1}

@@ -1,0 +1,227 @@
+import json
+import os
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appca.data.errors import InputError
+from appca.runs import store as store_module
+from appca.runs.config import RunConfig
+from appca.runs.fit import Result
+from appca.runs.store import RunStore
+
+CONFIG = RunConfig("d" * 64, {}, "aPPCA", {"n_components": 4, "n_active": 2})
+
+
+def seeded(seed: int) -> RunConfig:
+    return replace(CONFIG, parameters={"random_state": seed})
+
+
+def result_of(seed: int = 0) -> Result:
+    rng = np.random.default_rng(seed)
+    arrays = {
+        "scores": rng.standard_normal((30, 4)).astype(np.float32),
+        "active": rng.random((30, 4)) > 0.5,
+        "noise_variance": np.array(0.1 + seed),
+        "log_likelihoods": np.array([-np.inf, np.nan, -0.0, 5e-324]),
+        "mean": rng.standard_normal(7),
+    }
+    return Result(arrays, {"n_iter": 3, "stop_reason": "converged", "log_likelihood": -1.5})
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path)
+
+
+def test_a_run_comes_back_bit_for_bit_in_another_store(store, tmp_path):
+    saved = store.save(CONFIG, result_of(), name="  my\n run ")
+    found = RunStore(tmp_path).get(CONFIG.id)
+    assert found.id == saved.id == CONFIG.id
+    assert found.config == CONFIG
+    assert found.info == result_of().info
+    assert (found.name, found.named, found.origin) == ("my run", True, "fit")
+    assert found.arrays.keys() == result_of().arrays.keys()
+    for name, values in result_of().arrays.items():
+        assert found.arrays[name].dtype == values.dtype
+        assert found.arrays[name].shape == values.shape
+        assert found.arrays[name].tobytes() == values.tobytes()
+        assert not found.arrays[name].flags.writeable, "sessions share the arrays"
+    assert files(store.folder / found.id) == {"config.json", "arrays.npz"}
+    assert files(store.folder) == {found.id}
+
+
+def test_arrays_are_read_late_and_once(store):
+    run = store.save(CONFIG, result_of())
+    assert store.get(run.id).arrays is run.arrays
+
+
+def test_runs_are_listed_newest_first_under_names_made_of_their_settings(store):
+    for seed in (0, 1, 2):
+        store.save(seeded(seed), result_of(seed))
+    partial = replace(seeded(3), stopped_at=12)
+    store.save(partial, result_of(3))
+    names = [run.name for run in store.list()]
+    assert names == [
+        "aPPCA, K = 4, L = 2, seed 3, stopped after 12 passes",
+        "aPPCA, K = 4, L = 2, seed 2",
+        "aPPCA, K = 4, L = 2, seed 1",
+        "aPPCA, K = 4, L = 2",
+    ]
+    assert [run.partial for run in store.list()] == [True, False, False, False]
+
+
+def test_saving_a_run_again_keeps_its_arrays_and_makes_it_the_newest(store):
+    first = store.save(CONFIG, result_of(0), name="kept")
+    store.save(seeded(1), result_of(1))
+    again = store.save(CONFIG, result_of(9), origin="live")
+    assert again.arrays["mean"].tobytes() == first.arrays["mean"].tobytes()
+    assert (again.name, again.origin) == ("kept", "fit")
+    assert store.list()[0].id == CONFIG.id
+
+
+def test_rename_and_back(store):
+    run = store.save(CONFIG, result_of())
+    assert store.rename(run.id, "digits, first try").name == "digits, first try"
+    assert store.get(run.id).named
+    assert store.rename(run.id, " ").name == "aPPCA, K = 4, L = 2"
+    assert len(store.rename(run.id, "x" * 1000).name) == 120
+    with pytest.raises(InputError, match="no run “000000000000” to rename"):
+        store.rename("0" * 12, "x")
+
+
+def test_delete_is_whole_and_may_be_said_twice(store):
+    run = store.save(CONFIG, result_of())
+    store.delete(run.id)
+    store.delete(run.id)
+    assert store.get(run.id) is None
+    assert store.list() == []
+    assert files(store.folder) == set()
+
+
+@pytest.mark.parametrize("run_id", ["../" + "a" * 9, "", None, "A" * 12, "a" * 13, "/etc/passwd00"])
+def test_an_id_from_the_address_bar_never_becomes_a_path(store, run_id):
+    store.save(CONFIG, result_of())
+    assert store.get(run_id) is None
+    store.delete(run_id)
+    assert len(store.list()) == 1
+
+
+def truncate(path: Path) -> None:
+    content = (path / "arrays.npz").read_bytes()
+    (path / "arrays.npz").write_bytes(content[: len(content) // 2])
+
+
+DAMAGES = {
+    "arrays.npz has": truncate,
+    "arrays.npz is missing": lambda path: (path / "arrays.npz").unlink(),
+    "config.json is missing": lambda path: (path / "config.json").unlink(),
+    "Expecting value": lambda path: (path / "config.json").write_text(""),
+    "'config'": lambda path: (path / "config.json").write_text("{}"),
+    "list indices": lambda path: (path / "config.json").write_text("[]"),
+    "no model “gone”": lambda path: (path / "config.json").write_text(
+        (path / "config.json").read_text().replace('"aPPCA"', '"gone"')
+    ),
+    "codec can't decode": lambda path: (path / "config.json").write_bytes(b"\xff\xfe\x00"),
+    "it is named": lambda path: (path / "config.json").write_text(
+        (path / "config.json").read_text().replace(path.name, "0" * 12)
+    ),
+}
+
+
+@pytest.mark.parametrize("words", DAMAGES)
+def test_a_damaged_run_is_left_out_with_one_sentence_and_can_be_replaced(store, words):
+    run = store.save(CONFIG, result_of())
+    healthy = store.save(seeded(1), result_of(1))
+    DAMAGES[words](run.path)
+    assert store.get(run.id) is None
+    assert [found.id for found in store.list()] == [healthy.id]
+    (problem,) = store.problems()
+    assert problem.startswith(f"Run {run.id} is damaged (")
+    assert words in problem
+    assert problem.endswith("; delete it or fit it again.")
+    assert store.save(CONFIG, result_of()).arrays["mean"].size == 7
+    assert store.problems() == ()
+    assert files(store.folder) == {run.id, healthy.id}
+
+
+def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read(store):
+    run = store.save(CONFIG, result_of())
+    content = bytearray((run.path / "arrays.npz").read_bytes())
+    place = content.find(result_of().arrays["mean"].tobytes())
+    content[place] ^= 0xFF
+    (run.path / "arrays.npz").write_bytes(content)
+    with pytest.raises(InputError, match=rf"arrays of run {run.id} cannot be read \(Bad CRC"):
+        _ = store.get(run.id).arrays
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(store, monkeypatch):
+    def full(*_args, **_kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(InputError, match=r"not be stored in .*: No space left on device; free"):
+        store.save(CONFIG, result_of())
+    assert files(store.folder) == set()
+    assert store.list() == []
+
+
+def test_live_runs_beyond_the_newest_are_pruned_unless_named_or_asked_for(store, monkeypatch):
+    monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 3)
+    named = store.save(seeded(0), result_of(), name="mine", origin="live")
+    asked = store.save(seeded(1), result_of(), origin="fit")
+    live = [store.save(seeded(seed), result_of(), origin="live") for seed in range(2, 7)]
+    store.renew(live[2].id, origin="live")  # looked at again: the newest now
+    store.save(seeded(7), result_of(), origin="live")
+    kept = {run.id for run in store.list()}
+    assert kept == {named.id, asked.id, live[2].id, live[4].id, seeded(7).id}
+    assert store.renew(live[0].id) is None
+
+
+def test_drafts_of_a_dead_worker_are_swept_and_those_of_the_living_are_not(store):
+    store.save(CONFIG, result_of())
+    dead, alive, ancient = (store.folder / name for name in (".111-a", ".222-b", ".333-c"))
+    for draft in (dead, alive, ancient):
+        draft.mkdir()
+        (draft / "arrays.npz").write_bytes(b"half")
+    long_ago = time.time() - 2 * 86_400
+    os.utime(ancient, (long_ago, long_ago))
+    store.sweep(pid=111)
+    assert files(store.folder) == {CONFIG.id, alive.name}
+    assert len(store.list()) == 1
+    assert store.problems() == ()
+
+
+def test_many_threads_saving_one_run_leave_one_whole_run(store):
+    failures: list[Exception] = []
+
+    def save() -> None:
+        try:
+            store.save(CONFIG, result_of())
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=save) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert files(store.folder) == {CONFIG.id}
+    assert store.get(CONFIG.id).arrays["mean"].tobytes() == result_of().arrays["mean"].tobytes()
+
+
+def test_the_files_need_no_pickle_and_can_be_read_by_anyone(store):
+    run = store.save(CONFIG, result_of())
+    with np.load(run.path / "arrays.npz", allow_pickle=False) as archive:
+        assert set(archive.files) == set(result_of().arrays)
+    meta = json.loads((run.path / "config.json").read_text())
+    assert meta["config"] == CONFIG.to_dict()

@@ -1,0 +1,48 @@
+"""The whole app under AppTest: started from its frame, as a person's browser starts it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).parents[2] / "app.py"
+SECONDS = 60
+
+
+@pytest.fixture
+def start() -> Callable[..., AppTest]:
+    """Return a function ``start(page=None, **address)`` that opens the app in a new session."""
+
+    def open_app(page: str | None = None, **address: str) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=SECONDS)
+        for key, value in address.items():
+            app.query_params[key] = value
+        app.run()
+        return app if page is None else app.switch_page(f"pages/{page}.py").run()
+
+    return open_app
+
+
+def sentences(app: AppTest) -> list[str]:
+    """Return what the error boxes say, Markdown's protection taken off."""
+    return [box.value.replace("\\", "") for box in app.error]
+
+
+def healthy(app: AppTest) -> AppTest:
+    """Check that a page shows neither an exception nor an error box."""
+    assert [problem.message for problem in app.exception] == []
+    assert sentences(app) == []
+    return app
+
+
+def html(app: AppTest) -> str:
+    """Return all HTML of the page and the sidebar."""
+    found = [*app.get("html"), *app.sidebar.get("html")]
+    return "\n".join(item.proto.body for item in found)
+
+
+def address(app: AppTest) -> dict[str, str]:
+    """Return the query parameters, one value each."""
+    params = dict(app.query_params)
+    return {key: value[-1] if isinstance(value, list) else value for key, value in params.items()}
