@@ -16,7 +16,7 @@ from tests.models.gibbs_oracles import draw_buffet
 N, D, K = 4, 2, 3
 PRIOR = Prior(InverseGamma(6.0, 1.5), InverseGamma(6.0, 5.0), Gamma(3.0, 2.0), 0.5)
 # so many columns wanted that the cut at K matters
-CROWDED = PRIOR._replace(alpha=Gamma(8.0, 2.5))
+CROWDED = PRIOR._replace(noise=InverseGamma(6.0, 3.0), alpha=Gamma(12.0, 3.0))
 
 
 def draw_finite_Z(rng, alpha):

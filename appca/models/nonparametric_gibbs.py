@@ -1,0 +1,106 @@
+"""Gibbs sampling for PPCA with an unknown number of components (model.md 2).
+
+The paper's algorithm 2 is not a valid kernel. Here W has K_max orthonormal columns, Z is labelled
+by them, and its prior is the Indian buffet conditioned on at most K_max used columns, or the
+finite Beta-Bernoulli prior on K_max columns.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models import gaussian
+from appca.models.chains import Draws, Measures, Sampler
+from appca.models.conditionals import Gamma, draw_alpha_finite, draw_alpha_truncated
+from appca.models.feature_priors import log_beta_bernoulli, log_buffet
+from appca.models.subspace_gibbs import (
+    DrawIndicators,
+    Prior,
+    State,
+    average,
+    complete_density,
+    describe,
+    hyper_density,
+    sweep,
+)
+
+__all__ = ["PRIORS", "FeaturePrior", "advance", "sampler"]
+
+Array = NDArray[np.float64]
+Indicators = NDArray[np.bool_]
+
+
+class FeaturePrior(NamedTuple):
+    """What a prior of Z with free row sums must be able to do."""
+
+    draw_indicators: DrawIndicators
+    draw_alpha: Callable[[np.random.Generator, Gamma, float, Indicators], float]
+    log_density: Callable[[Indicators, float], float]  # (Z, alpha)
+
+
+def draw_truncated(rng: np.random.Generator, state: State, logits: Array) -> Indicators:
+    """Redraw Z row by row under the truncated buffet."""
+    from appca.models.buffet_kernels import scan_truncated
+
+    Z = state.Z.copy()
+    N, K = Z.shape
+    scan_truncated(Z, logits, float(np.log(state.alpha / N)), rng.random((N, K + 1)))
+    return Z
+
+
+def draw_beta_bernoulli(rng: np.random.Generator, state: State, logits: Array) -> Indicators:
+    """Redraw Z row by row under the finite Beta-Bernoulli prior."""
+    from appca.models.buffet_kernels import scan_beta_bernoulli
+
+    Z = state.Z.copy()
+    scan_beta_bernoulli(Z, logits, state.alpha / Z.shape[1], rng.random(Z.shape))
+    return Z
+
+
+PRIORS = {
+    "ibp": FeaturePrior(draw_truncated, draw_alpha_truncated, partial(log_buffet, labelled=True)),
+    "beta-bernoulli": FeaturePrior(draw_beta_bernoulli, draw_alpha_finite, log_beta_bernoulli),
+}
+
+
+def advance(
+    rng: np.random.Generator, Y: Array, state: State, prior: Prior, features: FeaturePrior
+) -> State:
+    """Redraw everything once. Unused columns of W have F = 0, so they wander freely."""
+    state = sweep(rng, Y, state, prior, features.draw_indicators)
+    if prior.alpha is None:
+        return state
+    return State(*state[:-1], features.draw_alpha(rng, prior.alpha, state.alpha, state.Z))
+
+
+def sampler(Y: Array, prior: Prior, features: FeaturePrior) -> Sampler[State]:
+    """Bundle sweep, traces and records for `chains.sample`."""
+
+    def one(rng: np.random.Generator, state: State) -> State:
+        return advance(rng, Y, state, prior, features)
+
+    return Sampler(one, partial(measure, Y, prior, features), partial(record, Y, features), average)
+
+
+def measure(Y: Array, prior: Prior, features: FeaturePrior, state: State) -> Measures:
+    """Give log p(Y | Z), X integrated out, and with the priors of Z and of the variances."""
+    Yc = Y - state.mu
+    a = gaussian.logits(Yc @ state.W, state.sigma2, state.tau2)
+    rows = gaussian.background(np.square(Yc).sum(axis=1), state.sigma2, Y.shape[1])
+    given = float(rows.sum() + a.sum(where=state.Z))
+    return Measures(
+        given, given + features.log_density(state.Z, state.alpha) + hyper_density(state, prior)
+    )
+
+
+def record(Y: Array, features: FeaturePrior, state: State) -> Draws:
+    """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
+    joint = complete_density(Y, state) + features.log_density(state.Z, state.alpha)
+    return describe(state) | {
+        "log_joint": np.asarray(joint),
+        "alpha": np.asarray(state.alpha),
+        "n_components": np.asarray(state.Z.any(axis=0).sum()),
+    }
