@@ -39,12 +39,13 @@ def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
     return float(each.sum())
 
 
-def expected_buffet(m: NDArray[np.int64], n_rows: int) -> NDArray[np.float64]:
+def expected_buffet(Z: Indicators, alpha: float) -> NDArray[np.float64]:
     """Give the probability m_k / (N + 1) that a new row uses column k."""
-    return np.asarray(m / (n_rows + 1))
+    del alpha  # it only matters for columns of the row's own
+    return np.asarray(Z.sum(axis=0) / (len(Z) + 1))
 
 
-def expected_beta_bernoulli(m: NDArray[np.int64], n_rows: int, alpha: float) -> NDArray[np.float64]:
+def expected_beta_bernoulli(Z: Indicators, alpha: float) -> NDArray[np.float64]:
     """Give the probability (m_k + alpha/K) / (N + 1 + alpha/K) that a new row uses column k."""
-    a = alpha / len(m)
-    return np.asarray((m + a) / (n_rows + 1 + a))
+    a = alpha / Z.shape[1]
+    return np.asarray((Z.sum(axis=0) + a) / (len(Z) + 1 + a))

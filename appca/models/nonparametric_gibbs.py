@@ -12,10 +12,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models import gaussian
+from appca.models import gaussian, stiefel
 from appca.models.chains import Draws, Measures, Sampler
 from appca.models.conditionals import Gamma, draw_alpha_finite, draw_alpha_truncated
-from appca.models.feature_priors import log_beta_bernoulli, log_buffet
+from appca.models.feature_priors import (
+    expected_beta_bernoulli,
+    expected_buffet,
+    log_beta_bernoulli,
+    log_buffet,
+)
+from appca.models.ppca import closed_form
+from appca.models.rows import Rows, project
+from appca.models.spectrum import principal
 from appca.models.subspace_gibbs import (
     DrawIndicators,
     Prior,
@@ -27,7 +35,10 @@ from appca.models.subspace_gibbs import (
     sweep,
 )
 
-__all__ = ["PRIORS", "FeaturePrior", "advance", "sampler"]
+__all__ = ["PRIORS", "FeaturePrior", "advance", "first_state", "sampler"]
+
+# Share of the mean feature variance: where W spans the data nothing is left to measure noise on.
+LEAST_NOISE = 0.01
 
 Array = NDArray[np.float64]
 Indicators = NDArray[np.bool_]
@@ -36,6 +47,7 @@ Indicators = NDArray[np.bool_]
 class FeaturePrior(NamedTuple):
     """What a prior of Z with free row sums must be able to do."""
 
+    expected: Callable[[Indicators, float], Array]  # (Z, alpha) -> weights for a new row
     draw_indicators: DrawIndicators
     draw_alpha: Callable[[np.random.Generator, Gamma, float, Indicators], float]
     log_density: Callable[[Indicators, float], float]  # (Z, alpha)
@@ -61,9 +73,30 @@ def draw_beta_bernoulli(rng: np.random.Generator, state: State, logits: Array) -
 
 
 PRIORS = {
-    "ibp": FeaturePrior(draw_truncated, draw_alpha_truncated, partial(log_buffet, labelled=True)),
-    "beta-bernoulli": FeaturePrior(draw_beta_bernoulli, draw_alpha_finite, log_beta_bernoulli),
+    "ibp": FeaturePrior(
+        expected_buffet, draw_truncated, draw_alpha_truncated, partial(log_buffet, labelled=True)
+    ),
+    "beta-bernoulli": FeaturePrior(
+        expected_beta_bernoulli, draw_beta_bernoulli, draw_alpha_finite, log_beta_bernoulli
+    ),
 }
+
+
+def first_state(
+    rng: np.random.Generator, rows: Rows, max_components: int, tau2: float | None, *, rotated: bool
+) -> State:
+    """Start from PPCA, every column used where it pays, or from a random rotation of it.
+
+    Columns die more easily than they are born, so all of them start.
+    """
+    lead = principal(rng, rows, max_components)
+    variance = float(rows.squares.mean()) / rows.n_features
+    start = closed_form(rows, lead, LEAST_NOISE * variance)
+    W = lead.V @ stiefel.random(rng, *[max_components] * 2) if rotated else lead.V
+    latent = np.full(max_components, start.latent.mean() if tau2 is None else tau2)
+    Z = gaussian.logits(project(rows, W), start.noise, latent) > 0
+    mu = np.zeros(len(W)) if rows.origin is None else rows.origin.astype(np.float64)
+    return State(W, np.zeros(Z.shape), Z, mu, start.noise, latent, 1.0)
 
 
 def advance(

@@ -161,7 +161,8 @@ def with_a_fixed_completion(monkeypatch, _folder):
         drawn[:, np.setdiff1d(np.arange(W.shape[1]), used)] = basis[:, len(used) : W.shape[1]]
         return drawn
 
-    monkeypatch.setattr(stiefel, "draw", wrong)
+    sweep = partial(subspace_gibbs.sweep, update_directions=wrong)
+    monkeypatch.setattr(nonparametric_gibbs, "sweep", sweep)
 
 
 def with_source(module, old, new):
