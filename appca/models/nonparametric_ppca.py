@@ -127,7 +127,7 @@ class NonparametricPPCA(FreeModel):
             first_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
             for chain, rng in enumerate(rngs)
         ]
-        return first, sampler(rows.X.astype(np.float64), prior, PRIORS[self.prior])
+        return first, sampler(np.ascontiguousarray(rows.X, np.float64), prior, PRIORS[self.prior])
 
     def _drawn(self, state: State) -> Draw:
         weights = PRIORS[self.prior].expected(state.Z, state.alpha)

@@ -32,7 +32,9 @@ class SparseFA(FreeModel):
             sparse_fa_chains.first_state(rng, rows, self._kind, alpha, rotated=chain > 0)
             for chain, rng in enumerate(rngs)
         ]
-        return first, sparse_fa_chains.sampler(rows.X.astype(np.float64), prior, self._kind)
+        return first, sparse_fa_chains.sampler(
+            np.ascontiguousarray(rows.X, np.float64), prior, self._kind
+        )
 
     def _drawn(self, state: State) -> Draw:
         weights = sparse_fa_chains.expected(state, self._kind)
