@@ -4,6 +4,7 @@ All chains advance together, one sweep at a time, so that a run stopped early ha
 chain and nothing but shorter traces.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -15,7 +16,16 @@ from appca.models.loop import STOPPED, Callback, watcher
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["Chains", "Measures", "Sampler", "Schedule", "generators", "sample", "to_arviz"]
+__all__ = [
+    "Chains",
+    "Measures",
+    "Sampler",
+    "Schedule",
+    "generators",
+    "load_arviz",
+    "sample",
+    "to_arviz",
+]
 
 S = TypeVar("S")
 Draws = dict[str, NDArray[Any]]
@@ -142,14 +152,17 @@ def _best(keepers: Sequence[Keeper[S]]) -> S:
     return max(candidates, key=lambda candidate: candidate[0])[1]
 
 
-def to_arviz(posterior: Draws) -> "InferenceData":
-    """Hand the draws to ArviZ; the running means go to its group of constants."""
-    import warnings
-
+def load_arviz() -> Any:
+    """Import ArviZ, whose 0.23 announces its successor in a warning."""
     with warnings.catch_warnings():
-        # ArviZ 0.23 announces its own successor on import.
         warnings.simplefilter("ignore", FutureWarning)
         import arviz
+    return arviz
+
+
+def to_arviz(posterior: Draws) -> "InferenceData":
+    """Hand the draws to ArviZ; the running means go to its group of constants."""
+    arviz = load_arviz()
     densities = {"log_likelihood": "lp_collapsed", "log_posterior": "lp"}
     draws = {k: v for k, v in posterior.items() if k not in RUNNING and k not in densities}
     data: InferenceData = arviz.from_dict(
