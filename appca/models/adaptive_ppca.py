@@ -31,6 +31,7 @@ from appca.models.parameters import (
 )
 from appca.models.race import Course
 from appca.models.rows import Rows, about, centre_of
+from appca.models.threads import single_threaded_blas
 
 __all__ = ["AdaptivePPCA"]
 
@@ -171,6 +172,10 @@ class AdaptivePPCA(SubspaceModel):
         del y
         X = self._validated(X, reset=True)
         self._refuse_conflicts(X)
+        with single_threaded_blas():
+            return self._fit(X)
+
+    def _fit(self, X: Array) -> Self:
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)

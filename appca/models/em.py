@@ -9,13 +9,14 @@ and the fixed ones are shift = 0.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from appca.models import gaussian, subsets
 from appca.models.gaussian import Array
-from appca.models.rows import Rows, blocks
+from appca.models.rows import Block, Rows, over_blocks
 
 __all__ = ["Settings", "State", "Sums", "expect", "floor_of", "maximise", "step"]
 
@@ -78,27 +79,38 @@ def expect(state: State, rows: Rows, settings: Settings, beta: float = 1.0) -> S
     With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
     the subset logits (annealing); the log-likelihood then means nothing.
     """
-    d, K = state.W.shape
+    n, K = len(rows.X), state.W.shape[1]
+    # Mean of |y - mu|^2. The cross term vanishes: where there is a shift, rows sum to their origin.
+    spread = rows.squares.mean() + state.shift @ state.shift
+    outside = float(gaussian.background(spread, state.noise, rows.n_features))
+    outside -= gaussian.log_binomial(K, settings.n_active)
+    sums = Sums(n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K))
+    work = partial(_expect_block, state=state, settings=settings, beta=beta)
+    for part in over_blocks(work, rows):
+        sums = _added(sums, part)
+    return sums
+
+
+def _added(a: Sums, b: Sums) -> Sums:
+    return Sums(
+        a.log_likelihood + b.log_likelihood,
+        a.A + b.A,
+        a.s + b.s,
+        a.second + b.second,
+        a.used + b.used,
+    )
+
+
+def _expect_block(block: Block, state: State, settings: Settings, beta: float) -> Sums:
+    """Add up one block; its log-likelihood lacks what all rows have in common."""
     shrink, v = gaussian.posterior(state.noise, state.latent)
-    log_likelihood = -len(rows.X) * gaussian.log_binomial(K, settings.n_active)
-    A, s, second, used = np.zeros((d, K)), np.zeros(K), np.zeros(K), np.zeros(K)
-    for block in blocks(rows):
-        P = block.times(state.W).astype(np.float64, copy=False)
-        # |y - mu|^2 from |y - origin|^2, because mu differs from the origin only along W.
-        squares = rows.squares[block.part] + 2.0 * (P @ state.shift) + state.shift @ state.shift
-        P += state.shift
-        log_e, r = responsibilities(gaussian.logits(P, state.noise, state.latent), settings, beta)
-        log_likelihood += float(
-            (gaussian.background(squares, state.noise, rows.n_features) + log_e).sum()
-        )
-        P *= shrink
-        S = r * P
-        A += block.transposed_times(S)
-        s += S.sum(axis=0)
-        r_sum = r.sum(axis=0)
-        used += r_sum
-        second += np.einsum("nk,nk->k", S, P) + r_sum * v
-    return Sums(log_likelihood, A, s, second, used)
+    P = block.times(state.W).astype(np.float64, copy=False) + state.shift
+    log_e, r = responsibilities(gaussian.logits(P, state.noise, state.latent), settings, beta)
+    P *= shrink
+    S = r * P
+    used = r.sum(axis=0)
+    second = np.einsum("nk,nk->k", S, P) + used * v
+    return Sums(float(log_e.sum()), block.transposed_times(S), S.sum(axis=0), second, used)
 
 
 def maximise(sums: Sums, state: State, rows: Rows, settings: Settings) -> State:

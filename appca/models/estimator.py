@@ -16,7 +16,7 @@ from appca.models import gaussian, subsets
 from appca.models.em import State
 from appca.models.gaussian import Array
 from appca.models.parameters import Rule, refuse
-from appca.models.rows import Rows, blocks
+from appca.models.rows import Block, Rows, over_blocks
 
 __all__ = ["SubspaceModel", "generator", "refuse_constant", "refuse_sizes"]
 
@@ -33,6 +33,20 @@ def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
         msg = (
             f"n_components must be at most {most}, because X has {n_rows} rows and "
             f"{n_features} feature(s); got {n_components}: ask for fewer components."
+        )
+        raise ValueError(msg)
+
+
+def refuse_not_finite(X: Array) -> None:
+    """Raise ValueError for NaN and infinities; free of temporaries where there are none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return
+    bad = int(np.sum(~np.isfinite(X).all(axis=1)))
+    if bad:
+        msg = (
+            f"X must be finite, but {bad} of its {len(X)} rows hold NaN or inf: "
+            "fill in or leave out those cells or rows."
         )
         raise ValueError(msg)
 
@@ -72,7 +86,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
+            ensure_all_finite=False,
         )
+        refuse_not_finite(checked)
         return checked
 
     def _publish(self, rows: Rows, state: State, n_active: int, second: Array) -> Self:
@@ -103,11 +119,16 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Root mean square of every component's score over the training rows that use it."""
         K = len(self.components_)
         power, used = np.zeros(K), np.zeros(K)
-        for block in blocks(rows._replace(origin=self.mean_)):
+
+        def active_power(block: Block) -> tuple[Array, Array]:
             P = block.times(self.components_.T)
             active = self._top(P)
-            power += np.square(np.where(active, P, 0.0), dtype=np.float64).sum(axis=0)
-            used += active.sum(axis=0)
+            squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
+            return squares.sum(axis=0), active.sum(axis=0)
+
+        for more_power, more_used in over_blocks(active_power, rows._replace(origin=self.mean_)):
+            power += more_power
+            used += more_used
         scale: Array = self._shrinkage() * np.sqrt(power / np.maximum(used, 1))
         return np.where(scale > 0.0, scale, 1.0)
 
@@ -126,7 +147,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = self._validated(X, reset=False)
         rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
         W = self.components_.T
-        return np.concatenate([answer(block.X, block.times(W)) for block in blocks(rows)])
+        return np.concatenate(list(over_blocks(lambda b: answer(b.X, b.times(W)), rows)))
 
     def transform(self, X: Any) -> Array:
         """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.

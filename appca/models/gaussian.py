@@ -30,7 +30,7 @@ def logits(P: Array, noise: float, latent: Array) -> Array:
     -------
     (N, K) float64.
     """
-    slope = latent / (2.0 * noise * (noise + latent))
+    slope = posterior(noise, latent)[0] / (2.0 * noise)  # no square of a variance to overflow
     return slope * np.square(P, dtype=np.float64) - 0.5 * np.log1p(latent / noise)
 
 

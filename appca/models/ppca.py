@@ -15,6 +15,7 @@ from appca.models.gaussian import Array
 from appca.models.parameters import SEED, SWITCH, Rule, whole
 from appca.models.rows import Rows, about, centre_of
 from appca.models.spectrum import Principal, principal
+from appca.models.threads import single_threaded_blas
 
 __all__ = ["PPCA", "closed_form"]
 
@@ -86,7 +87,8 @@ class PPCA(SubspaceModel):
         refuse_sizes(self.n_components, *X.shape)
         rows = about(X, centre_of(X))
         refuse_constant(rows)
-        leading = principal(generator(self.random_state), rows, self.n_components)
+        with single_threaded_blas():
+            leading = principal(generator(self.random_state), rows, self.n_components)
         state = closed_form(rows, leading, floor_of(rows))
         second = np.maximum(leading.values - state.noise, 0.0) * len(X)
         self._publish(rows, state, self.n_components, second)

@@ -1,16 +1,24 @@
 """Observations about an origin, visited in blocks."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from appca.models.gaussian import Array
+from appca.models.threads import in_order
 
-__all__ = ["Block", "Rows", "about", "blocks", "centre_of", "project", "transposed_product"]
+__all__ = ["Block", "Rows", "about", "centre_of", "over_blocks", "project", "transposed_product"]
 
-BLOCK_BYTES = 2**24  # of data; keeps the (rows, K) temporaries of a pass small beside the data
+R = TypeVar("R")
+
+# Blocks small enough to keep the (rows, K) temporaries of a pass small beside the data, and large
+# enough for the cost of a call not to matter. They do not depend on the number of cores, so
+# neither do the bits of a sum over them.
+BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
+MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
 
 # Where the origin is at most this many times as long as a typical row about it, its products may
 # be subtracted instead of itself, which saves a copy: at most one more decimal digit is lost than
@@ -54,46 +62,46 @@ def centre_of(X: Array) -> Array:
 
 def about(X: Array, origin: Array | None) -> Rows:
     """Take X (N, D) about an origin without copying it; costs one pass for the squared norms."""
-    squares = np.empty(len(X))
-    rows = Rows(X, origin, squares, X.shape[1], careful=True)
-    for part, B, _ in blocks(rows):
-        np.einsum("nd,nd->n", B, B, dtype=np.float64, out=squares[part])
+    rows = Rows(X, origin, np.empty(0), X.shape[1], careful=True)
+    squares = np.concatenate(
+        list(over_blocks(lambda b: np.einsum("nd,nd->n", b.X, b.X, dtype=np.float64), rows))
+    )
     if origin is None:
-        return rows
+        return rows._replace(squares=squares)
     length = float(np.sum(np.square(origin, dtype=np.float64)))
-    return rows._replace(careful=length > NEAR**2 * float(squares.mean()))
+    careful = length > NEAR**2 * float(squares.mean())
+    return rows._replace(squares=squares, careful=careful)
 
 
-def blocks(rows: Rows) -> Iterator[Block]:
-    """Visit all rows in order; a block is only valid until the next one.
+def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
+    """Yield work(block) for blocks of rows, in order, computed on all cores.
 
     Where the origin is far off, a block holds a centred copy of its rows.
     """
     n, d = rows.X.shape
-    size = BLOCK_BYTES // (d * rows.X.itemsize)
-    size = min(max(size, MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
-    copied = rows.careful and rows.origin is not None
-    buffer = np.empty((min(size, n), d), rows.X.dtype) if copied else None
-    for start in range(0, n, size):
-        part = slice(start, min(start + size, n))
-        if buffer is None or rows.origin is None:
-            yield Block(part, rows.X[part], rows.origin)
-        else:
-            centred = np.subtract(rows.X[part], rows.origin, out=buffer[: part.stop - start])
-            yield Block(part, centred, None)
+    most = min(max(BLOCK_BYTES // (d * rows.X.itemsize), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
+    count = -(-n // most)
+    if count % 2 and n >= 2 * MIN_SHARED_ROWS:
+        count += 1
+    edges = [n * i // count for i in range(count + 1)]
+
+    def block(ends: tuple[int, int]) -> R:
+        part = slice(*ends)
+        if rows.careful and rows.origin is not None:
+            return work(Block(part, rows.X[part] - rows.origin, None))
+        return work(Block(part, rows.X[part], rows.origin))
+
+    return in_order(block, list(pairwise(edges)))
 
 
 def project(rows: Rows, W: Array) -> Array:
     """Projections (y_n - origin)' W, (N, K) in the dtype of the data."""
-    P = np.empty((len(rows.X), W.shape[1]), rows.X.dtype)
-    for block in blocks(rows):
-        P[block.part] = block.times(W)
-    return P
+    return np.concatenate(list(over_blocks(lambda block: block.times(W), rows)))
 
 
 def transposed_product(rows: Rows, S: Array) -> Array:
     """Sum over rows of (y_n - origin) s_n', (d, K) float64, for S (N, K)."""
     A = np.zeros((rows.X.shape[1], S.shape[1]))
-    for block in blocks(rows):
-        A += block.transposed_times(S[block.part])
+    for part in over_blocks(lambda block: block.transposed_times(S[block.part]), rows):
+        A += part
     return A

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from appca.models.gaussian import Array
-from appca.models.rows import Rows, blocks, project, transposed_product
+from appca.models.rows import Rows, over_blocks, project, transposed_product
 from appca.models.stiefel import polar
 
 __all__ = ["Principal", "Thin", "lift", "lower", "principal", "thin"]
@@ -34,8 +34,8 @@ class Thin(NamedTuple):
 def covariance(rows: Rows) -> Array:
     """Sum of y y' / N about the origin, (d, d), products in the data's dtype, sums in float64."""
     C = np.zeros((rows.X.shape[1],) * 2)
-    for _, B, _ in blocks(rows._replace(careful=True)):
-        C += B.T @ B
+    for part in over_blocks(lambda block: block.X.T @ block.X, rows._replace(careful=True)):
+        C += part
     return C / len(rows.X)
 
 

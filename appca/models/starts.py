@@ -11,7 +11,7 @@ from appca.models import subsets
 from appca.models.em import Settings, State, step
 from appca.models.gaussian import Array
 from appca.models.loop import accelerated, plain
-from appca.models.rows import Rows, blocks
+from appca.models.rows import Block, Rows, over_blocks
 from appca.models.squarem import extrapolate
 from appca.models.stiefel import polar
 
@@ -94,11 +94,15 @@ def first_state(rows: Rows, W: Array, settings: Settings) -> State:
     """
     K, L, n = settings.n_components, settings.n_active, len(rows.X)
     captured, used = np.zeros(K), np.zeros(K)
-    for block in blocks(rows):
+
+    def top_power(block: Block) -> tuple[Array, Array]:
         power = np.square(block.times(W), dtype=np.float64)
         active = subsets.top(power, L)
-        captured += np.where(active, power, 0.0).sum(axis=0)
-        used += active.sum(axis=0)
+        return np.where(active, power, 0.0).sum(axis=0), active.sum(axis=0)
+
+    for more_captured, more_used in over_blocks(top_power, rows):
+        captured += more_captured
+        used += more_used
     left, spare = float(rows.squares.sum() - captured.sum()), n * (rows.n_features - L)
     # With nothing to spare (L = D) the split is anybody's guess: half and half.
     noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)

@@ -84,13 +84,15 @@ def preview(
     Fit to a fixed random sample of rows with few passes, and describe all rows with it.
 
     A stand-in to look at while the fit proper runs; ``info["preview"]`` is True, and it is not to
-    be stored.
+    be stored. One start instead of a race of them: a slider waits for it.
     """
     began = time.perf_counter()
     n = dataset.n_rows
     sample = np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(n)[: min(rows, n)])
     limits = {"max_iter": passes, "n_init": 1}
     known = {key: value for key, value in limits.items() if key in config.parameters}
+    if config.parameters.get("init") == "auto":
+        known["init"] = "quartimax"
     short = RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
     _hold_threads()
     X = dataset.X[sample]

@@ -94,7 +94,7 @@ class Jobs:
             if self._closed:
                 raise InputError(_GONE)
             for job in self._open():
-                if job.key == key and not job.cancelled:
+                if job.key == key and not job.cancelled and not _is_over(job):
                     return job.folder.id
             self._clean()
             task = {"kind": kind, "spec": spec, "key": key, "server": self._presence.token}
@@ -298,6 +298,11 @@ class Jobs:
         for place, (age, path) in enumerate(ages):
             if age > FOLDER_DAYS * 86_400 or place >= FOLDERS_KEPT:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_over(job: _Job) -> bool:
+    """Whether the worker has ended the job, though its answer may still be on the way."""
+    return job.folder.read().state in ENDED
 
 
 def _age(path: Path) -> float:

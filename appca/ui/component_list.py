@@ -71,7 +71,11 @@ def _card(
     dataset: Dataset, pattern: np.ndarray, k: int, share: float, relative: float, used: float
 ) -> str:
     name = tag("div", f"Component {k + 1}", "ca-name")
-    numbers = tag("div", f"{share:.1%} of variance · used by {used:.0%} of rows", "ca-quiet")
+    numbers = tag(
+        "div",
+        tag("span", f"{share:.1%} of variance") + " " + tag("span", f"used by {used:.0%} of rows"),
+        "ca-quiet ca-numbers",
+    )
     if dataset.image_shape is None:
         return tag("div", tag("div", name + _loadings(dataset, pattern) + numbers), "ca-card")
     bar = tag("div", tag("div", "", style=f"width:{relative:.0%}"), "ca-track")

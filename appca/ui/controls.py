@@ -6,12 +6,13 @@ from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
 from appca.ui import panels, state
-from appca.ui.fitting import NO_COMPILER, Shown
+from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
 from appca.ui.text import HELP_K, HELP_L
 
 FEW = 4  # colourings that fit side by side as buttons
 SLIDER = 145  # pixels
+MOST_ON_SLIDER = 12  # more components are set on the page Fit
 
 
 def heading(title: str) -> st.delta_generator.DeltaGenerator:
@@ -37,14 +38,18 @@ def in_words(shown: Shown) -> None:
 
 
 def k_and_l(dataset: Dataset) -> None:
-    """Draw the sliders for K and L; moving one fits at once."""
+    """Draw the sliders for K and L; moving one fits at once.
+
+    Both have the same range: a slider of another range is another slider to Streamlit, and while
+    K moved, the old ones would stay on the page until the fit is done.
+    """
     now = state.config()
     k = now.parameters["n_components"]
-    most = min(state.most_components(now, dataset), max(NO_COMPILER, k))
+    most = min(state.most_components(now, dataset), max(MOST_ON_SLIDER, k))
     _slider("K", KEYS.k, "n_components", k, most, f"Components, K. {HELP_K}")
     if "n_active" in now.parameters:
         active = now.parameters["n_active"]
-        _slider("L", KEYS.l, "n_active", active, k, f"Components each row uses, L. {HELP_L}")
+        _slider("L", KEYS.l, "n_active", active, most, f"Components each row uses, L. {HELP_L}")
 
 
 def _slider(name: str, key: str, parameter: str, value: int, most: int, help_text: str) -> None:
@@ -66,7 +71,12 @@ def _slider(name: str, key: str, parameter: str, value: int, most: int, help_tex
 
 
 def _changed(key: str, parameter: str) -> None:
-    state.set_parameters(**{parameter: st.session_state[key]})
+    """Take over a slider; L pushes K up before it, K pushes L down."""
+    changes = {parameter: st.session_state[key]}
+    if parameter == "n_active":
+        k = state.config().parameters["n_components"]
+        changes["n_components"] = max(k, changes[parameter])
+    state.set_parameters(**changes)
 
 
 def colouring(dataset: Dataset) -> str:
@@ -133,15 +143,16 @@ def _pager(shown: Shown, by_pair: bool) -> int:
     if pages < 2:
         return 0
     kind = "pair" if by_pair else "subspace"
+    place = st.empty()  # of the words, which need the page
     page = st.pagination(
         pages,
         key=f"page-{shown.config.id}-{kind}",
         persist_state="session",
-        width=90 + 36 * min(pages, 7),
+        width=120 + 48 * min(pages, 7),
     )
     first = (page - 1) * panels.PAGE
     last = min(first + panels.PAGE, total)
-    st.caption(f"{first + 1}–{last} of {counted(total, kind)}, fullest first", width="content")
+    place.caption(f"{first + 1}–{last} of {counted(total, kind)}, fullest first", width="content")
     return page - 1
 
 

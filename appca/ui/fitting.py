@@ -5,15 +5,16 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
+from appca.data.errors import InputError
 from appca.runs.config import RunConfig
 from appca.runs.fit import Result, estimate_seconds, fit_run, preview
 from appca.runs.store import Run
 from appca.ui import services, watching
-from appca.ui.state import config
+from appca.ui.state import config, notify
 
 LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
-NO_COMPILER = 12  # up to so many components the exact sums run without waiting for numba
+NO_COMPILER = 20  # up to so many components the exact sums run without waiting for numba
 
 
 class Shown(NamedTuple):
@@ -54,9 +55,16 @@ def shown() -> Shown | None:
 
 
 def stored() -> Shown | None:
-    """Return the run of the present configuration, if it has been fitted."""
+    """Return the run of the present configuration, if it has been fitted and can be read."""
     run = services.runs().get(config().id)
-    return None if run is None else Shown(run.config, run.arrays, run.info, run)
+    if run is None:
+        return None
+    try:
+        return Shown(run.config, run.arrays, run.info, run)
+    except InputError as error:
+        services.runs().delete(run.id)  # else the damaged one would stand in the way of a new fit
+        notify("error", str(error))
+        return None
 
 
 def settled() -> Shown | None:

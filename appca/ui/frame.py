@@ -8,8 +8,8 @@ import streamlit as st
 
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
-from appca.ui import fitting, selection, state, watching
-from appca.ui.icon import icon
+from appca.ui import cold_start, fitting, selection, state, watching
+from appca.ui.icon import icon, logo
 from appca.ui.text import about, markdown, nats_a_row, passes, tag, words
 
 __all__ = ["around_page", "icon", "sidebar"]
@@ -22,15 +22,20 @@ KINDS = {"fit": "Fit", "umap": "UMAP", "download": "Loading data"}
 @contextmanager
 def around_page() -> Iterator[None]:
     """Prepare the session, run the page, and show what it refuses as one sentence."""
-    st.html(STYLE)
-    st.logo(icon(), size="large")
+    # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
+    # and would build all pictures anew when one more stands above them.
+    above = st.container(key="above")
+    with above:
+        st.html(STYLE)
+        cold_start.close_false_alarm()
+    st.logo(logo(), size="large", icon_image=icon())
     try:
-        _prepare()
+        with above:
+            _prepare()
         yield
     except ValueError as error:
         st.error(_sentence(error))
-    if state.is_ready():
-        state.write_address(sel=selection.token(state.current_dataset()))
+    _write_address()
 
 
 def sidebar() -> None:
@@ -51,11 +56,17 @@ def _prepare() -> None:
         watching.adopt(address.get("run"))
         selection.restore(state.current_dataset(), address.get("sel"))
     watching.settle()
+    _write_address()  # also now: a reload may come before the page is finished
     notice = state.take_notice()
     if notice is not None:
         {"error": st.error, "info": st.info, "success": st.success}[notice.kind](
             _literal(notice.text)
         )
+
+
+def _write_address() -> None:
+    if state.is_ready():
+        state.write_address(sel=selection.token(state.current_dataset()))
 
 
 def _sentence(error: Exception) -> str:

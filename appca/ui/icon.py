@@ -22,3 +22,18 @@ def icon() -> Image.Image:
         colour = [int(hexcode[i : i + 2], 16) for i in (1, 3, 5)]
         picture[inside] = [*colour, 255]
     return Image.fromarray(picture)
+
+
+def logo() -> str:
+    """Return the mark with the app's name as SVG; the grey reads on light and on dark."""
+    lines = "".join(
+        f'<line x1="-17" y1="0" x2="17" y2="0" stroke="{hexcode}" stroke-width="6.5" '
+        f'transform="rotate({-angle})"/>'
+        for angle, hexcode in zip((90, 30, -30), CATEGORICAL[:3], strict=True)
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="132" height="40" viewBox="0 0 132 40">'
+        f'<g transform="translate(20 20)">{lines}</g>'
+        '<text x="48" y="28" font-family="Source Sans, Source Sans Pro, Helvetica, sans-serif" '
+        'font-size="25" font-weight="600" fill="#7d8da0">appca</text></svg>'
+    )

@@ -10,7 +10,7 @@ from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.store import Run
 from appca.ui import services, state
-from appca.ui.text import duration, fact_list, markdown, nats_a_row, passes, tag, words
+from appca.ui.text import duration, ended, fact_list, markdown, nats_a_row, passes, tag, words
 
 SUBSPACES = "pages/explore/subspaces.py"
 PAGE = 15
@@ -126,7 +126,7 @@ def _facts(run: Run) -> str:
         "Log-likelihood": nats_a_row(info),
         "Explained": f"{explained:.2%} of the variance",
         "Residual": f"{float(run.arrays['error'].mean(dtype=float)):.4g} mean square a feature",
-        "Ended": info["stop_reason"],
+        "Ended": ended(info["stop_reason"]),
         "Time": duration(info["seconds"]),
     }
     return fact_list(lines)

@@ -132,9 +132,14 @@ def first_config(dataset: Dataset) -> RunConfig:
 
 
 def set_parameters(**changes: object) -> None:
-    """Change model parameters; K and L are kept within what the data and each other allow."""
+    """Change model parameters; K and L are kept within what the data and each other allow.
+
+    Asking for more active components than there are asks for more components.
+    """
     old = config()
     parameters = {**old.parameters, **changes}
+    if "n_active" in changes:
+        parameters["n_components"] = max(parameters["n_components"], parameters["n_active"])
     changed = replace(old, parameters=parameters, stopped_at=None)
     _set(fitting_limits(changed, services.dataset(old.dataset)))
 

@@ -7,7 +7,7 @@ from appca.analysis.projection import variance_shares
 from appca.analysis.subspaces import ranked
 from appca.plots.curves import likelihood
 from appca.ui.fitting import Shown
-from appca.ui.text import duration, fact_list, passes
+from appca.ui.text import duration, ended, fact_list, passes
 
 
 def summary(shown: Shown) -> None:
@@ -38,17 +38,13 @@ def facts(shown: Shown) -> str:
     latent = np.atleast_1d(arrays["latent_variance"])
     spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
     lines = {
-        "Ended": info["stop_reason"] + (" · kept as it was then" if _partial(shown) else ""),
+        "Ended": ended(info["stop_reason"]),
         "Work": f"{passes(info['n_iter'])} in {duration(info['seconds'])}",
         "Noise variance": f"{float(arrays['noise_variance']):.4g}",
         "Latent variance": spread,
         "Run": shown.config.id,
     }
     return fact_list(lines)
-
-
-def _partial(shown: Shown) -> bool:
-    return shown.config.stopped_at is not None
 
 
 def _number(label: str, value: str, meaning: str) -> None:

@@ -1,5 +1,6 @@
 """Words and numbers as people read them, and small pieces of HTML in which data is only text."""
 
+import re
 from html import escape
 
 HELP_K = (
@@ -10,7 +11,7 @@ HELP_K = (
 HELP_L = (
     "L is how many of the K components each single row may use. Every row gets the L that fit it "
     "best; rows with the same choice share a subspace and are drawn together. With L = K all rows "
-    "share one subspace, as in PCA."
+    "share one subspace, as in PCA. L above K takes K along."
 )
 
 
@@ -37,6 +38,21 @@ def size(n_bytes: float) -> str:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
         n_bytes /= 1000
     return f"{n_bytes:.1f} GB"
+
+
+def ended(reason: str) -> str:
+    """Return an estimator's stop reason for people; one that is not known stays as it is."""
+    limit = re.match(r"reached max_iter=(\d+)", reason)
+    if limit:
+        return (
+            f"stopped at the most passes allowed, {int(limit[1]):,}, before it had settled; "
+            "allow more under “Further settings”"
+        )
+    if reason.startswith("converged"):
+        return "settled: ten more passes gained next to nothing"
+    if reason.startswith("stopped by the callback"):
+        return "stopped by hand, kept as it was then"
+    return "solved directly, without passes" if reason == "closed form" else reason
 
 
 def nats_a_row(info: dict) -> str:

@@ -20,6 +20,7 @@ from appca.ui.text import duration, tag, words
 # The markers of `appca.plots.atlas.MARKERS` as text.
 SIGNS = ("●", "◆", "■", "▲", "✚", "★", "✖", "▼", "⬟", "⬢")
 STARTS = {"pca": "PCA of the data", "appca": "The scores of the run"}
+HEIGHT = 360  # pixels of a map
 MOST_MARKS = 20  # subspaces named below the picture
 NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
 
@@ -27,40 +28,37 @@ NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
 def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
     """Draw the settings and return them as the configuration of a map."""
     chosen = st.session_state.setdefault(KEYS.umap, {})
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        most = min(200, dataset.n_rows - 1)
-        neighbours = _number(
-            "Neighbours",
-            "n_neighbors",
-            chosen,
-            min(NEIGHBOURS, most),
-            (2, most),
-            "How many nearest rows are kept near on the map. Few show fine detail, many the whole.",
-        )
-        spread = 1.0
-        distance = _number(
-            "Least distance",
-            "min_dist",
-            chosen,
-            DISTANCE,
-            (0.0, 1.0),
-            "How close points may come. Changing it lays out anew, with the same neighbours.",
-        )
-        start = st.selectbox(
-            "Start from",
-            list(STARTS),
-            index=list(STARTS).index(chosen.get("start", "pca")),
-            format_func=STARTS.get,
-            key="umap_start",
-            width=190,
-            help="The first coordinates, from which the map is pulled into shape.",
-        )
+    most = min(200, dataset.n_rows - 1)
+    neighbours = _number(
+        "Neighbours",
+        "n_neighbors",
+        chosen,
+        min(NEIGHBOURS, most),
+        (2, most),
+        "How many nearest rows are kept near on the map. Few show fine detail, many the whole.",
+    )
+    distance = _number(
+        "Least distance",
+        "min_dist",
+        chosen,
+        DISTANCE,
+        (0.0, 1.0),
+        "How close points may come. Changing it lays out anew, with the same neighbours.",
+    )
+    start = st.selectbox(
+        "Start from",
+        list(STARTS),
+        index=list(STARTS).index(chosen.get("start", "pca")),
+        format_func=STARTS.get,
+        key="umap_start",
+        width=180,
+        help="The first coordinates, from which the map is pulled into shape.",
+    )
     config = EmbeddingConfig(
         dataset=dataset.digest,
         preprocessing=shown.config.preprocessing,
         n_neighbors=neighbours,
         min_dist=distance,
-        spread=spread,
         start=start,
         run=shown.config.id if start == "appca" else None,
     )
@@ -97,8 +95,10 @@ def pictures(
         sprites=atlas_page.sprites(dataset.digest),
         selection=atlas_page.mask_or_none(dataset),
         hover=atlas_page.hover(shown, dataset),
+        thumbnail_px=0,  # colours are what this page is about; the toolbar turns images on
         point_size=size,
         columns=3,
+        height=HEIGHT,
     )
     atlas_page.take_over(dataset, result.selection, result.changed)
     st.html(_marks(ranked(shown.arrays["active"])))
@@ -146,7 +146,7 @@ def _number(
 ) -> float:
     value = min(max(chosen.get(name, default), limits[0]), limits[1])
     return st.number_input(
-        label, *limits, type(limits[0])(value), key=f"umap_{name}", help=help_text, width=150
+        label, *limits, type(limits[0])(value), key=f"umap_{name}", help=help_text, width=125
     )
 
 

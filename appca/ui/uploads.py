@@ -47,7 +47,7 @@ def uploads() -> None:
         st.caption("The file stays on this computer.")
         return
     options = _options(file)
-    outcome = _outcome(file.file_id, json.dumps(options, sort_keys=True), file, options)
+    outcome = _read(file, options)
     if outcome.report:
         st.html(facts(outcome.report))
     if outcome.dataset is None:
@@ -62,6 +62,10 @@ def uploads() -> None:
         )
 
 
+def _read(file: UploadedFile, options: dict) -> Outcome:
+    return _outcome(file.file_id, json.dumps(options, sort_keys=True), file, options)
+
+
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(file_id: str, options_text: str, _file: UploadedFile, _options: dict) -> Outcome:
     del file_id, options_text  # the key
@@ -73,19 +77,18 @@ def _outcome(file_id: str, options_text: str, _file: UploadedFile, _options: dic
 
 
 def _options(file: UploadedFile) -> dict:
-    """Draw the choices that the kind of file has."""
+    """Draw the choices that this file calls for."""
     if file.name.lower().endswith(".zip"):
         return _zip_options()
     options: dict = {}
-    chosen = st.selectbox(
-        "Missing cells", list(MISSING), format_func=MISSING.get, key=f"missing-{file.file_id}"
-    )
-    if chosen != "refuse":
-        options["missing"] = chosen
     if not file.name.lower().endswith(".npy"):
-        roles = _roles(file, options)
-        if roles:
-            options["roles"] = roles
+        roles = _roles(file, _read(file, {}))
+        options = {"roles": roles} if roles else {}
+    if _read(file, options).report.get("missing"):
+        chosen = st.selectbox(
+            "Missing cells", list(MISSING), format_func=MISSING.get, key=f"missing-{file.file_id}"
+        )
+        options |= {"missing": chosen} if chosen != "refuse" else {}
     return options
 
 
@@ -107,9 +110,8 @@ def _zip_options() -> dict:
     return options
 
 
-def _roles(file: UploadedFile, options: dict) -> dict[str, str]:
+def _roles(file: UploadedFile, guess: Outcome) -> dict[str, str]:
     """Draw the columns' roles; return those that differ from the guess."""
-    guess = _outcome(file.file_id, json.dumps(options, sort_keys=True), file, options)
     roles = guess.report.get("roles")
     if not roles:
         return _named_roles(guess)
@@ -131,8 +133,8 @@ def _roles(file: UploadedFile, options: dict) -> dict[str, str]:
 
 
 def _named_roles(guess: Outcome) -> dict[str, str]:
-    """Let columns be left out by name when the file could not be read far enough to list them."""
-    if guess.dataset is not None:
+    """Let columns be left out by name when one of them kept the file from being read."""
+    if "ignored" not in guess.sentence:
         return {}
     text = st.text_input("Columns to leave out, by name", key="ignored", placeholder="name, name")
     return {name.strip(): "ignored" for name in text.split(",") if name.strip()}

@@ -6,7 +6,8 @@ from appca.ui import controls, data_overview, sources, state, uploads
 from appca.ui.preprocessing_form import preprocessing
 
 controls.heading("Data")
-choose, look = st.columns([1, 1.5], gap="large")
+with st.container(key="beside"):
+    choose, look = st.columns([1, 1.5], gap="large")
 
 with choose:
     bundled, published, own = st.tabs(["Built in", "MNIST and COIL-20", "Your files"])

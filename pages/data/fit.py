@@ -7,8 +7,9 @@ from appca.ui.settings import settings
 from appca.ui.summary import next_steps, summary
 
 dataset = state.current_dataset()
-beside_title = controls.heading("Fit")
-left, right = st.columns([1, 1.5], gap="large")
+controls.heading("Fit")
+with st.container(key="beside"):
+    left, right = st.columns([1, 1.5], gap="large")
 
 with left:
     settings(dataset)

@@ -12,12 +12,14 @@ shown = fitting.settled()
 if shown is None:
     progress.waiting() or progress.offer()
 else:
-    config = umap_page.settings(dataset, shown)
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    with row:
+        config = umap_page.settings(dataset, shown)
     found = umap_page.stored(config)
     if found is None:
         umap_page.wait_or_offer(dataset, config)
     else:
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+        with row:
             choice = controls.colouring(dataset)
             size = controls.point_size()
         colour = atlas_page.colour_now(dataset, shown, choice)

@@ -80,6 +80,7 @@ def test_one_selection_in_all_pictures_on_all_pages_and_after_a_reload(visit, ad
     page.get_by_text(f"Selected ({count:,})").wait_for()
     open_page(page, "Subspaces")
     drawn(page, f"explorer.dataset.selected == {count}")
+    page.wait_for_url("**sel=**")
     page.reload()
     drawn(page, f"explorer.dataset.selected == {count}")
     page.locator(".st-key-colour-" + page.url.split("data=")[1][:8]).get_by_text("Residual").click()

@@ -11,8 +11,8 @@ from appca.models import stiefel
 from appca.models.em import Settings, State, expect, floor_of, maximise, step
 from appca.models.loop import accelerated, iterate
 from appca.models.rows import about, centre_of
-from appca.models.squarem import extrapolate
-from appca.models.starts import annealed, first_state
+from appca.models.squarem import extrapolate, step_length
+from appca.models.starts import annealed, ascent, first_state
 from tests.models.synthetic import planted
 
 LATENTS = ["shared", "component", 1.0]
@@ -147,37 +147,56 @@ def test_accelerated_em_never_decreases_the_likelihood(latent):
         assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:])), seed
 
 
-def test_leaps_save_iterations_and_end_no_lower(seed):
-    X = planted(400, 20, 6, 3, seed=seed, noise=1.0).X
-    rows = about(X, centre_of(X))
+def test_leaps_save_iterations_and_end_as_high(seed):
+    data = planted(400, 20, 6, 3, seed=seed, noise=1.0)
+    rows = about(data.X, centre_of(data.X))
     chosen = settings(rows, 3, k=6)
-    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((20, 6)))[0]
-    start = first_state(rows, W, chosen)
-    ends = []
-    for route in ("plain", "leaps"):
-        path = _paths(route, start, rows, chosen)
-        ends.append(iterate(path, tol=1e-5 * len(X), max_iter=2000))
-    plain_end, leap_end = ends
-    assert len(leap_end.log_likelihoods) < 0.8 * len(plain_end.log_likelihoods)
-    assert leap_end.log_likelihood > plain_end.log_likelihood - 0.01 * len(X)
+    start = first_state(rows, data.W, chosen)  # the truth, so that both climb the same hill
+    ends = [
+        iterate(ascent(start, rows, chosen, accelerate=leaps), tol=1e-6 * 400, max_iter=5000)
+        for leaps in (False, True)
+    ]
+    assert len(ends[1].log_likelihoods) < 0.8 * len(ends[0].log_likelihoods)
+    assert ends[1].log_likelihood == pytest.approx(ends[0].log_likelihood, abs=1e-2 * 400)
 
 
-def _paths(route, start, rows, chosen):
-    from appca.models.starts import ascent
+def geometric(x0, rate, seed):
+    """Three states on a straight line of W, each step `rate` times the one before."""
+    E = 0.05 * np.random.default_rng(seed).standard_normal(x0.W.shape)
+    reach = [0.0, 1.0, 1.0 + rate]
+    return [x0._replace(W=x0.W + r * E, noise=x0.noise * np.exp(0.1 * r)) for r in reach], E
 
-    return ascent(start, rows, chosen, accelerate=route == "leaps")
 
-
-def test_a_leap_stays_on_the_manifold_and_above_the_floor(seed):
+@pytest.mark.parametrize(("rate", "alpha"), [(0.5, -2.0), (0.8, -5.0), (0.999, -64.0)])
+def test_a_leap_along_a_geometric_sequence_goes_to_its_limit(rate, alpha, seed):
     _, rows, x0 = random_problem(seed)
-    chosen = settings(rows, 2, "component")
-    x1 = step(x0, rows, chosen)[1]
-    x2 = step(x1, rows, chosen)[1]
-    leap = extrapolate(x0, x1, x2, chosen)
-    np.testing.assert_allclose(leap.W.T @ leap.W, np.eye(4), atol=1e-12)
-    assert leap.noise >= chosen.floor
-    assert np.all(leap.latent >= chosen.floor)
-    assert not np.array_equal(leap.W, x2.W)
+    states, E = geometric(x0, rate, seed)
+    logs = [np.append(np.log(x.latent), np.log(x.noise)) for x in states]
+    assert step_length([x.W for x in states], logs) == pytest.approx(alpha)
+    if rate < 0.9:  # the sum of 1 + rate + rate^2 + ... is 1 / (1 - rate)
+        leap = extrapolate(*states, settings(rows, 2, "component"))
+        np.testing.assert_allclose(leap.W, stiefel.polar(x0.W + E / (1.0 - rate)), atol=1e-8)
+        assert leap.noise == pytest.approx(x0.noise * np.exp(0.1 / (1.0 - rate)))
+
+
+def test_a_leap_stays_on_the_manifold_above_the_floor_and_within_reach(seed):
+    _, rows, x0 = random_problem(seed)
+    states, _ = geometric(x0, 0.98, seed)
+    for direction in (-40.0, 40.0):
+        x0, x1, x2 = (
+            x._replace(noise=x0.noise * np.exp(direction * r))
+            for x, r in zip(states, (0.0, 1.0, 1.98), strict=True)
+        )
+        leap = extrapolate(x0, x1, x2, settings(rows, 2, "component"))
+        np.testing.assert_allclose(leap.W.T @ leap.W, np.eye(4), atol=1e-12)
+        assert leap.noise >= floor_of(rows)
+        assert abs(np.log(leap.noise / max(x2.noise, floor_of(rows)))) <= 3.0 + 1e-12
+
+
+def test_states_that_slow_down_no_more_are_not_leapt_over(seed):
+    _, rows, x0 = random_problem(seed)
+    states, _ = geometric(x0, -0.5, seed)
+    assert extrapolate(*states, settings(rows, 2, "component")) is states[2]
 
 
 def test_a_fixed_latent_variance_stays_fixed(seed):
@@ -215,8 +234,9 @@ def test_soft_and_hard_steps_agree_as_noise_vanishes(seed):
 def test_annealing_starts_indifferent_and_ends_in_plain_em(seed):
     _, rows, state = random_problem(seed)
     chosen = settings(rows, 2)
-    sums = expect(state, rows, chosen, beta=1e-12)
-    np.testing.assert_allclose(sums.used, len(rows.X) * 2 / 4, rtol=1e-6)
+    for hard in (False, True):
+        sums = expect(state, rows, settings(rows, 2, hard=hard), beta=1e-12)
+        np.testing.assert_allclose(sums.used, len(rows.X) * 2 / 4, rtol=1e-6)
     *_, (_, before_last), (value, _) = list(annealed(state, rows, chosen))
     assert value == pytest.approx(step(before_last, rows, chosen)[0], rel=1e-12)
 

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from appca import PPCA, AdaptivePPCA
 from tests.models.synthetic import planted
 
-ESTIMATORS = [AdaptivePPCA(n_components=2, n_active=1), PPCA(n_components=2)]
+ESTIMATORS = [AdaptivePPCA(n_components=2, n_active=1, random_state=0), PPCA(n_components=2)]
 BOTH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 
 SHAPES = {
@@ -87,10 +87,26 @@ def test_it_works_in_a_pipeline_under_a_grid_search(estimator, X):
 
 
 @BOTH
-def test_not_a_number_is_refused(estimator, X):
-    X[3, 2] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        clone(estimator).fit(X)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_cells_that_are_not_finite_are_refused_in_one_sentence(estimator, bad, X):
+    model = clone(estimator).fit(X)
+    X[[3, 5], 2] = bad
+    sentence = (
+        "X must be finite, but 2 of its 150 rows hold NaN or inf: "
+        "fill in or leave out those cells or rows."
+    )
+    for method in (model.fit, model.transform, model.score_samples):
+        with pytest.raises(ValueError, match="finite") as refusal:
+            method(X)
+        assert str(refusal.value) == sentence
+
+
+@BOTH
+@pytest.mark.parametrize("unit", [1e-120, 1e120])
+def test_the_unit_of_the_data_may_be_extreme(estimator, unit, X):
+    plain, extreme = clone(estimator).fit(X), clone(estimator).fit(unit * X)
+    np.testing.assert_allclose(extreme.components_, plain.components_, atol=1e-6)
+    assert extreme.score(unit * X) == pytest.approx(plain.score(X) - 6 * np.log(unit), rel=1e-6)
 
 
 @BOTH

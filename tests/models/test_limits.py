@@ -15,7 +15,7 @@ def X(seed):
 
 
 def fitted(X, k=6, n_active=3, **parameters):
-    return AdaptivePPCA(k, n_active, random_state=0, **parameters).fit(X)
+    return AdaptivePPCA(k, n_active, random_state=0, **{"tol": 1e-8, **parameters}).fit(X)
 
 
 @pytest.mark.parametrize("shape", [(100, 8), (10, 40)], ids=["more rows", "more features"])
@@ -60,7 +60,7 @@ def test_em_leaves_the_closed_form_where_it_is(X, latent_variance):
 
 
 def test_a_fixed_variance_with_all_components_active_still_spans_the_principal_subspace(X):
-    ours = fitted(X, 4, 4, latent_variance=1.0, tol=1e-9, max_iter=2000)
+    ours = fitted(X, 4, 4, latent_variance=1.0, max_iter=2000)
     cosines = principal_cosines(ours.components_, PPCA(4).fit(X).components_.T)
     np.testing.assert_allclose(cosines, 1.0, atol=1e-4)
 
@@ -100,7 +100,7 @@ def test_the_order_of_rows_does_not_matter(X, seed):
     order = np.random.default_rng(seed).permutation(len(X))
     one, two = fitted(X), fitted(X[order])
     np.testing.assert_allclose(two.components_, one.components_, atol=1e-6)
-    np.testing.assert_allclose(two.score_samples(X), one.score_samples(X), rtol=1e-6)
+    np.testing.assert_allclose(two.score_samples(X), one.score_samples(X), atol=1e-6)
 
 
 def test_a_rotation_of_the_data_rotates_the_components(X, seed):
@@ -108,7 +108,7 @@ def test_a_rotation_of_the_data_rotates_the_components(X, seed):
     one, two = fitted(X), fitted(X @ Q)
     overlap = np.abs(two.components_ @ (one.components_ @ Q).T)
     np.testing.assert_allclose(overlap, np.eye(6), atol=1e-5)
-    np.testing.assert_allclose(two.score_samples(X @ Q), one.score_samples(X), rtol=1e-6)
+    np.testing.assert_allclose(two.score_samples(X @ Q), one.score_samples(X), atol=1e-6)
 
 
 def test_a_shift_of_the_data_shifts_the_mean_alone(X):

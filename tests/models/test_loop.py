@@ -55,6 +55,19 @@ def test_a_leap_that_hurts_is_refused(value):
     assert climb.log_likelihoods == [-(4.0**2 / 4.0**i) for i in range(6)]
 
 
+@pytest.mark.parametrize("leap", [lambda c: c / 8.0, lambda _c: 1000.0], ids=["taken", "refused"])
+def test_every_leap_starts_from_three_successive_states(leap):
+    seen = []
+
+    def extrapolate(*states):
+        seen.append(states)
+        return leap(states[2])
+
+    iterate(accelerated(halving, 1024.0, extrapolate), tol=-math.inf, max_iter=12)
+    assert len(seen) >= 4
+    assert all(b == a / 2.0 and c == b / 2.0 for a, b, c in seen)
+
+
 def test_halt_turns_its_sentence_into_the_reason():
     climb = iterate(
         plain(halving, 8.0),

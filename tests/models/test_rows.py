@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from appca.models import rows as rows_module
-from appca.models.rows import Rows, about, blocks, centre_of, project, transposed_product
+from appca.models.rows import Rows, about, centre_of, over_blocks, project, transposed_product
 
 
 @pytest.fixture
@@ -26,10 +26,12 @@ def nearness(request, monkeypatch):
 @pytest.mark.parametrize("centred", [True, False])
 def test_blocks_cover_all_rows_once_about_the_origin(X, centred):
     origin = X.mean(axis=0) if centred else None
-    seen = np.full(X.shape, np.nan)
-    for part, B, _ in blocks(about(X, origin)._replace(careful=True)):
-        assert np.all(np.isnan(seen[part]))
-        seen[part] = B
+    rows = about(X, origin)._replace(careful=True)
+    parts = list(over_blocks(lambda block: (block.part, block.X.copy()), rows))
+    np.testing.assert_array_equal(
+        np.concatenate([np.arange(1000)[part] for part, _ in parts]), np.arange(1000)
+    )
+    seen = np.concatenate([B for _, B in parts])
     np.testing.assert_array_equal(seen, X - origin if centred else X)
 
 
@@ -59,8 +61,8 @@ def test_float32_is_worked_on_in_float32_and_summed_in_float64(seed):
 def test_the_data_are_not_copied(X):
     assert about(X, None).X is X
     for origin in (None, centre_of(X)):
-        first_block = next(blocks(Rows(X, origin, np.empty(0), 7)))
-        assert np.shares_memory(first_block.X, X)
+        rows = Rows(X, origin, np.empty(0), 7)
+        assert all(over_blocks(lambda block: np.shares_memory(block.X, X), rows))
 
 
 def test_a_far_origin_does_not_cost_float32_its_digits(seed):

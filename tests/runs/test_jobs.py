@@ -54,7 +54,7 @@ def test_the_same_job_submitted_twice_is_one_job_until_it_is_over(jobs, tmp_path
     assert jobs.submit("wait", gated(tmp_path, "other"), key="k") != first
     (tmp_path / "a").touch()
     ended(jobs, first)
-    assert until(lambda: jobs.submit("wait", gated(tmp_path, "a")) != first, "a new job")
+    assert jobs.submit("wait", gated(tmp_path, "a")) != first, "what is over is not joined"
 
 
 def test_many_threads_submitting_one_job_get_one_id(jobs, tmp_path):

@@ -18,7 +18,9 @@ def until(question: Callable[[], object], what: str, seconds: float = 20.0) -> o
 
 
 def ended(jobs: Jobs, job_id: str) -> JobStatus:
+    """Status of a job once it is over and its worker is free again or buried."""
     until(lambda: jobs.status(job_id).state in ENDED, f"the end of {jobs.status(job_id)}")
+    until(lambda: jobs._find(job_id) is None, "its worker to say so")
     return jobs.status(job_id)
 
 

@@ -71,12 +71,20 @@ def test_moving_k_fits_again_and_moves_the_address(start):
     assert address(app)["run"] == first
 
 
-def test_l_follows_k_down_and_k_of_one_is_allowed(start):
+def test_k_pushes_l_down_and_l_pushes_k_up(start):
     app = start(k="5", l="4")
     app.slider(key="k").set_value(3).run()
     assert (app.slider(key="k").value, app.slider(key="l").value) == (3, 3)
+    app.slider(key="l").set_value(5).run()
+    assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
     app.slider(key="k").set_value(1).run()
     assert (address(healthy(app))["k"], address(app)["l"]) == ("1", "1")
+
+
+def test_l_moved_above_k_takes_k_along(start):
+    app = start(k="3", l="2")
+    app.slider(key="l").set_value(5).run()
+    assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
 
 
 def test_thin_subspaces_open_as_pairs_and_45_subspaces_are_paged(start):
@@ -283,6 +291,19 @@ def test_a_damaged_run_is_named_and_does_not_stop_the_page(start):
     app.switch_page("pages/data/runs.py").run()
     assert not app.exception
     assert any("damaged" in box.value for box in app.warning)
+
+
+def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
+    wanted = address(start())
+    run = RunStore(home()).get(wanted["run"])
+    file = run.path / "arrays.npz"
+    file.write_bytes(bytes(file.stat().st_size))  # the size alone does not show it
+    app = start(**wanted)
+    assert not app.exception
+    assert html(app).count('class="ca-card"') == 4
+    assert "cannot be read" in sentences(app.run())[0]
+    healthy(app.run())
+    assert RunStore(home()).get(wanted["run"]).arrays["scores"].shape == (DIGITS, 4)
 
 
 def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
