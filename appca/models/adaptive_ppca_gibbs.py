@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from appca.models import gaussian, stiefel, subsets
 from appca.models.chains import Draws, Measures, Sampler
 from appca.models.subspace_gibbs import (
+    Data,
     DrawIndicators,
     Prior,
     State,
@@ -17,6 +18,8 @@ from appca.models.subspace_gibbs import (
     complete_density,
     describe,
     hyper_density,
+    logits_of,
+    row_background,
     sweep,
 )
 
@@ -61,29 +64,27 @@ DIRECTIONS: dict[str, UpdateDirections] = {
 }
 
 
-def sampler(Y: Array, prior: Prior, indicators: str, directions: str) -> Sampler[State]:
+def sampler(data: Data, prior: Prior, indicators: str, directions: str) -> Sampler[State]:
     """Bundle sweep, traces and records for `chains.sample`."""
     draw_indicators, update_directions = INDICATORS[indicators], DIRECTIONS[directions]
 
     def advance(rng: np.random.Generator, state: State) -> State:
-        return sweep(rng, Y, state, prior, draw_indicators, update_directions)
+        return sweep(rng, data, state, prior, draw_indicators, update_directions)
 
-    return Sampler(advance, partial(measure, Y, prior), partial(record, Y), average)
+    return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
 
 
-def measure(Y: Array, prior: Prior, state: State) -> Measures:
+def measure(data: Data, prior: Prior, state: State) -> Measures:
     """Give the exact log-likelihood, X and Z integrated out; W is uniform and mu flat."""
-    Yc = Y - state.mu
-    K, n_active = state.W.shape[1], int(state.Z[0].sum())
-    a = gaussian.logits(Yc @ state.W, state.sigma2, state.tau2)
-    rows = gaussian.background(np.square(Yc).sum(axis=1), state.sigma2, Y.shape[1])
-    rows += subsets.log_elementary(a, n_active) - gaussian.log_binomial(K, n_active)
-    total = float(rows.sum())
+    N, K, n_active = len(state.Z), state.W.shape[1], int(state.Z[0].sum())
+    sums = subsets.log_elementary(logits_of(data, state), n_active)
+    total = row_background(data, state) + float(sums.sum())
+    total -= N * gaussian.log_binomial(K, n_active)
     return Measures(total, total + hyper_density(state, prior))
 
 
-def record(Y: Array, state: State) -> Draws:
+def record(data: Data, state: State) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
-    K, n_active = state.W.shape[1], int(state.Z[0].sum())
-    joint = complete_density(Y, state) - len(Y) * gaussian.log_binomial(K, n_active)
+    N, K, n_active = len(state.Z), state.W.shape[1], int(state.Z[0].sum())
+    joint = complete_density(data, state) - N * gaussian.log_binomial(K, n_active)
     return describe(state) | {"log_joint": np.asarray(joint)}

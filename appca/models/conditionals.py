@@ -78,8 +78,13 @@ def loading_variance(prior: InverseGamma, W: Array) -> InverseGamma:
 
 def mean(R: Array, sigma2: float, prior_variance: float = np.inf) -> Normal:
     """Give p(mu | rest) for R = Y - (X*Z) W', prior N(0, prior_variance I); infinite is flat."""
-    precision = len(R) / sigma2 + 1 / prior_variance
-    return Normal(R.sum(axis=0) / sigma2 / precision, 1 / precision)
+    return mean_of_sum(R.sum(axis=0), len(R), sigma2, prior_variance)
+
+
+def mean_of_sum(total: Array, n_rows: int, sigma2: float, prior_variance: float) -> Normal:
+    """Give the same from the sum (D,) of the rows of R."""
+    precision = n_rows / sigma2 + 1 / prior_variance
+    return Normal(total / sigma2 / precision, 1 / precision)
 
 
 def loadings(R: Array, S: Array, sigma2: float, sigma2_W: float) -> RowNormal:

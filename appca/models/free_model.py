@@ -55,7 +55,7 @@ class Draw(NamedTuple):
     """One draw of the parameters, as the estimator publishes it."""
 
     W: Array  # (D, K)
-    mean: Array  # (D,)
+    mean: Array  # (D,) about the origin of the training rows
     noise: float
     latent: Array  # (K,)
     weights: Array  # (K,) probability that a new row uses a column
@@ -96,9 +96,9 @@ class FreeModel(SubspaceModel):
     alpha_: float
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows, variance: float
+        self, rngs: list[np.random.Generator], rows: Rows, Y: Array
     ) -> tuple[list[Any], Sampler[Any]]:
-        """First states of the chains and the sampler."""
+        """First states of the chains and the sampler, for rows Y about their origin."""
         raise NotImplementedError
 
     def _drawn(self, state: Any) -> Draw:
@@ -111,13 +111,13 @@ class FreeModel(SubspaceModel):
         X = self._validated(X, reset=True)
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
+        origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
         rngs = generators(generator(self.random_state), self.n_chains)
-        variance = float(rows.squares.mean()) / X.shape[1]
-        first, sampler = self._problem(rngs, rows, variance)
+        first, sampler = self._problem(rngs, rows, np.ascontiguousarray(X, np.float64) - origin)
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         chains = sample(rngs, first, sampler, schedule, self.callback)
-        self._publish_draw(X, self._drawn(chains.best))
-        self.posterior_ = chains.posterior
+        self._publish_draw(X, self._drawn(chains.best), origin)
+        self.posterior_ = chains.posterior | {"mean": chains.posterior["mean"] + origin}
         self.log_likelihoods_: Array = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = chains.stop_reason
@@ -134,7 +134,7 @@ class FreeModel(SubspaceModel):
     def _first_alpha(self) -> float:
         return 1.0 if self.alpha == "infer" else float(self.alpha)
 
-    def _publish_draw(self, X: Array, draw: Draw) -> None:
+    def _publish_draw(self, X: Array, draw: Draw, origin: Array) -> None:
         """Set the fitted attributes: used columns by explained variance, largest entry positive."""
         used = np.flatnonzero(draw.power > 0.0) if draw.power.any() else np.array([0])
         order = used[np.argsort(-draw.power[used], kind="stable")]
@@ -143,7 +143,7 @@ class FreeModel(SubspaceModel):
         W = W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
         self.components_ = np.ascontiguousarray(W.T, dtype=X.dtype)
         self.n_components_ = len(order)
-        self.mean_ = draw.mean.astype(X.dtype)
+        self.mean_ = (origin + draw.mean).astype(X.dtype)
         self.noise_variance_ = draw.noise
         self.latent_variance_ = draw.latent[order]
         self.weights_ = np.maximum(draw.weights[order], LEAST_WEIGHT)

@@ -25,6 +25,7 @@ from appca.models.ppca import closed_form
 from appca.models.rows import Rows, project
 from appca.models.spectrum import principal
 from appca.models.subspace_gibbs import (
+    Data,
     DrawIndicators,
     Prior,
     State,
@@ -32,6 +33,8 @@ from appca.models.subspace_gibbs import (
     complete_density,
     describe,
     hyper_density,
+    logits_of,
+    row_background,
     sweep,
 )
 
@@ -95,43 +98,41 @@ def first_state(
     W = lead.V @ stiefel.random(rng, *[max_components] * 2) if rotated else lead.V
     latent = np.full(max_components, start.latent.mean() if tau2 is None else tau2)
     Z = gaussian.logits(project(rows, W), start.noise, latent) > 0
-    mu = np.zeros(len(W)) if rows.origin is None else rows.origin.astype(np.float64)
-    return State(W, np.zeros(Z.shape), Z, mu, start.noise, latent, 1.0)
+    return State(W, np.zeros(Z.shape), Z, np.zeros(len(W)), start.noise, latent, 1.0)
 
 
 def advance(
-    rng: np.random.Generator, Y: Array, state: State, prior: Prior, features: FeaturePrior
+    rng: np.random.Generator, data: Data, state: State, prior: Prior, features: FeaturePrior
 ) -> State:
     """Redraw everything once. Unused columns of W have F = 0, so they wander freely."""
-    state = sweep(rng, Y, state, prior, features.draw_indicators)
+    state = sweep(rng, data, state, prior, features.draw_indicators)
     if prior.alpha is None:
         return state
     return State(*state[:-1], features.draw_alpha(rng, prior.alpha, state.alpha, state.Z))
 
 
-def sampler(Y: Array, prior: Prior, features: FeaturePrior) -> Sampler[State]:
+def sampler(data: Data, prior: Prior, features: FeaturePrior) -> Sampler[State]:
     """Bundle sweep, traces and records for `chains.sample`."""
 
     def one(rng: np.random.Generator, state: State) -> State:
-        return advance(rng, Y, state, prior, features)
+        return advance(rng, data, state, prior, features)
 
-    return Sampler(one, partial(measure, Y, prior, features), partial(record, Y, features), average)
+    return Sampler(
+        one, partial(measure, data, prior, features), partial(record, data, features), average
+    )
 
 
-def measure(Y: Array, prior: Prior, features: FeaturePrior, state: State) -> Measures:
+def measure(data: Data, prior: Prior, features: FeaturePrior, state: State) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z and of the variances."""
-    Yc = Y - state.mu
-    a = gaussian.logits(Yc @ state.W, state.sigma2, state.tau2)
-    rows = gaussian.background(np.square(Yc).sum(axis=1), state.sigma2, Y.shape[1])
-    given = float(rows.sum() + a.sum(where=state.Z))
+    given = row_background(data, state) + float(logits_of(data, state).sum(where=state.Z))
     return Measures(
         given, given + features.log_density(state.Z, state.alpha) + hyper_density(state, prior)
     )
 
 
-def record(Y: Array, features: FeaturePrior, state: State) -> Draws:
+def record(data: Data, features: FeaturePrior, state: State) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
-    joint = complete_density(Y, state) + features.log_density(state.Z, state.alpha)
+    joint = complete_density(data, state) + features.log_density(state.Z, state.alpha)
     return describe(state) | {
         "log_joint": np.asarray(joint),
         "alpha": np.asarray(state.alpha),

@@ -13,7 +13,7 @@ from appca.models.loop import Callback
 from appca.models.nonparametric_gibbs import PRIORS, first_state, sampler
 from appca.models.parameters import POSITIVE, Rule, either, one_of
 from appca.models.rows import Rows
-from appca.models.subspace_gibbs import State
+from appca.models.subspace_gibbs import State, data_of
 
 __all__ = ["NonparametricPPCA"]
 
@@ -115,11 +115,14 @@ class NonparametricPPCA(FreeModel):
         self.whiten = whiten
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows, variance: float
+        self, rngs: list[np.random.Generator], rows: Rows, Y: Array
     ) -> tuple[list[State], Sampler[State]]:
         K = min(self.max_components, len(rows.X) - 1, rows.n_features)
         prior = subspace_gibbs.defaults(
-            variance, self.latent_variance, self._mean_variance(), self._alpha_prior()
+            float(np.square(Y).mean()),
+            self.latent_variance,
+            self._mean_variance(),
+            self._alpha_prior(),
         )
         tau2 = None if prior.latent else float(self.latent_variance)
         alpha = self._first_alpha()
@@ -127,7 +130,7 @@ class NonparametricPPCA(FreeModel):
             first_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
             for chain, rng in enumerate(rngs)
         ]
-        return first, sampler(np.ascontiguousarray(rows.X, np.float64), prior, PRIORS[self.prior])
+        return first, sampler(data_of(Y), prior, PRIORS[self.prior])
 
     def _drawn(self, state: State) -> Draw:
         weights = PRIORS[self.prior].expected(state.Z, state.alpha)

@@ -60,11 +60,10 @@ def first_state(
     scores = project(rows, np.linalg.pinv(W[:, :q]).T).astype(np.float64)
     Z = np.zeros((N, K), dtype=bool)
     Z[:, :q] = np.abs(scores) > ACTIVE * np.sqrt(np.square(scores).mean(axis=0))
-    mu = np.zeros(D) if rows.origin is None else rows.origin.astype(np.float64)
     loading = float(np.square(W[:, :q]).mean())
     if not kind.infinite:
         W[:, q:] = np.sqrt(loading) * rng.standard_normal((D, K - q))
-    return State(W, np.zeros((N, K)), Z, mu, start.noise, loading, alpha)
+    return State(W, np.zeros((N, K)), Z, np.zeros(D), start.noise, loading, alpha)
 
 
 def sampler(Y: Array, prior: Prior, kind: Kind) -> Sampler[State]:

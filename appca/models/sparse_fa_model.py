@@ -7,6 +7,7 @@ import numpy as np
 from appca.models import sparse_fa_chains
 from appca.models.chains import Sampler
 from appca.models.free_model import Draw, FreeModel
+from appca.models.gaussian import Array
 from appca.models.rows import Rows
 from appca.models.sparse_fa import State
 from appca.models.sparse_fa_chains import Kind
@@ -24,17 +25,16 @@ class SparseFA(FreeModel):
         return Kind(self._infinite, self.max_components)
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows, variance: float
+        self, rngs: list[np.random.Generator], rows: Rows, Y: Array
     ) -> tuple[list[State], Sampler[State]]:
+        variance = float(np.square(Y).mean())
         prior = sparse_fa_chains.defaults(variance, self._mean_variance(), self._alpha_prior())
         alpha = self._first_alpha()
         first = [
             sparse_fa_chains.first_state(rng, rows, self._kind, alpha, rotated=chain > 0)
             for chain, rng in enumerate(rngs)
         ]
-        return first, sparse_fa_chains.sampler(
-            np.ascontiguousarray(rows.X, np.float64), prior, self._kind
-        )
+        return first, sparse_fa_chains.sampler(Y, prior, self._kind)
 
     def _drawn(self, state: State) -> Draw:
         weights = sparse_fa_chains.expected(state, self._kind)

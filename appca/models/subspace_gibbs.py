@@ -19,6 +19,8 @@ from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.invariants import occupancy, row_pairs, shared
 
 __all__ = [
+    "Cross",
+    "Data",
     "DrawIndicators",
     "Prior",
     "State",
@@ -26,11 +28,15 @@ __all__ = [
     "average",
     "complete_density",
     "concentration",
+    "data_of",
     "defaults",
     "describe",
     "draw_latent",
     "draw_scores",
     "hyper_density",
+    "logits_of",
+    "residual_squares",
+    "row_background",
     "sweep",
 ]
 
@@ -59,6 +65,21 @@ class Prior(NamedTuple):
     alpha: Gamma | None = None
 
 
+class Data(NamedTuple):
+    """The rows and their sums."""
+
+    Y: Array  # (N, D)
+    total: Array  # (D,)
+    squares: float  # of all entries
+
+
+class Cross(NamedTuple):
+    """Sums of the rows with their scores."""
+
+    products: Array  # (D, K), Y'X
+    total: Array  # (K,), sums of the columns of X
+
+
 # (rng, state, logits (N, K)) -> Z (N, K)
 DrawIndicators = Callable[[np.random.Generator, State, Array], NDArray[np.bool_]]
 # (rng, F (D, K), W (D, K)) -> W: a draw with density exp(tr(F'W)) or, for the paper's
@@ -75,9 +96,14 @@ def defaults(
     return Prior(weak, learned, latent == "component", mean_variance, alpha)
 
 
+def data_of(Y: Array) -> Data:
+    """Sum up the rows once; Y should be roughly centred, or the sums lose digits."""
+    return Data(Y, Y.sum(axis=0), float(np.square(Y).sum()))
+
+
 def sweep(
     rng: np.random.Generator,
-    Y: Array,
+    data: Data,
     state: State,
     prior: Prior,
     draw_indicators: DrawIndicators,
@@ -85,20 +111,21 @@ def sweep(
 ) -> State:
     """Redraw Z with x integrated out, then X, W, mu, sigma2 and tau2; alpha is left alone.
 
-    (Z, X) is one block, so X must be redrawn before anything that depends on it.
+    (Z, X) is one block, so X must be redrawn before anything that depends on it. Two products
+    with the data are all that a sweep costs.
     """
-    Yc = Y - state.mu
-    P = Yc @ state.W
+    P = data.Y @ state.W - state.mu @ state.W
     Z = draw_indicators(rng, state, gaussian.logits(P, state.sigma2, state.tau2))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
-    W = update_directions(rng, concentration(Yc, X, state.sigma2), state.W)
-    R = Y - X @ W.T
+    cross = Cross(data.Y.T @ X, X.sum(axis=0))
+    W = update_directions(rng, concentration(cross, state.mu, state.sigma2), state.W)
     mu = state.mu
     if prior.mean_variance > 0:
-        given = conditionals.mean(R, state.sigma2, prior.mean_variance)
+        left = data.total - W @ cross.total
+        given = conditionals.mean_of_sum(left, len(X), state.sigma2, prior.mean_variance)
         mu = conditionals.draw_normal(rng, given)
-    squares = float(np.square(R - mu).sum())
-    noise = conditionals.noise_variance(prior.noise, Y.size, squares)
+    squares = residual_squares(data, cross, W, X, mu)
+    noise = conditionals.noise_variance(prior.noise, data.Y.size, squares)
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
     tau2 = draw_latent(rng, prior, X, Z, state.tau2)
     return State(W, X, Z, mu, sigma2, tau2, state.alpha)
@@ -113,12 +140,19 @@ def draw_scores(
     return np.where(Z, draws, 0.0)
 
 
-def concentration(Yc: Array, X: Array, sigma2: float) -> Array:
+def concentration(cross: Cross, mu: Array, sigma2: float) -> Array:
     """Give F (D, K) of the density exp(tr(F'W)) of W: F = sum_n (y_n - mu)(x_n * z_n)' / sigma2.
 
     The paper divides by 2 sigma2: the same maximum, another distribution.
     """
-    return np.asarray(Yc.T @ X / sigma2)
+    return np.asarray((cross.products - np.outer(mu, cross.total)) / sigma2)
+
+
+def residual_squares(data: Data, cross: Cross, W: Array, X: Array, mu: Array) -> float:
+    """Sum the squares of y - mu - W x from the sums; |W x| = |x|, as W is orthonormal."""
+    about_mu = data.squares - 2 * (mu @ data.total) + len(X) * (mu @ mu)
+    fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
+    return float(about_mu - 2 * fit + np.square(X).sum())
 
 
 def draw_latent(
@@ -131,13 +165,26 @@ def draw_latent(
     return np.broadcast_to(conditionals.draw_inverse_gamma(rng, given), tau2.shape).copy()
 
 
-def complete_density(Y: Array, state: State) -> float:
+def complete_density(data: Data, state: State) -> float:
     """Give log p(Y, X | W, Z, mu, sigma2, tau2): the complete-data density without p(Z)."""
-    R = Y - state.mu - state.X @ state.W.T
-    residual = -0.5 * Y.size * np.log(2 * np.pi * state.sigma2)
-    residual -= np.square(R).sum() / (2 * state.sigma2)
-    active = -0.5 * (np.log(2 * np.pi * state.tau2) + np.square(state.X) / state.tau2)
+    X = state.X
+    squares = residual_squares(data, Cross(data.Y.T @ X, X.sum(axis=0)), state.W, X, state.mu)
+    residual = -0.5 * data.Y.size * np.log(2 * np.pi * state.sigma2) - squares / (2 * state.sigma2)
+    active = -0.5 * (np.log(2 * np.pi * state.tau2) + np.square(X) / state.tau2)
     return float(residual + active.sum(where=state.Z))
+
+
+def row_background(data: Data, state: State) -> float:
+    """Give the log density of all rows if no component explained any of them."""
+    about_mu = data.squares - 2 * (state.mu @ data.total) + len(data.Y) * (state.mu @ state.mu)
+    constant = -0.5 * data.Y.size * np.log(2 * np.pi * state.sigma2)
+    return float(constant - about_mu / (2 * state.sigma2))
+
+
+def logits_of(data: Data, state: State) -> Array:
+    """Give the logits (N, K) of a state."""
+    P = data.Y @ state.W - state.mu @ state.W
+    return gaussian.logits(P, state.sigma2, state.tau2)
 
 
 def hyper_density(state: State, prior: Prior) -> float:
