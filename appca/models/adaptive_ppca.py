@@ -217,7 +217,8 @@ class AdaptivePPCA(SubspaceModel):
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)
         begin = partial(self._begin, rows=rows, course=course)
-        vars(self).pop("posterior_", None)  # of an earlier fit
+        if hasattr(self, "posterior_"):
+            del self.posterior_  # of an earlier fit
         if self.inference == "gibbs":
             sampled = fit_by_gibbs(rng, rows, begin, course, self._plan())
             fit, rows, self.posterior_ = sampled
