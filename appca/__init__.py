@@ -2,10 +2,18 @@
 
 from importlib import import_module
 
-__all__ = ["PPCA", "AdaptivePPCA", "FiniteSparseFA", "InfiniteSparseFA", "NonparametricPPCA"]
+__all__ = [
+    "PPCA",
+    "AdaptiveFactorAnalysis",
+    "AdaptivePPCA",
+    "FiniteSparseFA",
+    "InfiniteSparseFA",
+    "NonparametricPPCA",
+]
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AdaptiveFactorAnalysis": "appca.models.adaptive_fa",
     "AdaptivePPCA": "appca.models.adaptive_ppca",
     "FiniteSparseFA": "appca.models.finite_sparse_fa",
     "InfiniteSparseFA": "appca.models.infinite_sparse_fa",

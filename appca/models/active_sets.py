@@ -13,14 +13,23 @@ from scipy.special import logsumexp, softmax
 
 from appca.models import blocks, enumeration
 from appca.models.blocks import Members, Model, Seeds
-from appca.models.factor_em import HOT
+from appca.models.factor_em import HOT, MANY
 
-__all__ = ["MOST_SETS", "Estimate", "best", "means", "summed"]
+__all__ = [
+    "MOST_SETS",
+    "SETS_IN_PASSING",
+    "Estimate",
+    "best",
+    "means",
+    "root_mean_square",
+    "summed",
+]
 
 Floats = NDArray[np.float64]
 
-MOST_SETS = 5000
-RESTARTS = 4  # measured, see factor_em.HOT
+MOST_SETS = 5000  # summed once, for a question about rows
+SETS_IN_PASSING = 256  # summed in every pass or sweep
+RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 CHUNK = 4096  # rows whose paths are held at a time
 
 # The paths that count start near where a few pilot paths from the flat distribution ended.
@@ -60,10 +69,18 @@ def best(c: Floats, model: Model, n_active: int, seeds: Seeds) -> tuple[Members,
         return enumeration.best(enumeration.table(model, n_active), c)
     rows = blocks.Rows(c, np.full((len(c), n_active), -1), seeds)
     members, found = blocks.search(rows, HOT[-1:], model)
-    for i in range(RESTARTS):
+    few = c.shape[1] * n_active <= MANY
+    for i in range(RESTARTS if few else RESTARTS_OF_MANY):
         rows = blocks.Rows(c, members, seeds + np.uint64(i + 1))
         members, found = blocks.search(rows, HOT, model, keep=True)
     return np.sort(members, axis=1), found.value
+
+
+def root_mean_square(H: Floats, members: Members) -> Floats:
+    """Root mean square (K,) of each factor's score over the rows that use it; 1 if none does."""
+    count = np.bincount(members.ravel(), minlength=H.shape[1])
+    power = np.square(H).sum(axis=0) / np.maximum(count, 1)
+    return np.sqrt(np.where(power > 0.0, power, 1.0))
 
 
 def summed(c: Floats, model: Model, n_active: int, seeds: Seeds, n_paths: int) -> Estimate:

@@ -29,7 +29,9 @@ Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
 Seeds = NDArray[np.uint64]
 
-ROWS_PER_BLOCK = 64  # enough for the threads to be busy to the end, at 2,500 rows and more
+# Blocks are small enough for the threads to be busy to the end and large enough not to notice the
+# 0.1 ms that a call of a compiled kernel takes.
+LEAST_ROWS, MOST_BLOCKS = 64, 64
 
 
 class Model(NamedTuple):
@@ -146,6 +148,7 @@ def _take(rows: Rows, part: slice) -> Rows:
 
 def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
     """Do the work on blocks of n rows in threads; give its results in order."""
-    parts = [slice(start, start + ROWS_PER_BLOCK) for start in range(0, n, ROWS_PER_BLOCK)]
+    size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
+    parts = [slice(start, start + size) for start in range(0, n, size)]
     with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
         yield from pool.map(work, parts)

@@ -8,7 +8,7 @@ sets the sums over them are matrix products. Notation as in `slot_kernels`:
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from appca.models.blocks import Model
+from appca.models.threads import in_order
 
 __all__ = ["Posterior", "Table", "best", "n_sets", "posterior", "scores", "table"]
 
@@ -66,9 +67,12 @@ def scores(t: Table, c: Floats) -> Floats:
 def best(t: Table, c: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Members (N, L) of each row's most probable set, and its f(S)."""
     members, value = np.empty((len(c), t.sets.shape[1]), np.int64), np.empty(len(c))
-    for part in _blocks(t, len(c)):
+
+    def one(part: slice) -> None:
         f = scores(t, c[part])
         members[part], value[part] = t.sets[f.argmax(axis=0)], f.max(axis=0)
+
+    deque(in_order(one, _parts(t, len(c))), maxlen=0)
     return members, value
 
 
@@ -78,7 +82,9 @@ def posterior(t: Table, c: Floats) -> Posterior:
     out = Posterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
     places = [t.sets == k for k in range(K)]
     pairs = t.sets[:, :, None], t.sets[:, None, :]
-    for part in _blocks(t, n):
+    inverse = t.root @ np.swapaxes(t.root, 1, 2)
+
+    def one(part: slice) -> Floats:
         white = _whitened(t, c[part])
         f = _scores(t, white)
         out.log_sum[part] = logsumexp(f, axis=0)
@@ -88,8 +94,13 @@ def posterior(t: Table, c: Floats) -> Posterior:
         for k, place in enumerate(places):
             out.H[part, k] = weighted[place].sum(axis=0)
             out.inclusion[part, k] = R[place.any(axis=1)].sum(axis=0)
-        spread = R.sum(axis=1)[:, None, None] * (t.root @ np.swapaxes(t.root, 1, 2))
-        np.add.at(out.second, pairs, weighted @ np.swapaxes(m, 1, 2) + spread)
+        second = np.zeros((K, K))
+        each = weighted @ np.swapaxes(m, 1, 2) + R.sum(axis=1)[:, None, None] * inverse
+        np.add.at(second, pairs, each)
+        return second
+
+    for second in in_order(one, _parts(t, n)):
+        np.add(out.second, second, out=out.second)
     return out
 
 
@@ -104,7 +115,6 @@ def _scores(t: Table, white: Floats) -> Floats:
     return f
 
 
-def _blocks(t: Table, n: int) -> Iterator[slice]:
+def _parts(t: Table, n: int) -> list[slice]:
     size = max(1, BLOCK_FLOATS // t.sets.size)
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

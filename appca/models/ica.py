@@ -24,12 +24,15 @@ SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT = 10_000, 100
 # feature variance; it finds the noise from above, where sets are told apart but gently.
 UNKNOWN_NOISE = 0.05
 
+DICTIONARY_PASSES = 30
+
 
 class Start(NamedTuple):
     """First loadings and noise variance."""
 
     W: Array  # (d, K)
     noise: float
+    annealing: int = 0  # least number of passes with drawn sets that it wants
 
 
 Named = Callable[[np.random.Generator, Rows, int, int], Start]  # (rng, rows, K, L)
@@ -97,7 +100,8 @@ def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active
     norms = np.sqrt(np.square(some).sum(axis=1))
     alive = np.flatnonzero(norms > 0.0)[np.arange(n_components) % np.count_nonzero(norms)]
     size = np.sqrt(_variance(rows) * d / n_active)
-    return Start((some[alive] * (size / norms[alive, None])).T, _noise_unknown(rows))
+    W = (some[alive] * (size / norms[alive, None])).T
+    return Start(W, _noise_unknown(rows), DICTIONARY_PASSES)
 
 
 def random(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:

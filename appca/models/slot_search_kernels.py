@@ -1,7 +1,9 @@
-"""Searches, draws and importance paths over active sets: one row after another (see slot_kernels).
+"""Moves over active sets, and what is made of them: searches, draws, importance paths.
 
-Every kernel here works on some rows and writes into arrays of theirs; `blocks` shares all rows out
-over threads.
+Every kernel that takes `Rows` goes through them one after another and writes into arrays of theirs;
+`blocks` shares all rows out over threads. Random numbers come from a counter in the row itself
+(`uniform`), not from arrays made outside: a row's stream then depends on nothing but its seed, so
+that the same row gets the same answer in whatever company and on however many threads it is asked.
 """
 
 from typing import Any
@@ -10,17 +12,112 @@ import numpy as np
 
 from appca.models.blocks import Model, Moments, Paths, Route, Rows
 from appca.models.compiled import kernel
-from appca.models.slot_kernels import (
-    Row,
-    build,
-    pick,
-    replace,
-    row,
-    shuffle,
-    sweep,
-    uniform,
-    value,
-)
+from appca.models.slot_kernels import Row, best, build, gains, insert, remove, row, value
+
+# exp(-40) of the largest weight is below what a 53-bit uniform number can hit.
+NEGLIGIBLE = -40.0
+
+
+@kernel
+def uniform(state: Any) -> Any:
+    """Next number in [0, 1) of splitmix64 (Steele, Lea and Flood 2014), 53 bits."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.float64(z >> np.uint64(11)) / 9007199254740992.0  # 2^53
+
+
+@kernel
+def climb(slot: int, J: int, prior: float, w: Row) -> int:
+    """Give the best candidate for a slot, number J (its member) where none is better.
+
+    As `gains` and `best`, but log s >= log prior spares most of the logarithms.
+    """
+    m, q = 1.0 / w.Mi[slot, slot], w.q[slot] / w.Mi[slot, slot]
+    top, high = J, 0.5 * (q * q / m - np.log(m / prior))
+    for i in range(J):
+        v = w.V[slot, i]
+        s, t = w.s[i] + v * v * m, w.t[i] + v * q
+        if 0.5 * t * t / s > high:
+            s = max(s, prior)
+            gain = 0.5 * (t * t / s - np.log(s / prior))
+            if gain > high:
+                top, high = i, gain
+    return top
+
+
+@kernel
+def draw(n: int, beta: float, w: Row) -> int:
+    """Draw one of n candidates, log weights beta gain + (1 - beta) bias, beta at most 1.
+
+    Afterwards `gain` holds the cumulated weights.
+    """
+    if beta < 1.0:
+        for i in range(n):
+            w.gain[i] = beta * w.gain[i] + (1.0 - beta) * w.bias[w.outside[i]]
+    top = best(n, w)
+    largest, total = w.gain[top], 0.0
+    for i in range(n):
+        logit = w.gain[i] - largest
+        if logit > NEGLIGIBLE:
+            total += np.exp(logit)
+        w.gain[i] = total
+    u = uniform(w.state) * total
+    for i in range(n):
+        if u < w.gain[i]:
+            return i
+    return top
+
+
+@kernel
+def pick(slot: int, beta: float, prior: float, w: Row) -> int:
+    """Choose among the candidates for a slot and its member, which is number K - L.
+
+    The best one if beta is infinite, else a draw.
+    """
+    J = len(w.outside) - len(w.members)
+    if beta == np.inf:
+        return climb(slot, J, prior, w)
+    gains(slot, J, prior, w)
+    w.outside[J] = w.members[slot]
+    return draw(J + 1, beta, w)
+
+
+@kernel
+def replace(slot: int, i: int, A: Any, w: Row) -> float:
+    """Give a slot to candidate i; give the change of log|Lam|, 0 if that is its member."""
+    L = len(w.members)
+    J = len(w.outside) - L
+    if i == J:
+        return 0.0
+    change = remove(slot, L, J, w)
+    return change + insert(slot, i, L, J + 1, A, w)
+
+
+@kernel
+def shuffle(w: Row) -> None:
+    """Put the slots into a fresh uniformly random order."""
+    n = len(w.order)
+    for i in range(n):
+        w.order[i] = i
+    for i in range(n - 1, 0, -1):
+        j = int(uniform(w.state) * (i + 1))
+        w.order[i], w.order[j] = w.order[j], w.order[i]
+
+
+@kernel
+def sweep(beta: float, model: Model, w: Row) -> float:
+    """Visit every slot once, in random order; give the change of log|tau2 Lam|.
+
+    The order must not depend on the members: with re-sorted members the draw is not invariant.
+    """
+    change = 0.0
+    shuffle(w)
+    for slot in w.order:
+        change += replace(slot, pick(slot, beta, model.prior, w), model.A, w)
+    return change
 
 
 @kernel
