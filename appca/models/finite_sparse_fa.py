@@ -2,10 +2,9 @@
 
 from typing import Any, ClassVar
 
-from appca.models.free_model import FACTOR_RULES
 from appca.models.loop import Callback
 from appca.models.parameters import Rule
-from appca.models.sparse_fa_model import SparseFA
+from appca.models.sparse_fa_model import SPARSE_RULES, SparseFA
 
 __all__ = ["FiniteSparseFA"]
 
@@ -23,6 +22,10 @@ class FiniteSparseFA(SparseFA):
         Number K of factors of the model; those that no row uses are not published.
     alpha : "infer" or float
         Concentration; "infer" gives it a Gamma(1, 1) prior.
+    init : {"ica", "pca", "random"}
+        Where every chain starts: independent components (its own run of them), principal
+        components, or a random rotation of those. Only "ica" leads to the true columns when there
+        is little noise.
     mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_paths : int
@@ -69,7 +72,7 @@ class FiniteSparseFA(SparseFA):
     (1, 20, 3, 5)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = FACTOR_RULES
+    _rules: ClassVar[dict[str, Rule]] = SPARSE_RULES
     _infinite = False
 
     def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
@@ -77,6 +80,7 @@ class FiniteSparseFA(SparseFA):
         max_components: int = 10,
         *,
         alpha: Any = "infer",
+        init: str = "ica",
         mean: str = "learned",
         n_paths: int = 16,
         n_chains: int = 2,
@@ -89,6 +93,7 @@ class FiniteSparseFA(SparseFA):
     ) -> None:
         self.max_components = max_components
         self.alpha = alpha
+        self.init = init
         self.mean = mean
         self.n_paths = n_paths
         self.n_chains = n_chains

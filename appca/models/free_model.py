@@ -29,7 +29,7 @@ from appca.models.rows import Rows, about, centre_of
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = ["FACTOR_RULES", "RULES", "Draw", "FreeModel", "Seen"]
+__all__ = ["RULES", "Draw", "FreeModel", "Seen"]
 
 RULES: dict[str, Rule] = {
     "max_components": whole(1),
@@ -43,7 +43,6 @@ RULES: dict[str, Rule] = {
     "callback": CALLABLE,
     "whiten": SWITCH,
 }
-FACTOR_RULES: dict[str, Rule] = RULES | {"n_paths": whole(2)}
 
 # Weak prior of the concentration: as many columns as H_N, give or take.
 ALPHA = Gamma(1.0, 1.0)

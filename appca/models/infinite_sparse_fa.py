@@ -2,10 +2,9 @@
 
 from typing import Any, ClassVar
 
-from appca.models.free_model import FACTOR_RULES
 from appca.models.loop import Callback
 from appca.models.parameters import Rule
-from appca.models.sparse_fa_model import SparseFA
+from appca.models.sparse_fa_model import SPARSE_RULES, SparseFA
 
 __all__ = ["InfiniteSparseFA"]
 
@@ -25,6 +24,10 @@ class InfiniteSparseFA(SparseFA):
     alpha : "infer" or float
         Concentration of the process: alpha H_N factors are expected. "infer" gives it a Gamma(1, 1)
         prior.
+    init : {"ica", "pca", "random"}
+        Where every chain starts: independent components (its own run of them), principal
+        components, or a random rotation of those. Only "ica" leads to the true columns when there
+        is little noise.
     mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_paths : int
@@ -71,7 +74,7 @@ class InfiniteSparseFA(SparseFA):
     (1, 20, 3, 5)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = FACTOR_RULES
+    _rules: ClassVar[dict[str, Rule]] = SPARSE_RULES
     _infinite = True
 
     def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
@@ -79,6 +82,7 @@ class InfiniteSparseFA(SparseFA):
         max_components: int = 20,
         *,
         alpha: Any = "infer",
+        init: str = "ica",
         mean: str = "learned",
         n_paths: int = 16,
         n_chains: int = 2,
@@ -91,6 +95,7 @@ class InfiniteSparseFA(SparseFA):
     ) -> None:
         self.max_components = max_components
         self.alpha = alpha
+        self.init = init
         self.mean = mean
         self.n_paths = n_paths
         self.n_chains = n_chains

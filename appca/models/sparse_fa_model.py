@@ -6,19 +6,23 @@ import numpy as np
 
 from appca.models import sparse_fa_chains
 from appca.models.chains import Sampler
-from appca.models.free_model import Draw, FreeModel
+from appca.models.free_model import RULES, Draw, FreeModel
 from appca.models.gaussian import Array
+from appca.models.parameters import Rule, one_of, whole
 from appca.models.rows import Rows
 from appca.models.sparse_fa import State
-from appca.models.sparse_fa_chains import Kind
+from appca.models.sparse_fa_chains import STARTS, Kind
 
-__all__ = ["SparseFA"]
+__all__ = ["SPARSE_RULES", "SparseFA"]
+
+SPARSE_RULES: dict[str, Rule] = RULES | {"n_paths": whole(2), "init": one_of(*STARTS)}
 
 
 class SparseFA(FreeModel):
     """Sparse factor analysis with either prior of Z."""
 
     _infinite: ClassVar[bool]
+    init: str
 
     @property
     def _kind(self) -> Kind:
@@ -31,8 +35,7 @@ class SparseFA(FreeModel):
         prior = sparse_fa_chains.defaults(variance, self._mean_variance(), self._alpha_prior())
         alpha = self._first_alpha()
         first = [
-            sparse_fa_chains.first_state(rng, rows, self._kind, alpha, rotated=chain > 0)
-            for chain, rng in enumerate(rngs)
+            sparse_fa_chains.first_state(rng, rows, self._kind, alpha, self.init) for rng in rngs
         ]
         return first, sparse_fa_chains.sampler(Y, prior, self._kind)
 
