@@ -46,26 +46,6 @@ def geweke_z(model, rng, n_draws):
     return dict(zip(names, z, strict=True))
 
 
-def one_step_z(model, step, rng, n_draws):
-    """Compare the joint before and after a kernel, on independent draws of the joint.
-
-    A kernel that leaves the posterior alone maps a draw of the joint to a draw of the joint
-    (Gandy and Scott 2021). The pairs are independent and close, so faults of single kernels show
-    that a whole sweep washes out. step(rng, state, Y) -> state. Gives {statistic: z}.
-    """
-    differences = []
-    for _ in range(n_draws):
-        state = model.draw_prior(rng)
-        Y = model.draw_data(rng, state)
-        before = model.statistics(state, Y)
-        after = model.statistics(step(rng, state, Y), Y)
-        differences.append([after[name] - before[name] for name in before])
-    d = np.array(differences, dtype=float)
-    error = d.std(axis=0, ddof=1) / np.sqrt(n_draws)
-    z = np.divide(d.mean(axis=0), error, out=np.zeros(d.shape[1]), where=error > 0)
-    return dict(zip(before, z, strict=True))
-
-
 def is_caught(model, rng, n_draws=(1000, 4000, 16_000)):
     """Say whether a broken sweep is found out: gross faults by few draws, subtle ones by many.
 

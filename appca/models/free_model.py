@@ -25,6 +25,7 @@ from appca.models.parameters import (
     whole,
 )
 from appca.models.rows import Rows, about, centre_of
+from appca.models.threads import single_threaded_blas
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -108,6 +109,10 @@ class FreeModel(SubspaceModel):
         """Sample given X (N, D) and return the estimator, at the draw of largest density."""
         del y
         X = self._validated(X, reset=True)
+        with single_threaded_blas():
+            return self._fit(X)
+
+    def _fit(self, X: Array) -> Self:
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
         origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
