@@ -14,6 +14,9 @@ from scipy.special import gammaln, pdtr
 
 Array = NDArray[np.float64]
 
+# Degrees of freedom of the scale proposal: tails heavier than any the density can have.
+SCALE_TAIL = 5.0
+
 
 class Gamma(NamedTuple):
     """Density proportional to ``x ** (shape - 1) * exp(-rate * x)``."""
@@ -46,6 +49,14 @@ class RowNormal(NamedTuple):
 class LogBeta(NamedTuple):
     """Beta variables that are only ever needed as logarithms."""
 
+    a: Array  # (K,)
+    b: Array  # (K,)
+
+
+class LogScale(NamedTuple):
+    """Density proportional to exp(p u - (a e^u + b e^-u) / 2) of u = log c^2, for every column."""
+
+    p: Array  # (K,)
     a: Array  # (K,)
     b: Array  # (K,)
 
@@ -94,6 +105,17 @@ def loadings(R: Array, S: Array, sigma2: float, sigma2_W: float) -> RowNormal:
     """
     precision = S.T @ S / sigma2 + np.eye(S.shape[1]) / sigma2_W
     return RowNormal(np.asarray(np.linalg.solve(precision, S.T @ R / sigma2).T), precision)
+
+
+def scales(W: Array, X: Array, Z: NDArray[np.bool_], sigma2_W: float, tau2: float) -> LogScale:
+    """Give the density of u = log c^2 along the orbits w_k -> c w_k, x_k -> x_k / c.
+
+    p = (D - m_k) / 2 from the volume of the map, a = |w_k|^2 / sigma2_W, b = |x_k|^2 / tau2; the
+    likelihood is the same all along.
+    """
+    p = (len(W) - Z.sum(axis=0)) / 2
+    a, b = np.square(W).sum(axis=0) / sigma2_W, np.square(X).sum(axis=0) / tau2
+    return LogScale(p, np.asarray(a), np.asarray(b))
 
 
 def log_weights(m: NDArray[np.int64], n_rows: int, alpha: float, n_components: int) -> LogBeta:
@@ -176,6 +198,28 @@ def draw_log_beta(rng: np.random.Generator, given: LogBeta) -> Array:
     """
     log_first = np.log(rng.gamma(given.a + 1)) + np.log1p(-rng.random(given.a.shape)) / given.a
     return np.asarray(log_first - np.logaddexp(log_first, np.log(rng.gamma(given.b))))
+
+
+def draw_log_scales(rng: np.random.Generator, given: LogScale) -> Array:
+    """Move u from 0 by one Metropolis-Hastings step.
+
+    The proposal is a Student distribution at the mode, as wide as the curvature there says; it
+    does not depend on where along the orbit the chain stands, hence a plain ratio.
+    """
+    p, a, b = given
+    root = np.sqrt(p * p + a * b)
+    mode = np.where(p >= 0, np.log((p + root) / a), np.log(b / (root + np.abs(p))))
+    width = 1 / np.sqrt(root)
+    new = mode + width * rng.standard_t(SCALE_TAIL, mode.shape)
+
+    def log_ratio(u: Array) -> Array:
+        offered = -(SCALE_TAIL + 1) / 2 * np.log1p(np.square((u - mode) / width) / SCALE_TAIL)
+        with np.errstate(over="ignore"):  # a proposal that far out has no density at all
+            return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - offered)
+
+    log_accept = log_ratio(new) - log_ratio(np.zeros_like(new))
+    accepted = np.log1p(-rng.random(new.shape)) < log_accept
+    return np.asarray(np.where(accepted, new, 0.0))
 
 
 def draw_alpha_truncated(

@@ -118,38 +118,17 @@ def draw_parameters(
 
 
 def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
-    """Move along w_k -> c w_k, x_k -> x_k / c, which the likelihood cannot see.
+    """Move every used column along w_k -> c w_k, x_k -> x_k / c, which the likelihood cannot see.
 
-    With u = log c^2 the density along the orbit is ``p u - (a e^u + b e^-u) / 2``,
-    p = (D - m_k) / 2, a = |w_k|^2 / sigma2_W, b = |x_k|^2 / tau2 (the (D - m_k) from the volume
-    of the map). Drawing X given W and W given X alone walks along it in steps of the noise, so
-    that at a high signal the scale never moves. A Student proposal at the mode is independent of
-    where the chain stands, hence a plain Metropolis-Hastings ratio.
+    Drawing X given W and W given X alone walks along it in steps of the noise, so that at a high
+    signal the scale never moves.
     """
     W, X, Z = state[:3]
-    m = Z.sum(axis=0)
-    p, a = (len(W) - m) / 2, np.square(W).sum(axis=0) / state.sigma2_W
-    b = np.square(X).sum(axis=0) / tau2
-    moving = m > 0
-    p, a, b = p[moving], a[moving], b[moving]
-    root = np.sqrt(p * p + a * b)
-    mode = np.where(p >= 0, np.log((p + root) / a), np.log(b / (root + np.abs(p))))
-    width = 1 / np.sqrt(root)
-    new = mode + width * rng.standard_t(_TAIL, mode.shape)
-
-    def log_ratio(u: Array) -> Array:
-        proposal = -(_TAIL + 1) / 2 * np.log1p(np.square((u - mode) / width) / _TAIL)
-        with np.errstate(over="ignore"):  # a proposal that far out has no density at all
-            return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - proposal)
-
-    accept = np.log1p(-rng.random(new.shape)) < log_ratio(new) - log_ratio(np.zeros_like(new))
-    scale = np.ones(len(m))
-    scale[moving] = np.where(accept, np.exp(new / 2), 1.0)
+    used = np.asarray(Z.any(axis=0))
+    given = conditionals.scales(W[:, used], X[:, used], Z[:, used], state.sigma2_W, tau2)
+    scale = np.ones(len(used))
+    scale[used] = np.exp(conditionals.draw_log_scales(rng, given) / 2)
     return State(W * scale, X / scale, *state[2:])
-
-
-# Degrees of freedom of the scale proposal: tails heavier than any the density can have.
-_TAIL = 5.0
 
 
 def log_marginal(Y: Array, state: State, prior: Prior) -> Array:

@@ -89,6 +89,38 @@ def test_loadings_have_the_ratios_of_the_joint(world):
     assert left == pytest.approx(joint(first) - joint(second), abs=1e-10)
 
 
+def test_scales_have_the_ratios_of_the_joint_along_the_orbit(world):
+    _, _, W, X, Z, _ = world
+    p, a, b = conditionals.scales(W, X, Z, 1.4, 0.8)
+
+    def joint(k, u):
+        c = np.exp(u / 2)
+        log_w = stats.norm.logpdf(c * W[:, k], 0, np.sqrt(1.4)).sum()
+        log_x = stats.norm.logpdf(X[Z[:, k], k] / c, 0, np.sqrt(0.8)).sum()
+        return log_w + log_x + (D - Z[:, k].sum()) * u / 2
+
+    for k in range(K):
+        left = p[k] * (0.7 + 1.1) - (a[k] * (np.exp(0.7) - np.exp(-1.1))) / 2
+        left -= b[k] * (np.exp(-0.7) - np.exp(1.1)) / 2
+        assert left == pytest.approx(joint(k, 0.7) - joint(k, -1.1), abs=1e-10)
+
+
+@pytest.mark.parametrize(("p", "a", "b"), [(2.0, 3.0, 1.0), (-40.0, 0.5, 90.0), (0.0, 1e-3, 1e-3)])
+def test_scale_moves_keep_their_density(seed, p, a, b):
+    rng = np.random.default_rng(seed)
+    grid = np.linspace(-20, 20, 40_001)
+    log_density = p * grid - (a * np.exp(grid) + b * np.exp(-grid)) / 2
+    cdf = np.cumsum(np.exp(log_density - log_density.max()))
+    cdf /= cdf[-1]
+    start = np.interp(rng.random(4000), cdf, grid)
+    # the orbit seen from a point c: w is c times as long, x is 1 / c times as long
+    full = np.full(4000, p)
+    given = conditionals.LogScale(full, a * np.exp(start), b * np.exp(-start))
+    moved = start + conditionals.draw_log_scales(rng, given)
+    assert stats.kstest(moved, lambda u: np.interp(u, grid, cdf)).pvalue > 1e-5
+    assert (moved != start).mean() > 0.1
+
+
 def test_alpha_of_the_finite_model_has_the_ratios_of_the_joint(world):
     rng, Z = world[0], world[4]
     prior, pi = Gamma(2.0, 1.3), rng.uniform(0.05, 0.95, K)

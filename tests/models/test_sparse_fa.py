@@ -121,7 +121,7 @@ BROKEN_FINITE = {
         "return State(state.W, X, Z, *state[3:])",
         "return State(state.W, np.where(state.Z, state.X, 1e-3) * Z, Z, *state[3:])",
     ),
-    "scales without the volume": (SWEEP, "(len(W) - m) / 2,", "(m - m) / 2,"),
+    "scales without the volume": (STEPS, "(len(W) - Z.sum(axis=0)) / 2", "0.0 * Z.sum(axis=0)"),
     "noise from a stale residual": (
         SWEEP,
         "np.square(R - mu)",
