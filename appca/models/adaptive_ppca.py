@@ -124,8 +124,9 @@ class AdaptivePPCA(SubspaceModel):
 
     References
     ----------
-    EM and likelihood: model.md 1.1 and 1.2 in the project's design notes; the model is the
-    parametric one of the paper's section 4.
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: the parametric model of
+    section 4. Its likelihood and EM with z integrated out are in `appca.models.subsets` and
+    `appca.models.em`.
 
     Examples
     --------

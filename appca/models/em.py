@@ -1,4 +1,4 @@
-"""One exact EM step of aPPCA (model.md 1.2; paper section 4 with X and Z integrated out).
+"""One exact EM step of aPPCA (the paper's section 4 with X and Z integrated out).
 
     y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I),
     z_n uniform over the L-subsets of 1..K

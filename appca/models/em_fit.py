@@ -33,7 +33,7 @@ class Fit(NamedTuple):
 
 
 def fit_in_closed_form(rng: np.random.Generator, rows: Rows, course: Course) -> Fit:
-    """Fit at L = K, where all rows use all components and the model is PPCA (model.md 1.6)."""
+    """Fit at L = K, where all rows use all components and the model is PPCA."""
     settings = course.settings
     state = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
     if settings.latent == "shared":

@@ -1,4 +1,4 @@
-"""The low-rank normal y = W x + mu + e with W'W = I: log densities and posteriors (model.md 1.1).
+"""The low-rank normal y = W x + mu + e with W'W = I: log densities and posteriors.
 
 With orthonormal columns every solve and determinant is diagonal, so all that is left of the
 linear algebra are these element-wise formulas.

@@ -23,7 +23,7 @@ S = TypeVar("S")
 Advance = Callable[[S], tuple[float, S]]  # state -> (its log-likelihood, the next state)
 Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether to stop
 
-# Likelihoods of images show plateaus followed by rises of several nats a row (model.md 1.2):
+# Likelihoods of images show plateaus followed by rises of several nats a row:
 # one poor step is no sign of convergence, ten are.
 WINDOW = 10
 STOPPED = "stopped by the callback"

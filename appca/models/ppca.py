@@ -36,7 +36,7 @@ class PPCA(SubspaceModel):
 
     The maximum of the likelihood in closed form. The noise variance averages all D - q discarded
     eigenvalues, those that vanish because there are fewer rows than features included, so
-    `score` is the likelihood's maximum also then (scikit-learn's `PCA` is not, see model.md 4).
+    `score` is the likelihood's maximum also then; scikit-learn's `PCA` averages min(N, D) - q.
 
     Parameters
     ----------

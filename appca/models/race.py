@@ -1,9 +1,9 @@
 """A short race between starts, cheap because it sees the data small.
 
-No single start wins on real data (table in model.md 1.2), so a few are tried. They race on a
-sample of the rows in the leading principal coordinates, where a pass costs a fraction of one over
-all the data. The winner settles there, then on all rows in the same coordinates (EM with W held
-to a subspace), and its state starts the fit proper, which alone decides where EM ends.
+No single start wins on real data (PCA on COIL-20, quartimax on MNIST), so a few are tried. They
+race on a sample of the rows in the leading principal coordinates, where a pass costs a fraction of
+one over all the data. The winner settles there, then on all rows in the same coordinates (EM with
+W held to a subspace), and its state starts the fit proper, which alone decides where EM ends.
 """
 
 import math

@@ -28,7 +28,7 @@ __all__ = [
     "unrotated",
 ]
 
-ANNEALED_PASSES = 30  # beta from 0.001 to 1, geometrically (model.md 1.2)
+ANNEALED_PASSES = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
 QUARTIMAX_PRECISION = 1e-4  # EM takes over where the rotation no longer moves by more than this

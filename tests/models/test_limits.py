@@ -1,4 +1,4 @@
-"""Limits of model.md 1.6: where aPPCA must become another model, or follow the data."""
+"""Limits: where aPPCA must become another model, or follow the data."""
 
 import numpy as np
 import pytest

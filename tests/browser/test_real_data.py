@@ -1,0 +1,68 @@
+"""MNIST and COIL-20 from their files, from the Data page to the panels and the map's data."""
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_data]
+APP = Path(__file__).parents[2] / "app.py"
+SECOND = 1000  # milliseconds
+EXPLORER = "document.querySelector('.appca-explorer')"
+
+
+@pytest.fixture(scope="module")
+def address(serve) -> str:
+    return serve(APP, OMP_NUM_THREADS="1").url
+
+
+def follow(page, name: str) -> None:
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=name).click()
+    page.get_by_role("heading", name=name, exact=True, level=1).wait_for(timeout=30 * SECOND)
+
+
+def wait(page, condition: str) -> None:
+    page.wait_for_function(
+        f"() => {{ const explorer = {EXPLORER}; return Boolean(explorer && ({condition})); }}",
+        timeout=90 * SECOND,
+    )
+
+
+def open_real(page, address: str, card: int, rows: str) -> None:
+    """Open the card's data set on the Data page."""
+    page.goto(f"{address}/data")
+    page.get_by_role("tab", name="MNIST and COIL-20").click()
+    page.get_by_role("button", name="Open").locator("visible=true").nth(card).click()
+    page.get_by_text(rows).last.wait_for(timeout=60 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("card", "rows", "n"), [(0, "10,000 rows × 784", 10_000), (1, "1,440 rows × 1,024", 1440)]
+)
+def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, address, card, rows, n):
+    page = visit(f"{address}/").page
+    open_real(page, address, card, rows)
+    follow(page, "Subspaces")
+    wait(page, f"explorer.dataset.points == {n} && explorer.dataset.thumbnails > 20")
+    assert page.evaluate(f"{EXPLORER}.querySelectorAll('.appca-panel').length") == 6
+    cell = page.locator(".appca-cell").first
+    count = int(cell.locator(".appca-cell-count").inner_text().replace(",", ""))
+    cell.click()
+    wait(page, f"explorer.dataset.selected == {count}")
+    page.wait_for_url("**sel=**")
+    follow(page, "Export")
+    page.get_by_text(f"Selected ({count:,})").wait_for(timeout=30 * SECOND)
+
+
+def test_six_of_twelve_components_open_as_pairs_that_are_paged(visit, address):
+    page = visit(f"{address}/").page
+    open_real(page, address, 0, "10,000 rows × 784")
+    follow(page, "Subspaces")
+    wait(page, "explorer.dataset.points == 10000")
+    page.locator(".st-key-k input").focus()
+    page.keyboard.press("End")
+    wait(page, "explorer.querySelectorAll('.appca-panel').length == 12")
+    page.locator(".st-key-l input").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.get_by_text("1–12 of 66 pairs").wait_for(timeout=90 * SECOND)
+    wait(page, "explorer.querySelectorAll('.appca-panel').length == 12")
