@@ -1,7 +1,7 @@
 """Whether sampled chains can be trusted, and in plain words why.
 
-Only quantities that do not depend on the names, order, signs or rotation of components are judged
-(model.md 5): densities, variances, sorted occupancies, numbers of shared components of rows.
+Only what does not depend on the names, order, signs or rotation of components is judged:
+densities, variances, sorted occupancies, numbers of shared components of rows.
 """
 
 from collections.abc import Mapping, Sequence

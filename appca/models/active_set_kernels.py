@@ -7,7 +7,7 @@ operator applied to the tableau [A | beta] on the members of S leaves
     outside:   the Schur complements s_k = A_kk - A_kS inv(A_SS) A_Sk and
                the residual correlations r_k = beta_k - A_kS q,
 
-so that what a column adds to log p(y | S) with all x integrated out (model.md 3) costs O(1):
+so that what a column adds to log p(y | S) with all x integrated out costs O(1):
 
     gain = -1/2 log(tau2 s_k) + 1/2 r_k^2 / s_k .
 

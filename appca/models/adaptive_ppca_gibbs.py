@@ -1,4 +1,8 @@
-"""Gibbs sampling for adaptive PPCA (algorithm 3 of the paper, with the errata of model.md 6)."""
+"""Gibbs sampling for adaptive PPCA: algorithm 3 of the paper, with its mistakes mended.
+
+The score of a component is divided by 2 sigma2 (sigma2 + tau2), the parameter of W by sigma2 and
+not by twice that, members are visited in a random order, and there is no alpha to draw.
+"""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Scans over the rows of Z for orthonormal columns, x integrated out (model.md 2).
+"""Scans over the rows of Z for orthonormal columns, x integrated out.
 
 Orthonormal columns do not compete for a row: given W the logit a_nk is all the data say about
 z_nk, so that a row is redrawn from its full conditional as one block.

@@ -1,7 +1,7 @@
 """Log prior densities of the indicator matrix Z (N, K), and what a new row may expect.
 
 The buffet is the Indian buffet process conditioned on at most K used columns. For orthonormal
-columns the K positions are labelled (model.md 2); for free columns the pairs (z_k, w_k) form an
+columns the K positions are labelled; for free columns the pairs (z_k, w_k) form an
 unordered set, so that there is no factor for positions.
 """
 

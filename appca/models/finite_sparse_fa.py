@@ -60,7 +60,7 @@ class FiniteSparseFA(SparseFA):
 
     References
     ----------
-    The paper's section 2 (finite approximation); model.md 4 of the project's design notes.
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 2.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
-with independent pi_k for a new row (model.md 4). Up to `MOST_COLUMNS` columns all sets are summed,
+with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed,
 those of one size at a time; beyond, the best set comes from annealed searches and the sum from
 annealed importance sampling.
 """

@@ -62,7 +62,8 @@ class InfiniteSparseFA(SparseFA):
 
     References
     ----------
-    Knowles and Ghahramani (2011); the paper's section 2; model.md 4 of the project's design notes.
+    D. Knowles, Z. Ghahramani, Nonparametric Bayesian sparse factor models, Annals of Applied
+    Statistics 5 (2011). A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 2.
 
     Examples
     --------

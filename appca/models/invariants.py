@@ -1,7 +1,7 @@
 """Numbers about Z that do not depend on how its columns are named: what a chain may be judged by.
 
 Components swap names and signs between draws and chains, so an average over a column's entries
-means nothing before the draws are aligned; these numbers need no alignment (model.md 5).
+means nothing before the draws are aligned; these numbers need no alignment.
 """
 
 import numpy as np

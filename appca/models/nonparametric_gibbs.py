@@ -1,8 +1,9 @@
-"""Gibbs sampling for PPCA with an unknown number of components (model.md 2).
+"""Gibbs sampling for PPCA with an unknown number of components (the paper's section 4.1.1).
 
-The paper's algorithm 2 is not a valid kernel. Here W has K_max orthonormal columns, Z is labelled
-by them, and its prior is the Indian buffet conditioned on at most K_max used columns, or the
-finite Beta-Bernoulli prior on K_max columns.
+The paper's algorithm 2 is not a valid kernel: a column that only one row uses can never be kept,
+the number proposed is capped, and r / (1 + r) is no rule of acceptance. Here W has K_max
+orthonormal columns, Z is labelled by them, and its prior is the Indian buffet conditioned on at
+most K_max used columns, or the finite Beta-Bernoulli prior on K_max columns.
 """
 
 from collections.abc import Callable

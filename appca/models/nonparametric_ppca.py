@@ -67,8 +67,9 @@ class NonparametricPPCA(FreeModel):
 
     References
     ----------
-    The paper's section 4.1.1 names the model; its algorithm 2 does not sample from it. What is
-    sampled here is stated in model.md 2 of the project's design notes.
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: section 4.1.1 names the
+    model; its algorithm 2 does not sample from it. What does is in
+    `appca.models.nonparametric_gibbs` and `appca.models.buffet_kernels`.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
     y_n = W (x_n * z_n) + mu + e_n,  x ~ N(0, tau2),  W ~ N(0, sigma2_W),  e ~ N(0, sigma2)
 
-The scale of a column is W's, tau2 stays fixed (model.md 3). Only the prior of Z tells the finite
-model (Beta-Bernoulli) from the infinite one (Indian buffet); see model.md 4 for both.
+The scale of a column is W's, tau2 stays fixed. Only the prior of Z tells the finite model
+(Beta-Bernoulli) from the infinite one (Indian buffet).
 """
 
 from typing import TYPE_CHECKING, NamedTuple

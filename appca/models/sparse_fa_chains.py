@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 
 
 def defaults(variance: float, mean_variance: float, alpha: Gamma | None) -> Prior:
-    """Weak priors for data with mean feature variance `variance` (model.md 1.4)."""
+    """Weak priors for data with mean feature variance `variance`."""
     weak = InverseGamma(1.0, 0.01 * variance)
     return Prior(weak, weak, alpha, mean_variance)
 

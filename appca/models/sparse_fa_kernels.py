@@ -1,7 +1,7 @@
 """Scans over the rows of Z for sparse factor analysis, all x of a row integrated out.
 
 Each scan redraws Z row by row, given W and the variances, and then X given Z from the same
-tableau, so that (Z, X) is one block (model.md 4).
+tableau, so that (Z, X) is one block.
 """
 
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Gibbs sweeps for models with orthonormal columns (model.md 1.4 and 2).
+"""Gibbs sweeps for models with orthonormal columns.
 
     y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I)
 
@@ -90,7 +90,7 @@ UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
 def defaults(
     variance: float, latent: str | float, mean_variance: float, alpha: Gamma | None = None
 ) -> Prior:
-    """Weak priors for data with mean feature variance `variance` (model.md 1.4)."""
+    """Weak priors for data with mean feature variance `variance`."""
     weak = InverseGamma(1.0, 0.01 * variance)
     learned = weak if isinstance(latent, str) else None
     return Prior(weak, learned, latent == "component", mean_variance, alpha)
