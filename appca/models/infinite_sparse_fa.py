@@ -63,7 +63,8 @@ class InfiniteSparseFA(SparseFA):
     References
     ----------
     D. Knowles, Z. Ghahramani, Nonparametric Bayesian sparse factor models, Annals of Applied
-    Statistics 5 (2011). A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 2.
+    Statistics 5 (2011). A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369,
+    section 2.
 
     Examples
     --------
