@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
 __all__ = ["Aligned", "align", "match"]
 
@@ -31,6 +30,8 @@ def match(components: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.intp]
     -------
     order (K',), sign (K',), absolute cosine (K',)
     """
+    from scipy.optimize import linear_sum_assignment
+
     similarity = _unit(np.asarray(reference)) @ _unit(np.asarray(components)).T
     order = linear_sum_assignment(-np.abs(similarity))[1]
     cosine = similarity[np.arange(len(order)), order]

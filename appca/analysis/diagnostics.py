@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.analysis.raftery_lewis import LEAST_LENGTH, Requirement, raftery_lewis
-from appca.models.chains import load_arviz
 
 __all__ = ["Diagnosis", "Verdict", "diagnose", "invariants", "verdict"]
 
@@ -73,6 +72,8 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
     One that is the same in all draws of all chains is left out: nothing can be said about it, or
     it was held fixed.
     """
+    from appca.models.chains import load_arviz
+
     arviz = load_arviz()
     found = []
     for name, draws in invariants(posterior).items():

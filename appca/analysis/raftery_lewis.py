@@ -5,11 +5,11 @@ that sequence is close to a two-state Markov chain, whose mixing is known in clo
 """
 
 import math
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 __all__ = ["Goal", "Requirement", "least_draws", "raftery_lewis", "required", "thinning"]
 
@@ -125,4 +125,4 @@ def required(
 
 def _width(goal: Goal) -> float:
     """Half-width of the central s of a standard normal."""
-    return float(ndtri((goal.s + 1) / 2))
+    return NormalDist().inv_cdf((goal.s + 1) / 2)
