@@ -105,7 +105,8 @@ def _sampled(rows: blocks.Rows, model: Model, n_paths: int) -> tuple[Floats, Flo
     """Log sum, its standard error and inclusion probabilities by importance paths.
 
     The pilots' chances are averaged half by their weights, which are poor, and half evenly. The
-    error is that of a mean of weights, carried to its log (delta method).
+    error is that of a mean of weights, carried to its log (delta method), and 1/n_paths: what
+    happens to one path in n_paths goes unseen every third time.
     """
     n, K = rows.c.shape
     flat = np.full((n, K), rows.members.shape[1] / K)
@@ -115,7 +116,7 @@ def _sampled(rows: blocks.Rows, model: Model, n_paths: int) -> tuple[Floats, Flo
     paths = blocks.importance(again, (1.0 - LEAN) * seen + LEAN * flat, n_paths, ROUTE, model)
     log_sum = logsumexp(paths.log_weights, axis=1) - np.log(n_paths)
     weights = np.exp(paths.log_weights - log_sum[:, None])
-    error = weights.std(axis=1, ddof=1) / np.sqrt(n_paths)
+    error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
     return log_sum, error, _weighted(paths)
 
 

@@ -89,19 +89,27 @@ def pca(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) 
 def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
     """Rows of the data as loadings, for the annealed passes to learn from.
 
-    With K = 20 to 40, D = 10 to 20, L = 2 and 3, thirty annealed passes from here found 80 to
-    100 % of the columns, as often as from scikit-learn's dictionary learning and seconds sooner.
+    Each row is drawn by its squared distance from the nearest line through the rows before it
+    (as k-means++ does with points). With K = 20 to 40, D = 10 to 20, L = 2 and 3, fits from here
+    found 80 to 100 % of the columns, as often as from scikit-learn's dictionary learning and
+    seconds sooner.
     """
-    n, d = rows.X.shape
-    chosen = rng.permutation(n)
-    some = rows.X[chosen].astype(np.float64)
-    if rows.origin is not None:
-        some -= rows.origin
-    norms = np.sqrt(np.square(some).sum(axis=1))
-    alive = np.flatnonzero(norms > 0.0)[np.arange(n_components) % np.count_nonzero(norms)]
-    size = np.sqrt(_variance(rows) * d / n_active)
-    W = (some[alive] * (size / norms[alive, None])).T
-    return Start(W, _noise_unknown(rows), DICTIONARY_PASSES)
+    some = _sample(rng, rows, n_components)
+    Y = some.X.astype(np.float64)
+    if some.origin is not None:
+        Y -= some.origin
+    power = np.square(Y).sum(axis=1)
+    U = Y / np.sqrt(np.where(power > 0.0, power, 1.0))[:, None]
+    far, chosen = np.ones(len(U)), np.empty((n_components, Y.shape[1]))
+    for k in range(n_components):
+        distance = power * far
+        total = distance.sum()
+        i = rng.choice(len(U), p=distance / total if total > 0.0 else power / power.sum())
+        chosen[k] = U[i]
+        far = np.minimum(far, np.maximum(1.0 - np.square(U @ U[i]), 0.0))
+        far[i] = 0.0
+    size = np.sqrt(_variance(rows) * rows.n_features / n_active)
+    return Start(size * chosen.T, _noise_unknown(rows), DICTIONARY_PASSES)
 
 
 def random(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:

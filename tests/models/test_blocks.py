@@ -48,7 +48,7 @@ def test_many_sweeps_of_changes_leave_no_error_behind(seed):
     at, model = seen(Y, W, mu, 0.01, n_active=5, seed=seed)
     members, found = blocks.search(at, np.ones(60), model)
     again = blocks.search(at._replace(members=members), np.empty(0), model)[1]
-    assert np.mean(members != blocks.search(at, np.empty(0), model)[0]) > 0.05  # it did change
+    assert np.mean(members != blocks.search(at, np.empty(0), model)[0]) > 0.01  # it did change
     np.testing.assert_allclose(found.H, again.H, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.value, again.value, rtol=1e-8)
 

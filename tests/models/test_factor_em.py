@@ -83,7 +83,7 @@ def test_a_fixed_point_is_a_maximum_of_the_dense_likelihood(seed, loading_varian
     rows = about(Y, centre_of(Y))
     given = settings(2, loading_variance=loading_variance)
     state = start(seed, Y, 3)
-    for _ in range(3000):
+    for _ in range(1500):
         state = factor_em.maximise(factor_em.expect_all(state, rows, given), state, rows, given)
 
     def dense(W, mu, noise):

@@ -81,7 +81,7 @@ def model_of(module):
 
 
 def test_the_sweep_passes_geweke(seed):
-    z = geweke_z(model_of(factor_gibbs), np.random.default_rng(seed), 10_000)
+    z = geweke_z(model_of(factor_gibbs), np.random.default_rng(seed), 8_000)
     value, name = worst(z)
     assert value < 5, name
 
@@ -108,15 +108,17 @@ SWEEP_CONTROLS = {
 @pytest.mark.parametrize("name", SWEEP_CONTROLS)
 def test_geweke_sees_sweeps_broken_on_purpose(name, tmp_path):
     module = broken(MODULE, *SWEEP_CONTROLS[name], tmp_path, f"sweep_{name}")
-    z = geweke_z(model_of(module), np.random.default_rng(0), 5_000)
+    z = geweke_z(model_of(module), np.random.default_rng(0), 3_000)
     assert worst(z)[0] > 6
 
 
-@pytest.mark.parametrize("name", ["gain_without_determinant", "slots_in_sorted_order"])
-def test_geweke_sees_kernels_broken_on_purpose(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "n_draws"), [("gain_without_determinant", 10_000), ("slots_in_sorted_order", 3_000)]
+)
+def test_geweke_sees_kernels_broken_on_purpose(name, n_draws, tmp_path, monkeypatch):
     search = uncompiled(tmp_path, f"geweke_{name}", *CONTROLS[name])
     monkeypatch.setattr(factor_gibbs.blocks, "search", lambda *at: (search(*at), None))
-    z = geweke_z(model_of(factor_gibbs), np.random.default_rng(0), 8_000)
+    z = geweke_z(model_of(factor_gibbs), np.random.default_rng(0), n_draws)
     assert worst(z)[0] > 6
 
 
