@@ -44,10 +44,10 @@ def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, addres
     follow(page, "Subspaces")
     wait(page, f"explorer.dataset.points == {n} && explorer.dataset.thumbnails > 20")
     assert page.evaluate(f"{EXPLORER}.querySelectorAll('.appca-panel').length") == 6
-    cell = page.locator(".appca-cell").first
-    count = int(cell.locator(".appca-cell-count").inner_text().replace(",", ""))
-    cell.click()
-    wait(page, f"explorer.dataset.selected == {count}")
+    page.get_by_text("preview", exact=True).wait_for(state="detached", timeout=90 * SECOND)
+    page.locator(".appca-cell").first.click()
+    wait(page, "explorer.dataset.selected > 0")
+    count = int(page.evaluate(f"{EXPLORER}.dataset.selected"))
     page.wait_for_url("**sel=**")
     follow(page, "Export")
     page.get_by_text(f"Selected ({count:,})").wait_for(timeout=30 * SECOND)
