@@ -80,12 +80,12 @@ def settings(dataset: Dataset) -> None:
     now = state.config()
     _model(now)
     left, right = st.columns(2)
+    # one range for both: a widget whose range moves is made anew, and loses what is being typed
+    limits = (1, state.most_components(now, dataset))
     with left:
-        most = state.most_components(now, dataset)
-        _whole("n_components", "Components K", now, (1, most), HELP_K)
+        _whole("n_components", "Components K", now, limits, HELP_K)
     with right:
         if "n_active" in now.parameters:
-            limits = (1, now.parameters["n_components"])
             _whole("n_active", "Used by each row L", now, limits, HELP_L)
     _grid([name for name in MAIN if name in now.parameters], now)
     rest = [name for name in FURTHER if name in now.parameters]

@@ -24,6 +24,11 @@ def drawn(page, condition: str = "explorer.dataset.renders > 0", seconds: float 
     )
 
 
+def idle(page) -> None:
+    """Wait until the script has ended: what is typed into a widget that is redrawn is lost."""
+    page.locator("[data-test-script-state=notRunning]").wait_for(timeout=40 * SECOND)
+
+
 def panels(page) -> int:
     return page.evaluate(f"{ATLAS}.querySelectorAll('.appca-panel').length")
 
@@ -91,6 +96,7 @@ def test_one_selection_in_all_pictures_on_all_pages_and_after_a_reload(visit, ad
 
 
 def set_number(page, name: str, value: int) -> None:
+    idle(page)
     box = page.locator(f".st-key-{name} input")
     box.fill(str(value))
     box.press("Enter")

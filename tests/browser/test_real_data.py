@@ -8,6 +8,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.real_data]
 APP = Path(__file__).parents[2] / "app.py"
 SECOND = 1000  # milliseconds
 EXPLORER = "document.querySelector('.appca-explorer')"
+NO_PREVIEW = (
+    "() => ![...document.querySelectorAll('.stMarkdownBadge')]"
+    ".some((badge) => badge.textContent === 'preview')"
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,24 +31,26 @@ def wait(page, condition: str) -> None:
     )
 
 
-def open_real(page, address: str, card: int, rows: str) -> None:
-    """Open the card's data set on the Data page."""
+def open_real(page, address: str, source: str, rows: str) -> None:
+    """Open the data set on the Data page."""
     page.goto(f"{address}/data")
     page.get_by_role("tab", name="MNIST and COIL-20").click()
-    page.get_by_role("button", name="Open").locator("visible=true").nth(card).click()
-    page.get_by_text(rows).last.wait_for(timeout=60 * SECOND)
+    page.locator("[data-test-script-state=notRunning]").wait_for(timeout=60 * SECOND)
+    page.locator(f".st-key-source-{source}-open button:enabled").click()
+    page.locator(".ca-side", has_text=rows).wait_for(timeout=60 * SECOND)
 
 
 @pytest.mark.parametrize(
-    ("card", "rows", "n"), [(0, "10,000 rows × 784", 10_000), (1, "1,440 rows × 1,024", 1440)]
+    ("source", "rows", "n"),
+    [("mnist", "10,000 rows × 784", 10_000), ("coil20", "1,440 rows × 1,024", 1440)],
 )
-def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, address, card, rows, n):
+def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, address, source, rows, n):
     page = visit(f"{address}/").page
-    open_real(page, address, card, rows)
+    open_real(page, address, source, rows)
     follow(page, "Subspaces")
     wait(page, f"explorer.dataset.points == {n} && explorer.dataset.thumbnails > 20")
     assert page.evaluate(f"{EXPLORER}.querySelectorAll('.appca-panel').length") == 6
-    page.get_by_text("preview", exact=True).wait_for(state="detached", timeout=90 * SECOND)
+    page.wait_for_function(NO_PREVIEW, timeout=90 * SECOND)
     page.locator(".appca-cell").first.click()
     wait(page, "explorer.dataset.selected > 0")
     count = int(page.evaluate(f"{EXPLORER}.dataset.selected"))
@@ -55,7 +61,7 @@ def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, addres
 
 def test_six_of_twelve_components_open_as_pairs_that_are_paged(visit, address):
     page = visit(f"{address}/").page
-    open_real(page, address, 0, "10,000 rows × 784")
+    open_real(page, address, "mnist", "10,000 rows × 784")
     follow(page, "Subspaces")
     wait(page, "explorer.dataset.points == 10000")
     page.locator(".st-key-k input").focus()
