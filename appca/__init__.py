@@ -2,10 +2,24 @@
 
 from importlib import import_module
 
-__all__ = ["PPCA", "AdaptivePPCA"]
+__all__ = [
+    "PPCA",
+    "AdaptiveFactorAnalysis",
+    "AdaptivePPCA",
+    "FiniteSparseFA",
+    "InfiniteSparseFA",
+    "NonparametricPPCA",
+]
 __version__ = "0.1.0"
 
-_HOMES = {"AdaptivePPCA": "appca.models.adaptive_ppca", "PPCA": "appca.models.ppca"}
+_HOMES = {
+    "AdaptiveFactorAnalysis": "appca.models.adaptive_fa",
+    "AdaptivePPCA": "appca.models.adaptive_ppca",
+    "FiniteSparseFA": "appca.models.finite_sparse_fa",
+    "InfiniteSparseFA": "appca.models.infinite_sparse_fa",
+    "NonparametricPPCA": "appca.models.nonparametric_ppca",
+    "PPCA": "appca.models.ppca",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -1,14 +1,17 @@
 """Adaptive probabilistic PCA: every row uses exactly L of K orthonormal components."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from appca.models import starts, stiefel
+from appca.models.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
+from appca.models.chains import Draws, Schedule, to_arviz
 from appca.models.em import Settings, floor_of
-from appca.models.em_fit import fit_by_em, fit_in_closed_form
+from appca.models.em_fit import Fit, fit_by_em, fit_in_closed_form
 from appca.models.estimator import (
     SubspaceModel,
     generator,
@@ -16,6 +19,7 @@ from appca.models.estimator import (
     refuse_sizes,
 )
 from appca.models.gaussian import Array
+from appca.models.gibbs_fit import Plan, fit_by_gibbs
 from appca.models.loop import Callback
 from appca.models.parameters import (
     ARRAY,
@@ -33,6 +37,9 @@ from appca.models.race import Course
 from appca.models.rows import Rows, about, centre_of
 from appca.models.threads import single_threaded_blas
 
+if TYPE_CHECKING:
+    from arviz import InferenceData
+
 __all__ = ["AdaptivePPCA"]
 
 # argmax of tr(W'A) over the orthonormal W, given (A, previous W)
@@ -40,7 +47,7 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
     "polar": stiefel.polar,
     "pymanopt": stiefel.maximise,
 }
-INFERENCES = ("em", "hard")
+INFERENCES = ("em", "gibbs", "hard")
 
 
 class AdaptivePPCA(SubspaceModel):
@@ -56,9 +63,10 @@ class AdaptivePPCA(SubspaceModel):
         Number K of components in all, at most min(N - 1, D).
     n_active : int
         Number L of components that a row uses, at most K.
-    inference : {"em", "hard"}
-        "em" maximises the likelihood of the rows. "hard" gives each row wholly to its best subset
-        (classification EM; with vanishing noise this is top-L assignment and Procrustes).
+    inference : {"em", "gibbs", "hard"}
+        "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM.
+        "hard" gives each row wholly to its best subset (classification EM; with vanishing noise
+        this is top-L assignment and Procrustes).
     init : {"auto", "quartimax", "annealed", "pca", "random"} or array (K, D)
         Start: principal directions as they are ("pca"), rotated by quartimax, annealed, or rotated
         at random. "auto" races quartimax and PCA, each plain and annealed, on a sample of rows. An
@@ -66,10 +74,16 @@ class AdaptivePPCA(SubspaceModel):
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one each, or a fixed value in the data's unit squared (the
         paper fixes 1.0, which makes the fit depend on the unit).
-    w_update : {"polar", "pymanopt"}
+    w_update : {"auto", "polar", "pymanopt", "sample"}
         How W is updated: the closed-form polar factor, or conjugate gradients on the Stiefel
         manifold from the previous W (the paper's appendix C). Both maximise the same objective;
-        Pymanopt is 16 to 300 times slower and may stop at a saddle.
+        Pymanopt is 16 to 300 times slower and may stop at a saddle. "sample", for "gibbs" only,
+        draws W from its matrix von Mises-Fisher conditional; the others make "gibbs" the paper's
+        MAP-within-Gibbs, which does not sample the posterior. "auto" is "sample" with "gibbs",
+        else "polar".
+    z_update : {"block", "swap"}
+        How "gibbs" draws the subset of a row: as a whole, or one member after the other (the
+        paper, in a random order).
     n_init : int
         Number of starts: the first from `init`, the others random rotations of the principal
         directions. Not with an array.
@@ -81,6 +95,9 @@ class AdaptivePPCA(SubspaceModel):
         EM stops when ten iterations together gain less than this, in nats a row.
     accelerate : bool
         SQUAREM leaps between EM iterations; the likelihood never falls either way.
+    n_chains, burn_in, n_draws, thin : int
+        For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw. All chains start
+        from one fit by EM, with init="random" each from its own.
     random_state : int, Generator, RandomState or None
         For random rotations, the sample of rows that starts race on, and `sample`.
     callback : callable or None
@@ -101,6 +118,9 @@ class AdaptivePPCA(SubspaceModel):
         inference="hard" that of the rows and their best subsets together.
     n_iter_ : int, EM iterations over all rows after the race of starts.
     stop_reason_ : str.
+    posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only, as are to_arviz and the
+        mean over chains in log_likelihoods_; the other attributes are those of the draw of largest
+        posterior density.
 
     References
     ----------
@@ -124,16 +144,23 @@ class AdaptivePPCA(SubspaceModel):
         "inference": one_of(*INFERENCES),
         "init": either(one_of(*starts.NAMED), ARRAY),
         "latent_variance": either(one_of("shared", "component"), POSITIVE),
-        "w_update": one_of(*W_UPDATES),
+        "w_update": one_of("auto", *DIRECTIONS),
+        "z_update": one_of(*INDICATORS),
         "n_init": whole(1),
         "mean": one_of("learned", "sample", "zero"),
         "max_iter": whole(1),
         "tol": NOT_NEGATIVE,
         "accelerate": SWITCH,
+        "n_chains": whole(1),
+        "burn_in": whole(0),
+        "n_draws": whole(1),
+        "thin": whole(1),
         "random_state": SEED,
         "callback": CALLABLE,
         "whiten": SWITCH,
     }
+
+    posterior_: Draws
 
     def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
         self,
@@ -143,12 +170,17 @@ class AdaptivePPCA(SubspaceModel):
         inference: str = "em",
         init: Any = "auto",
         latent_variance: Literal["shared", "component"] | float = "shared",
-        w_update: str = "polar",
+        w_update: str = "auto",
+        z_update: str = "block",
         n_init: int = 1,
         mean: str = "learned",
         max_iter: int = 500,
         tol: float = 1e-4,
         accelerate: bool = True,
+        n_chains: int = 2,
+        burn_in: int = 200,
+        n_draws: int = 500,
+        thin: int = 1,
         random_state: Any = None,
         callback: Callback | None = None,
         whiten: bool = False,
@@ -159,11 +191,16 @@ class AdaptivePPCA(SubspaceModel):
         self.init = init
         self.latent_variance = latent_variance
         self.w_update = w_update
+        self.z_update = z_update
         self.n_init = n_init
         self.mean = mean
         self.max_iter = max_iter
         self.tol = tol
         self.accelerate = accelerate
+        self.n_chains = n_chains
+        self.burn_in = burn_in
+        self.n_draws = n_draws
+        self.thin = thin
         self.random_state = random_state
         self.callback = callback
         self.whiten = whiten
@@ -180,15 +217,37 @@ class AdaptivePPCA(SubspaceModel):
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)
-        if self.n_active == self.n_components and isinstance(self.latent_variance, str):
-            fit = fit_in_closed_form(rng, rows, course)
+        begin = partial(self._begin, rows=rows, course=course)
+        if hasattr(self, "posterior_"):
+            del self.posterior_  # of an earlier fit
+        if self.inference == "gibbs":
+            sampled = fit_by_gibbs(rng, rows, begin, course, self._plan())
+            fit, rows, self.posterior_ = sampled
         else:
-            fit = fit_by_em(rng, rows, self._start(X), course)
+            fit = begin(rng)
         self._publish(rows, fit.state, self.n_active, fit.second)
         self.log_likelihoods_: Array = np.array(fit.log_likelihoods)
         self.n_iter_ = len(fit.log_likelihoods)
         self.stop_reason_ = fit.stop_reason
         return self
+
+    def _begin(self, rng: np.random.Generator, rows: Rows, course: Course) -> Fit:
+        if self.n_active == self.n_components and isinstance(self.latent_variance, str):
+            return fit_in_closed_form(rng, rows, course)
+        return fit_by_em(rng, rows, self._start(rows.X), course)
+
+    def _plan(self) -> Plan:
+        return Plan(
+            Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin),
+            self.z_update,
+            "sample" if self.w_update == "auto" else self.w_update,
+            own_starts=isinstance(self.init, str) and self.init == "random",
+        )
+
+    def to_arviz(self) -> "InferenceData":
+        """Hand the draws of "gibbs" to ArviZ."""
+        check_is_fitted(self, "posterior_")
+        return to_arviz(self.posterior_)
 
     def _course(self, rows: Rows) -> Course:
         latent = self.latent_variance
@@ -198,7 +257,7 @@ class AdaptivePPCA(SubspaceModel):
             latent=latent if isinstance(latent, str) else float(latent),
             learn_mean=self.mean == "learned",
             hard=self.inference == "hard",
-            update=W_UPDATES[self.w_update],
+            update=W_UPDATES.get(self.w_update, stiefel.polar),
             floor=floor_of(rows),
         )
         return Course(
@@ -226,6 +285,12 @@ class AdaptivePPCA(SubspaceModel):
             msg = (
                 f"n_active must be at most n_components={self.n_components}; got {self.n_active}: "
                 "lower n_active or raise n_components."
+            )
+            raise ValueError(msg)
+        if self.w_update == "sample" and self.inference != "gibbs":
+            msg = (
+                f"w_update must not be 'sample' with inference={self.inference!r}, which maximises"
+                ": leave w_update at 'auto', or set inference='gibbs'."
             )
             raise ValueError(msg)
         if not isinstance(self.init, str) and self.n_init > 1:

@@ -294,12 +294,17 @@ REFUSALS = {
         "n_components must be a whole number of at least 1; got 2.5.",
     ),
     "an unknown inference": (
-        {"inference": "gibbs"},
-        "inference must be 'em' or 'hard'; got 'gibbs'.",
+        {"inference": "vb"},
+        "inference must be 'em', 'gibbs' or 'hard'; got 'vb'.",
     ),
     "an unknown update": (
+        {"w_update": "qr"},
+        "w_update must be 'auto', 'sample', 'polar' or 'pymanopt'; got 'qr'.",
+    ),
+    "draws without a sampler": (
         {"w_update": "sample"},
-        "w_update must be 'polar' or 'pymanopt'; got 'sample'.",
+        "w_update must not be 'sample' with inference='em', which maximises: "
+        "leave w_update at 'auto', or set inference='gibbs'.",
     ),
     "an unknown start": (
         {"init": "best"},

@@ -138,5 +138,5 @@ def test_models_need_neither_numba_nor_pymanopt_for_a_small_fit():
 def test_an_unknown_public_name_lists_those_there_are():
     import appca
 
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'; it has PPCA, AdaptivePPCA"):
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'; it has PPCA, Adaptive"):
         appca.Nothing  # noqa: B018

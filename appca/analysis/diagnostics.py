@@ -1,0 +1,146 @@
+"""Whether sampled chains can be trusted, and in plain words why.
+
+Only what does not depend on the names, order, signs or rotation of components is judged:
+densities, variances, sorted occupancies, numbers of shared components of rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.analysis.raftery_lewis import LEAST_LENGTH, Requirement, raftery_lewis
+
+__all__ = ["Diagnosis", "Verdict", "diagnose", "invariants", "verdict"]
+
+Draws = NDArray[np.float64]
+
+# Vehtari et al. (2021): rank-normalised split R-hat below 1.01, and 100 effective draws a chain.
+LARGEST_R_HAT = 1.01
+SUSPECT_R_HAT = 1.05
+LEAST_ESS_PER_CHAIN = 100
+LEAST_DRAWS = 4  # below that ArviZ has nothing to say
+
+SCALARS = {
+    "log_joint": "joint log-density",
+    "log_likelihood": "collapsed log-likelihood",
+    "noise_variance": "noise variance",
+    "loading_variance": "loading variance",
+    "alpha": "alpha",
+    "n_components": "number of components",
+}
+
+
+class Diagnosis(NamedTuple):
+    """One quantity over all chains."""
+
+    name: str
+    mean: float
+    sd: float
+    r_hat: float
+    ess_bulk: float
+    ess_tail: float
+    raftery_lewis: Requirement | None  # of the chain that asks for most, if any can be judged
+
+
+class Verdict(NamedTuple):
+    """Whether to trust the chains."""
+
+    level: str  # "good", "doubtful" or "bad"
+    words: str
+
+
+def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
+    """Pick what chains may be judged by: name -> (chain, draw)."""
+    found = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
+    if "latent_variance" in posterior:
+        latent = np.sort(posterior["latent_variance"], axis=-1)
+        found["smallest latent variance"] = latent[..., 0]
+        found["largest latent variance"] = latent[..., -1]
+    if "occupancy" in posterior:
+        for k in range(posterior["occupancy"].shape[-1]):
+            found[f"rows of component ranked {k + 1}"] = posterior["occupancy"][..., k]
+    if "shared" in posterior:
+        found["components shared by pairs of rows"] = posterior["shared"].mean(axis=-1)
+    return {name: np.asarray(draws, dtype=np.float64) for name, draws in found.items()}
+
+
+def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
+    """Judge every invariant quantity that moves.
+
+    One that is the same in all draws of all chains is left out: nothing can be said about it, or
+    it was held fixed.
+    """
+    from appca.models.chains import load_arviz
+
+    arviz = load_arviz()
+    found = []
+    for name, draws in invariants(posterior).items():
+        if draws.shape[1] < LEAST_DRAWS or np.ptp(draws) == 0:
+            continue
+        found.append(
+            Diagnosis(
+                name,
+                float(draws.mean()),
+                float(draws.std()),
+                _r_hat(arviz, draws),
+                float(arviz.ess(draws, method="bulk")),
+                float(arviz.ess(draws, method="tail")),
+                _most_demanding(draws),
+            )
+        )
+    return found
+
+
+def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> Verdict:
+    """Say in words whether the chains can be trusted, and what to do if not."""
+    if not diagnoses:
+        return Verdict("bad", "There are too few draws to judge: raise n_draws.")
+    apart = max(diagnoses, key=lambda d: _or_worst(d.r_hat, np.inf))
+    fewest = min(diagnoses, key=lambda d: _or_worst(min(d.ess_bulk, d.ess_tail), 0.0))
+    r_hat = _or_worst(apart.r_hat, np.inf)
+    ess = _or_worst(min(fewest.ess_bulk, fewest.ess_tail), 0.0)
+    if r_hat > SUSPECT_R_HAT:
+        return Verdict(
+            "bad",
+            f"Do not trust these chains: they disagree about the {apart.name} "
+            f"(R-hat {r_hat:.2f}, should be below {LARGEST_R_HAT}). "
+            "Raise burn_in and n_draws, and look at the traces.",
+        )
+    wanted = LEAST_ESS_PER_CHAIN * n_chains
+    if r_hat > LARGEST_R_HAT or ess < wanted:
+        return Verdict(
+            "doubtful",
+            f"Trust averages roughly, intervals not yet: R-hat is at most {r_hat:.3f} "
+            f"({apart.name}) and the {fewest.name} has {ess:.0f} effective draws "
+            f"where {wanted} are wanted. Raise n_draws.",
+        )
+    alone = " One chain cannot disagree with another: run at least two." if n_chains == 1 else ""
+    level = "doubtful" if alone else "good"
+    return Verdict(
+        level,
+        f"The chains agree: R-hat is at most {r_hat:.3f} and every quantity has at least "
+        f"{ess:.0f} effective draws.{alone}",
+    )
+
+
+def _r_hat(arviz: Any, draws: Draws) -> float:
+    """Rank-normalised R-hat; the plain split one for a quantity that only takes two values.
+
+    Folding two values about their median may leave one, of which nothing can be said.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains that never move give inf
+        ranked = float(arviz.rhat(draws))
+        return ranked if np.isfinite(ranked) else float(arviz.rhat(draws, method="split"))
+
+
+def _or_worst(value: float, worst: float) -> float:
+    """Count what cannot be computed as the worst: a chain that never moves, say."""
+    return value if np.isfinite(value) else worst
+
+
+def _most_demanding(draws: Draws) -> Requirement | None:
+    moving = [chain for chain in draws if len(chain) >= LEAST_LENGTH and np.ptp(chain) > 0]
+    asked = [raftery_lewis(chain) for chain in moving]
+    return max(asked, key=lambda r: r.burn_in + r.total, default=None)

@@ -1,0 +1,307 @@
+"""Adaptive factor analysis: every row uses exactly L of K factors of any direction and length."""
+
+import math
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from appca.models import enumeration, factor_chains
+from appca.models.active_sets import MOST_SETS, SETS_IN_PASSING
+from appca.models.chains import Draws, Schedule, generators, sample
+from appca.models.em import NOISE_FLOOR, floor_of
+from appca.models.estimator import generator, refuse_constant
+from appca.models.factor_climb import Begin, Course, Fit, begin_given, begin_named, fit
+from appca.models.factor_em import Settings
+from appca.models.factor_queries import FactorModel
+from appca.models.gaussian import Array
+from appca.models.ica import NAMED
+from appca.models.loop import Callback
+from appca.models.parameters import (
+    ARRAY,
+    CALLABLE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SEED,
+    SWITCH,
+    Rule,
+    either,
+    one_of,
+    whole,
+)
+from appca.models.rows import Rows, about, centre_of
+from appca.models.threads import single_threaded_blas
+
+__all__ = ["AdaptiveFactorAnalysis"]
+
+NONE = Rule(lambda x: x is None, "None")
+
+
+class AdaptiveFactorAnalysis(FactorModel):
+    """Adaptive factor analysis (aFA).
+
+    y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
+    and z_n uniform over the subsets of exactly L of the K factors. x is integrated out; which
+    factors a row uses is summed over where the subsets are few, else searched for on the density
+    with x integrated out.
+
+    Parameters
+    ----------
+    n_components : int
+        Number K of factors in all, at most N - 1; may exceed D.
+    n_active : int
+        Number L of factors that a row uses, at most K.
+    inference : {"em", "gibbs"}
+        "gibbs" samples the posterior, each chain from its own fit by EM.
+    init : {"ica", "pca", "dictionary", "random"} or array (K, D)
+        Start of W: independent components (the default; from it EM finds the factors that PCA, the
+        paper's start, does not), principal components, rows of the data, random, or as given.
+        Where K exceeds min(N - 1, D), "ica" stands for "dictionary".
+    allocation : {"auto", "exact", "best"}
+        What EM does about the sets of factors. "exact" sums over all of them and climbs the
+        likelihood; "best" gives each row to one set and climbs log p(Y, Z) (the paper). "auto" is
+        exact up to 256 sets.
+    loading_variance : float or None
+        Prior variance sigma2_W of the entries of W. None: no prior in EM; learned by "gibbs".
+    n_init : int
+        Number of starts, the likeliest fit is kept. Not with an array.
+    mean : {"learned", "sample", "zero"}
+        The mean as a parameter, fixed at the sample mean (the paper), or at zero. The sample mean
+        is off by what the scores average to, and few factors a row cannot make that up.
+    annealing : int
+        Passes with drawn sets before the climb with best sets; at least 30 from "dictionary".
+    max_iter : int
+        Most EM iterations after those.
+    tol : float
+        EM stops when ten iterations together gain less than this, in nats a row.
+    least_change : float
+        EM with best sets also stops, after ten iterations, when one changes less than this share
+        of the N L slots: what follows are ever fewer exchanges between nearly equal sets.
+    n_paths : int
+        Importance paths a row for `score_samples` and `inclusion_probabilities` where there are
+        more than 5,000 sets; the error falls with its root.
+    n_chains, burn_in, n_draws, thin : int
+        For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+    random_state : int, Generator, RandomState or None
+        For starts, draws, and `sample`. Queries about rows use no randomness but a row's own.
+    callback : callable or None
+        Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
+        what it has; any other exception propagates and leaves the estimator unfitted.
+    whiten : bool
+        Divide scores by their root mean square when active.
+
+    Attributes
+    ----------
+    components_ : (K, D) columns of W, by explained variance, largest entry positive; they have
+        lengths, and angles between them.
+    mean_ : (D,).
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) ones: W carries the scale.
+    explained_variance_ : (K,) mean over rows of |w_k|^2 E[(x z)^2].
+    scale_ : (K,) root mean square of the training scores when active.
+    log_likelihoods_ : (n_iter_,) nats, after each iteration: of the rows ("exact"), or of the rows
+        and their sets together ("best"); with "gibbs" the mean over chains after each sweep.
+    n_iter_ : int.
+    stop_reason_ : str.
+    posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only; see `to_arviz`.
+
+    References
+    ----------
+    The paper's section 3 and algorithm 1, with the score and the start of model.md 3 in the
+    project's design notes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import AdaptiveFactorAnalysis
+    >>> X = np.random.default_rng(0).standard_normal((200, 10))
+    >>> model = AdaptiveFactorAnalysis(n_components=4, n_active=2, random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (200, 4)
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_components": whole(1),
+        "n_active": whole(1),
+        "inference": one_of("em", "gibbs"),
+        "init": either(one_of(*NAMED), ARRAY),
+        "allocation": one_of("auto", "exact", "best"),
+        "loading_variance": either(NONE, POSITIVE),
+        "n_init": whole(1),
+        "mean": one_of("learned", "sample", "zero"),
+        "annealing": whole(0),
+        "max_iter": whole(1),
+        "tol": NOT_NEGATIVE,
+        "least_change": NOT_NEGATIVE,
+        "n_paths": whole(2),
+        "n_chains": whole(1),
+        "burn_in": whole(0),
+        "n_draws": whole(1),
+        "thin": whole(1),
+        "random_state": SEED,
+        "callback": CALLABLE,
+        "whiten": SWITCH,
+    }
+
+    posterior_: Draws
+
+    def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
+        self,
+        n_components: int = 4,
+        n_active: int = 2,
+        *,
+        inference: str = "em",
+        init: Any = "ica",
+        allocation: str = "auto",
+        loading_variance: float | None = None,
+        n_init: int = 1,
+        mean: str = "learned",
+        annealing: int = 3,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        least_change: float = 3e-3,
+        n_paths: int = 16,
+        n_chains: int = 2,
+        burn_in: int = 200,
+        n_draws: int = 500,
+        thin: int = 1,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        whiten: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.n_active = n_active
+        self.inference = inference
+        self.init = init
+        self.allocation = allocation
+        self.loading_variance = loading_variance
+        self.n_init = n_init
+        self.mean = mean
+        self.annealing = annealing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.least_change = least_change
+        self.n_paths = n_paths
+        self.n_chains = n_chains
+        self.burn_in = burn_in
+        self.n_draws = n_draws
+        self.thin = thin
+        self.random_state = random_state
+        self.callback = callback
+        self.whiten = whiten
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit to X (N, D), float32 or float64, and return the estimator."""
+        del y
+        X = self._validated(X, reset=True)
+        self._refuse_conflicts(X)
+        rows = about(X, None if self.mean == "zero" else centre_of(X))
+        refuse_constant(rows)
+        rng = generator(self.random_state)
+        begins, course = self._begins(rows), self._course(rows)
+        with single_threaded_blas():
+            if self.inference == "gibbs":
+                return self._fit_gibbs(rng, rows, begins, course)
+            return self._fit_em(fit(rng, rows, begins, course), rows)
+
+    def _fit_em(self, done: Fit, rows: Rows) -> Self:
+        W, shift, noise = done.state
+        mean = (0.0 if rows.origin is None else rows.origin) - W @ shift
+        second = np.diagonal(done.sums.second)
+        self._publish_factors(rows, (W, mean, noise), second, done.members)
+        self.log_likelihoods_: Array = np.array(done.log_likelihoods)
+        self.n_iter_ = len(done.log_likelihoods)
+        self.stop_reason_ = done.stop_reason
+        return self
+
+    def _fit_gibbs(
+        self, rng: np.random.Generator, rows: Rows, begins: list[tuple[str, Begin]], course: Course
+    ) -> Self:
+        """Sample; the estimator is then the kept draw of largest posterior density."""
+        Y = rows.X.astype(np.float64)
+        given = self.loading_variance
+        variance = course.settings.floor / NOISE_FLOOR
+        prior = factor_chains.defaults(variance, given, math.inf if self.mean == "learned" else 0.0)
+        rngs = generators(rng, self.n_chains)
+        silent = course._replace(callback=None)
+        starts = [
+            factor_chains.first_state(own, rows, fit(own, rows, begins, silent), given)
+            for own in rngs
+        ]
+        schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
+        chains = sample(rngs, starts, factor_chains.sampler(Y, prior), schedule, self.callback)
+        W, X, members, mean, noise, _ = chains.best
+        self._publish_factors(rows, (W, mean, noise), np.square(X).sum(axis=0), members)
+        self.posterior_ = chains.posterior
+        self.log_likelihoods_ = chains.log_likelihoods.mean(axis=0)
+        self.n_iter_ = len(self.log_likelihoods_)
+        self.stop_reason_ = chains.stop_reason
+        return self
+
+    def _course(self, rows: Rows) -> Course:
+        few = enumeration.n_sets(self.n_components, self.n_active) <= SETS_IN_PASSING
+        exact = few if self.allocation == "auto" else self.allocation == "exact"
+        given = self.loading_variance
+        settings = Settings(
+            n_active=self.n_active,
+            loading_variance=math.inf if given is None else float(given),
+            learn_mean=self.mean == "learned",
+            floor=floor_of(rows),
+        )
+        return Course(
+            settings=settings,
+            exact=exact,
+            annealing=self.annealing,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            least_change=self.least_change,
+            callback=self.callback,
+        )
+
+    def _begins(self, rows: Rows) -> list[tuple[str, Begin]]:
+        """Name the starts."""
+        if isinstance(self.init, str):
+            start = partial(begin_named, self.init, self.n_components, self.n_active)
+            return [(self.init, start)] * self.n_init
+        W = self._given_directions(rows)
+        return [("given", partial(begin_given, W, rows))]
+
+    def _given_directions(self, rows: Rows) -> Array:
+        W: Array = check_array(self.init, dtype=np.float64).T
+        wanted = (self.n_components, rows.n_features)
+        if W.shape[::-1] != wanted:
+            msg = (
+                f"init must have shape {wanted}, n_components by features; got {W.shape[::-1]}: "
+                "pass one row per component."
+            )
+            raise ValueError(msg)
+        return W
+
+    def _refuse_conflicts(self, X: Array) -> None:
+        """Raise ValueError for parameters that exclude one another or do not suit the data."""
+        if self.n_components > len(X) - 1:
+            msg = (
+                f"n_components must be at most {len(X) - 1}, one less than the rows of X, which "
+                f"has {X.shape[1]} feature(s); got {self.n_components}: ask for fewer components."
+            )
+            raise ValueError(msg)
+        if self.n_active > self.n_components:
+            msg = (
+                f"n_active must be at most n_components={self.n_components}; got {self.n_active}: "
+                "lower n_active or raise n_components."
+            )
+            raise ValueError(msg)
+        if not isinstance(self.init, str) and self.n_init > 1:
+            msg = (
+                f"n_init must be 1 when init is an array; got {self.n_init}: "
+                "name a start to have random ones beside it."
+            )
+            raise ValueError(msg)
+        count = enumeration.n_sets(self.n_components, self.n_active)
+        if self.allocation == "exact" and count > MOST_SETS:
+            msg = (
+                f"allocation must be 'auto' or 'best' above {MOST_SETS} sets of components; "
+                f"{self.n_active} of {self.n_components} make {count}."
+            )
+            raise ValueError(msg)

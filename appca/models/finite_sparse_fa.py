@@ -1,0 +1,105 @@
+"""Finite sparse factor analysis: a fixed number of factors, each used by some of the rows."""
+
+from typing import Any, ClassVar
+
+from appca.models.loop import Callback
+from appca.models.parameters import Rule
+from appca.models.sparse_fa_model import SPARSE_RULES, SparseFA
+
+__all__ = ["FiniteSparseFA"]
+
+
+class FiniteSparseFA(SparseFA):
+    """Finite sparse factor analysis (fsFA), by Gibbs sampling.
+
+    y_n = W (x_n * z_n) + mu + e_n with w_dk ~ N(0, sigma2_W), x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I),
+    z_nk ~ Bernoulli(pi_k) and pi_k ~ Beta(alpha / K, 1), with K = `max_components`. All x of a row
+    are integrated out of every draw of z, and so is pi.
+
+    Parameters
+    ----------
+    max_components : int
+        Number K of factors of the model; those that no row uses are not published.
+    alpha : "infer" or float
+        Concentration; "infer" gives it a Gamma(1, 1) prior.
+    init : {"ica", "pca", "random"}
+        Where every chain starts: independent components (its own run of them), principal
+        components, or a random rotation of those. Only "ica" leads to the true columns when there
+        is little noise.
+    mean : {"learned", "sample", "zero"}
+        The mean drawn with the rest, fixed at the sample mean, or at zero.
+    n_paths : int
+        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 12
+        factors; the error falls with its root.
+    n_chains, burn_in, n_draws, thin : int
+        Chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+    random_state : int, Generator, RandomState or None
+        For starts, draws and `sample`.
+    callback : callable or None
+        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
+        keeps what it has; any other exception propagates and leaves the estimator unfitted.
+    whiten : bool
+        Divide scores by their root mean square when active.
+
+    Attributes
+    ----------
+    components_ : (K, D) columns of W used in the draw of largest posterior density, by explained
+        variance, largest entry positive; they have lengths, and angles between them.
+    n_components_ : int.
+    weights_ : (K,) probability that a new row uses a factor.
+    mean_ : (D,).
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) ones: W carries the scale.
+    alpha_ : float.
+    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
+    scale_ : (K,) root mean square of the training scores when active.
+    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
+    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
+    n_iter_ : int, sweeps.
+    stop_reason_ : str.
+
+    References
+    ----------
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import FiniteSparseFA
+    >>> X = np.random.default_rng(0).standard_normal((60, 5))
+    >>> model = FiniteSparseFA(3, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
+    >>> model.posterior_["components"].shape
+    (1, 20, 3, 5)
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = SPARSE_RULES
+    _infinite = False
+
+    def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
+        self,
+        max_components: int = 10,
+        *,
+        alpha: Any = "infer",
+        init: str = "ica",
+        mean: str = "learned",
+        n_paths: int = 16,
+        n_chains: int = 2,
+        burn_in: int = 200,
+        n_draws: int = 500,
+        thin: int = 1,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        whiten: bool = False,
+    ) -> None:
+        self.max_components = max_components
+        self.alpha = alpha
+        self.init = init
+        self.mean = mean
+        self.n_paths = n_paths
+        self.n_chains = n_chains
+        self.burn_in = burn_in
+        self.n_draws = n_draws
+        self.thin = thin
+        self.random_state = random_state
+        self.callback = callback
+        self.whiten = whiten

@@ -1,0 +1,83 @@
+"""Fit aPPCA by Gibbs sampling from data to draws: starts, chains, the draw that is published."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.models import adaptive_ppca_gibbs, gaussian, subsets
+from appca.models.chains import Draws, Schedule, generators, sample
+from appca.models.em import State as Parameters
+from appca.models.em import expect
+from appca.models.em_fit import Fit
+from appca.models.gaussian import Array
+from appca.models.loop import STOPPED
+from appca.models.race import Course
+from appca.models.rows import Rows, about
+from appca.models.subspace_gibbs import State, data_of, defaults
+
+__all__ = ["Plan", "Sampled", "fit_by_gibbs"]
+
+
+class Plan(NamedTuple):
+    """How the posterior is sampled."""
+
+    schedule: Schedule
+    indicators: str  # a name in adaptive_ppca_gibbs.INDICATORS
+    directions: str  # a name in adaptive_ppca_gibbs.DIRECTIONS
+    own_starts: bool  # whether every chain starts from an EM fit of its own
+
+
+class Sampled(NamedTuple):
+    """The published draw as a fit about its own mean, and all draws."""
+
+    fit: Fit
+    rows: Rows  # about the mean of that draw
+    posterior: Draws
+
+
+def fit_by_gibbs(
+    rng: np.random.Generator,
+    rows: Rows,
+    begin: Callable[[np.random.Generator], Fit],
+    course: Course,
+    plan: Plan,
+) -> Sampled:
+    """Sample, each chain from `begin`, a fit by EM; publish the draw of largest density.
+
+    A callback that stops the fit by EM gets chains of a single sweep.
+    """
+    settings, schedule = course.settings, plan.schedule
+    rngs = generators(rng, schedule.n_chains)
+    fits = [begin(rngs[0])]
+    if plan.own_starts:
+        fits += [begin(own) for own in rngs[1:]]
+    callback = course.callback
+    stopped = any(fit.stop_reason == STOPPED for fit in fits)
+    if stopped:
+        schedule, callback = Schedule(schedule.n_chains, 0, 1, 1), None
+    origin = np.zeros(rows.n_features) if rows.origin is None else rows.origin.astype(np.float64)
+    data = data_of(np.ascontiguousarray(rows.X, np.float64) - origin)
+    starts = [first_state(fits[i % len(fits)], data.Y, settings.n_active) for i in range(len(rngs))]
+    prior = defaults(
+        data.squares / data.Y.size, settings.latent, np.inf if settings.learn_mean else 0.0
+    )
+    sampler = adaptive_ppca_gibbs.sampler(data, prior, plan.indicators, plan.directions)
+    chains = sample(rngs, starts, sampler, schedule, callback)
+    best = chains.best
+    about_mean = about(rows.X, origin + best.mu)
+    K = best.W.shape[1]
+    state = Parameters(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
+    second = expect(state, about_mean, settings).second
+    trace = list(chains.log_likelihoods.mean(axis=0))
+    fit = Fit(state, second, trace, STOPPED if stopped else chains.stop_reason)
+    posterior = chains.posterior | {"mean": chains.posterior["mean"] + origin}
+    return Sampled(fit, about_mean, posterior)
+
+
+def first_state(fit: Fit, Y: Array, n_active: int) -> State:
+    """Turn a fit by EM into the state of a chain: each row's best subset, scores still to come."""
+    W, shift, latent, noise = fit.state
+    mu = -(W @ shift)
+    a = gaussian.logits((Y - mu) @ W, noise, latent)
+    return State(W, np.zeros(a.shape), subsets.top(a, n_active), mu, noise, latent, 1.0)

@@ -1,0 +1,148 @@
+"""Nonparametric PPCA: orthonormal components, any number of them in a row, their number learned."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from appca.models import independent_sets, subspace_gibbs
+from appca.models.chains import Sampler
+from appca.models.free_model import RULES, Draw, FreeModel
+from appca.models.free_sets import Best, Estimate, Question
+from appca.models.gaussian import Array
+from appca.models.loop import Callback
+from appca.models.nonparametric_gibbs import PRIORS, first_state, sampler
+from appca.models.parameters import POSITIVE, Rule, either, one_of
+from appca.models.rows import Rows
+from appca.models.subspace_gibbs import State, data_of
+
+__all__ = ["NonparametricPPCA"]
+
+
+class NonparametricPPCA(FreeModel):
+    """Nonparametric probabilistic PCA, by Gibbs sampling.
+
+    y_n = W (x_n * z_n) + mu + e_n with orthonormal columns, x_nk ~ N(0, tau2), e_n ~ N(0, sigma2 I)
+    and Z from the Indian buffet process conditioned on at most `max_components` columns. X is
+    integrated out of every draw of Z, and the whole row is drawn at once.
+
+    Parameters
+    ----------
+    max_components : int
+        Most components; never more than D or N - 1 of them.
+    alpha : "infer" or float
+        Concentration of the prior of Z: alpha H_N columns are expected. "infer" gives it a
+        Gamma(1, 1) prior.
+    prior : {"ibp", "beta-bernoulli"}
+        The buffet, or pi_k ~ Beta(alpha / max_components, 1) for each of the columns.
+    latent_variance : "shared" or float
+        tau2 of all components: learned, or fixed in the data's unit squared.
+    mean : {"learned", "sample", "zero"}
+        The mean drawn with the rest, fixed at the sample mean, or at zero.
+    n_chains, burn_in, n_draws, thin : int
+        Chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+    random_state : int, Generator, RandomState or None
+        For starts, draws and `sample`.
+    callback : callable or None
+        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
+        keeps what it has; any other exception propagates and leaves the estimator unfitted.
+    whiten : bool
+        Divide scores by their root mean square when active.
+
+    Attributes
+    ----------
+    components_ : (K, D) orthonormal rows used in the draw of largest posterior density, by
+        explained variance, largest entry positive.
+    n_components_ : int, K.
+    weights_ : (K,) probability that a new row uses a component.
+    mean_ : (D,).
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) tau2, all equal.
+    alpha_ : float.
+    explained_variance_ : (K,) mean over rows of (x z)^2.
+    scale_ : (K,) root mean square of the training scores when active.
+    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K_max).
+    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
+    n_iter_ : int, sweeps.
+    stop_reason_ : str.
+
+    References
+    ----------
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: section 4.1.1 names the
+    model; its algorithm 2 does not sample from it. What does is in
+    `appca.models.nonparametric_gibbs` and `appca.models.buffet_kernels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import NonparametricPPCA
+    >>> X = np.random.default_rng(0).standard_normal((60, 5)) * [5, 4, 1, 1, 1]
+    >>> model = NonparametricPPCA(4, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
+    >>> model.posterior_["n_components"].shape
+    (1, 20)
+    """
+
+    _rules: ClassVar[dict[str, Rule]] = RULES | {
+        "prior": one_of(*PRIORS),
+        "latent_variance": either(one_of("shared"), POSITIVE),
+    }
+
+    def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
+        self,
+        max_components: int = 10,
+        *,
+        alpha: Any = "infer",
+        prior: str = "ibp",
+        latent_variance: Any = "shared",
+        mean: str = "learned",
+        n_chains: int = 2,
+        burn_in: int = 200,
+        n_draws: int = 500,
+        thin: int = 1,
+        random_state: Any = None,
+        callback: Callback | None = None,
+        whiten: bool = False,
+    ) -> None:
+        self.max_components = max_components
+        self.alpha = alpha
+        self.prior = prior
+        self.latent_variance = latent_variance
+        self.mean = mean
+        self.n_chains = n_chains
+        self.burn_in = burn_in
+        self.n_draws = n_draws
+        self.thin = thin
+        self.random_state = random_state
+        self.callback = callback
+        self.whiten = whiten
+
+    def _problem(
+        self, rngs: list[np.random.Generator], rows: Rows, Y: Array
+    ) -> tuple[list[State], Sampler[State]]:
+        K = min(self.max_components, len(rows.X) - 1, rows.n_features)
+        prior = subspace_gibbs.defaults(
+            float(np.square(Y).mean()),
+            self.latent_variance,
+            self._mean_variance(),
+            self._alpha_prior(),
+        )
+        tau2 = None if prior.latent else float(self.latent_variance)
+        alpha = self._first_alpha()
+        first = [
+            first_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
+            for chain, rng in enumerate(rngs)
+        ]
+        return first, sampler(data_of(Y), prior, PRIORS[self.prior])
+
+    def _drawn(self, state: State) -> Draw:
+        weights = PRIORS[self.prior].expected(state.Z, state.alpha)
+        power = np.square(state.X).sum(axis=0)
+        return Draw(state.W, state.mu, state.sigma2, state.tau2, weights, power, state.alpha)
+
+    def _best(self, question: Question) -> Best:
+        return independent_sets.best(question)
+
+    def _summed(self, question: Question) -> Estimate:
+        return independent_sets.summed(question)
+
+    def _means(self, question: Question, Z: Array) -> Array:
+        return independent_sets.scores(question, Z)

@@ -1,0 +1,168 @@
+"""Sparse factor analysis by Gibbs sampling: what the finite and the infinite model share.
+
+    y_n = W (x_n * z_n) + mu + e_n,  x ~ N(0, tau2),  W ~ N(0, sigma2_W),  e ~ N(0, sigma2)
+
+The scale of a column is W's, tau2 stays fixed. Only the prior of Z tells the finite model
+(Beta-Bernoulli) from the infinite one (Indian buffet).
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models import conditionals
+from appca.models.conditionals import Gamma, InverseGamma
+from appca.models.feature_priors import log_beta_bernoulli, log_buffet
+
+if TYPE_CHECKING:
+    from appca.models.sparse_fa_kernels import Numbers
+
+Array = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """Everything one sweep reads and writes; an unused column of the infinite model is zero."""
+
+    W: Array  # (D, K)
+    X: Array  # (N, K), zero where inactive
+    Z: NDArray[np.bool_]  # (N, K)
+    mu: Array  # (D,)
+    sigma2: float
+    sigma2_W: float
+    alpha: float
+
+
+class Prior(NamedTuple):
+    """Hyperparameters; alpha None keeps alpha fixed, mean_variance 0 keeps mu fixed."""
+
+    noise: InverseGamma
+    loading: InverseGamma
+    alpha: Gamma | None
+    mean_variance: float  # infinite is flat
+    tau2: float = 1.0
+
+
+def sweep_finite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+    """Redraw everything once under the finite Beta-Bernoulli prior."""
+    state = scan_finite(rng, Y, state, prior)
+    every = np.ones(state.Z.shape[1], dtype=bool)
+    state = draw_parameters(rng, Y, draw_scales(rng, state, prior.tau2), prior, every)
+    if prior.alpha is None:
+        return state
+    alpha = conditionals.draw_alpha_finite(rng, prior.alpha, state.alpha, state.Z)
+    return State(*state[:-1], alpha)
+
+
+def sweep_infinite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+    """Redraw everything once under the buffet prior cut at K columns."""
+    state = scan_infinite(rng, Y, state, prior)
+    used = np.asarray(state.Z.any(axis=0))
+    state = draw_parameters(rng, Y, draw_scales(rng, state, prior.tau2), prior, used)
+    if prior.alpha is None:
+        return state
+    alpha = conditionals.draw_alpha_truncated(rng, prior.alpha, state.alpha, state.Z)
+    return State(*state[:-1], alpha)
+
+
+def scan_finite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+    """Redraw Z, with X integrated out, and X; column by column, row by row."""
+    from appca.models import sparse_fa_kernels as kernels
+
+    Z, X = state.Z.copy(), np.zeros_like(state.X)
+    v = kernels.Variances(state.sigma2, prior.tau2)
+    G, P = state.W.T @ state.W, (Y - state.mu) @ state.W
+    kernels.scan_finite(Z, X, G, P, v, state.alpha / Z.shape[1], draw_numbers(rng, Z))
+    return State(state.W, X, Z, *state[3:])
+
+
+def scan_infinite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+    """Redraw Z, with X integrated out, and X; columns come into W and leave it on the way."""
+    from appca.models import sparse_fa_kernels as kernels
+
+    Z, X = state.Z.copy(), np.zeros_like(state.X)
+    Wt = np.ascontiguousarray(state.W.T)
+    kappa = rng.poisson(state.alpha / len(Y), len(Y))
+    columns = np.sqrt(state.sigma2_W) * rng.standard_normal((kappa.sum(), Y.shape[1]))
+    v = kernels.Variances(state.sigma2, prior.tau2)
+    offer = kernels.Proposal(kappa, columns)
+    kernels.scan_infinite(Z, X, Wt, Y - state.mu, v, offer, draw_numbers(rng, Z))
+    return State(Wt.T * Z.any(axis=0), X, Z, *state[3:])
+
+
+def draw_numbers(rng: np.random.Generator, Z: NDArray[np.bool_]) -> "Numbers":
+    """Draw the random numbers of one scan over Z."""
+    from appca.models.sparse_fa_kernels import Numbers
+
+    N, K = Z.shape
+    order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
+    return Numbers(rng.random((N, K + 1)), rng.standard_normal((N, K)), order)
+
+
+def draw_parameters(
+    rng: np.random.Generator, Y: Array, state: State, prior: Prior, used: NDArray[np.bool_]
+) -> State:
+    """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
+    W, mu = np.zeros_like(state.W), state.mu
+    given = conditionals.loadings(Y - mu, state.X[:, used], state.sigma2, state.sigma2_W)
+    W[:, used] = conditionals.draw_rows(rng, given)
+    R = Y - state.X @ W.T
+    if prior.mean_variance > 0:
+        mu = conditionals.draw_normal(rng, conditionals.mean(R, state.sigma2, prior.mean_variance))
+    squares = float(np.square(R - mu).sum())
+    noise = conditionals.noise_variance(prior.noise, Y.size, squares)
+    loading = conditionals.loading_variance(prior.loading, W[:, used])
+    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
+    sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
+    return State(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
+
+
+def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
+    """Move every used column along w_k -> c w_k, x_k -> x_k / c, which the likelihood cannot see.
+
+    Drawing X given W and W given X alone walks along it in steps of the noise, so that at a high
+    signal the scale never moves.
+    """
+    W, X, Z = state[:3]
+    used = np.asarray(Z.any(axis=0))
+    given = conditionals.scales(W[:, used], X[:, used], Z[:, used], state.sigma2_W, tau2)
+    scale = np.ones(len(used))
+    scale[used] = np.exp(conditionals.draw_log_scales(rng, given) / 2)
+    return State(W * scale, X / scale, *state[2:])
+
+
+def log_marginal(Y: Array, state: State, prior: Prior) -> Array:
+    """Give log p(y_n | z_n) with x integrated out, one number a row."""
+    from appca.models.sparse_fa_kernels import Variances, active_gains
+
+    Yc = Y - state.mu
+    v = Variances(state.sigma2, prior.tau2)
+    gains = active_gains(state.Z, state.W.T @ state.W, Yc @ state.W, v)
+    base = -0.5 * Y.shape[1] * np.log(2 * np.pi * state.sigma2)
+    return np.asarray(base - np.square(Yc).sum(axis=1) / (2 * state.sigma2) + gains)
+
+
+def log_complete(Y: Array, state: State, prior: Prior, infinite: bool) -> float:
+    """Give the complete-data density of the paper: log p(Y, W, X, Z | variances, alpha)."""
+    R = Y - state.mu - state.X @ state.W.T
+    n_active = int(state.Z.sum())
+    total = _log_normal(R, Y.size, state.sigma2) + _log_normal(state.X, n_active, prior.tau2)
+    return total + log_structure(state, infinite)
+
+
+def log_structure(state: State, infinite: bool) -> float:
+    """Give log p(W, Z | sigma2_W, alpha)."""
+    n_columns = int(state.Z.any(axis=0).sum()) if infinite else state.W.shape[1]
+    n_entries = n_columns * len(state.W)
+    prior_Z = (
+        log_buffet(state.Z, state.alpha, labelled=False)
+        if infinite
+        else log_beta_bernoulli(state.Z, state.alpha)
+    )
+    return _log_normal(state.W, n_entries, state.sigma2_W) + prior_Z
+
+
+def _log_normal(entries: Array, n: int, variance: float) -> float:
+    """Give the log density of n normal entries; further ones are zero and do not exist."""
+    squares = float(np.square(entries).sum())
+    return -0.5 * n * float(np.log(2 * np.pi * variance)) - squares / (2 * variance)

@@ -1,0 +1,46 @@
+"""What finite and infinite sparse factor analysis share as estimators."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from appca.models import sparse_fa_chains
+from appca.models.chains import Sampler
+from appca.models.free_model import RULES, Draw, FreeModel
+from appca.models.gaussian import Array
+from appca.models.parameters import Rule, one_of, whole
+from appca.models.rows import Rows
+from appca.models.sparse_fa import State
+from appca.models.sparse_fa_chains import STARTS, Kind
+
+__all__ = ["SPARSE_RULES", "SparseFA"]
+
+SPARSE_RULES: dict[str, Rule] = RULES | {"n_paths": whole(2), "init": one_of(*STARTS)}
+
+
+class SparseFA(FreeModel):
+    """Sparse factor analysis with either prior of Z."""
+
+    _infinite: ClassVar[bool]
+    init: str
+
+    @property
+    def _kind(self) -> Kind:
+        return Kind(self._infinite, self.max_components)
+
+    def _problem(
+        self, rngs: list[np.random.Generator], rows: Rows, Y: Array
+    ) -> tuple[list[State], Sampler[State]]:
+        variance = float(np.square(Y).mean())
+        prior = sparse_fa_chains.defaults(variance, self._mean_variance(), self._alpha_prior())
+        alpha = self._first_alpha()
+        first = [
+            sparse_fa_chains.first_state(rng, rows, self._kind, alpha, self.init) for rng in rngs
+        ]
+        return first, sparse_fa_chains.sampler(Y, prior, self._kind)
+
+    def _drawn(self, state: State) -> Draw:
+        weights = sparse_fa_chains.expected(state, self._kind)
+        power = np.square(state.X).sum(axis=0) * np.square(state.W).sum(axis=0)
+        ones = np.ones(len(power))
+        return Draw(state.W, state.mu, state.sigma2, ones, weights, power, state.alpha)

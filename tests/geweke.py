@@ -1,0 +1,73 @@
+"""Geweke's joint distribution test (2004), and kernels broken on purpose to show that it can fail.
+
+The joint p(parameters, data) is drawn in two ways: straight from the prior, and by a chain that
+alternates a Gibbs sweep with new data given the state. If the sweep leaves the posterior alone,
+both give the same averages. Statistics are recorded *after the sweep and before new data*: once
+the data are redrawn the pair is consistent by construction, and a sweep that used a stale residual
+would pass.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+
+
+def batch_error(draws, n_batches=50):
+    """Give the standard error of the mean of correlated draws, by batch means."""
+    kept = draws[: len(draws) // n_batches * n_batches]
+    batches = kept.reshape(n_batches, -1, *draws.shape[1:])
+    return batches.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(n_batches)
+
+
+def geweke_z(model, rng, n_draws):
+    """Compare a chain with independent draws of the joint.
+
+    `model` has draw_prior(rng) -> state, draw_data(rng, state) -> Y, sweep(rng, state, Y) -> state
+    and statistics(state, Y) -> dict of numbers. Gives {statistic: z}.
+    """
+    forward, chain = [], []
+    for _ in range(n_draws):
+        state = model.draw_prior(rng)
+        forward.append(model.statistics(state, model.draw_data(rng, state)))
+    state = model.draw_prior(rng)
+    for _ in range(n_draws):
+        Y = model.draw_data(rng, state)
+        state = model.sweep(rng, state, Y)
+        chain.append(model.statistics(state, Y))
+    names = list(forward[0])
+    first = np.array([[row[name] for name in names] for row in forward], dtype=float)
+    second = np.array([[row[name] for name in names] for row in chain], dtype=float)
+    error = np.hypot(first.std(axis=0, ddof=1) / np.sqrt(n_draws), batch_error(second))
+    difference = second.mean(axis=0) - first.mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(difference == 0, 0.0, difference / error)
+    return dict(zip(names, z, strict=True))
+
+
+def is_caught(model, rng, n_draws=(1000, 4000, 16_000)):
+    """Say whether a broken sweep is found out: gross faults by few draws, subtle ones by many.
+
+    Three looks instead of one, so the bar is higher than the 5 of a test that must pass.
+    """
+    return any(worst(geweke_z(model, rng, n))[0] > 6 for n in n_draws)
+
+
+def worst(z):
+    """Give the largest absolute z and its name, for the words of an assertion."""
+    name = max(z, key=lambda key: abs(z[key]))
+    return abs(z[name]), name
+
+
+def broken(module_name, old, new, folder: Path, stem: str):
+    """Import a copy of a module with one piece of its source replaced: a negative control."""
+    source = Path(importlib.util.find_spec(module_name).origin).read_text(encoding="utf-8")
+    assert source.count(old) == 1, f"{old!r} occurs {source.count(old)} times in {module_name}"
+    path = folder / f"{stem}.py"
+    path.write_text(source.replace(old, new), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[stem] = module
+    spec.loader.exec_module(module)
+    return module

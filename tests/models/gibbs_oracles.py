@@ -1,0 +1,117 @@
+"""Joint densities of the sampled models, written out from their definitions with SciPy.
+
+Nothing of `appca` is imported here: these are the other side of every density ratio.
+"""
+
+import itertools
+
+import numpy as np
+from scipy import stats
+from scipy.special import gammaln
+
+
+def log_data(Y, W, X, Z, mu, sigma2):
+    """log p(Y | W, X, Z, mu, sigma2)."""
+    return stats.norm.logpdf(Y, mu + (X * Z) @ W.T, np.sqrt(sigma2)).sum()
+
+
+def log_scores(X, Z, tau2):
+    """log p(X | Z, tau2), active entries only."""
+    scale = np.broadcast_to(np.sqrt(tau2), X.shape)
+    return stats.norm.logpdf(X[Z], 0.0, scale[Z]).sum()
+
+
+def log_row(y, W, z, mu, sigma2, tau2):
+    """log p(y | z) with x integrated out, from the dense covariance."""
+    active = W[:, z]
+    tau2 = np.broadcast_to(tau2, W.shape[1])[z]
+    covariance = sigma2 * np.eye(len(y)) + (active * tau2) @ active.T
+    return stats.multivariate_normal.logpdf(y, mu, covariance)
+
+
+def log_inverse_gamma(x, shape, rate):
+    """Log density of the inverse gamma distribution."""
+    return np.sum(stats.invgamma.logpdf(x, shape, scale=rate))
+
+
+def log_gamma(x, shape, rate):
+    """Log density of the gamma distribution with a rate."""
+    return stats.gamma.logpdf(x, shape, scale=1 / rate)
+
+
+def log_finite(Z, alpha):
+    """log P(Z | alpha) of the finite model, pi_k integrated out by the beta integral."""
+    N, K = Z.shape
+    m = Z.sum(axis=0)
+    a = alpha / K
+    beta = gammaln(m + a) + gammaln(N - m + 1) - gammaln(N + a + 1)
+    return float(np.sum(np.log(a) + beta))
+
+
+def log_truncated_buffet(Z, alpha):
+    """log P(Z | alpha) of labelled columns in the buffet conditioned on K+ <= K."""
+    N, K = Z.shape
+    m = Z.sum(axis=0)
+    m = m[m > 0]
+    H = sum(1 / n for n in range(1, N + 1))
+    value = len(m) * np.log(alpha) - alpha * H
+    value += gammaln(K - len(m) + 1) - gammaln(K + 1)
+    value += np.sum(gammaln(m) + gammaln(N - m + 1) - gammaln(N + 1))
+    return float(value - stats.poisson.logcdf(K, alpha * H))
+
+
+def draw_buffet(rng, alpha, n_rows, n_columns, *, labelled=False):
+    """Draw the Indian buffet conditioned on at most n_columns dishes.
+
+    The number of dishes is Poisson(alpha H), here cut; each is first taken by customer n with
+    probability proportional to 1/n and then by every later one with its popularity.
+    `labelled` puts the dishes at random columns, else they come first.
+    """
+    first = 1 / np.arange(1, n_rows + 1)
+    sizes = stats.poisson.pmf(np.arange(n_columns + 1), alpha * first.sum())
+    n_dishes = rng.choice(n_columns + 1, p=sizes / sizes.sum())
+    Z = np.zeros((n_rows, n_columns), dtype=bool)
+    places = rng.permutation(n_columns) if labelled else np.arange(n_columns)
+    for place in places[:n_dishes]:
+        opened = rng.choice(n_rows, p=first / first.sum())
+        Z[opened, place] = True
+        for n in range(opened + 1, n_rows):
+            Z[n, place] = rng.random() < Z[:, place].sum() / (n + 1)
+    return Z
+
+
+def every_binary_matrix(n_rows, n_columns):
+    """All 2^(N K) indicator matrices."""
+    for bits in itertools.product((False, True), repeat=n_rows * n_columns):
+        yield np.array(bits).reshape(n_rows, n_columns)
+
+
+def every_fixed_size_matrix(n_rows, n_columns, n_active):
+    """All matrices whose rows have exactly n_active ones."""
+    subsets = [
+        np.isin(np.arange(n_columns), s) for s in itertools.combinations(range(n_columns), n_active)
+    ]
+    for rows in itertools.product(subsets, repeat=n_rows):
+        yield np.array(rows)
+
+
+def stationary_p_value(rng, states, log_weights, kernel, n_draws):
+    """P-value of a chi-square test that one step of `kernel` keeps the distribution of the states.
+
+    Starts are independent draws from exp(log_weights) over the enumerated states; kernel(rng, Z)
+    gives the next state.
+    """
+    weights = np.exp(log_weights - np.max(log_weights))
+    weights /= weights.sum()
+    index = {Z.tobytes(): i for i, Z in enumerate(states)}
+    counts = np.zeros(len(states))
+    for start in rng.choice(len(states), n_draws, p=weights):
+        counts[index[kernel(rng, states[start].copy()).tobytes()]] += 1
+    # pool the rare states, so that every expected count is large enough for chi-square
+    order = np.argsort(weights)
+    cells = np.minimum(np.cumsum(weights[order]) * n_draws // 20, 10_000).astype(int)
+    expected = np.bincount(cells, weights[order] * n_draws)
+    observed = np.bincount(cells, counts[order])
+    kept = expected > 0
+    statistic = np.sum((observed - expected)[kept] ** 2 / expected[kept])
+    return stats.chi2.sf(statistic, kept.sum() - 1)

@@ -1,0 +1,50 @@
+"""The slot kernels as plain Python, whole or broken on purpose."""
+
+import numpy as np
+
+from tests.geweke import broken
+
+
+def uncompiled(tmp_path, stem, old="", new=""):
+    """Import the kernels as plain Python, `old` replaced by `new`; give their search for draws."""
+    source, compiled = (
+        "from appca.models.compiled import kernel",
+        "kernel = lambda function: function",
+    )
+    algebra = broken("appca.models.slot_kernels", source, compiled, tmp_path, f"{stem}_algebra")
+    moves = broken("appca.models.slot_search_kernels", source, compiled, tmp_path, f"{stem}_moves")
+    if old and old in (tmp_path / f"{stem}_algebra.py").read_text():
+        algebra = broken(algebra.__name__, old, new, tmp_path, f"{stem}_algebra_broken")
+    elif old:
+        moves = broken(moves.__name__, old, new, tmp_path, f"{stem}_moves_broken")
+    imported, own = "from appca.models.slot_kernels", f"from {algebra.__name__}"
+    moves = broken(moves.__name__, imported, own, tmp_path, f"{stem}_kernels")
+
+    def search(at, betas, model):
+        w = algebra.row(at.c.shape[1], at.members.shape[1])
+        ended = np.empty_like(at.members)
+        with np.errstate(over="ignore"):  # the generator is arithmetic modulo 2^64
+            for i, c in enumerate(at.c):
+                w.state[0] = at.seeds[i]
+                algebra.build(at.members[i], model, c, w)
+                for beta in betas:
+                    moves.sweep(beta, model, w)
+                ended[i] = w.members
+        return ended
+
+    return search
+
+
+CONTROLS = {
+    "gain_without_determinant": (
+        "w.gain[i] = 0.5 * (w.gain[i] - np.log(w.r[i] / prior))",
+        "w.gain[i] = 0.5 * w.gain[i]",
+    ),
+    "signal_halved": ("(w.t[i] + v * q) ** 2 / w.r[i]", "0.5 * (w.t[i] + v * q) ** 2 / w.r[i]"),
+    "member_left_in": ("max(w.s[i] + v * v * m, prior)", "max(w.s[i], prior)"),
+    "slots_in_sorted_order": (
+        "    for slot in w.order:\n        change += replace",
+        "    for place in range(len(w.order)):\n"
+        "        slot = np.argsort(w.members)[place]\n        change += replace",
+    ),
+}
