@@ -4,14 +4,21 @@ The likelihood does not know which component is which, nor its sign, so chains a
 differ in both. Matching by absolute cosine (Hungarian) to a reference draw undoes that.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Aligned", "align", "match"]
+__all__ = ["Aligned", "Summary", "align", "identification", "match", "summarise"]
 
 Floats = NDArray[np.float64]
+
+# Mean |cos| to the reference. A quarter turn away it is 0; at 0.95 draws lie within some 18 degrees
+# of the reference, at 0.8 within some 37.
+IDENTIFIED, ROUGHLY = 0.95, 0.8
+USUAL = 0.5  # a component that fewer draws than this share have is an exception
+MOST_DRAWS = 2000  # of all chains together; more do not sharpen a mean and a deviation to look at
 
 
 class Aligned(NamedTuple):
@@ -21,6 +28,16 @@ class Aligned(NamedTuple):
     order: NDArray[np.intp]  # (chain, draw, K) which component of the draw came to each place
     sign: Floats  # (chain, draw, K)
     cosine: Floats  # (chain, draw, K) absolute cosine to the reference; 0 for an unused component
+
+
+class Summary(NamedTuple):
+    """Components of a reference over aligned draws; a draw that lacks one does not count for it."""
+
+    mean: Floats  # (K, D)
+    sd: Floats  # (K, D)
+    cosine: Floats  # (K,) mean absolute cosine to the reference, 0 if no draw has the component
+    by_chain: Floats  # (chain, K) the same for each chain
+    present: Floats  # (K,) share of the draws that have the component
 
 
 def match(components: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.intp], Floats, Floats]:
@@ -54,6 +71,67 @@ def align(components: ArrayLike, reference: ArrayLike | None = None) -> Aligned:
         order[place], sign[place], cosine[place] = match(draws[place], to)
     moved = np.take_along_axis(draws, order[..., None], axis=2) * sign[..., None]
     return Aligned(moved, order, sign, cosine)
+
+
+def summarise(
+    components: ArrayLike,
+    reference: ArrayLike,
+    view: Callable[[Floats], ArrayLike] = np.asarray,
+) -> Summary:
+    """Average draws (chain, draw, K, D) component by component after aligning them.
+
+    Parameters
+    ----------
+    components : array
+        Draws; of very many an even selection is used.
+    reference : array of shape (K', D)
+        Gives order, signs and names; K' is at most K.
+    view : callable, optional
+        Linear map of aligned components (K', D) to what is averaged, say to units of the data.
+
+    Raises
+    ------
+    ValueError
+        When the axes do not fit.
+    """
+    draws, to = np.asarray(components), np.asarray(reference, dtype=np.float64)
+    if draws.ndim != 4 or to.ndim != 2 or draws.shape[3:] != to.shape[1:]:
+        msg = (
+            "components must have the axes (chain, draw, K, D) and the reference (K, D); "
+            f"got {draws.shape} and {to.shape}."
+        )
+        raise ValueError(msg)
+    draws = draws[:, :: -(-draws.shape[0] * draws.shape[1] // MOST_DRAWS)]
+    origin = np.asarray(view(to), dtype=np.float64)  # sums about it lose no digits
+    total, squares = np.zeros(origin.shape), np.zeros(origin.shape)
+    cosine = np.empty((*draws.shape[:2], len(to)))
+    has = np.empty(cosine.shape, dtype=bool)
+    for place in np.ndindex(*draws.shape[:2]):
+        order, sign, cosine[place] = match(draws[place], to)
+        moved = draws[place][order] * sign[:, None]
+        has[place] = moved.any(axis=1)
+        seen = np.where(has[place][:, None], np.asarray(view(moved)) - origin, 0.0)
+        total += seen
+        squares += np.square(seen)
+    count = np.maximum(has.sum(axis=(0, 1)), 1)
+    off = total / count[:, None]
+    variance = np.maximum(squares / count[:, None] - np.square(off), 0.0)
+    return Summary(
+        origin + off,
+        np.sqrt(variance),
+        cosine.sum(axis=(0, 1)) / count,
+        cosine.sum(axis=1) / np.maximum(has.sum(axis=1), 1),
+        has.mean(axis=(0, 1)),
+    )
+
+
+def identification(cosine: float, present: float = 1.0) -> str:
+    """Say in words how well a component is determined by the data."""
+    if present < USUAL:
+        return "in few draws"
+    if cosine >= IDENTIFIED:
+        return "identified"
+    return "roughly identified" if cosine >= ROUGHLY else "not identified"
 
 
 def _unit(W: Floats) -> Floats:

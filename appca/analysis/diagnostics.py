@@ -1,18 +1,30 @@
-"""Whether sampled chains can be trusted, and in plain words why.
+"""Whether a fit or sampled chains can be trusted, and in plain words why.
 
-Only what does not depend on the names, order, signs or rotation of components is judged:
-densities, variances, sorted occupancies, numbers of shared components of rows.
+Of chains only what does not depend on the names, order, signs or rotation of components is judged:
+densities, variances, sorted occupancies, numbers of shared components of rows. A fit by EM is
+judged by why it ended and by what its last passes still gained.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.raftery_lewis import LEAST_LENGTH, Requirement, raftery_lewis
 
-__all__ = ["Diagnosis", "Verdict", "diagnose", "invariants", "verdict"]
+__all__ = [
+    "LEVELS",
+    "Climb",
+    "Diagnosis",
+    "Verdict",
+    "climb_of",
+    "diagnose",
+    "failures",
+    "invariants",
+    "verdict",
+    "verdict_on_climb",
+]
 
 Draws = NDArray[np.float64]
 
@@ -21,6 +33,10 @@ LARGEST_R_HAT = 1.01
 SUSPECT_R_HAT = 1.05
 LEAST_ESS_PER_CHAIN = 100
 LEAST_DRAWS = 4  # below that ArviZ has nothing to say
+WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): a longer chain does not mend that
+
+LEVELS = ("good", "doubtful", "bad")
+LAST_PASSES = 10  # whose gain EM stops on, `appca.models.loop.WINDOW`
 
 SCALARS = {
     "log_joint": "joint log-density",
@@ -47,8 +63,17 @@ class Diagnosis(NamedTuple):
 class Verdict(NamedTuple):
     """Whether to trust the chains."""
 
-    level: str  # "good", "doubtful" or "bad"
+    level: str  # one of LEVELS
     words: str
+
+
+class Climb(NamedTuple):
+    """How a fit by EM ended."""
+
+    stop_reason: str  # the estimator's
+    passes: int
+    gain: float | None  # of the last ten passes, nats a row; None after fewer than eleven
+    tol: float | None  # below which the fit stops, nats a row
 
 
 def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
@@ -96,7 +121,7 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
 def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> Verdict:
     """Say in words whether the chains can be trusted, and what to do if not."""
     if not diagnoses:
-        return Verdict("bad", "There are too few draws to judge: raise n_draws.")
+        return Verdict("bad", "There are too few draws to judge: raise the number of draws.")
     apart = max(diagnoses, key=lambda d: _or_worst(d.r_hat, np.inf))
     fewest = min(diagnoses, key=lambda d: _or_worst(min(d.ess_bulk, d.ess_tail), 0.0))
     r_hat = _or_worst(apart.r_hat, np.inf)
@@ -105,8 +130,8 @@ def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> Verdict:
         return Verdict(
             "bad",
             f"Do not trust these chains: they disagree about the {apart.name} "
-            f"(R-hat {r_hat:.2f}, should be below {LARGEST_R_HAT}). "
-            "Raise burn_in and n_draws, and look at the traces.",
+            f"({_r_hat_words(r_hat)}). "
+            "Look at the traces, and raise the burn-in and the number of draws.",
         )
     wanted = LEAST_ESS_PER_CHAIN * n_chains
     if r_hat > LARGEST_R_HAT or ess < wanted:
@@ -114,7 +139,7 @@ def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> Verdict:
             "doubtful",
             f"Trust averages roughly, intervals not yet: R-hat is at most {r_hat:.3f} "
             f"({apart.name}) and the {fewest.name} has {ess:.0f} effective draws "
-            f"where {wanted} are wanted. Raise n_draws.",
+            f"where {wanted} are wanted. Raise the number of draws.",
         )
     alone = " One chain cannot disagree with another: run at least two." if n_chains == 1 else ""
     level = "doubtful" if alone else "good"
@@ -123,6 +148,89 @@ def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> Verdict:
         f"The chains agree: R-hat is at most {r_hat:.3f} and every quantity has at least "
         f"{ess:.0f} effective draws.{alone}",
     )
+
+
+def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
+    """Name the fields of a diagnosis that fall short, Raftery and Lewis' as "burn_in" and so on.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+    n_chains : int
+    burn_in : float
+        Made by the chains, in kept draws; by default enough for anything.
+    """
+    wanted = LEAST_ESS_PER_CHAIN * n_chains
+    asked = diagnosis.raftery_lewis
+    short = {
+        "r_hat": not _or_worst(diagnosis.r_hat, np.inf) <= LARGEST_R_HAT,
+        "ess_bulk": _or_worst(diagnosis.ess_bulk, 0.0) < wanted,
+        "ess_tail": _or_worst(diagnosis.ess_tail, 0.0) < wanted,
+        "burn_in": asked is not None and asked.burn_in > burn_in,
+        "dependence": asked is not None and asked.dependence > WORRYING_DEPENDENCE,
+    }
+    return {name for name, fails in short.items() if fails}
+
+
+def climb_of(log_likelihoods: ArrayLike, n_rows: int, stop_reason: str, tol: float | None) -> Climb:
+    """Describe how a fit by EM ended, from its curve (n_iter,) of total nats."""
+    values = np.asarray(log_likelihoods, dtype=np.float64)
+    gain = None
+    if len(values) > LAST_PASSES:
+        gain = float(values[-1] - values[-1 - LAST_PASSES]) / n_rows
+    return Climb(stop_reason, len(values), gain, tol)
+
+
+def verdict_on_climb(climb: Climb) -> Verdict:
+    """Say in words whether a fit by EM has arrived, and what to do if not."""
+    reason = climb.stop_reason
+    if reason.startswith("closed form"):
+        return Verdict("good", "Solved exactly, without passes: there is nothing to converge.")
+    if reason.startswith("converged"):
+        return Verdict(
+            "good",
+            f"The fit has settled after {_passes(climb.passes)}: {_last(climb, 'gained')}. "
+            "It ends on the nearest peak, which need not be the highest: "
+            "compare a few starts or seeds before you rely on details.",
+        )
+    if reason.startswith("reached max_iter"):
+        return Verdict(
+            "bad",
+            f"Not converged: the fit ended at the most passes allowed, {climb.passes:,}, "
+            f"and {_last(climb, 'still gained')}. Raise the most passes and fit again.",
+        )
+    if reason.startswith("stopped by"):
+        return Verdict(
+            "doubtful",
+            f"Stopped by hand after {_passes(climb.passes)}: {_last(climb, 'still gained')}. "
+            "Take it as a sketch, and fit again to the end for numbers to rely on.",
+        )
+    if "floor" in reason:
+        return Verdict(
+            "doubtful",
+            "The noise variance fell to its floor: the components reproduce the rows all but "
+            "exactly, so likelihoods and membership probabilities of this run say little. "
+            "Lower K or L, or look for repeated rows.",
+        )
+    return Verdict("doubtful", f"The fit ended for a reason that is not judged here: {reason}.")
+
+
+def _last(climb: Climb, gained: str) -> str:
+    """Say what the last passes brought."""
+    if climb.gain is None:
+        return "there were too few passes to see what the last ones gained"
+    limit = "" if climb.tol is None else f", where less than {climb.tol:g} counts as settled"
+    return f"the last {LAST_PASSES} passes {gained} {climb.gain:.2g} nats a row{limit}"
+
+
+def _passes(number: int) -> str:
+    return f"{number:,} pass{'' if number == 1 else 'es'}"
+
+
+def _r_hat_words(r_hat: float) -> str:
+    if np.isfinite(r_hat):
+        return f"R-hat {r_hat:.2f}, should be below {LARGEST_R_HAT}"
+    return "a chain never moves, so that R-hat cannot be computed"
 
 
 def _r_hat(arviz: Any, draws: Draws) -> float:

@@ -1,0 +1,305 @@
+"""Charts of sampled chains and of how sure a fit is: traces, densities, ranks, bars."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import plotly.graph_objects as go
+
+from appca.plots.curves import LINE, likelihood
+from appca.plots.palette import CATEGORICAL, MISSING
+
+HEIGHT = 270
+MOST_POINTS = 2000  # of a chain's line; a screen has no more columns
+FEW_VALUES = 25  # whole numbers with at most so many different values are drawn as bars
+RANK_BINS = 20
+WINDOW = 10  # passes whose gain tells whether a fit has settled
+GRID = 160  # places at which a density is drawn
+DASHES = ("solid", "dash", "dot", "dashdot")  # chains differ in more than colour
+DOUBT = 0.5  # membership below this is doubtful
+DOUBTFUL = CATEGORICAL[1]
+SURE, SURELY_NOT = 0.9, 0.1  # inclusion probabilities from and up to which there is no doubt
+SHADE = "rgba(128, 140, 155, 0.18)"  # of the burn-in, on white and on black
+
+
+def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Figure:
+    """
+    Value against sweep, one line a chain.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (chain, draw)
+    name : str
+        Of the quantity, on the axis.
+    first, step : int
+        Sweep of the first draw, and sweeps from one draw to the next.
+    """
+    stride = -(-draws.shape[1] // MOST_POINTS)
+    sweeps = (first + step * np.arange(draws.shape[1]))[::stride]
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=sweeps,
+                y=np.asarray(chain[::stride], dtype=np.float64),
+                name=_chain(c),
+                mode="lines",
+                line={"color": _colour(c), "width": 1.1},
+                opacity=0.85,
+                hovertemplate=f"chain {c + 1}, sweep %{{x}}: %{{y:,.6g}}<extra></extra>",
+            )
+            for c, chain in enumerate(draws)
+        ]
+    )
+    return _finish(figure, "sweep", name)
+
+
+def densities(draws: np.ndarray, name: str) -> go.Figure:
+    """
+    Distribution of a quantity (chain, draw) in each chain.
+
+    A smoothed density; bars of the share of draws for whole numbers of few values.
+    """
+    if _is_count(draws):
+        return _finish(go.Figure(list(_count_bars(draws))), name, "share of draws", bars=True)
+    low, high = float(draws.min()), float(draws.max())
+    room = 0.08 * ((high - low) or 1.0)
+    at = np.linspace(low - room, high + room, GRID)
+    lines = [
+        go.Scatter(
+            x=at,
+            y=_density(chain, at),
+            name=_chain(c),
+            mode="lines",
+            line={"color": _colour(c), "width": 2, "dash": DASHES[c % len(DASHES)]},
+            hovertemplate=f"chain {c + 1}: %{{x:,.6g}}<extra></extra>",
+        )
+        for c, chain in enumerate(draws)
+    ]
+    figure = _finish(go.Figure(lines), name, "density")
+    return figure.update_yaxes(showticklabels=False, rangemode="tozero")
+
+
+def ranks(draws: np.ndarray) -> go.Figure:
+    """
+    Histogram of the ranks of each chain's draws (chain, draw) among those of all chains.
+
+    Chains that agree are flat: every bin holds the same share. Bars are relative to that share.
+    """
+    n_chains, n_draws = draws.shape
+    bins = min(RANK_BINS, n_draws)
+    place = _ranks(draws) * bins // draws.size
+    expected = n_draws / bins
+    figure = go.Figure(
+        [
+            go.Bar(
+                x=np.arange(1, bins + 1),
+                y=np.bincount(place[c], minlength=bins) / expected,
+                name=_chain(c),
+                marker={"color": _colour(c)},
+                hovertemplate=f"chain {c + 1}, bin %{{x}} of {bins}: %{{y:.2f}} times the share "
+                "expected<extra></extra>",
+            )
+            for c in range(n_chains)
+        ]
+    )
+    figure.add_hline(1.0, line={"color": MISSING, "dash": "dash", "width": 1.5})
+    return _finish(figure, "rank of the draw, low to high", "times expected", bars=True)
+
+
+def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
+    """
+    Log-likelihood a row after every sweep, the sweeps thrown away shaded.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_sweeps,)
+        Total nats, mean over chains.
+    n_rows : int
+    burn_in : int
+        Sweeps thrown away; a run stopped by hand may have fewer.
+    """
+    figure = likelihood(np.arange(1, len(values) + 1), values, n_rows)
+    figure.update_layout(height=HEIGHT, xaxis={"title": "sweep"})
+    figure.update_traces(
+        mode="lines",
+        line={"width": 1.3},
+        hovertemplate="sweep %{x}: %{y:.3f} nats a row<extra></extra>",
+    )
+    burned = min(burn_in, len(values))
+    if burned:
+        figure.add_vrect(
+            0.5,
+            burned + 0.5,
+            fillcolor=SHADE,
+            line_width=0,
+            layer="below",
+            annotation={"text": "burn-in", "font": {"size": 12}},
+            annotation_position="bottom left",
+        )
+    return figure
+
+
+def gains(values: np.ndarray, n_rows: int, tol: float | None, window: int = WINDOW) -> go.Figure:
+    """
+    Gain of the last `window` passes after each pass, nats a row, against the limit that stops.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_iter,)
+        Total nats after each pass.
+    n_rows : int
+    tol : float, optional
+        The limit, drawn as a line.
+    window : int
+    """
+    values = np.asarray(values, dtype=np.float64)
+    gained = (values[window:] - values[:-window]) / n_rows
+    rising = gained > 0  # a logarithmic axis has no place for the others
+    figure = go.Figure(
+        go.Scatter(
+            x=np.arange(window + 1, len(values) + 1)[rising],
+            y=gained[rising],
+            mode="lines+markers" if len(gained) < 40 else "lines",
+            line={"color": LINE, "width": 2},
+            marker={"size": 4},
+            hovertemplate="pass %{x}: %{y:.2g} nats a row<extra></extra>",
+        )
+    )
+    if tol:
+        figure.add_hline(
+            tol,
+            line={"color": CATEGORICAL[2], "dash": "dash", "width": 1.5},
+            annotation={"text": f"settled below {tol:g}", "font": {"size": 12}},
+            annotation_position="top right",
+        )
+    figure = _finish(figure, "pass over the data", f"gain of {window} passes")
+    return figure.update_yaxes(type="log", exponentformat="power", dtick=1)
+
+
+def number_of_components(draws: np.ndarray) -> go.Figure:
+    """Posterior of a number of components (chain, draw): share of draws with each number."""
+    values, counts = np.unique(draws, return_counts=True)
+    figure = go.Figure(
+        go.Bar(
+            x=values,
+            y=counts / draws.size,
+            marker={"color": LINE},
+            hovertemplate="%{x} components: %{y:.1%} of draws<extra></extra>",
+        )
+    )
+    figure.update_xaxes(dtick=max(1, round(np.ptp(values) / 12)))
+    return _finish(figure, "components in use", "share of draws", percent=True)
+
+
+def membership(values: np.ndarray) -> go.Figure:
+    """Histogram of rows by the probability (N,) of their set of components; doubtful ones apart."""
+    edges = np.linspace(0.0, 1.0, 21)
+    counts = np.histogram(np.clip(values, 0.0, 1.0), edges)[0]
+    middle = (edges[1:] + edges[:-1]) / 2
+    figure = go.Figure(
+        go.Bar(
+            x=middle,
+            y=counts,
+            width=0.046,
+            marker={"color": [DOUBTFUL if m < DOUBT else LINE for m in middle]},
+            customdata=np.stack([edges[:-1], edges[1:]], axis=1),
+            hovertemplate="%{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:,} rows"
+            "<extra></extra>",
+        )
+    )
+    figure.add_vline(
+        DOUBT,
+        line={"color": MISSING, "dash": "dash", "width": 1.5},
+        annotation={"text": "doubtful", "font": {"size": 12}},
+        annotation_position="top left",
+    )
+    figure = _finish(figure, "probability of the row's set of components", "rows")
+    return figure.update_xaxes(range=[0, 1], tickformat=".1f")
+
+
+def sureness(inclusion: np.ndarray) -> go.Figure:
+    """Share of rows by which a component is used for sure, perhaps, and for sure not, (N, K)."""
+    uses = (inclusion >= SURE).mean(axis=0)
+    uses_not = (inclusion <= SURELY_NOT).mean(axis=0)
+    shares = {
+        "used for sure": (uses, LINE, ""),
+        "unsure": (1 - uses - uses_not, DOUBTFUL, "/"),
+        "not used for sure": (uses_not, MISSING, ""),
+    }
+    numbers = np.arange(1, inclusion.shape[1] + 1)
+    figure = go.Figure(
+        [
+            go.Bar(
+                x=numbers,
+                y=share,
+                name=name,
+                marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.5}},
+                hovertemplate=f"component %{{x}}: %{{y:.1%}} of rows {name}<extra></extra>",
+            )
+            for name, (share, colour, pattern) in shares.items()
+        ]
+    )
+    figure = _finish(figure, "component", "share of rows", percent=True)
+    figure.update_layout(barmode="stack", showlegend=True)
+    return figure.update_xaxes(dtick=max(1, len(numbers) // 12))
+
+
+def _finish(
+    figure: go.Figure, x: str, y: str, *, bars: bool = False, percent: bool = False
+) -> go.Figure:
+    """Give all charts of the page one shape."""
+    figure.update_layout(
+        height=HEIGHT,
+        margin={"l": 10, "r": 10, "t": 26, "b": 8},
+        xaxis={"title": x, "showgrid": False},
+        yaxis={"title": y, "nticks": 5, "tickformat": ".0%" if percent else None},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0},
+        showlegend=len(figure.data) > 1,
+        bargap=0.15,
+        bargroupgap=0,
+        barmode="group" if bars else None,
+    )
+    return figure
+
+
+def _chain(c: int) -> str:
+    return f"chain {c + 1}"
+
+
+def _colour(c: int) -> str:
+    return CATEGORICAL[c % len(CATEGORICAL)]
+
+
+def _is_count(draws: np.ndarray) -> bool:
+    """Whether bars tell more than a smooth line."""
+    return bool(np.all(draws == np.round(draws))) and len(np.unique(draws)) <= FEW_VALUES
+
+
+def _count_bars(draws: np.ndarray) -> Iterator[go.Bar]:
+    values = np.unique(draws)
+    for c, chain in enumerate(draws):
+        yield go.Bar(
+            x=values,
+            y=(chain[:, None] == values).mean(axis=0),
+            name=_chain(c),
+            marker={"color": _colour(c)},
+            hovertemplate=f"chain {c + 1}, %{{x}}: %{{y:.1%}} of draws<extra></extra>",
+        )
+
+
+def _density(draws: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Gaussian kernel density with Silverman's width; at least a step of the grid wide."""
+    few = np.asarray(draws[:: -(-len(draws) // MOST_POINTS)], dtype=np.float64)
+    quartiles = np.subtract(*np.quantile(few, [0.75, 0.25])) / 1.34
+    spread = min(few.std(), quartiles) if quartiles > 0 else few.std()
+    width = max(0.9 * spread * len(few) ** -0.2, at[1] - at[0])
+    near = np.exp(-0.5 * np.square((at[:, None] - few) / width))
+    return near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi))
+
+
+def _ranks(draws: np.ndarray) -> np.ndarray:
+    """Rank (chain, draw) of every draw among all, from 0; equal draws in a fixed random order."""
+    shuffle = np.random.default_rng(0).random(draws.size)
+    order = np.lexsort((shuffle, draws.ravel()))
+    found = np.empty(draws.size, dtype=np.int64)
+    found[order] = np.arange(draws.size)
+    return found.reshape(draws.shape)
