@@ -15,7 +15,7 @@ from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.store import DatasetStore
-from appca.runs.config import MODELS, RunConfig
+from appca.runs.config import MODELS, RunConfig, defaults
 from appca.runs.fit import Result, fit_run, project
 from appca.runs.home import home
 from appca.runs.store import RunStore
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("data", metavar="DATA", help=_DATA_HELP)
     _add_option(fit)
     fit.add_argument("--model", default="aPPCA", choices=MODELS)
-    fit.add_argument("-K", "--components", type=int, help="number of components (4)")
+    fit.add_argument("-K", "--components", type=int, help="components, or the most there may be")
     fit.add_argument("-L", "--active", type=int, help="components a row uses (2)")
     fit.add_argument("--seed", type=int, help="random seed (0)")
     _add_settings(fit, "--set", "a further setting of the model, such as n_init=5")
@@ -151,9 +151,9 @@ def _fit(options: argparse.Namespace) -> None:
 
 def _project(options: argparse.Namespace) -> None:
     _kind(options.out)
-    arrays = _run_of(options.fitted)
+    config, arrays = _run_of(options.fitted)
     dataset = _opened(options)
-    found = project(arrays, dataset.X)
+    found = project(config, arrays, dataset.X)
     share = np.mean(found["membership"] < 0.5)
     _say(f"{dataset.n_rows} rows; {share:.1%} of them with doubtful membership")
     _write(
@@ -186,32 +186,35 @@ def _preprocessing(options: argparse.Namespace, dataset: Dataset) -> Preprocessi
 
 
 def _settings(options: argparse.Namespace) -> dict:
+    bound = "n_components" if "n_components" in defaults(options.model) else "max_components"
     named = {
-        "n_components": options.components,
+        bound: options.components,
         "n_active": options.active,
         "random_state": options.seed,
     }
     return {name: value for name, value in named.items() if value is not None} | dict(options.set)
 
 
-def _run_of(text: str) -> dict[str, np.ndarray]:
+def _run_of(text: str) -> tuple[RunConfig, dict[str, np.ndarray]]:
     run = RunStore(home()).get(text)
     if run is not None:
-        return run.arrays
+        return run.config, run.arrays
     if not Path(text).is_file():
         msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run."
         raise InputError(msg)
-    needed = {"components", "mean", "noise_variance", "latent_variance", "active", "pre_divide"}
+    needed = {"run", "components", "mean", "pre_divide"}
     try:
         with Path(text).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
+        missing = sorted(needed - set(arrays))
+        config = None if missing else json.loads(str(arrays["run"]))["config"]
     except Exception as error:
         msg = f"“{text}” cannot be read as an .npz file from `fit` ({type(error).__name__})."
         raise InputError(msg) from error
-    if not needed <= set(arrays):
-        msg = f"“{text}” lacks {', '.join(sorted(needed - set(arrays)))}; make it with `fit --out`."
+    if config is None:
+        msg = f"“{text}” lacks {', '.join(missing)}; make it with `fit --out`."
         raise InputError(msg)
-    return arrays
+    return RunConfig.from_dict(config), arrays
 
 
 def _kind(path: Path) -> str:

@@ -152,7 +152,7 @@ def test_files_that_are_not_what_they_say_are_one_sentence(tmp_path, capsys):
     assert main(["project", str(broken), "wine", "--out", out]) == 2
     assert "cannot be read as an .npz file from `fit`" in capsys.readouterr().err
     assert main(["project", str(foreign), "wine", "--out", out]) == 2
-    assert "lacks active, latent_variance, mean" in capsys.readouterr().err
+    assert "lacks mean, pre_divide, run" in capsys.readouterr().err
     assert main(["fit", str(empty)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

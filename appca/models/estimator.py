@@ -6,7 +6,7 @@ else. No name that scikit-learn keeps private is used.
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -18,7 +18,20 @@ from appca.models.gaussian import Array
 from appca.models.parameters import Rule, refuse
 from appca.models.rows import Block, Rows, over_blocks
 
-__all__ = ["SubspaceModel", "generator", "refuse_constant", "refuse_sizes"]
+__all__ = ["Description", "SubspaceModel", "generator", "refuse_constant", "refuse_sizes"]
+
+
+class Description(NamedTuple):
+    """Everything a fitted model says of some rows, from one look at them."""
+
+    scores: Array  # (N, K) as `transform`, without whitening
+    active: Array  # (N, K) bool, as `allocate`
+    inclusion: Array  # (N, K) as `inclusion_probabilities`
+    membership: Array  # (N,) as `allocation_probability`
+    error: Array  # (N,) mean squared reconstruction error a feature
+    log_likelihood: Array  # (N,) nats, as `score_samples`
+    standard_error: Array  # (N,) of that, nats; 0 where exact
+    method: str  # how the sums over sets were come by
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -76,6 +89,41 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     n_active_: int
 
     _rules: ClassVar[dict[str, Rule]]
+    _found: ClassVar[tuple[str, ...]] = (
+        "components_",
+        "mean_",
+        "noise_variance_",
+        "latent_variance_",
+        "explained_variance_",
+        "scale_",
+        "n_active_",
+    )
+
+    def fitted_arrays(self) -> dict[str, Array]:
+        """Everything that answers about new rows depend on, by name without the underscore."""
+        check_is_fitted(self)
+        return {name[:-1]: np.asarray(getattr(self, name)) for name in self._found}
+
+    def restore(self, arrays: dict[str, Array]) -> Self:
+        """Become the fitted estimator whose `fitted_arrays` these are; draws do not come back.
+
+        Raises
+        ------
+        ValueError
+            When an array is missing.
+        """
+        missing = [name[:-1] for name in self._found if name[:-1] not in arrays]
+        if missing:
+            msg = (
+                f"arrays must hold what {type(self).__name__} was fitted to, but "
+                f"{', '.join(missing)} is missing: fit the model again."
+            )
+            raise ValueError(msg)
+        for name in self._found:
+            value = arrays[name[:-1]]
+            setattr(self, name, value.item() if value.ndim == 0 else value)
+        self.n_features_in_ = self.components_.shape[1]
+        return self
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         if reset:
@@ -210,6 +258,44 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         n_subsets = gaussian.log_binomial(len(self.components_), self.n_active_)
         return self._by_blocks(X, log_density) - n_subsets
+
+    def describe(self, X: Any) -> Description:
+        """Say of every row what `transform`, `allocate` and the others say, in one go."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+        W = self.components_.T
+        parts = over_blocks(lambda b: self._described(b.X, b.times(W)), rows)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return Description(*columns, np.zeros(len(X)), "exact")
+
+    def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
+        """Describe centred rows B (n, D) with projections P (n, K)."""
+        K, D = self.components_.shape
+        P = P.astype(np.float64)
+        a = self._logits(P)
+        log_e, inclusion = subsets.inclusion(a, self.n_active_)
+        active = subsets.top(a, self.n_active_)
+        scores = np.where(active, P * self._shrinkage(), 0.0)
+        chosen = np.where(active, a, 0.0).sum(axis=1)
+        squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+        # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
+        error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0) / D
+        background = gaussian.background(squares, self.noise_variance_, D)
+        log_likelihood = background + log_e - gaussian.log_binomial(K, self.n_active_)
+        membership = np.minimum(np.exp(chosen - log_e), 1.0)
+        return scores.astype(B.dtype), active, inclusion, membership, error, log_likelihood
+
+    def _residual(self, X: Array, H: Array) -> Array:
+        """Mean squared reconstruction error a feature (n,) of checked rows with scores H."""
+        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+
+        def mean_square(block: Block) -> Array:
+            left = block.X - H[block.part] @ self.components_
+            squares: Array = np.einsum("nd,nd->n", left, left, dtype=np.float64) / X.shape[1]
+            return squares
+
+        return np.concatenate(list(over_blocks(mean_square, rows)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""

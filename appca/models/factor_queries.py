@@ -9,7 +9,7 @@ from appca.models import active_sets, blocks, factor_gibbs, gaussian
 from appca.models.active_sets import Estimate
 from appca.models.blocks import Members, Model, Seeds
 from appca.models.chains import Draws, to_arviz
-from appca.models.estimator import SubspaceModel
+from appca.models.estimator import Description, SubspaceModel
 from appca.models.factor_em import PRIOR, State, coefficients
 from appca.models.gaussian import Array
 from appca.models.rows import Rows, about
@@ -145,6 +145,26 @@ class FactorModel(SubspaceModel):
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood log p(y_n) of every row, (N,) in nats; see `estimate_score_samples`."""
         return self.estimate_score_samples(X).log_likelihood
+
+    def describe(self, X: Any) -> Description:
+        """Say of every row what `transform`, `allocate` and the others say, in one go."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        seen = self._seen(X)
+        sets, value = self._best(seen)
+        found = self._summed(seen)
+        K = len(self.components_)
+        H = active_sets.means(seen.c, sets, seen.model)
+        return Description(
+            H.astype(X.dtype, copy=False),
+            factor_gibbs.indicators(sets, K),
+            found.inclusion,
+            np.exp(np.minimum(value - found.log_sum, 0.0)),
+            self._residual(X, H),
+            seen.background + found.log_sum - gaussian.log_binomial(K, self.n_active_),
+            found.error,
+            found.method,
+        )
 
     def to_arviz(self) -> "InferenceData":
         """Hand the draws of "gibbs" to ArviZ."""

@@ -1,7 +1,7 @@
 """What the models without a fixed number of active components share as estimators."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from appca.models import free_sets
 from appca.models.chains import Draws, Sampler, Schedule, generators, sample, to_arviz
 from appca.models.conditionals import Gamma
-from appca.models.estimator import SubspaceModel, generator, refuse_constant
+from appca.models.estimator import Description, SubspaceModel, generator, refuse_constant
 from appca.models.factor_queries import RowEstimate
 from appca.models.free_sets import Best, Estimate, Question
 from appca.models.gaussian import Array, background
@@ -89,6 +89,13 @@ class FreeModel(SubspaceModel):
     random_state: Any
     callback: Callback | None
     whiten: bool
+
+    _found: ClassVar[tuple[str, ...]] = (
+        *(name for name in SubspaceModel._found if name != "n_active_"),
+        "n_components_",
+        "weights_",
+        "alpha_",
+    )
 
     posterior_: Draws
     weights_: Array
@@ -221,6 +228,24 @@ class FreeModel(SubspaceModel):
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood log p(y_n) of every row, (N,) in nats; see `estimate_score_samples`."""
         return self.estimate_score_samples(X).log_likelihood
+
+    def describe(self, X: Any) -> Description:
+        """Say of every row what `transform`, `allocate` and the others say, in one go."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        seen = self._seen(X)
+        sets, found = self._best(seen.question), self._summed(seen.question)
+        H = self._means(seen.question, sets.Z)
+        return Description(
+            H.astype(X.dtype, copy=False),
+            sets.Z,
+            found.inclusion,
+            np.exp(np.minimum(sets.value - found.log_sum, 0.0)),
+            self._residual(X, H),
+            seen.background + found.log_sum,
+            found.error,
+            found.method,
+        )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw rows (n_samples, D) from the model; the same seed gives the same rows.

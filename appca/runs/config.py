@@ -10,18 +10,37 @@ from appca.analysis.identity import digest_of, plain
 from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing
 
+SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1}
+
 
 class ModelSpec(NamedTuple):
     """A model a run can name."""
 
     title: str
+    about: str  # in a sentence, for people
     estimator: str  # "module:class", imported when a fit begins
     parameters: dict  # every keyword a run records, with its default
+    choices: dict[str, tuple[str, ...]]  # the values of keywords that name one
+    sampling: dict  # recorded beside `parameters` where inference is "gibbs"
+    compiled: bool = True  # whether fitting waits for a compiler: then only workers do it
+    beyond_features: bool = False  # whether K may exceed the number of features
 
+
+MEANS = ("learned", "sample", "zero")
+_SPARSE = {
+    "alpha": "infer",
+    "init": "ica",
+    "mean": "learned",
+    "n_paths": 16,
+    **SAMPLING,
+    "random_state": 0,
+}
+_SPARSE_CHOICES = {"alpha": ("infer",), "init": ("ica", "pca", "random"), "mean": MEANS}
 
 MODELS: dict[str, ModelSpec] = {
     "aPPCA": ModelSpec(
         "Adaptive PPCA",
+        "Every row uses the L of K orthogonal components that fit it best.",
         "appca.models.adaptive_ppca:AdaptivePPCA",
         {
             "n_components": 4,
@@ -29,7 +48,7 @@ MODELS: dict[str, ModelSpec] = {
             "inference": "em",
             "init": "auto",
             "latent_variance": "shared",
-            "w_update": "polar",
+            "w_update": "auto",
             "n_init": 1,
             "mean": "learned",
             "max_iter": 500,
@@ -37,18 +56,99 @@ MODELS: dict[str, ModelSpec] = {
             "accelerate": True,
             "random_state": 0,
         },
+        choices={
+            "inference": ("em", "gibbs", "hard"),
+            "init": ("auto", "quartimax", "annealed", "pca", "random"),
+            "latent_variance": ("shared", "component"),
+            "w_update": ("auto", "polar", "pymanopt"),
+            "mean": MEANS,
+        },
+        sampling={"z_update": "block", **SAMPLING},
+        compiled=False,
+    ),
+    "aFA": ModelSpec(
+        "Adaptive factor analysis",
+        "Every row uses the L of K factors that fit it best; factors may lean on one another.",
+        "appca.models.adaptive_fa:AdaptiveFactorAnalysis",
+        {
+            "n_components": 4,
+            "n_active": 2,
+            "inference": "em",
+            "init": "ica",
+            "allocation": "auto",
+            "loading_variance": None,
+            "n_init": 1,
+            "mean": "learned",
+            "annealing": 3,
+            "max_iter": 500,
+            "tol": 1e-4,
+            "least_change": 3e-3,
+            "n_paths": 16,
+            "random_state": 0,
+        },
+        choices={
+            "inference": ("em", "gibbs"),
+            "init": ("ica", "pca", "dictionary", "random"),
+            "allocation": ("auto", "exact", "best"),
+            "mean": MEANS,
+        },
+        sampling=SAMPLING,
+        beyond_features=True,
+    ),
+    "NPPCA": ModelSpec(
+        "Nonparametric PPCA",
+        "Rows use any number of orthogonal components; how many there are is learned.",
+        "appca.models.nonparametric_ppca:NonparametricPPCA",
+        {
+            "max_components": 10,
+            "alpha": "infer",
+            "prior": "ibp",
+            "latent_variance": "shared",
+            "mean": "learned",
+            **SAMPLING,
+            "random_state": 0,
+        },
+        choices={
+            "alpha": ("infer",),
+            "prior": ("ibp", "beta-bernoulli"),
+            "latent_variance": ("shared",),
+            "mean": MEANS,
+        },
+        sampling={},
+    ),
+    "isFA": ModelSpec(
+        "Infinite sparse FA",
+        "Rows use any number of factors; how many there are is learned.",
+        "appca.models.infinite_sparse_fa:InfiniteSparseFA",
+        {"max_components": 20, **_SPARSE},
+        choices=_SPARSE_CHOICES,
+        sampling={},
+        beyond_features=True,
+    ),
+    "fsFA": ModelSpec(
+        "Finite sparse FA",
+        "Rows use any number of K factors, each factor as often as the data say.",
+        "appca.models.finite_sparse_fa:FiniteSparseFA",
+        {"max_components": 10, **_SPARSE},
+        choices=_SPARSE_CHOICES,
+        sampling={},
+        beyond_features=True,
     ),
     "PPCA": ModelSpec(
         "Probabilistic PCA",
+        "Every row uses all components.",
         "appca.models.ppca:PPCA",
         {"n_components": 4, "random_state": 0},
+        choices={},
+        sampling={},
+        compiled=False,
     ),
 }
 
 
-def defaults(model: str) -> dict:
+def defaults(model: str, inference: object = None) -> dict:
     """
-    Return the settings of a model and their defaults.
+    Return the settings of a model and their defaults; with "gibbs" also those of sampling.
 
     Raises
     ------
@@ -58,7 +158,21 @@ def defaults(model: str) -> dict:
     if model not in MODELS:
         msg = f"There is no model “{model}”; choose one of {', '.join(MODELS)}."
         raise InputError(msg)
-    return dict(MODELS[model].parameters)
+    spec = MODELS[model]
+    return spec.parameters | (spec.sampling if inference == "gibbs" else {})
+
+
+def suited(model: str, parameters: Mapping) -> dict:
+    """Return the defaults of a model with those of the parameters that mean something to it."""
+    spec = MODELS[model]
+
+    def suits(name: str, value: object) -> bool:
+        names = spec.choices.get(name)
+        return names is None or not isinstance(value, str) or value in names
+
+    given = {name: value for name, value in parameters.items() if suits(name, value)}
+    known = defaults(model, given.get("inference", spec.parameters.get("inference")))
+    return known | {name: value for name, value in given.items() if name in known}
 
 
 def estimator_class(model: str) -> type:
@@ -82,7 +196,8 @@ class RunConfig:
         A key of `MODELS`.
     parameters : dict
         Keywords of the estimator; what is left out has its default. ``random_state`` is a whole
-        number, so that the run can be repeated.
+        number, so that the run can be repeated. Settings of sampling are dropped where nothing is
+        sampled: they do not change the numbers, so they must not make another run.
     stopped_at : int or None
         For a run stopped by hand: after how many passes (of all starts together).
 
@@ -100,8 +215,11 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         """Fill in the defaults and own the dicts, so that the id cannot change under it."""
-        known = defaults(self.model)
+        defaults(self.model)  # refuses an unknown model
         given = plain("parameters", self.parameters)
+        known = defaults(self.model, given.get("inference"))
+        idle = set(MODELS[self.model].sampling) - set(known)
+        given = {name: value for name, value in given.items() if name not in idle}
         unknown = sorted(set(given) - set(known))
         if unknown:
             msg = f"{self.model} has the settings {', '.join(known)}; got {', '.join(unknown)}."
@@ -121,6 +239,36 @@ class RunConfig:
     def id(self) -> str:
         """Twelve hex digits made of the settings: the same settings are the same run."""
         return digest_of(self.to_dict())
+
+    @property
+    def name_of_k(self) -> str:
+        """The setting that bounds the number of components."""
+        return "n_components" if "n_components" in self.parameters else "max_components"
+
+    @property
+    def k(self) -> int:
+        """The number of components, or the most there can be."""
+        return int(self.parameters[self.name_of_k])
+
+    @property
+    def n_active(self) -> int | None:
+        """How many components a row uses; None where rows differ in that."""
+        if self.name_of_k == "max_components":
+            return None
+        return int(self.parameters.get("n_active", self.k))
+
+    @property
+    def sizes(self) -> list[str]:
+        """The number of components, and how many a row uses where that is a setting, in words."""
+        if self.n_active is None:
+            return [f"K up to {self.k}"]
+        active = [f"L = {self.n_active}"] if "n_active" in self.parameters else []
+        return [f"K = {self.k}", *active]
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the fit draws from a posterior."""
+        return "n_draws" in self.parameters
 
     def __hash__(self) -> int:
         """Hash by id; dicts have no hash of their own."""

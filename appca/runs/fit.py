@@ -1,6 +1,8 @@
 """From data and settings to the arrays of a run; the same code for the page, workers and CLI."""
 
+import contextlib
 import inspect
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,14 +11,19 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.runs.config import RunConfig, estimator_class
+from appca.runs.config import MODELS, RunConfig, estimator_class
 from appca.runs.home import threads
+from appca.runs.progress import DESCRIBING
 
 if TYPE_CHECKING:
+    from appca.models.estimator import Description
     from appca.models.loop import Progress
 
 PREVIEW_ROWS, PREVIEW_PASSES = 5000, 20
 PREPROCESSING = "pre_"  # prefix of the preprocessing's arrays among those of a run
+POSTERIOR = "posterior_"  # prefix of the draws
+MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
+DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
 _SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
 
 
@@ -26,6 +33,10 @@ _READING = 1.2e-9  # seconds a value and a pass, in reading the data
 _PRODUCTS = 1.0e-10  # seconds a value, a component and a pass, in the two products
 _AXES = 5.0e-11  # seconds a value and the smaller side, in the principal directions
 _PREPARING = 1.0e-8  # seconds a value, once
+_SWEEP, _SWEEP_PAIRS = 1.0e-6, 8.0e-8  # seconds a row and a component (squared) in a sweep
+_COLUMNS = 1.0e-7  # seconds a feature and a pair of components, in drawing the components
+_SLOTS, _FACTOR_PASSES = 2.0e-7, 60  # seconds a row, a component, a slot; passes of aFA
+_PATHS, _FEW_SETS = 8.0e-7, 5000  # seconds a row, a component, a slot and a path
 _RACE_PASSES, _RACE_ROWS, _RACE_COLUMNS = 90, 5000, 64
 
 
@@ -33,10 +44,12 @@ class Result(NamedTuple):
     """
     What a fit gives: arrays by name, and facts about it.
 
-    Arrays: ``components`` (K, D'), ``mean`` (D',), ``noise_variance`` (), ``latent_variance`` (K,),
-    ``log_likelihoods`` (n_iter,) in nats, and what `describe` says of the rows; ``pre_*`` are the
-    preprocessing's. D' is the number of features after preprocessing.
-    Info: n_iter, stop_reason, seconds, log_likelihood, n_rows, n_features, stopped_at, versions.
+    Arrays: the estimator's `fitted_arrays`, among them ``components`` (K, D') and ``mean`` (D',);
+    ``log_likelihoods`` (n_iter,) in nats; what `described` says of the rows; ``posterior_*``, the
+    draws of a sampled fit; ``pre_*``, the preprocessing's. D' is the number of features after
+    preprocessing.
+    Info: n_iter, stop_reason, seconds, log_likelihood, likelihood (how it was come by),
+    likelihood_error (its standard error), n_rows, n_features, stopped_at, versions.
     """
 
     arrays: dict[str, np.ndarray]
@@ -69,8 +82,9 @@ def fit_run(
     fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     Y = fitted.transform(dataset.X)
     estimator, stopped_at = _fit(Y, config, callback)
-    arrays = _arrays(estimator, Y) | _prefixed(fitted)
-    info = _info(estimator, arrays, dataset) | {"stopped_at": stopped_at}
+    arrays, info = _outcome(estimator, _describe(estimator, Y, config, callback))
+    arrays |= _draws(estimator) | _prefixed(fitted)
+    info |= {"stopped_at": stopped_at}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
 
@@ -89,7 +103,9 @@ def preview(
     began = time.perf_counter()
     n = dataset.n_rows
     sample = np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(n)[: min(rows, n)])
-    limits = {"max_iter": passes, "n_init": 1}
+    limits = {"max_iter": passes, "n_init": 1, "inference": "em"}
+    if config.parameters.get("inference") == "hard":
+        del limits["inference"]
     known = {key: value for key, value in limits.items() if key in config.parameters}
     if config.parameters.get("init") == "auto":
         known["init"] = "quartimax"
@@ -98,9 +114,9 @@ def preview(
     X = dataset.X[sample]
     fitted = Preprocessing.from_dict(config.preprocessing).fit(X)
     estimator, _ = _fit(fitted.transform(X), short, None)
-    Y = fitted.transform(dataset.X)
-    arrays = _arrays(estimator, Y) | _prefixed(fitted)
-    info = _info(estimator, arrays, dataset) | {"stopped_at": None, "preview": True}
+    arrays, info = _outcome(estimator, estimator.describe(fitted.transform(dataset.X)))
+    arrays |= _prefixed(fitted)
+    info |= {"stopped_at": None, "preview": True}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
 
@@ -111,11 +127,13 @@ def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:
     Decides whether a fit runs while the slider moves or in a worker; the worker's own progress
     then tells the time left.
     """
-    parameters = config.parameters
-    K = parameters["n_components"]
-    smaller = min(n_rows, n_features, 3000)
-    once = 0.05 + n_rows * n_features * (_PREPARING + _AXES * smaller)
-    if parameters.get("n_active", K) >= K:
+    once = 0.05 + n_rows * n_features * (_PREPARING + _AXES * min(n_rows, n_features, 3000))
+    if config.is_sampled:
+        return once + _estimate_sampling(n_rows, n_features, config)
+    if config.model == "aFA":
+        return once + _estimate_factors(n_rows, n_features, config)
+    parameters, K = config.parameters, config.k
+    if config.n_active == K:
         return once  # closed form
 
     def passes(number: float, rows: int, columns: int) -> float:
@@ -130,45 +148,50 @@ def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:
     return once + race + settle + passes(min(likely, parameters["max_iter"]), n_rows, width)
 
 
-class FittedModel(NamedTuple):
-    """What describing rows needs of a fitted model with orthonormal components."""
+def _estimate_sampling(n_rows: int, n_features: int, config: RunConfig) -> float:
+    parameters, K = config.parameters, config.k
+    sweeps = parameters["burn_in"] + parameters["n_draws"] * parameters["thin"]
+    a_row = K * (_SWEEP + _SWEEP_PAIRS * K + _PRODUCTS * 3 * n_features)
+    columns = n_features * K * K * _COLUMNS
+    told = _estimate_describing(n_rows, config)
+    return parameters["n_chains"] * sweeps * (n_rows * a_row + columns) + told
 
-    components: np.ndarray  # (K, D')
-    mean: np.ndarray  # (D',)
-    noise_variance: float
-    latent_variance: np.ndarray  # (K,)
-    n_active: int
+
+def _estimate_factors(n_rows: int, n_features: int, config: RunConfig) -> float:
+    K, L = config.k, config.n_active or config.k
+    a_pass = n_rows * K * (_SLOTS * L + _PRODUCTS * 3 * n_features)
+    passes = config.parameters["n_init"] * min(_FACTOR_PASSES, config.parameters["max_iter"])
+    return passes * a_pass + _estimate_describing(n_rows, config)
 
 
-def project(arrays: dict[str, np.ndarray], X: np.ndarray) -> dict[str, np.ndarray]:
+def _estimate_describing(n_rows: int, config: RunConfig) -> float:
+    """Time of the sums over sets, which are sampled where there are many."""
+    L = config.n_active or config.k // 2
+    if not MODELS[config.model].compiled or math.comb(config.k, L) <= _FEW_SETS:
+        return 0.0
+    return n_rows * config.k * L * _PATHS * config.parameters.get("n_paths", 0)
+
+
+def project(
+    config: RunConfig, arrays: dict[str, np.ndarray], X: np.ndarray
+) -> dict[str, np.ndarray]:
     """
-    Describe new rows (N, D), in data units, by the model of a run's arrays.
+    Describe new rows (N, D), in data units, by the model of a run's arrays; see `described`.
 
     Raises
     ------
-    InputError
-        When the rows have another number of features than those the run was fitted on.
+    ValueError
+        When the rows have another number of features than those the run was fitted on, or the
+        arrays lack something.
     """
-    model = FittedModel(
-        arrays["components"],
-        arrays["mean"],
-        float(arrays["noise_variance"]),
-        arrays["latent_variance"],
-        int(arrays["active"][0].sum()),
-    )
+    estimator = estimator_class(config.model)(**config.parameters).restore(arrays)
     _hold_threads()
-    return describe(model, fitted_preprocessing(arrays).transform(X))
+    return described(estimator.describe(fitted_preprocessing(arrays).transform(X)))
 
 
-def describe(model: FittedModel, Y: np.ndarray) -> dict[str, np.ndarray]:
+def described(found: "Description") -> dict[str, np.ndarray]:
     """
-    Say of every row which components it uses and how well it fits, from one projection.
-
-    Parameters
-    ----------
-    model : FittedModel
-    Y : ndarray of shape (N, D')
-        Preprocessed rows.
+    Name what a model says of rows as a run keeps it.
 
     Returns
     -------
@@ -176,32 +199,26 @@ def describe(model: FittedModel, Y: np.ndarray) -> dict[str, np.ndarray]:
         ``scores`` (N, K) float32: posterior means, 0 where inactive; ``active`` (N, K) bool: the
         most probable set; ``membership`` (N,) float32: its probability; ``inclusion`` (N, K)
         float32; ``error`` (N,) float32: mean squared reconstruction error a feature, in
-        preprocessed units; ``log_likelihood_rows`` (N,) float64, nats.
+        preprocessed units; ``log_likelihood_rows`` (N,) float64, nats, and, where that is an
+        estimate, ``log_likelihood_errors`` (N,) float32, its standard error.
     """
-    from appca.models import gaussian, subsets
-    from appca.models.rows import about, project
-
-    W = model.components.T
-    D, K = W.shape
-    L, noise, latent = model.n_active, model.noise_variance, model.latent_variance
-    rows = about(Y, model.mean)
-    P = project(rows, W).astype(np.float64)
-    a = gaussian.logits(P, noise, latent)
-    log_e, inclusion = subsets.inclusion(a, L)
-    active = subsets.top(a, L)
-    scores = np.where(active, P * gaussian.posterior(noise, latent)[0], 0.0)
-    chosen = np.where(active, a, 0.0).sum(axis=1)
-    # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
-    square = rows.squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P)
-    background = gaussian.background(rows.squares, noise, D)
-    return {
-        "scores": scores.astype(np.float32),
-        "active": active,
-        "inclusion": inclusion.astype(np.float32),
-        "membership": np.minimum(np.exp(chosen - log_e), 1.0).astype(np.float32),
-        "error": (np.maximum(square, 0.0) / D).astype(np.float32),
-        "log_likelihood_rows": background + log_e - gaussian.log_binomial(K, L),
+    arrays = {
+        "scores": found.scores.astype(np.float32),
+        "active": found.active,
+        "inclusion": found.inclusion.astype(np.float32),
+        "membership": found.membership.astype(np.float32),
+        "error": found.error.astype(np.float32),
+        "log_likelihood_rows": found.log_likelihood,
     }
+    if found.standard_error.any():
+        arrays["log_likelihood_errors"] = found.standard_error.astype(np.float32)
+    return arrays
+
+
+def posterior_of(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the draws of a sampled run by their plain names; nothing for other runs."""
+    cut = len(POSTERIOR)
+    return {key[cut:]: value for key, value in arrays.items() if key.startswith(POSTERIOR)}
 
 
 def fitted_preprocessing(arrays: dict[str, np.ndarray]) -> Fitted:
@@ -243,37 +260,57 @@ class _Counter:
             raise
 
 
-def _arrays(estimator: Any, Y: np.ndarray) -> dict[str, np.ndarray]:
-    model = FittedModel(
-        estimator.components_,
-        estimator.mean_,
-        estimator.noise_variance_,
-        np.asarray(estimator.latent_variance_),
-        estimator.n_active_,
-    )
-    return {
-        "components": model.components,
-        "mean": model.mean,
-        "noise_variance": np.array(model.noise_variance),
-        "latent_variance": model.latent_variance,
-        "log_likelihoods": np.asarray(estimator.log_likelihoods_),
-        **describe(model, Y),
+def _describe(
+    estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable | None
+) -> "Description":
+    """Describe the rows; where that takes long, part by part under the callback's eyes."""
+    if not MODELS[config.model].compiled:
+        return estimator.describe(Y)
+    from appca.models.estimator import Description
+    from appca.models.loop import Progress
+
+    starts = range(0, len(Y), DESCRIBED_AT_ONCE)
+    parts: list[Description] = []
+    for i, start in enumerate(starts, start=1):
+        parts.append(estimator.describe(Y[start : start + DESCRIBED_AT_ONCE]))
+        if callback is not None:
+            with contextlib.suppress(StopIteration):  # there is nothing to stop early
+                callback(Progress(i, len(starts), np.nan, DESCRIBING))
+    joined = [np.concatenate(column) for column in list(zip(*parts, strict=True))[:-1]]
+    return Description(*joined, method=parts[0].method)
+
+
+def _outcome(estimator: Any, found: "Description") -> tuple[dict[str, np.ndarray], dict]:
+    """Arrays and facts of a fitted estimator and of its rows."""
+    curve = {"log_likelihoods": np.asarray(estimator.log_likelihoods_)}
+    arrays = estimator.fitted_arrays() | curve | described(found)
+    info = {
+        "n_iter": int(estimator.n_iter_),
+        "stop_reason": str(estimator.stop_reason_),
+        "log_likelihood": float(found.log_likelihood.sum()),
+        "likelihood": found.method,
+        "likelihood_error": float(np.sqrt(np.square(found.standard_error).sum())),
+        "n_rows": len(found.scores),
+        "n_features": int(arrays["components"].shape[1]),
+        "versions": versions(),
     }
+    return arrays, info
+
+
+def _draws(estimator: Any) -> dict[str, np.ndarray]:
+    """Draws of a sampled fit; those of the components thinned where they would fill the disk."""
+    draws = dict(getattr(estimator, "posterior_", {}))
+    if "components" in draws:
+        W = draws["components"]
+        step = max(1, -(-W.size * np.dtype(np.float32).itemsize // MOST_DRAWN_BYTES))
+        draws["components"] = W[:, ::step].astype(np.float32)
+    for name in {"Z_mean", "X_mean"} & set(draws):
+        draws[name] = draws[name].astype(np.float32)
+    return {POSTERIOR + name: value for name, value in draws.items()}
 
 
 def _prefixed(fitted: Fitted) -> dict[str, np.ndarray]:
     return {PREPROCESSING + key: value for key, value in fitted.arrays().items()}
-
-
-def _info(estimator: Any, arrays: dict[str, np.ndarray], dataset: Dataset) -> dict:
-    return {
-        "n_iter": int(estimator.n_iter_),
-        "stop_reason": str(estimator.stop_reason_),
-        "log_likelihood": float(arrays["log_likelihood_rows"].sum()),
-        "n_rows": dataset.n_rows,
-        "n_features": int(arrays["components"].shape[1]),
-        "versions": versions(),
-    }
 
 
 def versions() -> dict[str, str]:

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from appca.runs.config import RunConfig
-from appca.runs.progress import Context
+from appca.runs.progress import DESCRIBING, Context
 
 if TYPE_CHECKING:
     from appca.models.loop import Progress
 
 _WINDOW = 10  # passes over which EM judges its gain
+_SAMPLING = ("burn-in", "draws")
 _RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit begin
-_FITTED = 0.95  # what is left is describing and storing the rows
+_START = 0.15  # how far EM moves the bar when it only starts the chains
+_FITTED = 0.9  # what is left is describing and storing the rows
 
 
 def fit(spec: dict, context: Context) -> dict:
@@ -32,8 +34,8 @@ def fit(spec: dict, context: Context) -> dict:
     dataset = DatasetStore(context.home).get(config.dataset)
     tol = config.parameters.get("tol", 0.0) * dataset.n_rows
     context.report("preprocessing", 0.0)
-    result = fit_run(dataset, config, FitProgress(context, tol))
-    context.report("storing", _FITTED)
+    result = fit_run(dataset, config, FitProgress(context, tol, config.is_sampled))
+    context.report("storing", 1.0)
     context.check()
     config = replace(config, stopped_at=result.info["stopped_at"])
     return {"run": store.save(config, result, name=spec.get("name")).id}
@@ -84,37 +86,57 @@ class FitProgress:
     context : Context
     tol : float
         Gain over ten passes, in nats, below which EM stops.
+    sampled : bool
+        Whether EM only makes the start of chains.
     clock : callable
         Seconds.
     """
 
     def __init__(
-        self, context: Context, tol: float, clock: Callable[[], float] = time.perf_counter
+        self,
+        context: Context,
+        tol: float,
+        sampled: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.context, self.tol, self.clock = context, tol, clock
+        self.context, self.tol, self.sampled, self.clock = context, tol, sampled, clock
         self._values: list[float] = []
         self._began = clock()
 
     def __call__(self, progress: "Progress") -> None:
         """Take note of one pass."""
+        if progress.stage == DESCRIBING:
+            done = progress.iteration / progress.max_iter
+            self.context.report(DESCRIBING, _FITTED + (1.0 - _FITTED) * done)
+            return
         if progress.iteration == 1:
             self._values, self._began = [], self.clock()
         self._values.append(progress.log_likelihood)
-        left = passes_left(self._values, self.tol, progress.max_iter)
-        final = progress.stage == "fit"
+        drawing = progress.stage in _SAMPLING
+        if drawing:
+            left: int | None = progress.max_iter - progress.iteration
+        else:
+            left = passes_left(self._values, self.tol, progress.max_iter)
+        final = drawing or (progress.stage == "fit" and not self.sampled)
         seconds_left = None
         if final and left is not None and progress.iteration > 1:
             pace = (self.clock() - self._began) / (progress.iteration - 1)
             seconds_left = round(left * pace, 1)
         self.context.report(
             progress.stage,
-            _fraction(progress, left),
+            self._fraction(progress, left),
             iteration=progress.iteration,
             log_likelihood=progress.log_likelihood,
             seconds_left=seconds_left,
         )
         if self.context.keep_requested():
             raise StopIteration
+
+    def _fraction(self, progress: "Progress", left: int | None) -> float:
+        if progress.stage in _SAMPLING:
+            return _START + (_FITTED - _START) * progress.iteration / progress.max_iter
+        climbed = _climbed(progress, left)
+        return climbed * _START / _FITTED if self.sampled else climbed
 
 
 def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
@@ -135,7 +157,8 @@ def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
     return min(most, math.ceil(_WINDOW * math.log(tol / late) / math.log(late / early)))
 
 
-def _fraction(progress: "Progress", left: int | None) -> float:
+def _climbed(progress: "Progress", left: int | None) -> float:
+    """How far EM has moved the bar."""
     share = progress.iteration / max(progress.max_iter, 1)
     if progress.stage == "fit":
         if left is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from appca.runs.jobfolder import JobFolder, State
 
+DESCRIBING = "describing the rows"  # the last stage of a fit
 INTERVAL = 0.1  # seconds between two writings: enough for an eye, nothing beside a fit
 
 

@@ -245,9 +245,9 @@ def _read(folder: Path) -> Run:
 
 def title(config: RunConfig) -> str:
     """Name a run by its settings: “aPPCA, K = 4, L = 2”, with the seed if it is not 0."""
-    parts = [config.model, f"K = {config.parameters['n_components']}"]
-    if "n_active" in config.parameters:
-        parts.append(f"L = {config.parameters['n_active']}")
+    parts = [config.model, *config.sizes]
+    if config.parameters.get("inference") == "gibbs":
+        parts.append("Gibbs")
     if config.parameters.get("random_state"):
         parts.append(f"seed {config.parameters['random_state']}")
     if config.stopped_at is not None:

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appca.data.errors import InputError
-from appca.runs.config import MODELS, RunConfig, defaults, estimator_class
+from appca.runs.config import MODELS, RunConfig, defaults, estimator_class, suited
 
 BASE = RunConfig("d" * 64, {"divide": 16.0}, "aPPCA", {"n_components": 5, "random_state": 3})
 
 
 def test_the_id_is_pinned():
     """Changing how ids are made orphans every stored run and every link; this test says when."""
-    assert BASE.id == "9b0044b1ace1"
+    assert BASE.id == "d02a800c730e"
 
 
 def test_the_same_settings_are_the_same_run_however_they_are_written():
@@ -74,7 +74,10 @@ def test_a_config_does_not_change_with_the_dicts_it_was_made_of():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": "PCA"}, r"There is no model “PCA”; choose one of aPPCA, PPCA\."),
+        (
+            {"model": "PCA"},
+            r"There is no model “PCA”; choose one of aPPCA, aFA, NPPCA, isFA, fsFA, PPCA\.",
+        ),
         ({"parameters": {"n_componets": 3}}, "aPPCA has the settings n_components, .* n_componets"),
         ({"parameters": {"random_state": None}}, "random_state must be a whole number"),
         ({"parameters": {"init": np.eye(3)}}, "init must be a finite number, a text"),
@@ -92,7 +95,60 @@ def test_recorded_settings_are_the_estimators_own_with_its_defaults(model):
     signature = inspect.signature(estimator_class(model)).parameters
     own = {name: parameter.default for name, parameter in signature.items()}
     left_out = {"callback", "whiten"}  # neither changes a run's numbers
-    assert set(defaults(model)) == set(own) - left_out
-    differing = {name for name, value in defaults(model).items() if own[name] != value}
+    recorded = defaults(model, "gibbs")
+    assert set(recorded) == set(own) - left_out
+    differing = {name for name, value in recorded.items() if own[name] != value}
     assert differing <= {"random_state", "n_components"}
-    assert defaults(model)["random_state"] == 0
+    assert recorded["random_state"] == 0
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_values_a_setting_can_have_are_those_the_estimator_takes(model):
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    small = {"n_components": 2, "n_active": 1, "max_components": 2, "burn_in": 1, "n_draws": 2}
+    for name, values in MODELS[model].choices.items():
+        for value in values:
+            wanted = suited(model, small | {name: value, "inference": "em"} | {name: value})
+            assert wanted[name] == value
+            estimator_class(model)(**wanted).fit(X)
+        refused = estimator_class(model)(**suited(model, small) | {name: "no such value"})
+        with pytest.raises(ValueError, match=name):
+            refused.fit(X)
+
+
+def test_settings_of_sampling_are_recorded_only_where_something_is_sampled():
+    idle = RunConfig("a", {}, "aPPCA", {"n_draws": 7, "z_update": "swap"})
+    assert idle.id == RunConfig("a", {}, "aPPCA", {}).id
+    assert not idle.is_sampled
+    gibbs = RunConfig("a", {}, "aPPCA", {"inference": "gibbs", "n_draws": 7})
+    assert gibbs.parameters["n_draws"] == 7
+    assert gibbs.parameters["n_chains"] == 2
+    assert gibbs.is_sampled
+    assert gibbs.id != RunConfig("a", {}, "aPPCA", {"inference": "gibbs"}).id
+    assert RunConfig("a", {}, "isFA", {}).is_sampled
+
+
+def test_another_model_takes_over_the_settings_that_mean_something_to_it():
+    old = RunConfig("a", {}, "aPPCA", {"n_components": 7, "init": "quartimax", "n_init": 3})
+    taken = suited("aFA", old.parameters)
+    assert (taken["n_components"], taken["init"], taken["n_init"]) == (7, "ica", 3)
+    assert "latent_variance" not in taken
+    fixed = suited("NPPCA", {"latent_variance": 1.0})
+    assert fixed["latent_variance"] == 1.0
+    assert suited("NPPCA", {"latent_variance": "component"})["latent_variance"] == "shared"
+    assert suited("aFA", {"inference": "gibbs", "n_draws": 9})["n_draws"] == 9
+    assert "n_draws" not in suited("aFA", {"inference": "hard", "n_draws": 9})
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "active"),
+    [
+        ("aPPCA", ["K = 4", "L = 2"], 2),
+        ("PPCA", ["K = 4"], 4),
+        ("isFA", ["K up to 20"], None),
+    ],
+)
+def test_a_config_says_how_many_components_there_are(model, sizes, active):
+    config = RunConfig("a", {}, model, {})
+    assert config.sizes == sizes
+    assert config.n_active == active

@@ -10,6 +10,7 @@ from appca.runs.fit import (
     estimate_seconds,
     fit_run,
     fitted_preprocessing,
+    posterior_of,
     preview,
     project,
 )
@@ -41,10 +42,22 @@ def explicit(dataset: Dataset, config: RunConfig) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters"),
-    [("aPPCA", {"n_components": 5, "n_active": 2}), ("PPCA", {"n_components": 3})],
-)
+SHORT = {"n_chains": 2, "burn_in": 6, "n_draws": 8}
+FREE = {"max_components": 4, **SHORT}
+MODELS = [
+    ("aPPCA", {"n_components": 5, "n_active": 2}),
+    ("aPPCA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
+    ("PPCA", {"n_components": 3}),
+    ("aFA", {"n_components": 5, "n_active": 2}),
+    ("aFA", {"n_components": 16, "n_active": 7, "n_paths": 4}),
+    ("aFA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
+    ("NPPCA", FREE),
+    ("isFA", FREE),
+    ("fsFA", FREE),
+]
+
+
+@pytest.mark.parametrize(("model", "parameters"), MODELS)
 def test_arrays_are_what_the_estimators_own_methods_say(digits, model, parameters):
     config = config_of(digits, model, **parameters)
     result = fit_run(digits, config)
@@ -59,6 +72,10 @@ def test_arrays_are_what_the_estimators_own_methods_say(digits, model, parameter
     assert result.info["n_rows"] == 600
     assert result.info["n_features"] == 20
     assert result.info["stopped_at"] is None
+    estimated = result.arrays.get("log_likelihood_errors", np.zeros(1))
+    error = np.sqrt(np.square(estimated.astype(float)).sum())
+    assert result.info["likelihood_error"] == pytest.approx(error)
+    assert ("importance sampling" in result.info["likelihood"]) == (error > 0)
     assert {"numpy", "scipy", "scikit-learn", "appca", "python"} == set(result.info["versions"])
 
 
@@ -114,17 +131,55 @@ def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
     assert again.arrays["scores"].tobytes() == first.arrays["scores"].tobytes()
 
 
-def test_projecting_the_training_rows_gives_the_runs_own_description(digits):
-    result = fit_run(digits, config_of(digits, n_components=5, n_active=2))
+@pytest.mark.parametrize(("model", "parameters"), MODELS)
+def test_projecting_the_training_rows_gives_the_runs_own_description(digits, model, parameters):
+    config = config_of(digits, model, **parameters)
+    result = fit_run(digits, config)
     rows = np.array([5, 17, 300])
-    found = project(result.arrays, digits.X[rows])
+    found = project(config, result.arrays, digits.X[rows])
     np.testing.assert_array_equal(found["active"], result.arrays["active"][rows])
     np.testing.assert_allclose(found["scores"], result.arrays["scores"][rows], atol=1e-5)
     np.testing.assert_allclose(
         found["log_likelihood_rows"], result.arrays["log_likelihood_rows"][rows], rtol=1e-5
     )
     with pytest.raises(ValueError, match="must have the 64 features"):
-        project(result.arrays, digits.X[:, :63])
+        project(config, result.arrays, digits.X[:, :63])
+
+
+def test_arrays_that_lack_what_the_model_needs_are_refused_by_name(digits):
+    config = config_of(digits, "isFA", **FREE)
+    arrays = {k: v for k, v in fit_run(digits, config).arrays.items() if k != "weights"}
+    with pytest.raises(ValueError, match=r"InfiniteSparseFA .* weights is missing: fit the model"):
+        project(config, arrays, digits.X)
+
+
+def test_a_sampled_run_keeps_its_draws_and_others_have_none(digits, monkeypatch):
+    config = config_of(digits, "isFA", **FREE)
+    posterior = posterior_of(fit_run(digits, config).arrays)
+    assert posterior["components"].shape == (2, 8, 4, 20)
+    assert posterior["components"].dtype == np.float32
+    assert posterior["log_joint"].shape == posterior["noise_variance"].shape == (2, 8)
+    assert posterior["Z_mean"].shape == (2, 600, 4)
+    assert posterior_of(fit_run(digits, config_of(digits)).arrays) == {}
+    monkeypatch.setattr(fit_module, "MOST_DRAWN_BYTES", 2 * 4 * 4 * 20 * 4)
+    thinned = posterior_of(fit_run(digits, config).arrays)
+    np.testing.assert_array_equal(thinned["components"], posterior["components"][:, ::2])
+    assert thinned["noise_variance"].shape == (2, 8)
+
+
+def test_describing_is_watched_where_it_takes_long_and_cannot_be_cut_short(digits):
+    seen = []
+
+    def watch(progress):
+        if progress.stage == "describing the rows":
+            seen.append((progress.iteration, progress.max_iter))
+            raise StopIteration
+
+    config = config_of(digits, "aFA", n_components=3, n_active=1)
+    result = fit_run(digits, config, watch)
+    assert seen == [(1, 2), (2, 2)]
+    assert result.info["stopped_at"] is None
+    assert len(result.arrays["scores"]) == 600
 
 
 def test_the_preprocessing_comes_back_from_the_arrays(digits):
@@ -148,6 +203,20 @@ def test_the_estimate_grows_with_the_work_and_knows_the_closed_form(digits):
     assert seconds(max_iter=5) < seconds()
     assert seconds(model="PPCA") < seconds(n_components=4, n_active=4) + 1e-9 < seconds()
     assert seconds(1797, 64) < 1.0 < seconds(70_000, 784), "digits live, MNIST in a worker"
+
+
+def test_the_estimate_of_the_other_models_grows_with_their_work(digits):
+    def seconds(model: str, n: int = 1000, d: int = 100, **parameters: int) -> float:
+        return estimate_seconds(n, d, config_of(digits, model, **parameters))
+
+    for model in ("NPPCA", "isFA", "fsFA"):
+        assert seconds(model, n=2000) > 1.5 * seconds(model) < seconds(model, d=5000)
+        assert seconds(model, n_draws=2000) > 1.5 * seconds(model)
+        assert seconds(model, max_components=40) > 1.5 * seconds(model)
+    assert seconds("aPPCA", inference="gibbs") > 10 * seconds("aPPCA")
+    assert seconds("aFA", n=2000) > 1.5 * seconds("aFA") < seconds("aFA", n_components=12)
+    many = {"n_components": 20, "n_active": 10}
+    assert seconds("aFA", **many, n_paths=64) > 2 * seconds("aFA", **many)
 
 
 def test_blas_gets_the_threads_the_workers_get(digits, monkeypatch):
