@@ -21,6 +21,9 @@ page = st.navigation(
                 default=True,
             ),
             st.Page("pages/explore/umap.py", title="UMAP", icon=":material/bubble_chart:"),
+            st.Page(
+                "pages/explore/diagnostics.py", title="Diagnostics", icon=":material/monitoring:"
+            ),
         ],
         "Share": [
             st.Page("pages/share/export.py", title="Export", icon=":material/download:"),

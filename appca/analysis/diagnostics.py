@@ -80,12 +80,12 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
     """Pick what chains may be judged by: name -> (chain, draw)."""
     found = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
     if "latent_variance" in posterior:
-        latent = np.sort(posterior["latent_variance"], axis=-1)
-        found["smallest latent variance"] = latent[..., 0]
-        found["largest latent variance"] = latent[..., -1]
+        found |= _extremes("latent variance", np.asarray(posterior["latent_variance"]))
     if "occupancy" in posterior:
         for k in range(posterior["occupancy"].shape[-1]):
-            found[f"rows of component ranked {k + 1}"] = posterior["occupancy"][..., k]
+            found[f"rows using the {_ordinal(k + 1)}most used component"] = posterior["occupancy"][
+                ..., k
+            ]
     if "shared" in posterior:
         found["components shared by pairs of rows"] = posterior["shared"].mean(axis=-1)
     return {name: np.asarray(draws, dtype=np.float64) for name, draws in found.items()}
@@ -215,12 +215,34 @@ def verdict_on_climb(climb: Climb) -> Verdict:
     return Verdict("doubtful", f"The fit ended for a reason that is not judged here: {reason}.")
 
 
+def _extremes(name: str, each: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Take the least and the largest of one number a component, or the one that all share."""
+    least, largest = each.min(axis=-1), each.max(axis=-1)
+    if np.array_equal(least, largest):
+        return {name: least}
+    return {f"smallest {name}": least, f"largest {name}": largest}
+
+
+def _ordinal(rank: int) -> str:
+    """Write 1 as nothing, 2 as "2nd ", as in "the 2nd most used"."""
+    if rank == 1:
+        return ""
+    teen = rank % 100 in (11, 12, 13)
+    ending = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank}{ending} "
+
+
+def _plain(value: float) -> str:
+    """Write a number with two digits that count, never as a power of ten."""
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
+
+
 def _last(climb: Climb, gained: str) -> str:
     """Say what the last passes brought."""
     if climb.gain is None:
         return "there were too few passes to see what the last ones gained"
-    limit = "" if climb.tol is None else f", where less than {climb.tol:g} counts as settled"
-    return f"the last {LAST_PASSES} passes {gained} {climb.gain:.2g} nats a row{limit}"
+    limit = "" if climb.tol is None else f", where less than {_plain(climb.tol)} counts as settled"
+    return f"the last {LAST_PASSES} passes {gained} {_plain(climb.gain)} nats a row{limit}"
 
 
 def _passes(number: int) -> str:

@@ -171,6 +171,7 @@ def gains(values: np.ndarray, n_rows: int, tol: float | None, window: int = WIND
             annotation={"text": f"settled below {tol:g}", "font": {"size": 12}},
             annotation_position="top right",
         )
+        figure.layout.annotations[0].y = np.log10(tol)  # annotations count in decades, lines do not
     figure = _finish(figure, "pass over the data", f"gain of {window} passes")
     return figure.update_yaxes(type="log", exponentformat="power", dtick=1)
 
@@ -209,7 +210,7 @@ def membership(values: np.ndarray) -> go.Figure:
     figure.add_vline(
         DOUBT,
         line={"color": MISSING, "dash": "dash", "width": 1.5},
-        annotation={"text": "doubtful", "font": {"size": 12}},
+        annotation={"text": "doubtful", "font": {"size": 12}, "xshift": -4},
         annotation_position="top left",
     )
     figure = _finish(figure, "probability of the row's set of components", "rows")
@@ -252,7 +253,7 @@ def _finish(
         margin={"l": 10, "r": 10, "t": 26, "b": 8},
         xaxis={"title": x, "showgrid": False},
         yaxis={"title": y, "nticks": 5, "tickformat": ".0%" if percent else None},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"},
         showlegend=len(figure.data) > 1,
         bargap=0.15,
         bargroupgap=0,

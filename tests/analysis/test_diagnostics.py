@@ -36,8 +36,8 @@ def test_chains_that_agree_are_trusted(seed):
     names = [d.name for d in found]
     assert names == [
         "noise variance",
-        "rows of component ranked 1",
-        "rows of component ranked 2",
+        "rows using the most used component",
+        "rows using the 2nd most used component",
         "components shared by pairs of rows",
     ]  # alpha never moves
     assert all(d.r_hat < 1.02 for d in found)
@@ -126,6 +126,18 @@ def test_alignment_refuses_axes_that_do_not_fit():
         align(np.zeros((2, 3, 4)))
 
 
+def test_a_variance_that_components_share_is_one_quantity(seed):
+    each = np.random.default_rng(seed).random((2, 20, 3))
+    names = list(invariants({"latent_variance": each}))
+    assert names == ["smallest latent variance", "largest latent variance"]
+    shared = np.broadcast_to(each[..., :1], each.shape)
+    assert list(invariants({"latent_variance": shared})) == ["latent variance"]
+    ranks = list(invariants({"occupancy": np.ones((1, 2, 23))}))
+    assert [ranks[k].split()[3] for k in (1, 2, 3, 10, 20, 21, 22)] == [
+        *("2nd", "3rd", "4th", "11th", "21st", "22nd", "23rd"),
+    ]
+
+
 def test_marks_name_what_falls_short():
     asked = required(0.05, 0.05, 500)
     fine = Diagnosis("alpha", 1.0, 0.1, 1.004, 450.0, 410.0, asked._replace(dependence=2.0))
@@ -148,7 +160,11 @@ def climb(reason, n=40, gain=1e-6, tol=1e-4, n_rows=50):
 @pytest.mark.parametrize(
     ("reason", "level", "said"),
     [
-        ("converged: the last 10 iterations gained less than tol", "good", "1e-06 nats a row"),
+        (
+            "converged: the last 10 iterations gained less than tol",
+            "good",
+            "gained 0.000001 nats a row",
+        ),
         ("closed form, because n_active equals n_components", "good", "Solved exactly"),
         ("reached max_iter=40 before it converged", "bad", "Raise the most passes"),
         ("stopped by the callback", "doubtful", "Stopped by hand after 40 passes"),

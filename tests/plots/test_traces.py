@@ -83,6 +83,7 @@ def test_gains_are_of_ten_passes_by_the_row_and_stand_against_the_limit():
     np.testing.assert_allclose(figure.data[0].y, (values[10:] - values[:-10]) / 20)
     (line,) = figure.layout.shapes
     assert (line.y0, line.y1) == (1e-4, 1e-4)
+    assert figure.layout.annotations[0].y == pytest.approx(-4)  # a logarithmic axis: in decades
     assert figure.layout.yaxis.type == "log"
 
 
