@@ -1,5 +1,7 @@
 """Projections as colours and as the familiar principal components."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 MISSING = 0.5  # a channel without a component of its own, as the paper's figures have it for L = 2
@@ -83,25 +85,48 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
 
 def variance_shares(arrays: dict[str, np.ndarray]) -> np.ndarray:
     """
-    Share of the data's variance that each component of a run explains, shape (K,).
+    Share of the data's variance that is lost without a component of a run, shape (K,).
 
-    With orthonormal components and posterior means s = c p (p the projection, c the shrinkage),
-    taking component k away raises a row's squared error by 2 p s - s^2 = s^2 (2/c - 1); the total
-    is what all components and the remaining error make together, so nothing but the run is read.
+    With r the rest of a row y - W s, taking component k away raises the row's squared error by
+    2 s_k w_k'r + s_k^2 |w_k|^2; and since s is the posterior mean given the row's set,
+    w_k'r = s_k sigma2/tau2_k. So nothing but the run is read. With orthonormal components the
+    shares add up to `explained_share`; those of factors that lean on one another do not.
 
     Parameters
     ----------
     arrays : dict
-        `scores` (N, K), `error` (N,) mean squared error a feature, `mean` (D,),
+        `components` (K, D), `scores` (N, K), `error` (N,) mean squared error a feature,
         `noise_variance` and `latent_variance`.
     """
-    latent = np.asarray(arrays["latent_variance"], dtype=np.float64)
-    noise = float(arrays["noise_variance"])
-    shrinkage = latent / np.maximum(latent + noise, np.finfo(float).tiny)
-    factor = 2 / np.maximum(shrinkage, np.finfo(float).tiny) - 1
-    explained = np.square(arrays["scores"], dtype=np.float64).sum(axis=0) * factor
-    left = float(arrays["error"].sum(dtype=np.float64)) * len(arrays["mean"])
-    return explained / max(explained.sum() + left, np.finfo(float).tiny)
+    parts = _parts(arrays)
+    cost = np.diagonal(parts.squares) * (np.diagonal(parts.gram) + 2 * parts.ratio)
+    return cost / max(parts.left + parts.explained, np.finfo(float).tiny)
+
+
+def explained_share(arrays: dict[str, np.ndarray]) -> float:
+    """Share of the data's variance that all components of a run explain together."""
+    parts = _parts(arrays)
+    return parts.explained / max(parts.left + parts.explained, np.finfo(float).tiny)
+
+
+class _Parts(NamedTuple):
+    """What the squared lengths of all rows are made of: |y|^2 = |r|^2 + 2 s'W'r + |W s|^2."""
+
+    squares: np.ndarray  # (K, K) sum over rows of s s'
+    gram: np.ndarray  # (K, K) W'W
+    ratio: np.ndarray  # (K,) sigma2 / tau2
+    left: float  # sum of |r|^2
+    explained: float  # sum of the other two terms
+
+
+def _parts(arrays: dict[str, np.ndarray]) -> _Parts:
+    scores = arrays["scores"].astype(np.float64)
+    W = arrays["components"].astype(np.float64)
+    latent = np.maximum(np.asarray(arrays["latent_variance"], float), np.finfo(float).tiny)
+    squares, gram, ratio = scores.T @ scores, W @ W.T, float(arrays["noise_variance"]) / latent
+    left = float(arrays["error"].sum(dtype=np.float64)) * W.shape[1]
+    explained = float(np.sum(squares * gram) + 2 * np.diagonal(squares) @ ratio)
+    return _Parts(squares, gram, ratio, left, explained)
 
 
 def _rank_scaled(values: np.ndarray) -> np.ndarray:

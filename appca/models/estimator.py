@@ -266,8 +266,13 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
         W = self.components_.T
         parts = over_blocks(lambda b: self._described(b.X, b.times(W)), rows)
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        return Description(*columns, np.zeros(len(X)), "exact")
+        scores, active, inclusion, membership, error, log_likelihood = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+        exact = np.zeros(len(X))
+        return Description(
+            scores, active, inclusion, membership, error, log_likelihood, exact, "exact"
+        )
 
     def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
         """Describe centred rows B (n, D) with projections P (n, K)."""

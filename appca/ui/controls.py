@@ -24,10 +24,14 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
 
 def in_words(shown: Shown) -> None:
     """Say in one sentence what the panels are."""
-    parameters = shown.config.parameters
-    k = parameters["n_components"]
-    active = parameters.get("n_active", k)
-    if active == k:
+    k, active = len(shown.arrays["components"]), shown.config.n_active
+    if active is None:
+        text = (
+            f"Every row is the average plus any number of {counted(k, 'component')}, those that "
+            f"fit it best; up to {shown.config.k} were allowed. Rows with the same choice share a "
+            "panel."
+        )
+    elif active == k:
         text = f"Every row is the average plus all {k} components, each by its own amount."
     else:
         text = (
@@ -44,16 +48,16 @@ def k_and_l(dataset: Dataset) -> None:
     K moved, the old ones would stay on the page until the fit is done.
     """
     now = state.config()
-    k = now.parameters["n_components"]
-    most = min(state.most_components(now, dataset), max(MOST_ON_SLIDER, k))
-    _slider("K", KEYS.k, "n_components", k, most, f"Components, K. {HELP_K}")
+    most = min(state.most_components(now, dataset), max(MOST_ON_SLIDER, now.k))
+    label = "Components K" if now.name_of_k == "n_components" else "At most K"
+    _slider(label, KEYS.k, now.name_of_k, now.k, most, f"Components, K. {HELP_K}")
     if "n_active" in now.parameters:
         active = now.parameters["n_active"]
-        _slider("L", KEYS.l, "n_active", active, most, f"Components each row uses, L. {HELP_L}")
+        help_text = f"Components each row uses, L. {HELP_L}"
+        _slider("Used by each row L", KEYS.l, "n_active", active, most, help_text)
 
 
-def _slider(name: str, key: str, parameter: str, value: int, most: int, help_text: str) -> None:
-    label = {"K": "Components K", "L": "Used by each row L"}[name]
+def _slider(label: str, key: str, parameter: str, value: int, most: int, help_text: str) -> None:
     if most < 2:
         st.slider(label, 1, 2, 1, key=f"{key}-fixed", disabled=True, help=help_text, width=SLIDER)
         return
@@ -74,8 +78,7 @@ def _changed(key: str, parameter: str) -> None:
     """Take over a slider; L pushes K up before it, K pushes L down."""
     changes = {parameter: st.session_state[key]}
     if parameter == "n_active":
-        k = state.config().parameters["n_components"]
-        changes["n_components"] = max(k, changes[parameter])
+        changes["n_components"] = max(state.config().k, changes[parameter])
     state.set_parameters(**changes)
 
 
@@ -109,8 +112,7 @@ def _kind_of_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
     choices = panels.axis_choices(active)
     if len(choices) < 2:
         return False, (0, 1)
-    parts = shown.config.parameters
-    tail = f"{parts['n_components']}-{parts.get('n_active')}"
+    tail = f"{shown.config.k}-{shown.config.n_active}"
     by_pair = st.segmented_control(
         "Panels",
         [False, True],

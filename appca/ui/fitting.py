@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.errors import InputError
-from appca.runs.config import RunConfig
+from appca.runs.config import MODELS, RunConfig
 from appca.runs.fit import Result, estimate_seconds, fit_run, preview
 from appca.runs.store import Run
 from appca.ui import services, watching
@@ -90,7 +90,7 @@ def start(*, refine: bool = False) -> str:
 
 def _live() -> Shown | None:
     now = config()
-    if not _quick(now) or seconds() > LIVE_SECONDS:
+    if not _quick(now) or now.is_sampled or seconds() > LIVE_SECONDS:
         return None
     result = fit_run(services.dataset(now.dataset), now)
     run = services.runs().save(now, result, origin="live")
@@ -100,8 +100,9 @@ def _live() -> Shown | None:
 def _quick(wanted: RunConfig) -> bool:
     """Whether the web process may fit it itself: no compiler and no slow optimiser to wait for."""
     return (
-        wanted.parameters["n_components"] <= NO_COMPILER
-        and wanted.parameters.get("w_update", "polar") == "polar"
+        not MODELS[wanted.model].compiled
+        and wanted.k <= NO_COMPILER
+        and wanted.parameters.get("w_update") != "pymanopt"
         and wanted.stopped_at is None
     )
 

@@ -79,7 +79,7 @@ def _literal(text: str) -> str:
 
 
 def _summary() -> str:
-    dataset, now = state.current_dataset(), state.config()
+    dataset = state.current_dataset()
     lines = [
         tag("b", words(dataset.name)),
         f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
@@ -88,16 +88,12 @@ def _summary() -> str:
     found = fitting.stored()
     if found is not None:
         lines.append(words(_fit_line(found)))
-    del now
     return tag("div", "<br>".join(lines), "ca-side")
 
 
 def _model_line() -> str:
     now = state.config()
-    numbers = [f"K = {now.parameters['n_components']}"]
-    if "n_active" in now.parameters:
-        numbers.append(f"L = {now.parameters['n_active']}")
-    return f"{MODELS[now.model].title} · {', '.join(numbers)}"
+    return f"{MODELS[now.model].title} · {', '.join(now.sizes)}"
 
 
 def _fit_line(found: fitting.Shown) -> str:

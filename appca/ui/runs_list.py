@@ -5,7 +5,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from appca.analysis.projection import variance_shares
+from appca.analysis.projection import explained_share
 from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.store import Run
@@ -117,12 +117,12 @@ def _label(run: Run) -> str:
 
 
 def _facts(run: Run) -> str:
-    info, parameters = run.info, run.config.parameters
-    explained = float(variance_shares(run.arrays).sum())
+    info = run.info
+    explained = explained_share(run.arrays)
     lines = {
         "Data": _data_name(run),
         "Model": MODELS[run.config.model].title,
-        "K, L": f"{parameters['n_components']}, {parameters.get('n_active', 'all')}",
+        "Components": ", ".join(run.config.sizes),
         "Log-likelihood": nats_a_row(info),
         "Explained": f"{explained:.2%} of the variance",
         "Residual": f"{float(run.arrays['error'].mean(dtype=float)):.4g} mean square a feature",

@@ -33,9 +33,10 @@ class Number(NamedTuple):
 FIELDS: dict[str, Choice | Number] = {
     "inference": Choice(
         "Inference",
-        {"em": "Exact EM", "hard": "Hard assignment"},
-        "Exact EM weighs all choices of components of a row by their probability. Hard assignment "
-        "gives each row wholly to its best choice: faster, coarser.",
+        {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
+        "EM finds the most likely components. Gibbs sampling starts there and draws from all that "
+        "the data allow, which shows how sure each number is. Hard assignment gives each row "
+        "wholly to its best choice: faster, coarser.",
     ),
     "init": Choice(
         "Start",
@@ -43,10 +44,25 @@ FIELDS: dict[str, Choice | Number] = {
             "auto": "Best of a race",
             "quartimax": "Quartimax rotation",
             "annealed": "PCA, annealed",
+            "ica": "Independent components",
             "pca": "PCA",
+            "dictionary": "Rows of the data",
             "random": "Random",
         },
-        "Where the fit begins. The race tries two starts for some passes and finishes the better.",
+        "Where the fit begins. The race tries several starts for some passes and finishes the "
+        "best. Independent components find the factors that a start from PCA often misses.",
+    ),
+    "alpha": Choice(
+        "Concentration alpha",
+        {"infer": "Learned", FIXED: "A fixed number"},
+        "How many components rows are expected to use between them; learned with the rest, or "
+        "fixed.",
+    ),
+    "prior": Choice(
+        "Prior of the choices",
+        {"ibp": "Indian buffet", "beta-bernoulli": "Beta-Bernoulli"},
+        "The buffet favours few components that many rows share; Beta-Bernoulli gives each "
+        "component a share of its own.",
     ),
     "latent_variance": Choice(
         "Latent variance",
@@ -61,18 +77,61 @@ FIELDS: dict[str, Choice | Number] = {
     ),
     "w_update": Choice(
         "Update of the components",
-        {"polar": "Closed form", "pymanopt": "Pymanopt"},
-        "Both maximise the same. The closed form is exact; Pymanopt searches step by step, is 16 "
-        "to 300 times slower and may stop early. It is there for comparison.",
+        {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
+        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches step by "
+        "step for what the closed form gives at once, is 16 to 300 times slower and may stop "
+        "early; with Gibbs sampling either of the two is the paper's, which does not sample W.",
+    ),
+    "z_update": Choice(
+        "Draw of the choices",
+        {"block": "A row at once", "swap": "One by one"},
+        "Draw the components of a row together, or one after the other as the paper does.",
+    ),
+    "allocation": Choice(
+        "Sums over choices",
+        {"auto": "Where they are few", "exact": "All of them", "best": "The best one"},
+        "Weigh all choices of factors of a row, or give it wholly to the best one.",
     ),
     "n_init": Number("Starts", 1, 50, "Fit from so many starts and keep the best."),
     "max_iter": Number("Most passes", 1, 100_000, "Stop after so many passes over the data."),
+    "n_chains": Number(
+        "Chains", 1, 16, "Independent chains: only two or more can contradict one another."
+    ),
+    "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps thrown away at the start of each chain."),
+    "n_draws": Number("Draws", 1, 100_000, "Draws kept of each chain."),
+    "thin": Number("Sweeps a draw", 1, 10_000, "Keep one draw in so many sweeps."),
+    "n_paths": Number(
+        "Paths a row",
+        2,
+        10_000,
+        "Where there are too many choices to sum over, the likelihood of a row is estimated with "
+        "so many paths: more are slower and more exact.",
+    ),
     "random_state": Number(
         "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
     ),
 }
-MAIN = ("inference", "init", "n_init", "random_state")
-FURTHER = ("latent_variance", "mean", "w_update", "max_iter")
+MAIN = (
+    "inference",
+    "init",
+    "alpha",
+    "prior",
+    "n_init",
+    "n_chains",
+    "burn_in",
+    "n_draws",
+    "random_state",
+)
+FURTHER = (
+    "latent_variance",
+    "mean",
+    "w_update",
+    "z_update",
+    "allocation",
+    "thin",
+    "max_iter",
+    "n_paths",
+)
 
 
 def settings(dataset: Dataset) -> None:
@@ -83,7 +142,8 @@ def settings(dataset: Dataset) -> None:
     # one range for both: a widget whose range moves is made anew, and loses what is being typed
     limits = (1, state.most_components(now, dataset))
     with left:
-        _whole("n_components", "Components K", now, limits, HELP_K)
+        label = "Components K" if now.name_of_k == "n_components" else "Components K, at most"
+        _whole(now.name_of_k, label, now, limits, HELP_K)
     with right:
         if "n_active" in now.parameters:
             _whole("n_active", "Used by each row L", now, limits, HELP_L)
@@ -103,9 +163,8 @@ def _model(now: RunConfig) -> None:
         format_func=lambda name: MODELS[name].title,
         key=key,
         on_change=lambda: state.set_model(st.session_state[key]),
-        help="Adaptive PPCA lets every row choose its own components; probabilistic PCA uses all "
-        "components for every row.",
     )
+    st.caption(MODELS[now.model].about)
 
 
 def _grid(names: list[str], now: RunConfig) -> None:
@@ -128,12 +187,15 @@ def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_
 
 def _choice(name: str, field: Choice, now: RunConfig) -> None:
     key, value = f"set-{name}", now.parameters[name]
+    options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
     is_number = not isinstance(value, str)
+    if not is_number and value not in options:
+        options.append(value)  # a run from the command line knows more values than the page
     st.session_state[key] = FIXED if is_number else value
     st.selectbox(
         field.label,
-        list(field.names),
-        format_func=lambda option: field.names[option],
+        options,
+        format_func=lambda option: field.names.get(option, option),
         key=key,
         help=field.help,
         on_change=_apply,

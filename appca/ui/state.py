@@ -14,7 +14,7 @@ from appca.data.builtin import load
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing, suggest
-from appca.runs.config import RunConfig, defaults
+from appca.runs.config import MODELS, RunConfig, defaults, suited
 from appca.ui import services
 
 FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
@@ -99,10 +99,10 @@ def _begin_with_data(address: dict[str, str]) -> bool:
 
 
 def _apply_k_and_l(address: dict[str, str]) -> None:
+    now = config()
+    names = {"k": now.name_of_k} | ({"l": "n_active"} if "n_active" in now.parameters else {})
     wished = {
-        name: int(address[key])
-        for name, key in (("n_components", "k"), ("n_active", "l"))
-        if address.get(key, "").isdecimal()
+        name: int(address[key]) for key, name in names.items() if address.get(key, "").isdecimal()
     }
     set_parameters(**wished)
 
@@ -137,7 +137,7 @@ def set_parameters(**changes: object) -> None:
     Asking for more active components than there are asks for more components.
     """
     old = config()
-    parameters = {**old.parameters, **changes}
+    parameters = suited(old.model, {**old.parameters, **changes})
     if "n_active" in changes:
         parameters["n_components"] = max(parameters["n_components"], parameters["n_active"])
     changed = replace(old, parameters=parameters, stopped_at=None)
@@ -147,8 +147,7 @@ def set_parameters(**changes: object) -> None:
 def set_model(model: str) -> None:
     """Change the model; parameters that both models have keep their values."""
     old = config()
-    kept = {k: v for k, v in old.parameters.items() if k in defaults(model)}
-    changed = replace(old, model=model, parameters={**defaults(model), **kept}, stopped_at=None)
+    changed = replace(old, model=model, parameters=suited(model, old.parameters), stopped_at=None)
     _set(fitting_limits(changed, services.dataset(old.dataset)))
 
 
@@ -160,7 +159,9 @@ def set_preprocessing(options: Preprocessing) -> None:
 
 
 def most_components(wanted: RunConfig, dataset: Dataset) -> int:
-    """Return the largest K that the data allow: K <= min(N - 1, D)."""
+    """Return the largest K that the data allow: K <= min(N - 1, D), D only for orthogonal ones."""
+    if MODELS[wanted.model].beyond_features:
+        return max(1, dataset.n_rows - 1)
     pca = wanted.preprocessing.get("pca")
     features = min(dataset.n_features, pca) if isinstance(pca, int) else dataset.n_features
     return max(1, min(dataset.n_rows - 1, features))
@@ -170,9 +171,10 @@ def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
     """Return the configuration with 1 <= L <= K <= what the data allow."""
     parameters = dict(wanted.parameters)
     most = most_components(wanted, dataset)
-    parameters["n_components"] = min(max(1, int(parameters["n_components"])), most)
+    k = min(max(1, wanted.k), most)
+    parameters[wanted.name_of_k] = k
     if "n_active" in parameters:
-        active = min(int(parameters["n_active"]), parameters["n_components"])
+        active = min(int(parameters["n_active"]), k)
         parameters["n_active"] = max(1, active)
     return replace(wanted, parameters=parameters)
 
@@ -193,7 +195,7 @@ def address(**more: str | None) -> dict[str, str]:
     wanted = {
         "data": now.dataset,
         "run": now.id,
-        "k": str(now.parameters["n_components"]),
+        "k": str(now.k),
         "l": str(now.parameters["n_active"]) if "n_active" in now.parameters else None,
         "job": st.session_state.get(KEYS.job),
         **more,

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.projection import variance_shares
+from appca.analysis.projection import explained_share
 from appca.analysis.subspaces import ranked
 from appca.plots.curves import likelihood
 from appca.ui.fitting import Shown
@@ -17,7 +17,7 @@ def summary(shown: Shown) -> None:
     with st.container(horizontal=True, gap="medium"):
         per_row = info["log_likelihood"] / n_rows
         _number("Log-likelihood", f"{per_row:,.2f}", "nats a row; higher describes the data better")
-        explained = float(variance_shares(arrays).sum())
+        explained = explained_share(arrays)
         _number("Explained", f"{explained:.1%}", "of the variance of the preprocessed data")
         doubtful = float(np.mean(arrays["membership"] < 0.5))
         _number("Doubtful rows", f"{doubtful:.1%}", "whose choice of components is under 50 % sure")

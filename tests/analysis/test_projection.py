@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from appca.analysis.projection import pca_rgb, principal_scores, rgb, variance_shares
+from appca.analysis.projection import (
+    explained_share,
+    pca_rgb,
+    principal_scores,
+    rgb,
+    variance_shares,
+)
 
 
 def test_each_channel_ranks_the_score_of_the_rows_own_component():
@@ -70,25 +76,33 @@ def test_fewer_columns_than_colours_still_give_a_colour():
     assert (pca_rgb(scores)[:, 2] == 128).all()
 
 
-def test_shares_are_what_each_component_takes_off_the_squared_error(seed):
+@pytest.mark.parametrize("orthonormal", [True, False])
+def test_shares_are_what_each_component_takes_off_the_squared_error(seed, orthonormal):
     rng = np.random.default_rng(seed)
-    W, _ = np.linalg.qr(rng.normal(size=(6, 3)))
+    W = rng.normal(size=(6, 3))
+    if orthonormal:
+        W, _ = np.linalg.qr(W)
     Y = rng.normal(size=(40, 6)) * np.linspace(3, 1, 6)
-    mean, noise, latent = Y.mean(axis=0), 0.5, np.array(2.0)
-    scores = (Y - mean) @ W * (latent / (latent + noise)) * (rng.random((40, 3)) < 0.6)
+    mean, noise, latent = Y.mean(axis=0), 0.5, np.full(3, 2.0)
+    scores = np.zeros((40, 3))
+    for row, used in enumerate(rng.random((40, 3)) < 0.6):  # posterior means given the row's set
+        precision = W[:, used].T @ W[:, used] / noise + np.diag(1 / latent[used])
+        scores[row, used] = np.linalg.solve(precision, W[:, used].T @ (Y - mean)[row] / noise)
 
     def squared_error(kept):
         return np.square(Y - mean - (scores * kept) @ W.T).sum()
 
     arrays = {
+        "components": W.T,
         "scores": scores,
         "error": np.square(Y - mean - scores @ W.T).mean(axis=1),
         "mean": mean,
         "noise_variance": np.array(noise),
         "latent_variance": latent,
     }
-    total = squared_error([0, 0, 0])
-    expected = [
-        (squared_error(k != np.arange(3)) - squared_error([1, 1, 1])) / total for k in range(3)
-    ]
+    total, left = squared_error([0, 0, 0]), squared_error([1, 1, 1])
+    expected = [(squared_error(k != np.arange(3)) - left) / total for k in range(3)]
     np.testing.assert_allclose(variance_shares(arrays), expected, atol=1e-10)
+    assert explained_share(arrays) == pytest.approx(1 - left / total, abs=1e-10)
+    adds_up = abs(explained_share(arrays) - variance_shares(arrays).sum()) < 1e-9
+    assert adds_up == orthonormal
