@@ -19,6 +19,7 @@ from appca.runs.config import MODELS, RunConfig, defaults
 from appca.runs.fit import Result, fit_run, project
 from appca.runs.home import home
 from appca.runs.store import RunStore
+from appca.studies.catalogue import STUDIES
 
 if TYPE_CHECKING:
     from appca.models.loop import Progress
@@ -82,7 +83,22 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("data", metavar="DATA", help=_DATA_HELP)
     _add_option(new)
     new.add_argument("--out", type=Path, required=True, help=_OUT_HELP)
+    _add_paper(commands.add_parser("paper", help="compute tables and figures of the paper anew"))
     return parser
+
+
+def _add_paper(paper: argparse.ArgumentParser) -> None:
+    paper.set_defaults(run=_paper, size="default")
+    which = paper.add_mutually_exclusive_group(required=True)
+    which.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(STUDIES))
+    which.add_argument("--all", action="store_true", help="all of them")
+    size = paper.add_mutually_exclusive_group()
+    for name, text in (("quick", "small, for a first look"), ("full", "more data sets and draws")):
+        size.add_argument(
+            f"--{name}", dest="size", action="store_const", const=name, default="default", help=text
+        )
+    _add_settings(paper, "--set", "another value of an option, such as seeds=3")
+    paper.add_argument("--out", type=Path, help="folder for tables (CSV) and figures (HTML)")
 
 
 def _add_option(parser: argparse.ArgumentParser) -> None:
@@ -161,6 +177,19 @@ def _project(options: argparse.Namespace) -> None:
         lambda: _table_csv(dataset, found),
         lambda: _npz({**found, **_identity(dataset)}),
     )
+
+
+def _paper(options: argparse.Namespace) -> None:
+    from appca.studies.command import paper
+
+    changes = dict(options.set)
+    paper(options.names, options.size, changes, home(), options.out, _say, _show_share)
+
+
+def _show_share(stage: str, share: float) -> None:
+    if sys.stderr.isatty():
+        line = f"{share:4.0%} {stage}"
+        sys.stderr.write(f"\r{line:79.79}\r")
 
 
 def _opened(options: argparse.Namespace) -> Dataset:

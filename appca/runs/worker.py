@@ -20,9 +20,15 @@ from pathlib import Path
 from appca.runs import kinds
 from appca.runs.jobfolder import JobFolder
 from appca.runs.progress import Cancelled, Context
+from appca.runs.study import study
 
 Handler = Callable[[dict, Context], dict]
-KINDS: dict[str, Handler] = {"fit": kinds.fit, "umap": kinds.umap, "download": kinds.download}
+KINDS: dict[str, Handler] = {
+    "fit": kinds.fit,
+    "umap": kinds.umap,
+    "download": kinds.download,
+    "study": study,
+}
 PARENT_CHECK_SECONDS = 1.0
 
 

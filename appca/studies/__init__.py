@@ -1,0 +1,1 @@
+"""The experiments of the paper, computed anew: each makes tables, arrays and a paragraph."""

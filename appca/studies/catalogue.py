@@ -1,0 +1,24 @@
+"""The experiments there are, by the names of the command line and the pages."""
+
+from appca.data.errors import InputError
+from appca.studies import popularity, table1, z_priors
+from appca.studies.study import Study
+
+STUDIES: dict[str, Study] = {
+    study.name: study for study in (z_priors.STUDY, table1.STUDY, popularity.STUDY)
+}
+
+
+def study_of(name: str) -> Study:
+    """
+    Return an experiment by its name.
+
+    Raises
+    ------
+    InputError
+        When there is none of that name.
+    """
+    if name not in STUDIES:
+        msg = f"There is no experiment “{name}”; choose among {', '.join(STUDIES)}."
+        raise InputError(msg)
+    return STUDIES[name]

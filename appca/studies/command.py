@@ -1,0 +1,90 @@
+"""Experiments on the command line: computed, stored, printed and written."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from appca.data.errors import InputError
+from appca.studies.catalogue import STUDIES, study_of
+from appca.studies.files import write
+from appca.studies.store import StudyStore
+from appca.studies.study import Report, Row, Study
+
+MOST_PROCESSES = 2
+
+
+def paper(
+    names: Sequence[str],
+    size: str,
+    changes: dict,
+    home: Path,
+    out: Path | None,
+    say: Callable[[str], None],
+    report: Report,
+) -> None:
+    """
+    Compute experiments one after the other.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All of them if empty.
+    size : {"quick", "default", "full"}
+    changes : dict
+        Options that differ from the size's.
+    home : Path
+        Where the results are stored, for the app to show.
+    out : Path or None
+        Folder for CSV, HTML and pictures.
+    say : callable
+        Gets the lines of the printed answer.
+    report : callable
+        Gets (stage, share done).
+
+    Raises
+    ------
+    InputError
+        For an unknown name or option, before anything is computed.
+    """
+    wanted = [study_of(name) for name in dict.fromkeys(names or STUDIES)]
+    planned = [(study, study.options(size, **changes)) for study in wanted]
+    if out is not None and out.exists() and not out.is_dir():
+        msg = f"The place of the output must be a folder; “{out}” is a file."
+        raise InputError(msg)
+    for study, options in planned:
+        say(study.title)
+        say("; ".join(f"{name} {_short(value)}" for name, value in options.items()))
+        began = time.perf_counter()
+        outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
+        seconds = time.perf_counter() - began
+        name = StudyStore(home).save(study, options, outcome, seconds)
+        for line in (*printed(study, next(iter(outcome.tables.values()))), outcome.text):
+            say(line)
+        say(f"{seconds:.0f} s; stored as {name}")
+        if out is not None:
+            files, missing = write(study, outcome, out)
+            say(f"wrote {', '.join(path.name for path in files)} in {out}")
+            if missing:
+                say(missing)
+
+
+def printed(study: Study, rows: Sequence[Row]) -> list[str]:
+    """Lay out the chosen columns of a table as lines of text."""
+    lines = [list(study.columns)]
+    lines += [[_cell(row[name]) for name in study.columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _short(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,82 @@
+"""How well an estimate tells the true factors: matching, direction of columns, indicators."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+LEAST_SHARE = 0.01  # of the rows must use a true factor before its direction is judged
+
+
+class Recovery(NamedTuple):
+    """An estimate against the truth."""
+
+    cosine_mean: float  # over the true factors that at least `LEAST_SHARE` of the rows use
+    cosine_least: float
+    z_right: float  # share of all indicators
+
+
+class Errors(NamedTuple):
+    """How far a reconstruction is from the data, per entry."""
+
+    absolute: float
+    squared: float
+
+
+def errors(Y: np.ndarray, R: np.ndarray) -> Errors:
+    """Mean absolute and mean squared difference of two matrices."""
+    difference = Y - R
+    return Errors(float(np.abs(difference).mean()), float(np.square(difference).mean()))
+
+
+def matching(truth: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Pair true with found components one to one, the sum of their |cos| as large as can be.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (K, D)
+    found : ndarray of shape (M, D)
+
+    Returns
+    -------
+    true_place, found_place : (min(K, M),) which is paired with which
+    cosine : (min(K, M),) absolute cosine of each pair; 0 for a component of zeros
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    similarity = np.abs(_unit(truth) @ _unit(found).T)
+    left, right = linear_sum_assignment(-similarity)
+    return left, right, np.minimum(similarity[left, right], 1.0)
+
+
+def recovery(truth: np.ndarray, Z: np.ndarray, found: np.ndarray, Z_found: np.ndarray) -> Recovery:
+    """
+    Compare found components and indicators with the true ones.
+
+    A true factor that no row uses cannot be found and is left out of the matching; one that has no
+    partner counts with |cos| 0 and as unused by every row. Found factors without a partner count
+    as mistakes wherever a row uses them.
+
+    Parameters
+    ----------
+    truth, found : ndarrays of shape (K, D) and (M, D)
+    Z, Z_found : ndarrays of bool, shapes (N, K) and (N, M)
+    """
+    used = np.flatnonzero(Z.any(axis=0))
+    left, right, paired = matching(truth[used], found)
+    cosine = np.zeros(Z.shape[1])
+    cosine[used[left]] = paired
+    judged = Z.mean(axis=0) >= LEAST_SHARE
+    width = max(Z.shape[1], Z_found.shape[1])
+    wrong = np.logical_xor(Z[:, used[left]], Z_found[:, right]).sum()
+    wrong += np.delete(Z, used[left], axis=1).sum() + np.delete(Z_found, right, axis=1).sum()
+    return Recovery(
+        float(cosine[judged].mean()) if judged.any() else float("nan"),
+        float(cosine[judged].min()) if judged.any() else float("nan"),
+        1.0 - float(wrong) / (len(Z) * width),
+    )
+
+
+def _unit(W: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(W, axis=1, keepdims=True)
+    return W / np.where(norms > 0, norms, 1.0)

@@ -1,0 +1,177 @@
+"""Results of experiments on disk: one folder each, written whole or not at all, without pickle."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import time
+import uuid
+import zipfile
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.identity import ID_DIGITS
+from appca.data.errors import InputError
+from appca.studies.study import Outcome, Row, Study
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+_PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")
+_STALE_SECONDS = 86_400  # a half-written folder older than a day belongs to no living process
+
+
+class Stored(NamedTuple):
+    """A result as it lies on disk."""
+
+    id: str
+    study: str
+    options: dict
+    created: float  # seconds since 1970
+    seconds: float
+    versions: dict
+    outcome: Outcome
+
+
+class StudyStore:
+    """
+    Results below ``<home>/studies/<id>/``.
+
+    A folder holds ``config.json``, one CSV for each table and ``arrays.npz``. It is built beside
+    its place and moved there in one step.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "studies"
+
+    def save(self, study: Study, options: dict, outcome: Outcome, seconds: float) -> str:
+        """
+        Store a result, in the place of an older one with the same options; return its id.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        name = study.id(options)
+        facts = {
+            "study": study.name,
+            "revision": study.revision,
+            "options": options,
+            "text": outcome.text,
+            "created": time.time(),
+            "seconds": round(seconds, 1),
+            "versions": versions(),
+            "tables": {key: _kinds(rows) for key, rows in outcome.tables.items()},
+        }
+        draft = self.folder / f".{uuid.uuid4().hex}"
+        try:
+            draft.mkdir(parents=True)
+            self._sweep()
+            _write(draft, facts, outcome)
+            self._discard(name)
+            draft.replace(self.folder / name)
+        except OSError as error:
+            msg = (
+                f"The result could not be stored in {self.folder}: {error.strerror or error}; "
+                "free some space, or name another folder in APPCA_HOME."
+            )
+            raise InputError(msg) from error
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return name
+
+    def get(self, name: str) -> Stored | None:
+        """Return a result, or None when it is not there or cannot be read."""
+        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(name)):
+            return None
+        try:
+            return _read(self.folder / name)
+        except _UNREADABLE:
+            return None
+
+    def list(self, study: str | None = None) -> list[Stored]:
+        """Return all readable results, or those of one experiment, newest first."""
+        folders = sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []
+        found = [stored for folder in folders if (stored := self.get(folder.name)) is not None]
+        wanted = [stored for stored in found if study in {None, stored.study}]
+        return sorted(wanted, key=lambda stored: -stored.created)
+
+    def _discard(self, name: str) -> None:
+        doomed = self.folder / f".{uuid.uuid4().hex}"
+        with suppress(FileNotFoundError):
+            (self.folder / name).rename(doomed)
+            shutil.rmtree(doomed, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        for leftover in self.folder.glob(".*"):
+            with suppress(OSError):
+                if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                    shutil.rmtree(leftover, ignore_errors=True)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    found = {}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def csv_text(rows: list[Row]) -> str:
+    """Write a table: numbers with all their digits, None as nothing."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def _kinds(rows: list[Row]) -> dict[str, str]:
+    """Say what each column holds: "text", "whole" or "number"; None may be among all of them."""
+    return {name: _kind([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+
+def _kind(values: list) -> str:
+    there = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in there) or not there:
+        return "text"
+    return "whole" if all(isinstance(value, int) for value in there) else "number"
+
+
+def _write(folder: Path, facts: dict, outcome: Outcome) -> None:
+    text = json.dumps(facts, indent=1, ensure_ascii=False)
+    (folder / "config.json").write_text(text, encoding="utf-8")
+    for name, rows in outcome.tables.items():
+        (folder / f"{name}.csv").write_text(csv_text(rows), encoding="utf-8", newline="")
+    with (folder / "arrays.npz").open("wb") as file:
+        np.savez_compressed(file, **outcome.arrays)
+
+
+def _read(folder: Path) -> Stored:
+    facts = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    tables = {
+        name: _table(folder / f"{name}.csv", kinds) for name, kinds in facts["tables"].items()
+    }
+    with (folder / "arrays.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    outcome = Outcome(tables, arrays, str(facts["text"]))
+    known = (facts["study"], facts["options"], facts["created"], facts["seconds"])
+    return Stored(folder.name, *known, facts["versions"], outcome)
+
+
+def _table(file: Path, kinds: dict[str, str]) -> list[Row]:
+    parse = {"text": str, "whole": int, "number": float}
+    with file.open(encoding="utf-8", newline="") as lines:
+        reader = csv.DictReader(lines)
+        if reader.fieldnames != list(kinds):
+            msg = f"{file.name} has other columns than its description."
+            raise ValueError(msg)
+        return [
+            {name: parse[kinds[name]](text) if text else None for name, text in line.items()}
+            for line in reader
+        ]

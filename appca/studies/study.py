@@ -1,0 +1,85 @@
+"""What an experiment is: options in, tables, arrays and a paragraph out."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from appca.analysis.identity import digest_of, plain
+from appca.data.errors import InputError
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Report = Callable[[str, float], None]  # (stage in words, share done); raising ends the work
+Row = dict[str, object]  # texts, numbers and None by the name of the column
+
+
+class Outcome(NamedTuple):
+    """What an experiment has found."""
+
+    tables: dict[str, list[Row]]  # all rows of a table have the same columns
+    arrays: dict[str, np.ndarray]
+    text: str  # a paragraph made of the measured numbers
+
+
+class Study(NamedTuple):
+    """An experiment of the paper."""
+
+    name: str
+    title: str
+    paper: str  # what the paper shows and says
+    revision: int  # counts the changes after which older results do not hold any more
+    sizes: Mapping[str, dict]  # "quick", "default", "full" -> all options with their values
+    takes: Mapping[str, float]  # seconds of each size, measured on two cores
+    run: Callable[[dict, Report, int], Outcome]  # options, report, processes
+    columns: tuple[str, ...]  # of the first table, for a terminal
+    figures: Callable[[Outcome], "dict[str, go.Figure]"]
+
+    def options(self, size: str = "default", **changes: object) -> dict:
+        """
+        Return the options of a size, some of them changed.
+
+        Raises
+        ------
+        InputError
+            For a size or an option there is not, or a value of another kind.
+        """
+        if size not in self.sizes:
+            msg = f"The sizes of {self.name} are {', '.join(self.sizes)}; got “{size}”."
+            raise InputError(msg)
+        known = self.sizes[size]
+        for name, value in changes.items():
+            if name not in known:
+                msg = f"{self.name} has the options {', '.join(known)}; got “{name}”."
+                raise InputError(msg)
+            _check(name, value, known[name])
+        return plain("options", {**known, **changes})
+
+    def id(self, options: dict) -> str:
+        """Twelve hex digits: the same experiment with the same options has the same name."""
+        return digest_of({"study": self.name, "revision": self.revision, "options": options})
+
+
+def _check(name: str, value: object, usual: object) -> None:
+    """Refuse a value that is not of the kind of the usual one: a number above zero or a list."""
+    if isinstance(usual, (list, tuple)):
+        if isinstance(value, (list, tuple)) and value:
+            for one in value:
+                _check(name, one, usual[0])
+            return
+        msg = f"{name} must be a list such as {list(usual)}; got {value!r}."
+        raise InputError(msg)
+    if isinstance(usual, str):
+        if isinstance(value, str):
+            return
+        msg = f"{name} must be a text such as “{usual}”; got {value!r}."
+        raise InputError(msg)
+    whole = isinstance(usual, int)
+    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    least = 0 if name in {"seed", "burn_in"} else (1 if whole else math.ulp(0.0))
+    if not number or not least <= value < math.inf:
+        kind = "a whole number" if whole else "a number"
+        msg = f"{name} must be {kind} {'from 0' if least == 0 else 'above 0'}; got {value!r}."
+        raise InputError(msg)
