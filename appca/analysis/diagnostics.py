@@ -83,7 +83,7 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
         found |= _extremes("latent variance", np.asarray(posterior["latent_variance"]))
     if "occupancy" in posterior:
         for k in range(posterior["occupancy"].shape[-1]):
-            found[f"rows using the {_ordinal(k + 1)}most used component"] = posterior["occupancy"][
+            found[f"rows of the {_ordinal(k + 1)}most used component"] = posterior["occupancy"][
                 ..., k
             ]
     if "shared" in posterior:
@@ -196,7 +196,7 @@ def verdict_on_climb(climb: Climb) -> Verdict:
     if reason.startswith("reached max_iter"):
         return Verdict(
             "bad",
-            f"Not converged: the fit ended at the most passes allowed, {climb.passes:,}, "
+            f"The fit ended at the most passes allowed, {climb.passes:,}, before it had settled, "
             f"and {_last(climb, 'still gained')}. Raise the most passes and fit again.",
         )
     if reason.startswith("stopped by"):

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.plots.curves import LINE, likelihood
+from appca.plots.curves import LEAST_SPAN, LINE, likelihood
 from appca.plots.palette import CATEGORICAL, MISSING
 
 HEIGHT = 270
 MOST_POINTS = 2000  # of a chain's line; a screen has no more columns
 FEW_VALUES = 25  # whole numbers with at most so many different values are drawn as bars
+CLIMB_SHOWN = 1.5  # of the burn-in's climb, in heights of what was kept
 RANK_BINS = 20
 WINDOW = 10  # passes whose gain tells whether a fit has settled
 GRID = 160  # places at which a density is drawn
@@ -118,13 +119,14 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
         Sweeps thrown away; a run stopped by hand may have fewer.
     """
     figure = likelihood(np.arange(1, len(values) + 1), values, n_rows)
-    figure.update_layout(height=HEIGHT, xaxis={"title": "sweep"})
+    burned = min(burn_in, len(values))
+    limits = _limits(np.asarray(values, dtype=np.float64) / n_rows, burned)
+    figure.update_layout(height=HEIGHT, xaxis={"title": "sweep"}, yaxis={"range": limits})
     figure.update_traces(
         mode="lines",
         line={"width": 1.3},
         hovertemplate="sweep %{x}: %{y:.3f} nats a row<extra></extra>",
     )
-    burned = min(burn_in, len(values))
     if burned:
         figure.add_vrect(
             0.5,
@@ -173,6 +175,7 @@ def gains(values: np.ndarray, n_rows: int, tol: float | None, window: int = WIND
         )
         figure.layout.annotations[0].y = np.log10(tol)  # annotations count in decades, lines do not
     figure = _finish(figure, "pass over the data", f"gain of {window} passes")
+    figure.update_xaxes(dtick=1 if len(gained) < 8 else None)  # a pass is whole
     return figure.update_yaxes(type="log", exponentformat="power", dtick=1)
 
 
@@ -187,7 +190,8 @@ def number_of_components(draws: np.ndarray) -> go.Figure:
             hovertemplate="%{x} components: %{y:.1%} of draws<extra></extra>",
         )
     )
-    figure.update_xaxes(dtick=max(1, round(np.ptp(values) / 12)))
+    beside = [float(values.min()) - 1.5, float(values.max()) + 1.5]
+    figure.update_xaxes(dtick=max(1, round(np.ptp(values) / 12)), range=beside)
     return _finish(figure, "components in use", "share of draws", percent=True)
 
 
@@ -210,8 +214,8 @@ def membership(values: np.ndarray) -> go.Figure:
     figure.add_vline(
         DOUBT,
         line={"color": MISSING, "dash": "dash", "width": 1.5},
-        annotation={"text": "doubtful", "font": {"size": 12}, "xshift": -4},
-        annotation_position="top left",
+        annotation={"text": "doubtful", "font": {"size": 12}, "xanchor": "right"},
+        annotation_position="top",
     )
     figure = _finish(figure, "probability of the row's set of components", "rows")
     return figure.update_xaxes(range=[0, 1], tickformat=".1f")
@@ -242,6 +246,16 @@ def sureness(inclusion: np.ndarray) -> go.Figure:
     figure = _finish(figure, "component", "share of rows", percent=True)
     figure.update_layout(barmode="stack", showlegend=True)
     return figure.update_xaxes(dtick=max(1, len(numbers) // 12))
+
+
+def _limits(values: np.ndarray, burned: int) -> list[float]:
+    """Show all that was kept, and of a long climb before it as much again as fits beside that."""
+    kept = values[burned:] if burned < len(values) else values
+    span = CLIMB_SHOWN * float(np.ptp(kept))
+    low = max(float(values.min()), float(kept.min()) - span)
+    high = min(float(values.max()), float(kept.max()) + span)
+    room = max(0.05 * (high - low), LEAST_SPAN / 2)
+    return [low - room, high + room]
 
 
 def _finish(

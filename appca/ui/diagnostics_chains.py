@@ -25,6 +25,7 @@ from appca.ui.fitting import Shown
 from appca.ui.text import duration, ended, fact_list
 
 TABLE_ROWS = 12  # more scroll
+NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window
 MARK = " ✕"
 FAILS = "background-color: rgba(189, 31, 1, 0.16); font-weight: 600"
 
@@ -108,18 +109,19 @@ def likelihood_and_number(shown: Shown) -> None:
     if right is not None:
         with right:
             st.subheader("Number of components", anchor=False)
-            st.caption(number_words(draws))
+            st.caption(number_words(draws, shown.config.k))
             _chart(traces.number_of_components(draws), "number")
 
 
-def number_words(draws: np.ndarray) -> str:
-    """Say which numbers of components the draws hold."""
+def number_words(draws: np.ndarray, most: int) -> str:
+    """Say which numbers of components the draws hold, where at most so many were allowed."""
     low, high = np.quantile(draws, [0.025, 0.975], method="nearest")
     values, counts = np.unique(draws, return_counts=True)
     likeliest = f"Most often {int(values[counts.argmax()])}"
+    bound = " That is the most allowed: allow more, and look again." if high >= most else ""
     if low == high:
-        return f"{likeliest}; hardly ever another number."
-    return f"{likeliest}; between {int(low)} and {int(high)} in 95 % of the draws."
+        return f"{likeliest}; hardly ever another number.{bound}"
+    return f"{likeliest}; between {int(low)} and {int(high)} in 95 % of the draws.{bound}"
 
 
 def judged(shown: Shown) -> Verdict:
@@ -229,9 +231,9 @@ def _columns(n_chains: int) -> dict[str, Any]:
             f"{WORRYING_DEPENDENCE:g} the chain moves too slowly.",
         ),
     }
-    wide = {"name": "medium"}
+    wide = {"name": NAMES_WIDTH}
     return {
-        key: st.column_config.Column(label, help=text, width=wide.get(key))
+        key: st.column_config.Column(label, help=text, width=wide.get(key), pinned=key in wide)
         for key, (label, text) in texts.items()
     }
 

@@ -93,7 +93,8 @@ def agreement(found: Summary, k: int) -> list[str]:
     apart = np.flatnonzero(of_chains < ROUGHLY) + 1
     if 0 < len(apart) < len(of_chains):
         which = ", ".join(map(str, apart))
-        lines.append(f"chain {which} has another one in its place")
+        who = f"chain {which} has" if len(apart) == 1 else f"chains {which} have"
+        lines.append(f"{who} another in its place")
     return lines
 
 
@@ -112,7 +113,7 @@ def _loadings(found: Summary, k: int, names: tuple[str, ...] | None) -> str:
         feature = names[j] if names else f"feature {j + 1}"
         colour = "#b2182b" if mean[j] > 0 else "#2166ac"
         bar = tag("div", "", style=f"width:{abs(mean[j]) / unit:.0%};background:{colour}")
-        numbers = f"{mean[j]:+.3g} ± {sd[j]:.2g}"
+        numbers = f"{mean[j]:+.3g} ± {sd[j]:.2g}".replace("-", "−")
         text = tag("span", words(f"{feature} {numbers}"), title=f"{feature}: {numbers}")
         lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
     return "".join(lines)

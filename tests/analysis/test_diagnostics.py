@@ -36,8 +36,8 @@ def test_chains_that_agree_are_trusted(seed):
     names = [d.name for d in found]
     assert names == [
         "noise variance",
-        "rows using the most used component",
-        "rows using the 2nd most used component",
+        "rows of the most used component",
+        "rows of the 2nd most used component",
         "components shared by pairs of rows",
     ]  # alpha never moves
     assert all(d.r_hat < 1.02 for d in found)

@@ -76,6 +76,14 @@ def test_the_burn_in_is_shaded_as_far_as_it_went():
     assert not traces.likelihood_with_burn_in(values, 10, 0).layout.shapes
 
 
+def test_all_that_was_kept_is_in_sight_and_a_long_climb_does_not_flatten_it():
+    values = np.concatenate([np.linspace(-1e6, -100, 20), -100 + np.sin(np.arange(50.0))])
+    low, high = traces.likelihood_with_burn_in(values, 1, 20).layout.yaxis.range
+    assert -106 < low < -101 < -99 < high < -98
+    low, high = traces.likelihood_with_burn_in(values[20:], 1, 0).layout.yaxis.range
+    assert low < values[20:].min() < values[20:].max() < high
+
+
 def test_gains_are_of_ten_passes_by_the_row_and_stand_against_the_limit():
     values = -1000.0 * 0.5 ** np.arange(40)
     figure = traces.gains(values, 20, 1e-4)

@@ -187,18 +187,20 @@ def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
     app = show(config, result)
     assert level(app) in ("good", "doubtful", "bad")
     numbers = posterior_of(result.arrays)["n_components"]
-    assert any(diagnostics_chains.number_words(numbers) == text.value for text in app.caption)
+    assert any(diagnostics_chains.number_words(numbers, 5) == text.value for text in app.caption)
     assert ("components in use", "share of draws") in axes(app)
     assert html(app).count("|cos|") == len(result.arrays["components"])
 
 
 def test_the_number_of_components_in_words():
     draws = np.array([[5] * 4 + [6] * 90 + [7] * 6])
-    assert diagnostics_chains.number_words(draws) == (
+    assert diagnostics_chains.number_words(draws, 9) == (
         "Most often 6; between 5 and 7 in 95 % of the draws."
     )
     always = np.full((2, 10), 4)
-    assert diagnostics_chains.number_words(always) == "Most often 4; hardly ever another number."
+    said = "Most often 4; hardly ever another number."
+    assert diagnostics_chains.number_words(always, 5) == said
+    assert diagnostics_chains.number_words(always, 4).startswith(f"{said} That is the most allowed")
 
 
 def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table):
@@ -216,6 +218,6 @@ def test_a_chain_with_something_else_in_a_place_is_named(sampled):
     draws = np.tile(arrays["components"], (2, 8, 1, 1))
     draws[1, :, 0] = np.linalg.svd(arrays["components"])[2][-1]  # a direction none of them has
     shown = diagnostics_components.cards(arrays | {"posterior_components": draws}, None, None)
-    assert shown.count("chain 2 has another one in its place") == 1
+    assert shown.count("chain 2 has another in its place") == 1
     assert shown.count("✕ not identified") == 1
     assert shown.count("✓ identified") == 2
