@@ -150,5 +150,8 @@ def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
     """Do the work on blocks of n rows in threads; give its results in order."""
     size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
     parts = [slice(start, start + size) for start in range(0, n, size)]
+    if len(parts) < 2:  # threads cost more than a few rows
+        yield from map(work, parts)
+        return
     with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
         yield from pool.map(work, parts)

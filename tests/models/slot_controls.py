@@ -43,8 +43,8 @@ CONTROLS = {
     "signal_halved": ("(w.t[i] + v * q) ** 2 / w.r[i]", "0.5 * (w.t[i] + v * q) ** 2 / w.r[i]"),
     "member_left_in": ("max(w.s[i] + v * v * m, prior)", "max(w.s[i], prior)"),
     "slots_in_sorted_order": (
-        "    for slot in w.order:\n        change += replace",
+        "    for slot in w.order:\n        best_one",
         "    for place in range(len(w.order)):\n"
-        "        slot = np.argsort(w.members)[place]\n        change += replace",
+        "        slot = np.argsort(w.members)[place]\n        best_one",
     ),
 }
