@@ -59,6 +59,17 @@ def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
     assert "nats a row" in capsys.readouterr().out
 
 
+def test_a_model_that_learns_the_number_is_fitted_and_projects(tmp_path, capsys):
+    out, rows = tmp_path / "wine.npz", tmp_path / "rows.npz"
+    few = [part for name in ("burn_in=5", "n_draws=5") for part in ("--set", name)]
+    assert main(["fit", "wine", "--model", "isFA", "-K", "5", *few, "--out", str(out)]) == 0
+    assert "made all 10 sweeps" in capsys.readouterr().out
+    fitted = arrays_of(out)
+    assert fitted["posterior_components"].shape == (2, 5, 5, 13)
+    assert main(["project", str(out), "wine", "--out", str(rows)]) == 0
+    np.testing.assert_array_equal(arrays_of(rows)["active"], fitted["active"])
+
+
 def test_project_gives_the_rows_of_the_fit_their_own_scores_again(tmp_path):
     fitted, table = tmp_path / "wine.npz", tmp_path / "rows.csv"
     assert main(["fit", "wine", "-K", "4", "--out", str(fitted)]) == 0

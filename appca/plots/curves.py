@@ -7,7 +7,9 @@ LINE = "#3f90da"
 LEAST_SPAN = 0.01  # nats a row on the axis: less is rounding and no news to anybody
 
 
-def likelihood(iterations: np.ndarray, values: np.ndarray, n_rows: int) -> go.Figure:
+def likelihood(
+    iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
+) -> go.Figure:
     """
     Log-likelihood a row against the iteration.
 
@@ -17,6 +19,8 @@ def likelihood(iterations: np.ndarray, values: np.ndarray, n_rows: int) -> go.Fi
         Iteration numbers and total log-likelihoods in nats.
     n_rows : int
         Rows of the data; fits of different size are comparable only by the row.
+    sampled : bool
+        Whether the iterations are sweeps of a sampler, which goes down as well as up.
 
     Returns
     -------
@@ -32,13 +36,14 @@ def likelihood(iterations: np.ndarray, values: np.ndarray, n_rows: int) -> go.Fi
             mode="lines+markers" if len(per_row) < 40 else "lines",
             line={"color": LINE, "width": 2},
             marker={"size": 4},
-            hovertemplate="pass %{x}: %{y:.3f} nats a row<extra></extra>",
+            hovertemplate=f"{'sweep' if sampled else 'pass'} "
+            + "%{x}: %{y:.3f} nats a row<extra></extra>",
         )
     )
     figure.update_layout(
         height=230,
         margin={"l": 10, "r": 10, "t": 8, "b": 8},
-        xaxis={"title": "pass over the data", "showgrid": False},
+        xaxis={"title": "sweep" if sampled else "pass over the data", "showgrid": False},
         yaxis={"title": "log-likelihood a row", "nticks": 5, "range": _range(per_row)},
         showlegend=False,
     )

@@ -62,6 +62,7 @@ MODELS: dict[str, ModelSpec] = {
             "latent_variance": ("shared", "component"),
             "w_update": ("auto", "polar", "pymanopt"),
             "mean": MEANS,
+            "z_update": ("block", "swap"),
         },
         sampling={"z_update": "block", **SAMPLING},
         compiled=False,

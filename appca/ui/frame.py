@@ -98,7 +98,8 @@ def _model_line() -> str:
 
 def _fit_line(found: fitting.Shown) -> str:
     partial = " · stopped by hand" if found.config.stopped_at is not None else ""
-    return f"{nats_a_row(found.info)} · {passes(found.info['n_iter'])}{partial}"
+    work = passes(found.info["n_iter"], sampled=found.config.is_sampled)
+    return f"{nats_a_row(found.info)} · {work}{partial}"
 
 
 @st.fragment(run_every=POLL_SECONDS)

@@ -69,7 +69,8 @@ def _line(job: JobStatus) -> str:
         return "Waiting for a free worker"
     parts = [markdown(job.stage) or "starting"]
     if job.iteration:
-        parts.append(f"pass {job.iteration:,}")
+        sweeping = job.stage in ("burn-in", "draws")
+        parts.append(f"{'sweep' if sweeping else 'pass'} {job.iteration:,}")
     if job.seconds_left:
         parts.append(f"{about(job.seconds_left)} left")
     return " · ".join(parts)

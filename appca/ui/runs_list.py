@@ -98,7 +98,7 @@ def _title(run: Run, open_now: bool) -> str:
     line = [
         _data_name(run),
         nats_a_row(info),
-        f"{passes(info['n_iter'])}, {duration(info['seconds'])}",
+        f"{passes(info['n_iter'], sampled=run.config.is_sampled)}, {duration(info['seconds'])}",
         when,
         *marks,
     ]

@@ -26,7 +26,7 @@ def summary(shown: Shown) -> None:
     curve = np.asarray(arrays["log_likelihoods"], dtype=float)
     if len(curve) > 1:
         st.plotly_chart(
-            likelihood(np.arange(1, len(curve) + 1), curve, n_rows),
+            likelihood(np.arange(1, len(curve) + 1), curve, n_rows, shown.config.is_sampled),
             key="summary_curve",
             config={"displayModeBar": False},
         )
@@ -36,15 +36,36 @@ def facts(shown: Shown) -> str:
     """Return how the fit went, as HTML."""
     info, arrays = shown.info, shown.arrays
     latent = np.atleast_1d(arrays["latent_variance"])
+    work = passes(info["n_iter"], sampled=shown.config.is_sampled)
     spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
     lines = {
         "Ended": ended(info["stop_reason"]),
-        "Work": f"{passes(info['n_iter'])} in {duration(info['seconds'])}",
+        "Work": f"{work} in {duration(info['seconds'])}",
         "Noise variance": f"{float(arrays['noise_variance']):.4g}",
         "Latent variance": spread,
+        **_learned(arrays),
+        **_estimated(info),
         "Run": shown.config.id,
     }
     return fact_list(lines)
+
+
+def _learned(arrays: dict[str, np.ndarray]) -> dict[str, str]:
+    """Say what a model without a fixed number of components has found about it."""
+    if "alpha" not in arrays:
+        return {}
+    used = arrays["active"].sum(axis=1)
+    return {
+        "Components": f"{len(arrays['components'])} in the best draw",
+        "Used by a row": f"{used.mean():.1f} on average, {used.min()} to {used.max()}",
+        "Alpha": f"{float(arrays['alpha']):.3g}",
+    }
+
+
+def _estimated(info: dict) -> dict[str, str]:
+    """Say how exact the log-likelihood is where it is not a sum over all choices."""
+    error = info["likelihood_error"] / info["n_rows"]
+    return {"Likelihood": f"{info['likelihood']}; ± {error:.2g} nats a row"} if error else {}
 
 
 def _number(label: str, value: str, meaning: str) -> None:
@@ -57,6 +78,7 @@ def next_steps() -> None:
         for page, label in (
             ("pages/explore/subspaces.py", "Look at the subspaces"),
             ("pages/explore/umap.py", "Map with UMAP"),
+            ("pages/explore/diagnostics.py", "Can it be trusted?"),
             ("pages/share/export.py", "Export"),
         ):
             st.page_link(page, label=label, icon=":material/arrow_forward:", width="content")

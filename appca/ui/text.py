@@ -48,6 +48,8 @@ def ended(reason: str) -> str:
             f"stopped at the most passes allowed, {int(limit[1]):,}, before it had settled; "
             "allow more under “Further settings”"
         )
+    if reason.startswith("converged") and "slots" in reason:
+        return "settled: a pass changed next to none of the choices of components"
     if reason.startswith("converged"):
         return "settled: ten more passes gained next to nothing"
     if reason.startswith("stopped by the callback"):
@@ -60,9 +62,10 @@ def nats_a_row(info: dict) -> str:
     return f"{info['log_likelihood'] / info['n_rows']:,.2f} nats a row".replace("-", "−")
 
 
-def passes(number: int) -> str:
-    """Return a number of passes over the data in words."""
-    return f"{number:,} pass{'' if number == 1 else 'es'}"
+def passes(number: int, *, sampled: bool = False) -> str:
+    """Return a number of passes over the data in words; those of a sampler are sweeps."""
+    one, many = ("sweep", "sweeps") if sampled else ("pass", "passes")
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def markdown(text: str) -> str:

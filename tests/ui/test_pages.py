@@ -20,6 +20,7 @@ PAGES = {
     "data/runs": "Runs",
     "explore/subspaces": "Subspaces",
     "explore/umap": "UMAP",
+    "explore/diagnostics": "Diagnostics",
     "share/export": "Export",
 }
 DIGITS = 1797
