@@ -25,6 +25,9 @@ page = st.navigation(
                 "pages/explore/diagnostics.py", title="Diagnostics", icon=":material/monitoring:"
             ),
         ],
+        "Studies": [
+            st.Page("pages/study/lab.py", title="Synthetic lab", icon=":material/science:"),
+        ],
         "Share": [
             st.Page("pages/share/export.py", title="Export", icon=":material/download:"),
         ],

@@ -8,47 +8,53 @@ from plotly.subplots import make_subplots
 
 INK, PAPER = "#000000", "#ffffff"
 FRAME = "#8a94a0"  # readable on white and on black
-HEIGHT = 330  # pixels
+STRIP, LONE_STRIP = 92, 190  # pixels of a matrix among others, and of one alone
+GAP, EDGES = 40, 76  # pixels between two of them, and above and below all
 MOST_ROWS = 400  # more than there are pixels for
 
 
 def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
     """
-    Draw matrices side by side, rows from top to bottom and factors from left to right.
+    Draw matrices one below the other, each with its rows across and its factors down (Z').
 
     Parameters
     ----------
     matrices : mapping of name to ndarray of bool, shape (N, K)
         Of a long one the first `MOST_ROWS` rows are drawn.
     """
+    n = len(matrices)
+    height = EDGES + n * (STRIP if n > 1 else LONE_STRIP) + (n - 1) * GAP
     figure = make_subplots(
-        rows=1,
-        cols=len(matrices),
-        subplot_titles=[name.capitalize() for name in matrices],
-        horizontal_spacing=0.12 / max(len(matrices), 2),
+        rows=n,
+        cols=1,
+        subplot_titles=list(matrices),
+        vertical_spacing=GAP / (height - EDGES) if n > 1 else 0.0,
     )
-    for column, Z in enumerate(matrices.values(), start=1):
-        figure.add_trace(_image(Z[:MOST_ROWS]), row=1, col=column)
+    for place, Z in enumerate(matrices.values(), start=1):
+        shown = Z[:MOST_ROWS]
+        figure.add_trace(_image(shown), row=place, col=1)
+        figure.update_xaxes(range=[0.5, len(shown) + 0.5], row=place, col=1)
+        figure.update_yaxes(range=[Z.shape[1] + 0.5, 0.5], row=place, col=1)
     box = {"showline": True, "mirror": True, "linecolor": FRAME, "linewidth": 1}
-    figure.update_xaxes(showticklabels=False, showgrid=False, title="factor", **box)
-    figure.update_yaxes(
-        showticklabels=False, showgrid=False, zeroline=False, autorange="reversed", **box
-    )
-    figure.update_yaxes(title="row", row=1, col=1)
+    box |= {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
+    figure.update_xaxes(**box)
+    figure.update_yaxes(title="factor", title_font_size=12, **box)
+    figure.update_xaxes(title="row", row=n, col=1)
+    figure.update_annotations(x=0, xanchor="left", yshift=3, font_size=14)
     figure.update_layout(
-        height=HEIGHT, margin={"l": 30, "r": 10, "t": 34, "b": 34}, showlegend=False
+        height=height, margin={"l": 30, "r": 10, "t": 34, "b": 34}, showlegend=False
     )
     return figure
 
 
 def _image(Z: np.ndarray) -> go.Heatmap:
     return go.Heatmap(
-        z=np.asarray(Z, dtype=np.uint8),
-        x=np.arange(1, Z.shape[1] + 1),
-        y=np.arange(1, Z.shape[0] + 1),
+        z=np.asarray(Z, dtype=np.uint8).T,
+        x=np.arange(1, Z.shape[0] + 1),
+        y=np.arange(1, Z.shape[1] + 1),
         zmin=0,
         zmax=1,
         colorscale=[[0, PAPER], [1, INK]],
         showscale=False,
-        hovertemplate="row %{y}, factor %{x}: %{z}<extra></extra>",
+        hovertemplate="row %{x}, factor %{y}: %{z}<extra></extra>",
     )

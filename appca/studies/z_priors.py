@@ -56,7 +56,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     """All matrices side by side."""
     from appca.plots.indicators import indicators
 
-    return {"designs": indicators(outcome.arrays)}
+    return {"designs": indicators({name.capitalize(): Z for name, Z in outcome.arrays.items()})}
 
 
 _SIZE = {"n_rows": 100, "n_components": 20, "n_active": 10, "seed": 0}
