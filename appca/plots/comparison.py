@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.plots.palette import CATEGORICAL
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star")
-LINE_HEIGHT, FRAME_HEIGHT = 30, 120  # pixels
+LINE_HEIGHT, FRAME_HEIGHT = 36, 130  # pixels
+STEP = 0.15  # of a line between the dots of two designs
+ROUND = (1, 2, 5)  # times powers of ten stand at a logarithmic axis
 
 
 def dots(rows: Sequence[dict], measure: str, title: str, *, log: bool = False) -> go.Figure:
@@ -27,7 +30,8 @@ def dots(rows: Sequence[dict], measure: str, title: str, *, log: bool = False) -
     """
     there = [row for row in rows if row[measure] is not None]
     sizes = sorted({row["K"] for row in there})
-    methods = list(dict.fromkeys(row["title"] for row in there))
+    designs = list(dict.fromkeys(row["design"] for row in there))
+    lines = {name: place for place, name in enumerate(dict.fromkeys(r["title"] for r in there))}
     figure = make_subplots(
         rows=1,
         cols=max(len(sizes), 1),
@@ -35,41 +39,63 @@ def dots(rows: Sequence[dict], measure: str, title: str, *, log: bool = False) -
         shared_yaxes=True,
         horizontal_spacing=0.04,
     )
-    for place, design in enumerate(dict.fromkeys(row["design"] for row in there)):
+    for place, design in enumerate(designs):
+        offset = (place - (len(designs) - 1) / 2) * STEP
         for column, size in enumerate(sizes, start=1):
             chosen = [row for row in there if (row["design"], row["K"]) == (design, size)]
             if chosen:
-                trace = _trace(chosen, measure, design, place)
+                heights = [lines[row["title"]] + offset for row in chosen]
+                trace = _trace(chosen, heights, measure, place)
                 trace.showlegend = column == 1
                 figure.add_trace(trace, row=1, col=column)
-    figure.update_xaxes(title=title, type="log" if log else "linear")
-    if log:
-        figure.update_xaxes(dtick="D2", minor={"showgrid": False}, exponentformat="none")
-    figure.update_yaxes(categoryorder="array", categoryarray=methods[::-1], automargin=True)
-    figure.update_layout(
-        height=FRAME_HEIGHT + LINE_HEIGHT * len(methods),
-        margin={"l": 10, "r": 10, "t": 34, "b": 10},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "yref": "container"},
+    figure.update_xaxes(title=title, **(_log_axis(there, measure) if log else {}))
+    figure.update_yaxes(
+        tickvals=list(lines.values()),
+        ticktext=list(lines),
+        range=[len(lines) - 0.5, -0.5],  # the first method on top
+        showgrid=False,
+        zeroline=False,
     )
+    figure.update_layout(
+        height=FRAME_HEIGHT + LINE_HEIGHT * len(lines),
+        margin={"l": 10, "r": 10, "t": 66, "b": 10},
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.09, "yanchor": "bottom"},
+    )
+    figure.update_annotations(font_size=14)
     return figure
 
 
-def _trace(rows: Sequence[dict], measure: str, design: str, place: int) -> go.Scatter:
+def _log_axis(rows: Sequence[dict], measure: str) -> dict:
+    """Ticks at round numbers over what there is."""
+    values = [row[measure] for row in rows if row[measure] > 0]
+    low, high = (min(values), max(values)) if values else (1.0, 1.0)
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    ticks = [step * 10.0**power for power in powers for step in ROUND]
+    shown = [tick for tick in ticks if low / 1.5 <= tick <= high * 1.5]
+    return {
+        "type": "log",
+        "tickvals": shown,
+        "ticktext": [f"{tick:g}" for tick in shown],
+        "range": [float(np.log10(low / 1.4)), float(np.log10(high * 1.4))],
+    }
+
+
+def _trace(rows: Sequence[dict], heights: Sequence[float], measure: str, place: int) -> go.Scatter:
+    design = rows[0]["design"]
+    spreads = [row[f"{measure}_sd"] or 0.0 for row in rows]
     return go.Scatter(
         x=[row[measure] for row in rows],
-        y=[row["title"] for row in rows],
-        error_x={
-            "array": [row[f"{measure}_sd"] or 0.0 for row in rows],
-            "thickness": 1,
-            "width": 0,
-        },
+        y=heights,
+        customdata=[(row["title"], spread) for row, spread in zip(rows, spreads, strict=True)],
+        error_x={"array": spreads, "thickness": 1, "width": 0},
         mode="markers",
         name=design,
         legendgroup=design,
         marker={
-            "size": 9,
-            "color": CATEGORICAL[place],
+            "size": 8,
+            "color": CATEGORICAL[place % len(CATEGORICAL)],
             "symbol": SYMBOLS[place % len(SYMBOLS)],
         },
-        hovertemplate="%{y}: %{x:.4g}<extra>" + design + "</extra>",
+        hovertemplate="%{customdata[0]}: %{x:.4g}, sd %{customdata[1]:.2g}"
+        f"<extra>{design}</extra>",
     )

@@ -14,18 +14,18 @@ Cell = dict[str, Row]  # the rows of one design and K by method
 
 
 def paragraph(table: Sequence[Row], options: dict) -> str:
-    """Say what came out, in plain sentences."""
+    """Say what came out, in plain sentences, a short paragraph for each question."""
     cells: dict[tuple[str, int], Cell] = {}
     for row in table:
         cells.setdefault((str(row["design"]), int(row["K"])), {})[str(row["method"])] = row
     parts = (_setting, _floor, _in_sample, _balanced, _free_counts, _counts, _inference, _heldout)
-    return " ".join(filter(None, (part(cells, options) for part in parts)))
+    return "\n\n".join(filter(None, (part(cells, options) for part in parts)))
 
 
 def _setting(cells: dict, options: dict) -> str:
     del cells
     return (
-        f"Each number is a mean over {options['seeds']} data set(s) of {options['n_rows']:,} rows "
+        f"Each number is a mean over {_counted(options['seeds'])} of {options['n_rows']:,} rows "
         f"and {options['n_features']} features with noise of standard deviation "
         f"{options['noise_sd']:g}; the paper gives neither the number of features, nor L, nor the "
         "laws of Z. Here aFA is given as many factors a row as a row uses on average. Sampled "
@@ -198,6 +198,10 @@ def _numbers(cells: dict, measure: str, wanted: Callable[[str], bool]) -> list[f
 def _of(row: Row, measure: str) -> float:
     value = row[measure]
     return math.nan if value is None else float(value)  # type: ignore[arg-type]
+
+
+def _counted(n: int) -> str:
+    return "1 data set" if n == 1 else f"{n} data sets"
 
 
 def _span(values: Sequence[float]) -> str:
