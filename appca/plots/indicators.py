@@ -33,16 +33,16 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
     for place, Z in enumerate(matrices.values(), start=1):
         shown = Z[:MOST_ROWS]
         figure.add_trace(_image(shown), row=place, col=1)
-        figure.update_xaxes(range=[0.5, len(shown) + 0.5], row=place, col=1)
-        figure.update_yaxes(range=[Z.shape[1] + 0.5, 0.5], row=place, col=1)
+        figure.update_xaxes(range=[0.5, len(shown) + 0.5], autorange=False, row=place, col=1)
+        figure.update_yaxes(range=[Z.shape[1] + 0.5, 0.5], autorange=False, row=place, col=1)
     box = {"showline": True, "mirror": True, "linecolor": FRAME, "linewidth": 1}
     box |= {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
     figure.update_xaxes(**box)
     figure.update_yaxes(title="factor", title_font_size=12, **box)
     figure.update_xaxes(title="row", row=n, col=1)
-    figure.update_annotations(x=0, xanchor="left", yshift=3, font_size=14)
+    figure.update_annotations(x=0, xanchor="left", yshift=7, font_size=14)
     figure.update_layout(
-        height=height, margin={"l": 30, "r": 10, "t": 34, "b": 34}, showlegend=False
+        height=height, margin={"l": 30, "r": 10, "t": 40, "b": 34, "pad": 0}, showlegend=False
     )
     return figure
 
