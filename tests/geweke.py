@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 
 def batch_error(draws, n_batches=50):
@@ -52,6 +53,13 @@ def is_caught(model, rng, n_draws=(1000, 4000, 16_000)):
     Three looks instead of one, so the bar is higher than the 5 of a test that must pass.
     """
     return any(worst(geweke_z(model, rng, n))[0] > 6 for n in n_draws)
+
+
+def named(controls, slow=()):
+    """Give the names as parameters, those of `slow` marked so: long ones whose fault a test of
+    the same kernel, by enumeration or by densities, sees in every run.
+    """
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in slow)) for name in controls]
 
 
 def worst(z):

@@ -74,6 +74,45 @@ def test_gain_of_new_columns_is_the_ratio_of_dense_densities(seed, kappa):
     )
 
 
+def replacement_error(kernels, seed):
+    """Log ratio of a replacement against dense densities; columns 1 and 4 are the row's own."""
+    rng, W, Y = small_world(seed, n_components=5, n_features=4)
+    z, others = np.array([True, True, False, True, True]), np.array([1, 0, 2, 2, 0])
+    V = rng.normal(size=(2, 4))
+    kept = W[:, z & (others > 0)]
+    wanted = log_row(Y[0], np.hstack([kept, V.T]), np.ones(4, dtype=bool)) - log_row(Y[0], W, z)
+    Wt, T = np.ascontiguousarray(W.T), tableau(W, Y[0], z)
+    ratio, own = kernels.replace_singletons(T, z.copy(), others, V, Y[0], VARIANCES, Wt)
+    np.testing.assert_array_equal(own, z & (others == 0))
+    return abs(ratio - wanted)
+
+
+def test_own_columns_are_weighed_against_the_offer_by_dense_densities(seed):
+    assert replacement_error(sparse_fa_kernels, seed) < 1e-10
+
+
+SINGLETONS_LEFT_IN = (
+    "    before = remove_singletons(T, z, others, v.tau2)\n",
+    "    after = new_gain(T, z, shared, V, y, v)\n"
+    "    before = remove_singletons(T, z, others, v.tau2)\n"
+    "    if (others > 0).sum() + len(V) <= len(z):\n"
+    "        return after, own\n",
+)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        SINGLETONS_LEFT_IN,
+        ("new_gain(T, z, shared, V, y, v) - before", "new_gain(T, z, shared, V, y, v)"),
+    ],
+    ids=["residual with the singletons in", "the old ones for nothing"],
+)
+def test_the_dense_densities_see_a_replacement_weighed_wrongly(change, seed, tmp_path):
+    kernels = broken(sparse_fa_kernels.__name__, *change, tmp_path, "broken_replacement")
+    assert replacement_error(kernels, seed) > 0.01
+
+
 def test_scores_are_drawn_from_their_posterior(seed):
     rng, W, Y = small_world(seed, n_components=4, n_features=5)
     z = np.array([True, False, True, True])
@@ -129,6 +168,41 @@ def existing_p_value(seed, kernels, n_draws=20_000):
     return oracle.stationary_p_value(rng, states, log_weights, step, n_draws)
 
 
+def by_history(Z):
+    """Put the columns into the order of their bits: slots of the infinite model are nameless."""
+    return np.ascontiguousarray(Z[:, np.lexsort(Z)[::-1]])
+
+
+def infinite_p_value(seed, kernels, n_draws=30_000):
+    """Z from its prior and W and Y given Z; a whole scan must leave the prior of Z alone.
+
+    Every start is a fresh draw of the joint of Z, W and Y, so that what the scan makes of it must
+    be one too. Columns are nameless: the states are the classes of matrices of equal columns.
+    """
+    rng, alpha, (N, K, D) = np.random.default_rng(seed), 1.6, (3, 3, 2)
+    classes = {}
+    for Z in oracle.every_binary_matrix(N, K):
+        log_p = oracle.log_truncated_buffet(Z, alpha)
+        ordered = by_history(Z)
+        total = classes.setdefault(ordered.tobytes(), [ordered, -np.inf])
+        total[1] = np.logaddexp(total[1], log_p)
+    states, log_weights = zip(*classes.values(), strict=True)
+    variances, X = sparse_fa_kernels.Variances(0.3, TAU2), np.empty((N, K))
+
+    def step(rng, Z):
+        Wt = rng.normal(size=(K, D)) * Z.any(axis=0)[:, None]
+        signal = (np.sqrt(TAU2) * rng.normal(size=(N, K)) * Z) @ Wt
+        Y = signal + np.sqrt(0.3) * rng.normal(size=(N, D))
+        kappa = rng.poisson(alpha / N, N)
+        offer = sparse_fa_kernels.Proposal(kappa, rng.normal(size=(kappa.sum(), D)))
+        order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
+        numbers = sparse_fa_kernels.Numbers(rng.random((N, K + 1)), rng.normal(size=(N, K)), order)
+        kernels.scan_infinite(Z, X, Wt, Y, variances, offer, numbers)
+        return by_history(Z)
+
+    return oracle.stationary_p_value(rng, states, np.array(log_weights), step, n_draws)
+
+
 def buffet_p_value(seed, kernels, n_draws=30_000):
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(3, 3)) * 1.5
@@ -176,6 +250,10 @@ def test_the_scan_of_shared_columns_keeps_the_posterior_of_z(seed):
     assert existing_p_value(seed, sparse_fa_kernels) > LEAST_P
 
 
+def test_the_infinite_scan_keeps_the_prior_of_z(seed):
+    assert infinite_p_value(seed, sparse_fa_kernels) > LEAST_P
+
+
 def test_the_truncated_scan_keeps_the_posterior_of_z(seed):
     assert buffet_p_value(seed, buffet_kernels) > LEAST_P
 
@@ -204,6 +282,31 @@ BROKEN_SCANS = {
         existing_p_value,
         "    for k in order:\n",
         "    for k in np.argsort(-1.0 * z):\n",
+    ),
+    "residual with the singletons in": (sparse_fa_kernels, infinite_p_value, *SINGLETONS_LEFT_IN),
+    "own columns deleted": (
+        sparse_fa_kernels,
+        infinite_p_value,
+        "                Z[n] |= own",
+        "                own &= False",
+    ),
+    "kappa clipped": (
+        sparse_fa_kernels,
+        infinite_p_value,
+        "        return -np.inf, own",
+        "        V = V[: len(z) - (others > 0).sum()]",
+    ),
+    "own columns scanned as if shared": (
+        sparse_fa_kernels,
+        infinite_p_value,
+        "        if m > 0:\n",
+        "        if m >= 0:\n",
+    ),
+    "at most one new column a row": (
+        buffet_kernels,
+        buffet_p_value,
+        "t = draw_size(table[u], u, log_rate, U[n, K])",
+        "t = min(draw_size(table[u], u, log_rate, U[n, K]), 1)",
     ),
     "truncated odds with N - 1 - m": (
         buffet_kernels,

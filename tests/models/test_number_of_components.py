@@ -6,12 +6,18 @@ import pytest
 from appca import FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
 from tests.models.gibbs_oracles import draw_buffet
 
-N, D, K_MAX, ALPHA, NOISE_SD = 80, 10, 9, 1.2, 0.3
+N, D, K_MAX, NOISE_SD = 80, 10, 9, 0.3
 
 
 def draw_rows(rng, *, orthonormal):
-    """Rows of the model, and how many columns they use: alpha H_N = 6, at most 9."""
-    Z = draw_buffet(rng, ALPHA, N, K_MAX, labelled=orthonormal)
+    """Rows of the model, and how many columns they use.
+
+    The law of Z, on which the number depends, is the prior of the fits below, alpha ~ Gamma(1, 1)
+    included: the mean number alpha H_N = 5 alpha runs from none at all to the cut. The variances
+    are numbers instead: their priors are made to the measure of the data, and weak.
+    """
+    alpha = rng.gamma(1.0)
+    Z = draw_buffet(rng, alpha, N, K_MAX, labelled=orthonormal)
     W = rng.normal(size=(D, K_MAX))
     if orthonormal:
         W = 2 * np.linalg.qr(W)[0]
@@ -22,7 +28,7 @@ def draw_rows(rng, *, orthonormal):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [NonparametricPPCA, InfiniteSparseFA])
 def test_the_interval_holds_the_true_number_in_17_of_20_prior_draws(model, seed):
-    held, truths = 0, []
+    held, truths, widths = 0, [], []
     for i in range(20):
         rng = np.random.default_rng([seed, i])
         Y, truth = draw_rows(rng, orthonormal=model is NonparametricPPCA)
@@ -30,9 +36,11 @@ def test_the_interval_holds_the_true_number_in_17_of_20_prior_draws(model, seed)
         low, high = np.quantile(fit.posterior_["n_components"], [0.025, 0.975])
         held += low <= truth <= high
         truths.append(truth)
+        widths.append(high - low)
     assert held >= 17
-    # no interval would do for all of them: the draws differ in their numbers
-    assert np.ptp(truths) >= 3
+    # no interval would do for all of them, and most are short
+    assert np.ptp(truths) >= 5
+    assert np.median(widths) <= 3
 
 
 @pytest.mark.slow

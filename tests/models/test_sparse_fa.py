@@ -10,7 +10,7 @@ import appca.models
 from appca.models import sparse_fa
 from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.sparse_fa import Prior, State
-from tests.geweke import broken, geweke_z, is_caught, worst
+from tests.geweke import broken, geweke_z, is_caught, named, worst
 from tests.models.gibbs_oracles import draw_buffet
 
 N, D, K = 4, 2, 3
@@ -144,10 +144,12 @@ BROKEN_FINITE = {
     ),
 }
 BROKEN_INFINITE = {
-    "singletons deleted": (
-        KERNELS,
-        "own = (others == 0) & z",
-        "own = (others == 0) & z\n    z &= others > 0\n    own &= False",
+    "singletons deleted": (KERNELS, "                Z[n] |= own", "                own &= False"),
+    "x not redrawn after z": (
+        SWEEP,
+        "return State(Wt.T * Z.any(axis=0), X, Z, *state[3:])",
+        "return State(\n"
+        "        Wt.T * Z.any(axis=0), np.where(state.X, state.X, 1e-3) * Z, Z, *state[3:]\n    )",
     ),
     "kappa clipped": (
         KERNELS,
@@ -172,6 +174,10 @@ BROKEN_INFINITE = {
 }
 
 
+# in test_feature_kernels, in every run
+SEEN_BY_ENUMERATION = ["singletons deleted", "kappa clipped", "residual with the singletons in"]
+
+
 def with_broken(monkeypatch, folder, name, old, new):
     """Give the module of the sweeps, with a broken copy of itself or of what it calls."""
     importlib.import_module(f"appca.models.{name}")  # or the first use would undo the patch
@@ -183,14 +189,14 @@ def with_broken(monkeypatch, folder, name, old, new):
     return copy if name == SWEEP else sparse_fa
 
 
-@pytest.mark.parametrize("name", BROKEN_FINITE)
+@pytest.mark.parametrize("name", named(BROKEN_FINITE, ["scales without the volume"]))
 def test_a_broken_finite_sweep_fails_geweke(name, seed, monkeypatch, tmp_path):
     module = with_broken(monkeypatch, tmp_path, *BROKEN_FINITE[name])
     model = model_of(module, "sweep_finite", infinite=False)
     assert is_caught(model, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("name", BROKEN_INFINITE)
+@pytest.mark.parametrize("name", named(BROKEN_INFINITE, SEEN_BY_ENUMERATION))
 def test_a_broken_infinite_sweep_fails_geweke(name, seed, monkeypatch, tmp_path):
     module = with_broken(monkeypatch, tmp_path, *BROKEN_INFINITE[name])
     model = model_of(module, "sweep_infinite", infinite=True)

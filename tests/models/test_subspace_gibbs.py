@@ -216,6 +216,14 @@ BROKEN = {
         "ibp",
         with_source("buffet_kernels", "t = draw_size(table[u], u, log_rate, U[n, K])", "t = 0"),
     ),
+    "x not redrawn after z, any number of columns": (
+        "ibp",
+        with_source(
+            "subspace_gibbs",
+            "X = draw_scores(rng, P, Z, state.sigma2, state.tau2)",
+            "X = np.where(state.Z, state.X, 0.0) * Z",
+        ),
+    ),
     "odds with N - 1 - m": (
         "ibp",
         with_source(
