@@ -11,7 +11,7 @@ from appca.plots.palette import CATEGORICAL
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star")
 LINE_HEIGHT, FRAME_HEIGHT = 36, 130  # pixels
 STEP = 0.15  # of a line between the dots of two designs
-ROUND = (1, 2, 5)  # times powers of ten stand at a logarithmic axis
+ROUND = (1, 3)  # times powers of ten stand at a logarithmic axis
 
 
 def dots(rows: Sequence[dict], measure: str, title: str, *, log: bool = False) -> go.Figure:
@@ -74,6 +74,7 @@ def _log_axis(rows: Sequence[dict], measure: str) -> dict:
     shown = [tick for tick in ticks if low / 1.5 <= tick <= high * 1.5]
     return {
         "type": "log",
+        "tickangle": 0,
         "tickvals": shown,
         "ticktext": [f"{tick:g}" for tick in shown],
         "range": [float(np.log10(low / 1.4)), float(np.log10(high * 1.4))],

@@ -9,7 +9,7 @@ import numpy as np
 from appca.data.designs import DESIGNS, Synthetic, draw_synthetic
 from appca.data.errors import InputError
 from appca.studies import paper_table, table1_text
-from appca.studies.methods import METHODS, Task, active_for, fit
+from appca.studies.methods import METHODS, Fitted, Task, active_for, fit
 from appca.studies.oracle import Law, law_of, oracle, posterior_mean
 from appca.studies.processes import Tick, work
 from appca.studies.recovery import Recovery, errors, recovery
@@ -84,27 +84,37 @@ def cell(spec: dict, tick: Tick) -> list[Row]:
     """One design, K and seed: a row of measures for every method and reference."""
     tick(_name(spec), 0.0)
     _warm()
-    truth, fresh, law = draw(spec)
-    chain = (spec["options"]["burn_in"], spec["options"]["n_draws"], spec["seed"], None)
-    most = int(truth.Z.sum(axis=1).max())
-    task = Task(truth.Y, fresh, spec["K"], active_for(truth.Z), most, *chain)
-    rows = references(spec, truth, fresh, law)
-    for place, (key, method) in enumerate(METHODS.items()):
-        callback = _callback(f"{_name(spec)}: {method.title}", place, tick)
-        found = fit(method, task._replace(callback=callback))
-        if found is not None:
-            told = recovery(truth.W.T, truth.Z, found.components, found.Z)
-            measured = _measured(truth.Y, found.R, found.Z, told)
-            measured |= {
-                "heldout": found.log_likelihood,
-                "heldout_error": found.standard_error,
-                "heldout_how": found.how,
-                "seconds": round(found.seconds, 3),
-            }
-            rows.append(
-                _row(spec, key, task.most_active if key == "afa_most" else task.n_active) | measured
-            )
+    from appca.models.threads import single_threaded_blas
+
+    with single_threaded_blas():  # the same numbers whatever runs beside
+        truth, fresh, law = draw(spec)
+        chain = (spec["options"]["burn_in"], spec["options"]["n_draws"], spec["seed"], None)
+        most = int(truth.Z.sum(axis=1).max())
+        task = Task(truth.Y, fresh, spec["K"], active_for(truth.Z), most, *chain)
+        rows = references(spec, truth, fresh, law)
+        for place, (key, method) in enumerate(METHODS.items()):
+            callback = _callback(f"{_name(spec)}: {method.title}", place, tick)
+            found = fit(method, task._replace(callback=callback))
+            if found is not None:
+                rows.append(_row(spec, key, _active(key, task)) | _told(truth, found))
     return rows
+
+
+def _active(key: str, task: Task) -> int | None:
+    """Give the L that a method was given, if it takes one."""
+    if key == "afa_most":
+        return task.most_active
+    return task.n_active if key == "fa_l" or key.startswith("afa") else None
+
+
+def _told(truth: Synthetic, found: Fitted) -> Row:
+    judged = recovery(truth.W.T, truth.Z, found.components, found.Z)
+    return _measured(truth.Y, found.R, found.Z, judged) | {
+        "heldout": found.log_likelihood,
+        "heldout_error": found.standard_error,
+        "heldout_how": found.how,
+        "seconds": round(found.seconds, 3),
+    }
 
 
 def references(spec: dict, truth: Synthetic, fresh: np.ndarray, law: Law) -> list[Row]:

@@ -7,6 +7,7 @@ from appca.data.designs import DESIGNS, Synthetic
 from appca.data.errors import InputError
 from appca.data.wording import counted
 from appca.plots.indicators import indicators
+from appca.studies.methods import active_for
 from appca.studies.synthetic import LIMITS, dataset_of, drawn
 from appca.studies.z_priors import described
 from appca.ui import services, state
@@ -133,10 +134,11 @@ def opening(design: str, chosen: dict) -> None:
 
 
 def _open(design: str, chosen: dict) -> None:
-    """Store the data and look at them, with aFA of the same K and L."""
+    """Store the data and look at them, with aFA of the same K and the mean number of factors."""
     try:
         state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
+        n_active = active_for(_drawn(design, tuple(chosen.items())).Z)
         state.set_model("aFA")
-        state.set_parameters(n_components=chosen["n_components"], n_active=chosen["n_active"])
+        state.set_parameters(n_components=chosen["n_components"], n_active=n_active)
     except InputError as error:
         state.notify("error", str(error))
