@@ -58,13 +58,16 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
 
 def shares(spec: dict, tick: Tick) -> list[float] | None:
     """Sorted shares of the rows that use each factor, by one method; None if left out."""
-    truth, fresh, _ = draw(spec)
+    from appca.models.threads import single_threaded_blas
+
     options, method = spec["options"], METHODS[spec["method"]]
     stage = f"{spec['design']}: {method.title}"
-    most = int(truth.Z.sum(axis=1).max())
-    chain = (options["burn_in"], options["n_draws"], spec["seed"], _callback(stage, tick))
-    task = Task(truth.Y, fresh[:1], spec["K"], active_for(truth.Z), most, *chain)
-    found = fit(method, task)
+    with single_threaded_blas():
+        truth, fresh, _ = draw(spec)
+        most = int(truth.Z.sum(axis=1).max())
+        chain = (options["burn_in"], options["n_draws"], spec["seed"], _callback(stage, tick))
+        task = Task(truth.Y, fresh[:1], spec["K"], active_for(truth.Z), most, *chain)
+        found = fit(method, task)
     return None if found is None else ordered(found.Z)
 
 

@@ -1,5 +1,6 @@
 """The page Synthetic lab, lower half: run an experiment of the paper and read its result."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import streamlit as st
@@ -19,12 +20,12 @@ NAMES = {"table1": "Table 1", "popularity": "Popularity", "z-priors": "Designs o
 
 def which() -> tuple[Study, str]:
     """Draw the choice of experiment and size; return it."""
-    first_study, first_size = _first()
+    if "lab_study" not in st.session_state:
+        st.session_state["lab_study"] = _first()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         name = st.segmented_control(
             "Experiment",
             list(NAMES),
-            default=first_study,
             format_func=NAMES.get,
             key="lab_study",
             required=True,
@@ -33,30 +34,34 @@ def which() -> tuple[Study, str]:
         study = STUDIES[name]
         if study.takes["full"] < AT_ONCE:
             return study, "default"
+        key = f"lab_size_{name}"
+        if key not in st.session_state:
+            st.session_state[key] = next((size for one, size in _known() if one == name), "default")
         size = st.segmented_control(
             "Size",
             list(SIZES),
-            default=first_size,
             format_func=lambda size: f"{SIZES[size]}, {duration(study.takes[size])}",
-            key=f"lab_size_{name}",
+            key=key,
             required=True,
             persist_state="session",
         )
     return study, size
 
 
-def _first() -> tuple[str, str]:
+def _first() -> str:
     """Begin with the experiment that runs now, else with the newest result, else with table 1."""
+    return next((name for name, _ in _known() if name != "z-priors"), "table1")
+
+
+def _known() -> Iterator[tuple[str, str]]:
+    """Yield experiment and size of what runs now and of what is stored, newest first."""
     running = [job.spec for job in services.jobs().active() if job.kind == "study"]
-    for spec in running:
-        size = _size_of(spec["study"], spec["options"])
+    found = [(spec["study"], spec["options"]) for spec in running]
+    found += [(kept.study, kept.options) for kept in StudyStore(home()).list()]
+    for name, options in found:
+        size = _size_of(name, options)
         if size is not None:
-            return spec["study"], size
-    for kept in StudyStore(home()).list():
-        size = _size_of(kept.study, kept.options)
-        if size is not None and kept.study != "z-priors":
-            return kept.study, size
-    return "table1", "default"
+            yield name, size
 
 
 def _size_of(name: str, options: dict) -> str | None:
