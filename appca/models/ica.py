@@ -3,7 +3,7 @@
 The scores x * z of a row are independent up to their number and have heavy tails (Bernoulli times
 Gaussian), so independent component analysis finds W up to scale and order where principal
 components find only its span. From there EM reaches the noise floor; from PCA, the paper's start,
-it stays 10 to 60 times above it (balanced design, K = 10 and 20).
+it stays 8 to 60 times above it (balanced design, K = 10 and 20).
 """
 
 from collections.abc import Callable
