@@ -140,10 +140,15 @@ def _inference(cells: dict, options: dict) -> str:
     if not ratios:
         return ""
     worse = sum(ratio > 1 for ratio in ratios)
+    better = (
+        " Where it is smaller, the sampler has left the optimum that EM stops at."
+        if worse < len(ratios)
+        else ""
+    )
     return (
         f"aFA by Gibbs has a larger squared error than by EM in {worse} of {len(ratios)} columns "
         f"({_span(ratios)} times); in the paper it is larger in all of its columns. A draw from a "
-        "posterior is not its maximum, so a little more is to be expected."
+        f"posterior is not its maximum, so a little more is to be expected.{better}"
     )
 
 
