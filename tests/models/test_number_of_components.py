@@ -40,7 +40,7 @@ def test_the_interval_holds_the_true_number_in_17_of_20_prior_draws(model, seed)
     assert held >= 17
     # no interval would do for all of them, and most are short
     assert np.ptp(truths) >= 5
-    assert np.median(widths) <= 3
+    assert np.median(widths) <= 4
 
 
 @pytest.mark.slow
