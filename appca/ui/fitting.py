@@ -8,6 +8,7 @@ import streamlit as st
 from appca.data.errors import InputError
 from appca.runs.config import MODELS, RunConfig
 from appca.runs.fit import Result, estimate_seconds, fit_run, preview
+from appca.runs.labels import labelled, labels
 from appca.runs.store import Run
 from appca.ui import services, watching
 from appca.ui.state import config, notify
@@ -24,6 +25,7 @@ class Shown(NamedTuple):
     arrays: dict[str, np.ndarray]
     info: dict
     run: Run | None  # None for a preview
+    labels: str = ""  # tells names and signs that a person gave the components from others
 
     @property
     def is_preview(self) -> bool:
@@ -33,7 +35,8 @@ class Shown(NamedTuple):
     @property
     def key(self) -> str:
         """Name these numbers in a cache."""
-        return f"{self.config.id}{'-preview' if self.is_preview else ''}"
+        marks = ("preview" if self.is_preview else "", self.labels)
+        return "-".join([self.config.id, *filter(None, marks)])
 
 
 def shown() -> Shown | None:
@@ -60,7 +63,8 @@ def stored() -> Shown | None:
     if run is None:
         return None
     try:
-        return Shown(run.config, run.arrays, run.info, run)
+        given = labels(run)
+        return Shown(run.config, labelled(run.arrays, given), run.info, run, given.key)
     except InputError as error:
         services.runs().delete(run.id)  # else the damaged one would stand in the way of a new fit
         notify("error", str(error))
