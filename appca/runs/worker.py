@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from appca.runs import kinds
+from appca.runs import grid, kinds
 from appca.runs.jobfolder import JobFolder
 from appca.runs.progress import Cancelled, Context
 from appca.runs.study import study
@@ -28,6 +28,8 @@ KINDS: dict[str, Handler] = {
     "umap": kinds.umap,
     "download": kinds.download,
     "study": study,
+    "grid": grid.grid,
+    "stability": grid.stability,
 }
 PARENT_CHECK_SECONDS = 1.0
 
