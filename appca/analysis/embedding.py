@@ -24,7 +24,7 @@ from appca.analysis.identity import ID_DIGITS, digest_of, plain
 from appca.analysis.neighbours import Neighbours, Report, nearest
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.preprocessing import Preprocessing
+from appca.data.preprocessing import Fitted, Preprocessing
 
 STARTS = ("pca", "appca")
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
@@ -202,6 +202,7 @@ def embed(
     store: EmbeddingStore,
     scores: np.ndarray | None = None,
     report: Report = lambda _stage, _fraction: None,
+    fitted: Fitted | None = None,
 ) -> Embedding:
     """
     Lay out all rows by UMAP. Call it in a worker process only.
@@ -217,6 +218,8 @@ def embed(
     report : callable, optional
         Told (stage, fraction) between blocks of neighbours and epochs of the layout; an exception
         from it ends the work.
+    fitted : Fitted, optional
+        The preprocessing the config names, where it has been learned before.
 
     Raises
     ------
@@ -237,7 +240,8 @@ def embed(
         raise InputError(msg)
     began = time.perf_counter()
     report("preprocessing", 0.0)
-    X = Preprocessing.from_dict(config.preprocessing).fit(dataset.X).transform(dataset.X)
+    fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    X = fitted.transform(dataset.X)
     near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
     report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
     start = "pca" if scores is None else start_from(scores, config)

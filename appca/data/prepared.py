@@ -5,13 +5,14 @@ All runs, maps and grids on the same data with the same options share it, so tha
 and L stay live behind an autoencoder.
 """
 
+import contextlib
 import hashlib
 import json
 from pathlib import Path
 
 from appca.data import cache
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import Fitted, Preprocessing
+from appca.data.preprocessing import VAE_ARRAYS, Fitted, Preprocessing
 from appca.data.vae import Report
 
 MOST_BYTES = 500_000_000  # of all autoencoders; one of 784 pixels takes 5 MB
@@ -49,11 +50,13 @@ def at_hand(dataset: Dataset, options: Preprocessing, home: Path) -> Fitted | No
     """Return the fitted preprocessing if that is quick; None if an autoencoder must be trained."""
     if options.vae is None:
         return options.fit(dataset.X)
-    arrays = cache.read(_file(dataset.digest, options, home))
-    try:
-        return None if arrays is None else Fitted.from_arrays(arrays)
-    except KeyError:
-        return None
+    file = _file(dataset.digest, options, home)
+    arrays = cache.read(file)
+    if arrays is not None and VAE_ARRAYS + "code" in arrays:
+        return Fitted.from_arrays(arrays)
+    with contextlib.suppress(OSError):
+        file.unlink()  # nobody shall take a damaged file for one that is at hand
+    return None
 
 
 def is_at_hand(digest: str, options: Preprocessing, home: Path) -> bool:

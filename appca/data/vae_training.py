@@ -96,7 +96,7 @@ def train(
         for i in range(steps):
             if i % LOOK == 0:
                 np.asarray(values[-1:])  # jax runs ahead; a look at the last result waits for it
-                report(f"{STAGE}, epoch {epoch + 1}", (epoch + i / steps) / options.epochs)
+                report(STAGE, (epoch + i / steps) / options.epochs)
             batch = rows(np.sort(order[i * size : (i + 1) * size]))
             noise = rng.standard_normal((len(batch), options.dimensions), dtype=np.float32)
             weights, state, value = step(weights, state, batch, noise)

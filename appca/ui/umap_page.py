@@ -115,7 +115,7 @@ def panels_of(dataset: Dataset, shown: Shown, embedding: Embedding, third: str) 
     arrays = shown.arrays
     x, y = np.ascontiguousarray(embedding.coordinates[:, :2].T)
     everything = Panel("", "", np.arange(dataset.n_rows, dtype=np.int32), x, y)
-    principal, _ = atlas_page.principal(dataset.digest, shown.config.preprocessing)
+    principal, _ = atlas_page.principal(dataset, shown)
     member = np.empty(dataset.n_rows, dtype=np.uint8)
     for number, group in enumerate(ranked(arrays["active"])):
         member[group.rows] = number % len(MARKERS)
