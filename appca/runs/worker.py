@@ -20,6 +20,7 @@ from pathlib import Path
 from appca.runs import grid, kinds
 from appca.runs.jobfolder import JobFolder
 from appca.runs.progress import Cancelled, Context
+from appca.runs.quality import quality
 from appca.runs.study import study
 
 Handler = Callable[[dict, Context], dict]
@@ -28,6 +29,7 @@ KINDS: dict[str, Handler] = {
     "umap": kinds.umap,
     "download": kinds.download,
     "study": study,
+    "quality": quality,
     "grid": grid.grid,
     "stability": grid.stability,
 }
