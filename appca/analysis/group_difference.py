@@ -34,7 +34,7 @@ class Difference(NamedTuple):
     """One thing in which the group and the rest were compared."""
 
     kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
-    name: str  # of the thing; of a class "column = class"
+    name: str  # of the thing; of a class “column = class”
     group: float  # mean, or share of the rows
     rest: float
     effect: float  # Cliff's delta, or the difference of the shares; above 0: more in the group
@@ -261,7 +261,7 @@ def _uses(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]:
     active = arrays["active"]
     for k in range(active.shape[1]):
         if not active[:, k].all():
-            yield _share("use", f"component {k + 1}", active[:, k], mask)
+            yield _share("use", f"use of component {k + 1}", active[:, k], mask)
     subspaces = subspace_column(active)
     if len(subspaces.names) > 1:
         for code, name in enumerate(subspaces.names[:MOST_CLASSES]):  # the fullest come first

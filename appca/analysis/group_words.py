@@ -42,8 +42,7 @@ def _phrase(one: Difference) -> str:
     if not one.is_share:
         way = "higher" if one.effect > 0 else "lower"
         return f"{name} ({way}: {number(one.group)} on average, the rest {number(one.rest)})"
-    verb = {"use": "used by ", "subspace": "home of "}.get(one.kind, "")
-    return f"{name} ({verb}{share(one.group)} of them, {share(one.rest)} of the rest)"
+    return f"{name} ({share(one.group)} of them, {share(one.rest)} of the rest)"
 
 
 def number(value: float) -> str:

@@ -10,13 +10,12 @@ from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.wording import counted
 from appca.plots import differences
-from appca.plots.components import montage
-from appca.ui import selection, tray
+from appca.plots.components import data_uri
+from appca.ui import atlas_page, selection, tray
 from appca.ui.fitting import Shown
-from appca.ui.text import markdown
+from appca.ui.text import markdown, tag, words
 
 BARS = 12  # strongest differences drawn
-SMALLEST = 160  # pixels of a mean image
 KINDS = {
     "feature": "feature",
     "score": "score",
@@ -47,7 +46,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
             _strongest(comparison)
         with right:
             if dataset.image_shape is not None:
-                _images(dataset, shown, mask)
+                _images(dataset, mask)
             _one_number(dataset, shown, comparison, mask)
     _table(comparison)
     _notes(comparison)
@@ -83,16 +82,21 @@ def _strongest(comparison: Comparison) -> None:
     )
 
 
-def _images(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
+def _images(dataset: Dataset, mask: np.ndarray) -> None:
     st.subheader("Mean images", anchor=False)
     means = _mean_images(f"{dataset.digest}-{selection.token(dataset)}", dataset, mask)
+    sprites = atlas_page.sprites(dataset.digest)
+    inked = sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
+    sides = [255 - side if inked else side for side in (means.group, means.rest)]
     titles = ("the group", "the rest", "group − rest")
-    for place, title, picture in zip(st.columns(3, gap="small"), titles, means[:3], strict=True):
-        with place, st.container(key=f"pictures-{title[:5].strip()}"):
-            st.image(_enlarged(picture), caption=title, width="stretch")
+    figures = [
+        _figure(picture, title)
+        for picture, title in zip((*sides, means.difference), titles, strict=True)
+    ]
+    st.html(tag("div", "".join(figures), "ca-means"))
     st.caption(
-        f"On the right, red is brighter in the group and blue darker; full colour is a difference "
-        f"of {number(means.limit)} in the units of the data."
+        "On the right, red marks higher values in the group and blue lower ones; full colour is a "
+        f"difference of {number(means.limit)} in the units of the data."
     )
 
 
@@ -104,10 +108,9 @@ def _mean_images(key: str, _dataset: Dataset, _mask: np.ndarray) -> differences.
     return differences.images(group, rest, drawn, _dataset.image_shape)
 
 
-def _enlarged(picture: np.ndarray) -> np.ndarray:
-    """Repeat pixels, so that the browser does not blur a small image."""
-    times = max(1, -(-SMALLEST // max(picture.shape[:2])))
-    return montage(picture.repeat(times, axis=0).repeat(times, axis=1)[None], 1)
+def _figure(picture: np.ndarray, title: str) -> str:
+    image = f'<img src="{data_uri(picture)}" alt="mean image: {words(title)}">'
+    return tag("figure", image + tag("figcaption", words(title)))
 
 
 def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np.ndarray) -> None:
@@ -158,7 +161,7 @@ def _table(comparison: Comparison) -> None:
     pairs = [differences.sides(one) for one in shown]
     table = pd.DataFrame(
         {
-            "what": [words_of(one) for one in shown],
+            "what": [one.name for one in shown],
             "kind": [KINDS[one.kind] for one in shown],
             "group": [group for group, _ in pairs],
             "rest": [rest for _, rest in pairs],
@@ -173,6 +176,7 @@ def _table(comparison: Comparison) -> None:
         hide_index=True,
         width="stretch",
         key="group_table",
+        placeholder="",  # of a share, which has no Cohen's d
         column_config={
             "effect": st.column_config.NumberColumn(
                 format="%+.2f",
@@ -185,11 +189,6 @@ def _table(comparison: Comparison) -> None:
             ),
         },
     )
-
-
-def words_of(one: Difference) -> str:
-    """Return the name of what was compared, as the table shows it."""
-    return f"{one.name} used" if one.kind == "use" else one.name
 
 
 def _notes(comparison: Comparison) -> None:

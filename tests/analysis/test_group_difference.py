@@ -45,7 +45,7 @@ def planted(dataset: Dataset, arrays: dict, mask: np.ndarray, where: str) -> tup
     arrays = {name: np.array(values) for name, values in arrays.items()}
     if where == "f5":
         X[mask, 5] += 3
-    elif where == "component 2":
+    elif where == "use of component 2":
         arrays["active"][:, 1] = mask
     elif where == "score on component 3":
         arrays["scores"][mask & arrays["active"][:, 2], 2] -= 4
@@ -58,7 +58,7 @@ def planted(dataset: Dataset, arrays: dict, mask: np.ndarray, where: str) -> tup
     return Dataset("d", X, dataset.ids, labels, None, dataset.feature_names), arrays
 
 
-PLANTED = ("f5", "component 2", "score on component 3", "kind = c", "weight", "residual")
+PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")
 
 
 @pytest.mark.parametrize("where", PLANTED)
@@ -181,7 +181,7 @@ def test_cramers_v_is_that_of_scipy_and_1_for_a_perfect_match(seed):
 def test_shares_and_means_are_those_of_the_rows(seed):
     dataset, arrays, mask = made(seed)
     found = {one.name: one for one in compare(dataset, arrays, mask).differences}
-    use = found["component 3"]
+    use = found["use of component 3"]
     assert use.is_share
     assert use.group == pytest.approx(arrays["active"][mask, 2].mean())
     assert use.rest == pytest.approx(arrays["active"][~mask, 2].mean())
