@@ -136,7 +136,7 @@ def _check(dataset: Dataset) -> str:
 def _preprocessing(options: Mapping) -> str:
     given = Preprocessing.from_dict(dict(options)).to_dict()
     usual = Preprocessing().to_dict()
-    special = {name: value for name, value in given.items() if value != usual[name]}
+    special = {name: value for name, value in given.items() if value != usual.get(name)}
     return "\n".join(
         [
             _call("preprocessing = Preprocessing", special) + ".fit(dataset.X)",

@@ -19,7 +19,7 @@ from appca.data.errors import InputError
 LEAST = 2  # rows on either side, below which nothing is compared
 LEAST_USERS = 5  # rows on either side that use a component, to compare their scores
 MOST_CLASSES = 50  # of a column, the largest ones
-MOST_VALUES = 1 << 25  # numbers that are ranked; larger tables are compared on a sample of rows
+MOST_VALUES = 1 << 24  # numbers that are ranked; larger tables are compared on a sample of rows
 FEWEST_SAMPLED = 1000  # rows of either side in such a sample
 EXACT = 20  # rows in all, up to which the rank test counts all arrangements
 SMALL_COUNT = 5.0  # expected rows in a cell, below which the exact test of a table is taken

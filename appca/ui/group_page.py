@@ -66,7 +66,7 @@ def _how_to_select() -> None:
     )
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@st.cache_resource(show_spinner="Comparing", max_entries=16)
 def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> Comparison:
     del key
     return compare(_dataset, _shown.arrays, _mask)

@@ -101,6 +101,19 @@ def test_a_run_stopped_by_hand_stops_in_the_script_too(tmp_path):
     assert not same_bits(made["scores"], longer.arrays["scores"])
 
 
+def test_an_autoencoder_before_the_fit_is_trained_again_to_the_bit(tmp_path):
+    pytest.importorskip("jax")
+    dataset = load("digits").take(np.arange(200))
+    options = {**DIVIDED, "vae": {"dimensions": 3, "hidden": 16, "epochs": 2, "seed": 1}}
+    config = RunConfig(dataset.digest, options, "PPCA", {"n_components": 2})
+    result = fit_run(dataset, config)
+    text = script(dataset, recipe_of(config, result))
+    assert "vae={'dimensions': 3, " in text
+    text = text.replace("load('digits')", "load('digits').take(np.arange(200))")
+    made, _ = executed(text, tmp_path)
+    assert same_bits(made["scores"], result.arrays["scores"])
+
+
 def table() -> bytes:
     rng = np.random.default_rng(4)
     lines = ["who,kind,a,b,c"]
