@@ -47,7 +47,7 @@ class Budget(NamedTuple):
 
     n_active: int
     n_components: int  # the elbow
-    by_fold: tuple[int, ...]  # the elbow of each fold alone
+    by_fold: tuple[int, ...]  # the elbow of each fold's own curve up to the same peak
     peak: int
     is_rising: bool  # whether the peak is the largest K, so that the true one may lie beyond
     log_likelihood: float  # nats a row, at the elbow, as is what follows
@@ -194,13 +194,13 @@ def _budget(found: Table, j: int) -> Budget | None:
         return None
     curve = found.log_likelihood[:, j]
     there = np.flatnonzero(~np.isnan(curve).any(axis=-1))
-    sizes, values = np.array(found.components)[there], curve[there]
-    upto = int(np.flatnonzero(there == peak)[0])
-    chosen = int(there[elbow(sizes[: upto + 1], values[: upto + 1].mean(axis=-1))])
+    upto = there[: int(np.flatnonzero(there == peak)[0]) + 1]
+    sizes = np.array(found.components)[upto]
+    chosen = int(upto[elbow(sizes, curve[upto].mean(axis=-1))])
     return Budget(
         found.actives[j],
         found.components[chosen],
-        tuple(_elbow_to_the_best(sizes, own) for own in values.T),
+        tuple(int(sizes[elbow(sizes, own)]) for own in curve[upto].T),
         found.components[peak],
         bool(peak == there[-1]),
         float(curve[chosen].mean()),
@@ -208,11 +208,6 @@ def _budget(found: Table, j: int) -> Budget | None:
         float(closed_on_average(found)[chosen, j]),
         closed(found)[chosen, j],
     )
-
-
-def _elbow_to_the_best(sizes: np.ndarray, values: np.ndarray) -> int:
-    end = int(np.argmax(values)) + 1
-    return int(sizes[elbow(sizes[:end], values[:end])])
 
 
 def _baseline(found: Table, sizes: tuple[int, ...]) -> Floats:

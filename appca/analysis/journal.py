@@ -11,6 +11,7 @@ import json
 import re
 import uuid
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from appca.analysis.identity import ID_DIGITS
@@ -58,7 +59,8 @@ class JournalStore:
         except OSError as error:
             raise _refused(self.folder, error) from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
     def append(self, name: str, record: Record) -> None:
         """
