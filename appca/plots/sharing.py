@@ -11,11 +11,13 @@ from appca.plots.panel import plain
 # One hue of growing strength, so that "more" reads on white and on black.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
 RING = "#8a94a0"  # readable on white and on black
-WIDEST, CELL, NARROWEST = 470, 84, 15  # pixels: all cells together, one cell at most and at least
+WIDEST, CELL, NARROWEST = 560, 76, 14  # pixels: the whole grid, one cell at most and at least
 FILLED = 0.9  # of a cell by the largest circle
-AXES = (120, 70)  # pixels for the names at the left and at the bottom
+LETTER, RIM, SCALE = 7, 22, 84  # pixels: a letter of a name, room beside it, the colour scale
 BAR_HEIGHT = 280
-MOST_LETTERS = 16  # of a class's name on an axis
+MOST_LETTERS = 14  # of a class's name on an axis
+SHORT = 2  # letters of a name that stands upright below a column
+LINE, BELOW = 34, 70  # pixels of a heat map: a line at most, and below it
 
 
 def circles(
@@ -41,8 +43,8 @@ def circles(
         Colour runs from the least to the most shared number of the grid, so that differences show
         where all circles are large.
     """
-    n = len(names)
-    cell = float(np.clip(WIDEST / n, NARROWEST, CELL))
+    n, left = len(names), RIM + LETTER * _longest(names)
+    cell = float(np.clip((WIDEST - left - SCALE) / n, NARROWEST, CELL))
     most = max(float(np.nanmax(shared, initial=0.0)), expected, np.finfo(float).tiny)
     rows, columns = np.divmod(np.arange(n * n), n)
     values = shared.ravel()
@@ -62,10 +64,11 @@ def circles(
     )
     _label(figure, names)
     side = cell * n
+    below = left if _longest(names) > SHORT else RIM + LETTER
     return figure.update_layout(
-        width=int(side + AXES[0] + 90),
-        height=int(side + AXES[1]),
-        margin={"l": AXES[0], "r": 90, "t": 8, "b": AXES[1] - 8, "autoexpand": False},
+        width=int(side + left + SCALE),
+        height=int(side + 8 + below),
+        margin={"l": left, "r": SCALE, "t": 8, "b": below, "autoexpand": False},
         showlegend=False,
         plot_bgcolor="rgba(0,0,0,0)",
     )
@@ -124,7 +127,7 @@ def popularity_map(
         Names of the components.
     """
     order = np.argsort(-overall, kind="stable")
-    height = float(np.clip(WIDEST / len(names), NARROWEST, 34)) * len(names)
+    height = float(np.clip(WIDEST / len(names), NARROWEST, LINE)) * len(names)
     figure = go.Figure(
         go.Heatmap(
             z=shares[:, order],
@@ -142,7 +145,7 @@ def popularity_map(
         )
     )
     figure.update_layout(
-        height=int(height + AXES[1]),
+        height=int(height + BELOW),
         margin={"l": 10, "r": 10, "t": 8, "b": 10},
         xaxis={"title": "component, most popular first", "showgrid": False, **_ticks(order)},
         yaxis=_class_axis(names),
@@ -209,9 +212,12 @@ def _label(figure: go.Figure, names: Sequence[str]) -> None:
     across = _class_axis(names)
     del across["autorange"]
     limits = [-0.5, len(names) - 0.5]
-    long = max(map(len, across["ticktext"])) > 3
-    figure.update_xaxes(**across, range=limits, tickangle=-60 if long else 0)
+    figure.update_xaxes(**across, range=limits, tickangle=-90 if _longest(names) > SHORT else 0)
     figure.update_yaxes(range=limits[::-1], autorange=False)
+
+
+def _longest(names: Sequence[str]) -> int:
+    return max(len(shortened(name, MOST_LETTERS)) for name in names)
 
 
 def _class_axis(names: Sequence[str]) -> dict:

@@ -29,6 +29,7 @@ PAPER = {
 }
 NEAR = 2 / 3  # L of K from which two rows share most of their components whatever the data
 ALIKE = 0.1  # a grid whose numbers differ by less than so much of the largest says little
+LEAST_TOLD = 0.005  # of a difference that would be rounded to 0 %
 MOST_LINES = 12  # of the table of classes; more scroll
 
 
@@ -56,7 +57,7 @@ def body(dataset: Dataset, shown: Shown, classes: Classes | None) -> None:
     else:
         found = sharing.sharing(shown.arrays["active"], classes.codes, len(classes.names))
         with st.container(key="beside"):
-            left, right = st.columns([1.15, 1], gap="large")
+            left, right = st.columns([1.2, 1], gap="large")
         with left:
             st.subheader("Components that classes share", anchor=False)
             _grid(found, classes)
@@ -119,12 +120,10 @@ def sentences(shown: Shown, found: Sharing, classes: Classes) -> list[str]:
     if pairs:
         first = pairs[0]
         largest = max(float(np.nanmax(found.shared)), np.finfo(float).tiny)
-        more = first.shared / found.overall - 1 if found.overall else 0.0
-        against = "more" if more >= 0 else "less"
         told.append(
             f"**{names[first.first]} and {names[first.second]}** share most of all pairs of "
             f"different classes: {first.shared:.2f} components, {first.shared / largest:.0%} of "
-            f"the largest circle and {abs(more):.0%} {against} than two rows do on average."
+            f"the largest circle and {_against(first.shared, found.overall)}."
         )
         if len(pairs) > 2:
             last = pairs[-1]
@@ -135,6 +134,14 @@ def sentences(shown: Shown, found: Sharing, classes: Classes) -> list[str]:
     own = [c for c in range(len(names)) if found.shared[c, c] >= np.nanmax(found.shared[c])]
     told.append(f"{len(own)} of {len(names)} classes share most with rows of their own kind.")
     return told + cautions(shown, found)
+
+
+def _against(shared: float, average: float) -> str:
+    """Compare with what two rows share whatever their class."""
+    more = shared / average - 1 if average else 0.0
+    if abs(more) < LEAST_TOLD:
+        return "as many as two rows do on average"
+    return f"{abs(more):.0%} {'more' if more > 0 else 'less'} than two rows do on average"
 
 
 def cautions(shown: Shown, found: Sharing) -> list[str]:
@@ -183,7 +190,9 @@ def numbers(shown: Shown, found: Sharing) -> dict[str, str]:
 
 def table(found: Sharing, classes: Classes) -> str:
     """Return for each class what it shares within, and with the class closest to it, as HTML."""
-    head = "".join(tag("th", text) for text in ("class", "rows", "own kind", "closest other", ""))
+    head = "".join(
+        tag("th", text) for text in ("class", "rows", "own kind", "closest other", "shared with it")
+    )
     lines = []
     for c, name in enumerate(classes.names):
         other = sharing.closest_to(found, c)
@@ -196,7 +205,7 @@ def table(found: Sharing, classes: Classes) -> str:
         first = tag("th", words(shortened(name, 18)), scope="row", title=name)
         lines.append(tag("tr", first + "".join(tag("td", words(cell)) for cell in cells)))
     body = tag("thead", tag("tr", head)) + tag("tbody", "".join(lines))
-    return tag("div", tag("table", body), "ca-table")
+    return tag("div", tag("table", body), "ca-table ca-plain")
 
 
 def _popularity(shown: Shown, classes: Classes | None) -> None:

@@ -20,6 +20,7 @@ IMAGES, LINES = 14, 5  # members shown of a group: images, or lines of a table
 FEATURES = 6  # columns shown of a table
 CHIPS = 12  # classes named
 LETTERS = 18  # of a text in a cell
+NEARLY = 0.9999  # of a subspace's spread has a group that is all of it
 
 
 def heading(group: Group, mixed: Mixture | None, classes: Classes | None, place: int) -> str:
@@ -27,6 +28,8 @@ def heading(group: Group, mixed: Mixture | None, classes: Classes | None, place:
     name = tag("span", words(f"{place + 1}."), "ca-quiet") + " "
     name += tag("b", words(f"Subspace {title(group.components)}"))
     tight = f"{counted(len(group.rows), 'row')} within {group.spread:.0%} of the subspace's spread"
+    if group.spread > NEARLY:
+        tight = f"all its {counted(len(group.rows), 'row')}"
     name += tag("span", words(f" · {tight}"), "ca-quiet")
     return tag("div", name + (_chips(mixed, classes) if mixed and classes else ""))
 
@@ -37,7 +40,7 @@ def _chips(mixed: Mixture, classes: Classes) -> str:
         tag(
             "span",
             tag("i", "", style=f"background:{classes.colours[c]}")
-            + words(f"{shortened(classes.names[c], LETTERS)} {mixed.counts[c]:,}"),
+            + words(f"{shortened(classes.names[c], LETTERS)} ({mixed.counts[c]:,})"),
             title=classes.names[c],
         )
         for c in order[:CHIPS]
@@ -74,7 +77,9 @@ def table(dataset: Dataset, shown: Shown, group: Group) -> str:
         for name in ["row", *labels, *(names[j] for j in features)]
     )
     body = "".join(_line(dataset, row, labels, features) for row in group.rows[:LINES].tolist())
-    return tag("div", tag("table", tag("thead", tag("tr", head)) + tag("tbody", body)), "ca-table")
+    return tag(
+        "div", tag("table", tag("thead", tag("tr", head)) + tag("tbody", body)), "ca-table ca-plain"
+    )
 
 
 def _line(dataset: Dataset, row: int, labels: list[str], features: list[int]) -> str:

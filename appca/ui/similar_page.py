@@ -17,13 +17,15 @@ from appca.ui.fitting import Shown
 from appca.ui.text import markdown
 
 PAGE = 8  # groups on a page
+LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
 SEED = 0
 KINDS = {
     "size": "About so many rows each",
     "number": "So many in each subspace",
     "silhouette": "By silhouette, at most",
 }
-DEFAULTS = {"size": (20, 2, 2000), "number": (8, 1, 60), "silhouette": (12, 2, 30)}
+LIMITS = {"size": (2, 2000), "number": (1, 60), "silhouette": (2, 30)}
+DEFAULTS = {"number": 8, "silhouette": similar.LIMIT}
 ORDERS = {"classes": "Most classes first", "tight": "Tightest first"}
 
 
@@ -31,6 +33,7 @@ class Found(NamedTuple):
     """The groups of a run."""
 
     groups: list[Group]
+    by_pair: bool  # whether made within pairs of components, else within subspaces
     places: int  # subspaces or pairs there are
     searched: int  # the fullest of them, which were grouped
     rows: int  # that lie in those
@@ -48,15 +51,26 @@ def choose_groups(shown: Shown) -> Found:
         persist_state="session",
         help=_help(),
     )
-    default, least, most = DEFAULTS[kind]
+    n_rows = len(shown.arrays["active"])
     value = st.number_input(
-        "How many", least, most, default, key=f"similar_{kind}", width=120, persist_state="session"
+        "How many",
+        *LIMITS[kind],
+        DEFAULTS.get(kind, int(np.clip(n_rows // 40, 5, 20))),  # small tables: small groups
+        key=f"similar_{kind}-{shown.config.dataset[:8]}",
+        width=120,
+        persist_state="session",
     )
     return _found(f"{shown.key}-{by_pair}", shown.arrays, by_pair, kind, int(value))
 
 
 def body(dataset: Dataset, shown: Shown, found: Found, classes: Classes | None) -> None:
     """Draw the groups, page by page."""
+    if not found.groups:
+        st.info(
+            f"No group of {LEAST_MEMBERS} or more rows. Ask for larger groups, or choose fewer "
+            "components on the page Fit, so that more rows share a subspace."
+        )
+        return
     mixtures = [
         similar.mixture(group, classes.codes, len(classes.names)) if classes else None
         for group in found.groups
@@ -68,10 +82,8 @@ def body(dataset: Dataset, shown: Shown, found: Found, classes: Classes | None) 
             f"{class_choice.none_yet(dataset)}, and groups that join different classes come "
             "first. Until then the tightest groups do."
         )
-    else:
-        often = _often([item for item in mixtures if item], classes)
-        if often:
-            st.markdown(often)
+    elif joining:
+        st.markdown(_often([item for item in mixtures if item], classes))
     order = _order(found.groups, mixtures, joining)
     if not order:
         st.info("No group joins different classes. Make larger groups, or turn off the filter.")
@@ -116,10 +128,11 @@ def _found(key: str, _arrays: dict[str, np.ndarray], by_pair: bool, kind: str, v
     groups = similar.similar(
         _arrays["scores"], _arrays["components"], spaces, HowMany(kind, value), SEED
     )
+    groups = [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
     inside = np.zeros(len(active), bool)
     for group in groups:
         inside[group.rows] = True
-    return Found(groups, total, len(spaces), int(inside.sum()))
+    return Found(groups, by_pair, total, len(spaces), int(inside.sum()))
 
 
 def _help() -> str:
@@ -132,11 +145,14 @@ def _help() -> str:
 
 
 def _in_words(found: Found, classes: Classes | None, joining: int) -> str:
-    kind = "subspace" if found.places == 1 else "subspaces"
-    where = f"{found.searched:,} {kind}"
+    kind = "pair" if found.by_pair else "subspace"
+    where = counted(found.searched, kind)
     if found.searched < found.places:
-        where = f"the {found.searched:,} fullest of {found.places:,} subspaces or pairs"
-    text = f"{counted(len(found.groups), 'group')} in {where}, {found.rows:,} rows in all"
+        where = f"the {found.searched:,} fullest of {counted(found.places, kind)}"
+    text = (
+        f"{counted(len(found.groups), 'group')} of {LEAST_MEMBERS} rows or more in {where}, "
+        f"{counted(found.rows, 'row')} in all"
+    )
     if classes is None:
         return f"{text}."
     return (
@@ -148,16 +164,19 @@ def _in_words(found: Found, classes: Classes | None, joining: int) -> str:
 def _often(mixtures: list[Mixture], classes: Classes) -> str:
     most = similar.joined_pairs(mixtures)[:4]
     told = [
-        f"{markdown(shortened(classes.names[a]))} and {markdown(shortened(classes.names[b]))} "
-        f"({counted(number, 'group')})"
+        f"**{_name(classes, a)} and {_name(classes, b)}** ({counted(number, 'group')})"
         for (a, b), number in most
     ]
-    return f"Joined most often: **{told[0]}**" + "".join(f", {t}" for t in told[1:]) if told else ""
+    return f"Joined most often by {markdown(shortened(classes.title))}: {', '.join(told)}"
+
+
+def _name(classes: Classes, code: int) -> str:
+    return markdown(shortened(classes.names[code]))
 
 
 def _order(groups: list[Group], mixtures: list[Mixture | None], joining: list[int]) -> list[int]:
     """Draw order and filter where there are classes, and return the numbers of the groups."""
-    if any(item is None for item in mixtures) or not groups:
+    if any(item is None for item in mixtures):
         return similar.by_tightness(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         by = st.segmented_control(

@@ -25,7 +25,7 @@ def test_digits_are_rows_of_images_with_their_classes(start):
     app = healthy(start(PAGE))
     assert html(app).count('class="ca-row"') == 8
     assert html(app).count('class="ca-chips"') == 8
-    assert "groups in 6 subspaces, 1,797 rows in all" in captions(app)
+    assert "groups of 3 rows or more in 6 subspaces, 1,7" in captions(app)
     assert any("Joined most often" in text.value for text in app.markdown)
 
 
@@ -54,21 +54,21 @@ def test_tightest_groups_of_one_class_are_left_out_until_asked_for(start):
 @pytest.mark.parametrize(
     ("kind", "value", "text"),
     [
-        ("number", 3, "18 groups in 6 subspaces"),
-        ("silhouette", 5, "groups in 6 subspaces"),
+        ("number", 3, "18 groups of 3 rows or more in 6 subspaces"),
+        ("silhouette", 5, "groups of 3 rows or more in 6 subspaces"),
     ],
 )
 def test_groups_can_be_counted_in_other_ways(start, kind, value, text):
     app = start(PAGE)
     app.selectbox(key="similar_kind").select(kind).run()
-    app.number_input(key=f"similar_{kind}").set_value(value).run()
+    app.number_input(key=f"similar_{kind}-{address(app)['data'][:8]}").set_value(value).run()
     assert text in captions(healthy(app))
 
 
 def test_a_table_shows_the_lines_nearest_the_centre(start):
     app = open_with(start, load("wine"))
     assert 'class="ca-row"' not in html(app)
-    assert html(app).count('class="ca-table"') >= 1
+    assert html(app).count('class="ca-table ca-plain"') >= 1
     assert "<b>Subspace {" in html(app)
 
 
@@ -76,7 +76,7 @@ def test_without_labels_the_page_says_what_to_do_and_shows_the_tightest_groups(s
     wine = load("wine")
     app = open_with(start, Dataset("bare", wine.X, wine.ids))
     assert "has no labels" in app.info[0].value
-    assert html(app).count('class="ca-table"') >= 1
+    assert html(app).count('class="ca-table ca-plain"') >= 1
     assert 'class="ca-chips"' not in html(app)
 
 
@@ -92,6 +92,14 @@ def test_names_from_files_stay_text(start):
 
 def wild_ids(n: int) -> np.ndarray:
     return np.array([f"<u>{row}</u>" for row in range(n)])
+
+
+def test_thin_subspaces_are_grouped_by_pairs_and_too_small_groups_are_not_shown(start):
+    app = healthy(start(PAGE, k="12", l="6"))
+    assert "in the 40 fullest of 66 pairs" in captions(app)
+    three = Dataset("three", np.eye(3), np.array(["a", "b", "c"]))
+    app = open_with(start, three)
+    assert "No group of 3 or more rows" in app.info[0].value
 
 
 def test_a_run_that_must_be_started_is_offered(start):
