@@ -32,6 +32,7 @@ page = st.navigation(
         ],
         "Judge": [
             st.Page("pages/judge/choose.py", title="Choose K and L", icon=":material/grid_on:"),
+            st.Page("pages/judge/compare.py", title="Compare", icon=":material/compare:"),
         ],
         "Share": [
             st.Page("pages/share/export.py", title="Export", icon=":material/download:"),

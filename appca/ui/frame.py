@@ -22,6 +22,7 @@ KINDS = {
     "download": "Loading data",
     "grid": "Grid over K and L",
     "stability": "Stability",
+    "quality": "Comparison",
 }
 
 

@@ -131,7 +131,7 @@ def _done(status: JobStatus, why: Watched) -> None:
         state.open_dataset(status.result["dataset"])
         if status.spec.get("then"):
             _fit_next(status.result["dataset"], status.spec["then"])
-    elif status.kind == "fit":
+    elif status.kind == "fit" and why.kind == "fit":
         run = services.runs().get(status.result["run"])
         moved_on = why.key != state.config().id
         if run is not None and not moved_on:
