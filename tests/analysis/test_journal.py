@@ -93,7 +93,7 @@ def test_a_number_that_is_none_is_refused(store):
 def test_a_disk_that_refuses_gets_one_sentence(tmp_path):
     (tmp_path / "things").write_text("a file where the folder should be")
     store = JournalStore(tmp_path, "things")
-    with pytest.raises(InputError, match="could not be stored in .*APPCA_HOME"):
+    with pytest.raises(InputError, match=r"could not be stored in .*APPCA_HOME"):
         store.begin(NAME, {})
     with pytest.raises(InputError, match="could not be stored"):
         store.append(NAME, [1])
