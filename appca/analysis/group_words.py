@@ -46,8 +46,9 @@ def _phrase(one: Difference) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number with three digits and a proper minus."""
-    return f"{value:.3g}".replace("-", "−")
+    """Return a number with three digits, large ones without decimals, and a proper minus."""
+    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+    return text.replace("-", "−")
 
 
 def share(value: float) -> str:

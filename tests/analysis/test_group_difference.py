@@ -256,7 +256,7 @@ def test_a_group_like_the_rest_is_called_so():
 
 
 def test_numbers_shares_and_p_values_are_written_as_people_write_them():
-    assert [number(value) for value in (-1.2345, 1234.5, 0)] == ["−1.23", "1.23e+03", "0"]
+    assert [number(value) for value in (-1.2345, 1234.4, 0)] == ["−1.23", "1,234", "0"]
     assert [share(value) for value in (0, 0.001, 0.5, 0.999, 1)] == [
         "0 %",
         "under 1 %",
