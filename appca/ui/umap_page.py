@@ -11,7 +11,7 @@ from appca.data.wording import counted
 from appca.plots.atlas import MARKERS, Panel
 from appca.plots.palette import Colour
 from appca.runs.home import home
-from appca.ui import atlas_page, progress, services, watching
+from appca.ui import atlas_page, progress, services, umap_classes, watching
 from appca.ui.explorer import explorer
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
@@ -22,7 +22,8 @@ SIGNS = ("●", "◆", "■", "▲", "✚", "★", "✖", "▼", "⬟", "⬢")
 STARTS = {"pca": "PCA of the data", "appca": "The scores of the run"}
 HEIGHT = 360  # pixels of a map
 MOST_MARKS = 20  # subspaces named below the picture
-NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
+NEIGHBOURS, DISTANCE, SPREAD = 15, 0.1, 1.0  # umap-learn's own defaults
+MOST_SPREAD = 10.0  # from 1 on, so that every least distance up to 1 is allowed
 
 
 def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
@@ -36,6 +37,14 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
         min(NEIGHBOURS, most),
         (2, most),
         "How many nearest rows are kept near on the map. Few show fine detail, many the whole.",
+    )
+    spread = _number(
+        "Spread",
+        "spread",
+        chosen,
+        SPREAD,
+        (SPREAD, MOST_SPREAD),
+        "How far apart groups may lie. Changing it lays out anew, with the same neighbours.",
     )
     distance = _number(
         "Least distance",
@@ -59,6 +68,7 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
         preprocessing=shown.config.preprocessing,
         n_neighbors=neighbours,
         min_dist=distance,
+        spread=spread,
         start=start,
         run=shown.config.id if start == "appca" else None,
     )
@@ -77,18 +87,33 @@ def wait_or_offer(dataset: Dataset, config: EmbeddingConfig) -> None:
         return
     st.markdown(
         f"UMAP lays out all {counted(dataset.n_rows, 'row')} in the background: about 20 s for "
-        "2,000 rows, one to two minutes for 70,000. The first one of a session takes 10 s more."
+        "2,000 rows, one to two minutes for 70,000. The first one of a session takes 10 s more. "
+        "With another least distance, spread or start the neighbours need not be sought again."
     )
     st.button("Lay out the map", type="primary", key="umap_run", on_click=_start, args=[config])
 
 
 def pictures(
-    dataset: Dataset, shown: Shown, embedding: Embedding, colour: Colour, size: int
+    dataset: Dataset,
+    shown: Shown,
+    embedding: Embedding,
+    colour: Colour,
+    *,
+    size: int,
+    named: bool = False,
 ) -> None:
-    """Draw the map three times: coloured by the projection, by PCA, and by the chosen colours."""
+    """
+    Draw the map three times: coloured by the projection, by PCA, and by the chosen colours.
+
+    `named` writes the classes' names on it.
+    """
+    drawn = panels_of(dataset, shown, embedding, colour.name)
+    if named:
+        names = umap_classes.names_on_map(dataset, embedding.coordinates[:, :2])
+        drawn = [panel._replace(names=names) for panel in drawn]
     result = explorer(
         "umap",
-        panels_of(dataset, shown, embedding, colour.name),
+        drawn,
         n_rows=dataset.n_rows,
         revision=f"umap-{dataset.digest}-{embedding.info}",
         colour=colour,
