@@ -8,12 +8,13 @@ error is that of these differences.
 The rule. Of all cells within one standard error of the best one, take the smallest L, and with it
 the smallest K. If they lie inside the grid, the data have shown their size, and (K, L) is advised.
 If they lie at its largest K or L, more of everything explains more until it does not, as on most
-real data: then the budget L is for the person to choose, and K is advised for each L. The *peak* of
-a budget is the smallest K whose likelihood lies within one standard error of the best K of that
-budget. Advised is the *elbow* on the way there: the point of the curve from the smallest K to the
-peak that lies farthest above the straight line between these ends, before which a further component
-buys more than on average and after which less; without such a point it is the peak itself. On data
-drawn from the model the likelihood gains until K is reached and loses after it, so both are that K.
+real data: then the budget L is for the person to choose.
+
+At each budget L, the *peak* is the smallest K whose likelihood lies within one standard error of
+the best K of that budget. The *elbow* is the point of the curve from the smallest K to the peak
+that lies farthest above the straight line between these ends, before which a further component buys
+more than on average and after which less; without such a point it is the peak itself. Advised at a
+budget is the peak where the data have shown their size, else the elbow.
 """
 
 from typing import Literal, NamedTuple
@@ -46,11 +47,12 @@ class Budget(NamedTuple):
     """What is advised at one L."""
 
     n_active: int
-    n_components: int  # the elbow
-    by_fold: tuple[int, ...]  # the elbow of each fold's own curve up to the same peak
+    n_components: int  # advised: the elbow or the peak
+    elbow: int
+    elbow_by_fold: tuple[int, ...]  # of each fold's own curve up to the same peak
     peak: int
     is_rising: bool  # whether the peak is the largest K, so that the true one may lie beyond
-    log_likelihood: float  # nats a row, at the elbow, as is what follows
+    log_likelihood: float  # nats a row, at the K advised, as is what follows
     gain: Difference  # over PPCA with L components, nats a row
     closed: (
         float  # share of the way from PPCA with L to PPCA with K components; NaN if there is none
@@ -167,11 +169,11 @@ def advise(found: Table) -> Advice:
     if place is None:
         return Advice(None, "none", None, ())
     best = (found.components[place[0]], found.actives[place[1]])
-    budgets = (_budget(found, j) for j in range(len(found.actives)))
     as_good = near(found.log_likelihood)
     j = int(np.argmax(as_good.any(axis=0)))  # the first that has one
     k, active = found.components[int(np.argmax(as_good[:, j]))], found.actives[j]
     inside = k < found.components[-1] and active < found.actives[-1]
+    budgets = (_budget(found, j, at_peak=inside) for j in range(len(found.actives)))
     return Advice(
         (k, active) if inside else None,
         "inside" if inside else "rising",
@@ -188,7 +190,7 @@ def _peak(found: Table, j: int) -> int | None:
     return int(np.argmax(near(curve)))
 
 
-def _budget(found: Table, j: int) -> Budget | None:
+def _budget(found: Table, j: int, *, at_peak: bool) -> Budget | None:
     peak = _peak(found, j)
     if peak is None or found.actives[j] not in found.baseline:
         return None
@@ -196,10 +198,12 @@ def _budget(found: Table, j: int) -> Budget | None:
     there = np.flatnonzero(~np.isnan(curve).any(axis=-1))
     upto = there[: int(np.flatnonzero(there == peak)[0]) + 1]
     sizes = np.array(found.components)[upto]
-    chosen = int(upto[elbow(sizes, curve[upto].mean(axis=-1))])
+    bend = int(upto[elbow(sizes, curve[upto].mean(axis=-1))])
+    chosen = peak if at_peak else bend
     return Budget(
         found.actives[j],
         found.components[chosen],
+        found.components[bend],
         tuple(int(sizes[elbow(sizes, own)]) for own in curve[upto].T),
         found.components[peak],
         bool(peak == there[-1]),

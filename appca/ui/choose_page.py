@@ -75,7 +75,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
     now = state.config()
     asked = _asked(dataset, now)
     most = min(state.most_components(now, dataset), MOST_K, _train_rows(dataset, asked) - 1)
-    if most < 1:
+    if dataset.n_rows < 4:
         st.info("There are too few rows to hold any back; a grid needs at least 4.")
         return None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):

@@ -22,7 +22,8 @@ ABOUT_BUDGETS = (
     "row gained over PPCA with L components, which has the same budget. Right: the share of the "
     "gap between PPCA with L and PPCA with all K components that is closed although a row still "
     "uses L only; above 100 % it beats PPCA with K. Bars are standard errors over the folds. "
-    "Rings are elbows: before them a further component buys more than on average, after them less."
+    "Rings are the K advised: the elbow, before which a further component buys more than on "
+    "average and after which less, or the peak where the data have one inside the grid."
 )
 
 
@@ -162,7 +163,8 @@ def _reason(budget: Budget) -> str:
     if k != budget.peak:
         more = "at least " if budget.is_rising else ""
         text += f"; the likelihood rises up to {more}K = {budget.peak}"
-    return f"{text}. The elbow of each fold alone is at K = {', '.join(map(str, budget.by_fold))}."
+    alone = ", ".join(map(str, budget.elbow_by_fold))
+    return f"{text}. The elbow of each fold alone is at K = {alone}."
 
 
 def _adopt(k: int, active: int, key: str, *, primary: bool = False) -> None:
@@ -263,11 +265,11 @@ def _budgets(found: Table, advice: Advice) -> None:
 def _table(budgets: tuple[Budget, ...]) -> str:
     titles = (
         "L",
-        "K at the elbow",
-        "each fold alone",
+        "K advised",
         "nats a row",
         "over PPCA with L",
         "gap closed",
+        "elbow (each fold)",
         "rises up to",
     )
     head = tag("tr", "".join(tag("th", words(title)) for title in titles))
@@ -287,10 +289,10 @@ def _line(budget: Budget) -> str:
             closed += f" ({spread.min():.0%} to {spread.max():.0%})"
     cells = (
         budget.n_components,
-        ", ".join(map(str, budget.by_fold)),
         signed(budget.log_likelihood),
         f"{signed(float(budget.gain.mean))} ± {budget.gain.standard_error:.2g}",
         closed,
+        f"K = {budget.elbow} ({', '.join(map(str, budget.elbow_by_fold))})",
         f"K = {budget.peak}{' or more' if budget.is_rising else ''}",
     )
     name = tag("th", words(budget.n_active), scope="row")

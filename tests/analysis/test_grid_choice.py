@@ -135,7 +135,7 @@ def test_where_everything_still_rises_only_k_is_advised_for_each_l():
     advice = advise(made_up(curves, tuple(range(2, 9)), (1, 2), baseline))
     assert (advice.kind, advice.cell, advice.best) == ("rising", None, (8, 2))
     first, second = advice.budgets
-    assert (second.n_components, second.by_fold, second.peak) == (5, (5, 5, 5), 8)
+    assert (second.n_components, second.elbow_by_fold, second.peak) == (5, (5, 5, 5), 8)
     assert first.is_rising
     assert second.is_rising
     assert second.gain.mean == pytest.approx(10.5 - 1.0)
