@@ -65,7 +65,7 @@ def loading_bars(loadings: list[Loading]) -> go.Figure:
         margin={"l": 4, "r": 8, "t": 6, "b": 4},
         bargap=0.25,
         showlegend=False,
-        xaxis={"title": "weight", "range": [-limit, limit], "nticks": 4, "tickangle": 0},
+        xaxis={"title": "weight", "range": [-limit, limit], "nticks": 6, "tickangle": 0},
         yaxis={
             "tickvals": list(range(len(loadings))),
             "ticktext": [_short(label) for label in labels],

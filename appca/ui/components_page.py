@@ -23,12 +23,13 @@ IMAGES, IMAGES_A_LINE = 12, 4  # at each end
 TABLE_ROWS = 6
 LOADINGS = 10
 WIDTHS = (1.15, 1.2, 1.5, 1.2)  # of images: pattern, low end, scores, high end
-TABLE_WIDTHS = (1.7, 1.15, 1.35, 1.15)
+TABLE_WIDTHS = (1.6, 1.1, 1.5, 1.1)
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw one page of components, four below each other."""
-    st.caption(_explanation(dataset))
+    selected = " Orange: the selected rows." if selection.get(dataset).any() else ""
+    st.caption(_explanation(dataset) + selected)
     total = len(shown.arrays["components"])
     first = _pager(total)
     patterns = _patterns(shown.key, dataset, shown.arrays)
