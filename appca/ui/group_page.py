@@ -197,11 +197,11 @@ def _notes(comparison: Comparison) -> None:
         for one in comparison.associations
     )
     lines = [
-        f"Numbers are shown by their means, all else by shares of rows. {comparison.n_tests:,} tests "
-        "(Mann-Whitney for numbers; chi-square, or Fisher's exact one for small counts, for "
-        "shares); p values are corrected for all of them after Benjamini and Hochberg. Among many "
-        "rows even a trifling difference has a tiny p, so the list is ordered by the size of the "
-        "effect.",
+        "Numbers are shown by their means, all else by shares of rows. "
+        f"{comparison.n_tests:,} tests (Mann-Whitney for numbers; chi-square, or Fisher's exact "
+        "one for small counts, for shares); p values are corrected for all of them after Benjamini "
+        "and Hochberg. Among many rows even a trifling difference has a tiny p, so the list is "
+        "ordered by the size of the effect.",
         "A group drawn by a lasso was chosen by its scores: that it differs in them is no news, "
         "and their p values are too small. Labels and features that were not used to draw it are "
         "evidence.",
