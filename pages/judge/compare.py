@@ -1,6 +1,14 @@
 """Compare: this run beside another run, and beside other methods on the same rows."""
 
-from appca.ui import compare_page, compare_quality, controls, fitting, progress, state
+from appca.ui import (
+    compare_choice,
+    compare_page,
+    compare_quality,
+    controls,
+    fitting,
+    progress,
+    state,
+)
 
 dataset = state.current_dataset()
 controls.heading("Compare")
@@ -9,7 +17,7 @@ shown = fitting.settled()
 if shown is None:
     progress.waiting() or progress.offer()
 elif compare_page.view() == "run":
-    other = compare_page.choose(shown)
+    other = compare_choice.choose(shown)
     if other is not None:
         compare_page.body(dataset, shown, other)
 else:

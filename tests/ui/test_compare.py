@@ -12,7 +12,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
 from appca.runs.store import Run, RunStore
-from appca.ui import compare_quality, selection, services
+from appca.ui import compare_quality, compare_tables, selection, services
 from tests.ui.conftest import address, healthy, html
 from tests.ui.test_background import ScriptedJobs
 
@@ -171,7 +171,9 @@ def test_the_table_groups_by_numbers_a_row_and_marks_the_best_of_each_group(star
     QualityStore(home()).save(config_of(run), comparison())
     app = healthy(start(PAGE, run=run.id, view="methods"))
     page = html(app)
-    places = [page.index(text) for text in ("2 numbers a row, of 4", "All 4 numbers", "Pictures")]
+    places = [
+        page.index(text) for text in ("2 numbers a row: which of 4", "All 4 numbers", "Pictures")
+    ]
     assert places == sorted(places)
     assert '<td class="ca-best">−14.00<small>± 0.50</small></td>' in page
     assert "not finished within 120 s" in page
@@ -182,8 +184,20 @@ def test_the_table_groups_by_numbers_a_row_and_marks_the_best_of_each_group(star
     assert any("142 rows of 13 features" in c.value.replace("\\", "") for c in app.caption)
 
 
+def test_the_gain_of_choosing_is_said_in_words(wine):
+    run = stored(wine, n_components=4, n_active=2)
+    found, config = comparison(), config_of(run)
+    assert compare_tables.in_words(config, found) == "", "PPCA with K has not been measured"
+    every = line("ppca_k", 4, 4, log_likelihood=-12.0)
+    said = compare_tables.in_words(config, found._replace(lines=[*found.lines, every]))
+    assert "gains 2.00 nats a row held out over PCA with 2 fixed ones: 50% of what" in said
+    worse = line("own", 4, 2, log_likelihood=-17.0)
+    said = compare_tables.in_words(config, found._replace(lines=[worse, *found.lines[1:], every]))
+    assert "loses 1.00 nats a row held out over PCA with 2 fixed ones." in said
+
+
 def test_the_table_as_csv_has_errors_beside_sampled_measures():
-    text = compare_quality.csv_text(comparison()).splitlines()
+    text = compare_tables.csv_text(comparison()).splitlines()
     head, umap = text[0].split(","), text[-1].split(",")
     row = dict(zip(head, umap, strict=True))
     assert (row["key"], row["trustworthiness"], row["trustworthiness_error"]) == (
