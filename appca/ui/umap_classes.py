@@ -84,10 +84,12 @@ def sentence(found: list[ClassNeighbour], n_rows: int) -> str:
     nearest = {one.name: one.other for one in found if one.other}
     if not nearest:
         return f"{text} No subspace holds rows of two classes."
+    names = list(nearest)
     pairs = [
-        f"{name} and {other}"
-        for name, other in nearest.items()
-        if nearest.get(other) == name and str(name) < str(other)
+        f"{one} and {other}"
+        for place, one in enumerate(names)
+        for other in names[place + 1 :]
+        if nearest[one] == other and nearest[other] == one
     ]
     if not pairs:
         return text

@@ -20,7 +20,8 @@ from appca.ui.text import duration, tag, words
 # The markers of `appca.plots.atlas.MARKERS` as text.
 SIGNS = ("●", "◆", "■", "▲", "✚", "★", "✖", "▼", "⬟", "⬢")
 STARTS = {"pca": "PCA of the data", "appca": "The scores of the run"}
-HEIGHT = 360  # pixels of a map
+HEIGHT = 400  # pixels of a map
+FEW_ROWS, MORE = 3000, 2  # pixels more for each point of few rows: their markers can be told apart
 MOST_MARKS = 20  # subspaces named below the picture
 NEIGHBOURS, DISTANCE, SPREAD = 15, 0.1, 1.0  # umap-learn's own defaults
 MOST_SPREAD = 10.0  # from 1 on, so that every least distance up to 1 is allowed
@@ -121,7 +122,7 @@ def pictures(
         selection=atlas_page.mask_or_none(dataset),
         hover=atlas_page.hover(shown, dataset),
         thumbnail_px=0,  # colours are what this page is about; the toolbar turns images on
-        point_size=size,
+        point_size=size + (MORE if dataset.n_rows <= FEW_ROWS else 0),
         columns=3,
         height=HEIGHT,
     )
@@ -139,7 +140,7 @@ def panels_of(dataset: Dataset, shown: Shown, embedding: Embedding, third: str) 
     """Return the map three times: coloured by the projection, by PCA, and as `third` says."""
     arrays = shown.arrays
     x, y = np.ascontiguousarray(embedding.coordinates[:, :2].T)
-    everything = Panel("", "", np.arange(dataset.n_rows, dtype=np.int32), x, y)
+    everything = Panel("", "", np.arange(dataset.n_rows, dtype=np.int32), x, y, origin=False)
     principal, _ = atlas_page.principal(dataset, shown)
     member = np.empty(dataset.n_rows, dtype=np.uint8)
     for number, group in enumerate(ranked(arrays["active"])):

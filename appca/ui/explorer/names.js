@@ -6,10 +6,10 @@ import { holds, toPixels } from './axes.js';
 
 const SIZE = 12; // pixels of the letters
 const LINE = 15;
-const TRIES = [0, -1, 1, -2, 2, -3, 3]; // lines up or down, where another name is in the way
+const TRIES = [-1, 1, -2, 2, -3, 3]; // lines up or down: clear of the point, then of other names
 
 /**
- * Choose where names stand: each at its point, or a few lines off where another one is.
+ * Choose where names stand: each above its point, or a few lines off where another one is.
  *
  * @param {{text: string, x: number, y: number}[]} names the most important first
  * @param {Object} frame of the panel, see axes.js

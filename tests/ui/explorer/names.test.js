@@ -6,9 +6,9 @@ import { placeNames } from '../../../appca/ui/explorer/names.js';
 const frame = { left: 10, top: 20, width: 100, height: 100, x: [0, 1], y: [0, 1] };
 const wide = (text) => 10 * text.length;
 
-test('a name stands at its point', () => {
+test('a name stands a line above its point', () => {
   const placed = placeNames([{ text: 'a', x: 0.5, y: 0.25 }], frame, wide);
-  assert.deepEqual(placed, [{ text: 'a', left: 60, top: 95 }]);
+  assert.deepEqual(placed, [{ text: 'a', left: 60, top: 80 }]);
 });
 
 test('a name in the way of another moves by whole lines, and far ones stay', () => {
@@ -19,7 +19,7 @@ test('a name in the way of another moves by whole lines, and far ones stay', () 
     { text: 'far', x: 0.05, y: 0.5 },
   ];
   const placed = placeNames(names, frame, wide);
-  assert.deepEqual(placed.map((name) => name.top), [70, 55, 85, 70]);
+  assert.deepEqual(placed.map((name) => name.top), [55, 85, 40, 55]);
   assert.deepEqual(placed.map((name) => name.left), [60, 60, 60, 15]);
 });
 
