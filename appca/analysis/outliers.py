@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 LEVELS = (0.95, 0.99, 0.999)
-_AT_ONCE = 4096  # sets whose matrices are held together
+_BLOCK_VALUES = 1 << 21  # of the sets' matrices that are held together
+_SINGULAR = 1e-6  # of a component's square, below which the others of the set make up for it
 _ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
 
 
@@ -106,11 +107,10 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
     for rows, members in _by_size(active):
         sets, which = np.unique(members, axis=0, return_inverse=True)
         which = which.ravel()
-        for start in range(0, len(sets), _AT_ONCE):
-            part = sets[start : start + _AT_ONCE]
-            blocks = gram[part[:, :, None], part[:, None, :]]
-            inverse = np.linalg.pinv(blocks, hermitian=True)
-            ranks = np.linalg.matrix_rank(blocks, hermitian=True)
+        step = max(1, _BLOCK_VALUES // sets.shape[1] ** 2)
+        for start in range(0, len(sets), step):
+            part = sets[start : start + step]
+            inverse, ranks = _inverses(gram[part[:, :, None], part[:, None, :]])
             here = (which >= start) & (which < start + len(part))
             own, place = rows[here], which[here] - start
             columns = part[place]
@@ -119,6 +119,21 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
             v[own[:, None], columns] = solved
             rank[own] = ranks[place]
     return v, rank
+
+
+def _inverses(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return inverses (m, L, L) and ranks (m,); pseudo-inverses where components coincide."""
+    size = blocks.shape[1]
+    squares = np.diagonal(blocks, axis1=1, axis2=2)
+    ridge = (_SINGULAR / 100) * squares.max(axis=1)[:, None, None] * np.eye(size)
+    pivots = np.diagonal(np.linalg.cholesky(blocks + ridge), axis1=1, axis2=2) ** 2
+    weak = (pivots < _SINGULAR * squares.max(axis=1, keepdims=True)).any(axis=1)
+    inverse, ranks = np.empty_like(blocks), np.full(len(blocks), size)
+    inverse[~weak] = np.linalg.inv(blocks[~weak])
+    inverse[weak] = np.linalg.pinv(blocks[weak], rcond=_SINGULAR, hermitian=True)
+    tolerance = _SINGULAR * squares[weak].sum(axis=1)
+    ranks[weak] = np.linalg.matrix_rank(blocks[weak], tol=tolerance, hermitian=True)
+    return inverse, ranks
 
 
 def _by_size(active: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

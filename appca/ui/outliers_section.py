@@ -231,7 +231,7 @@ def _select(dataset: Dataset, rows: np.ndarray) -> None:
     selection.put(dataset, mask)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@st.cache_resource(show_spinner="Measuring how far out the rows lie…", max_entries=16)
 def _distances(key: str, _arrays: dict[str, np.ndarray]) -> Distances:
     del key
     return distances(_arrays)
