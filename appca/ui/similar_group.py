@@ -23,13 +23,27 @@ LETTERS = 18  # of a text in a cell
 NEARLY = 0.9999  # of a subspace's spread has a group that is all of it
 
 
-def heading(group: Group, mixed: Mixture | None, classes: Classes | None, place: int) -> str:
-    """Return what a group is: its place in the order, subspace, size, spread and classes."""
+def heading(
+    group: Group, mixed: Mixture | None, classes: Classes | None, place: int, kind: str
+) -> str:
+    """
+    Return what a group is: its place in the order, subspace, size, spread and classes.
+
+    Parameters
+    ----------
+    group, mixed, classes
+        The group, and its classes where there are any.
+    place : int
+        Counted from 0.
+    kind : {"subspace", "pair"}
+        What the group's components are.
+    """
     name = tag("span", words(f"{place + 1}."), "ca-quiet") + " "
-    name += tag("b", words(f"Subspace {title(group.components)}"))
-    tight = f"{counted(len(group.rows), 'row')} within {group.spread:.0%} of the subspace's spread"
+    name += tag("b", words(f"{kind.capitalize()} {title(group.components)}"))
+    size = counted(len(group.rows), "row")
+    tight = f"{size} within {group.spread:.0%} of the {kind}'s spread"
     if group.spread > NEARLY:
-        tight = f"all its {counted(len(group.rows), 'row')}"
+        tight = f"all its {size}"
     name += tag("span", words(f" · {tight}"), "ca-quiet")
     return tag("div", name + (_chips(mixed, classes) if mixed and classes else ""))
 

@@ -33,8 +33,8 @@ class Found(NamedTuple):
     """The groups of a run."""
 
     groups: list[Group]
-    by_pair: bool  # whether made within pairs of components, else within subspaces
-    places: int  # subspaces or pairs there are
+    kind: str  # "subspace" or "pair": within what they were made
+    places: int  # of those there are
     searched: int  # the fullest of them, which were grouped
     rows: int  # that lie in those
 
@@ -89,7 +89,8 @@ def body(dataset: Dataset, shown: Shown, found: Found, classes: Classes | None) 
         st.info("No group joins different classes. Make larger groups, or turn off the filter.")
         return
     for place, number in _page(order, f"{shown.key}-{len(found.groups)}"):
-        _group(dataset, shown, found.groups[number], mixtures[number], classes, place)
+        item = _Item(found.groups[number], mixtures[number], found.kind, place)
+        _group(dataset, shown, item, classes)
 
 
 def colour(dataset: Dataset, shown: Shown, classes: Classes | None) -> Colour:
@@ -132,20 +133,20 @@ def _found(key: str, _arrays: dict[str, np.ndarray], by_pair: bool, kind: str, v
     inside = np.zeros(len(active), bool)
     for group in groups:
         inside[group.rows] = True
-    return Found(groups, by_pair, total, len(spaces), int(inside.sum()))
+    return Found(groups, "pair" if by_pair else "subspace", total, len(spaces), int(inside.sum()))
 
 
 def _help() -> str:
     return (
         "Groups are made by k-means of the projections inside each subspace (scikit-learn, seed "
-        f"{SEED}, the best of {similar.STARTS} starts), at most {similar.MOST_GROUPS} in one. By "
-        "silhouette: the number from 2 up to the limit whose groups are farthest apart for their "
-        "width."
+        f"{SEED}, the best of {similar.STARTS} starts), at most {similar.MOST_GROUPS} in one when "
+        "a size is asked for. By silhouette: the number from 2 up to the limit whose groups are "
+        "farthest apart for their width; in two dimensions that is often the four sign cells."
     )
 
 
 def _in_words(found: Found, classes: Classes | None, joining: int) -> str:
-    kind = "pair" if found.by_pair else "subspace"
+    kind = found.kind
     where = counted(found.searched, kind)
     if found.searched < found.places:
         where = f"the {found.searched:,} fullest of {counted(found.places, kind)}"
@@ -153,11 +154,12 @@ def _in_words(found: Found, classes: Classes | None, joining: int) -> str:
         f"{counted(len(found.groups), 'group')} of {LEAST_MEMBERS} rows or more in {where}, "
         f"{counted(found.rows, 'row')} in all"
     )
+    aside = f"They lie close together in their {kind}; what they are outside it does not count."
     if classes is None:
-        return f"{text}."
+        return f"{text}. {aside}"
     return (
-        f"{text}; {joining:,} of them join different classes. A class counts when it has at least "
-        f"a tenth of the group and {similar.JOINED_ROWS} rows."
+        f"{text}; {joining:,} of them join different classes: a class counts when it has at least "
+        f"a tenth of the group and {similar.JOINED_ROWS} rows. {aside}"
     )
 
 
@@ -214,18 +216,21 @@ def _page(order: list[int], key: str) -> list[tuple[int, int]]:
     return list(enumerate(order[first : first + PAGE], start=first))
 
 
-def _group(
-    dataset: Dataset,
-    shown: Shown,
-    group: Group,
-    mixed: Mixture | None,
-    classes: Classes | None,
-    place: int,
-) -> None:
+class _Item(NamedTuple):
+    """One group where it stands."""
+
+    group: Group
+    mixed: Mixture | None
+    kind: str  # "subspace" or "pair"
+    place: int  # in the order, from 0
+
+
+def _group(dataset: Dataset, shown: Shown, item: _Item, classes: Classes | None) -> None:
+    group, mixed, kind, place = item
     sprites = atlas_page.sprites(dataset.digest)
     with st.container(border=True, key=f"similar-group-{place % PAGE}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.html(similar_group.heading(group, mixed, classes, place), width="stretch")
+            st.html(similar_group.heading(group, mixed, classes, place, kind), width="stretch")
             chosen = selection.get(dataset)
             here = chosen.sum() == len(group.rows) and bool(chosen[group.rows].all())
             st.button(

@@ -12,6 +12,7 @@ from appca.data.dataset import Dataset
 from appca.runs.config import RunConfig
 from appca.ui import services, sharing_page
 from appca.ui.class_choice import Classes
+from appca.ui.fitting import Shown
 from tests.ui.conftest import address, healthy, html, sentences
 from tests.ui.test_background import ScriptedJobs
 
@@ -152,3 +153,46 @@ def test_the_grid_is_saved_as_a_table_in_which_no_name_is_a_formula():
     assert lines[1] == ["'=1+1", "'=1+1", "2", "2", "1.0", "1.0"]
     assert lines[2] == ["'=1+1", 'a "b", c', "2", "2", "0.0", "0.0"]
     assert len(lines) == 5
+
+
+def test_the_papers_words_stand_beside_the_numbers_of_its_own_data_only():
+    names = ("1", "3", "5", "7", "9")
+    codes = np.repeat(np.arange(5), 4)
+    X = np.random.default_rng(0).random((20, 3))
+    own = {"source": "mnist", "options": {"n": 10_000, **sharing_page.ODD}}
+    digits = Dataset("odd", X, np.arange(20).astype(str), provenance=own)
+    active = np.zeros((20, 4), bool)
+    active[np.isin(codes, [0, 3]), 1] = True
+    found, classes = sharing(active, codes, 5), Classes("digit", names, codes)
+    text = sharing_page.beside_paper(digits, found, classes)
+    assert "1 and 7 share 1.00 and 5 and 9 share 0.00" in text
+    other = Dataset("odd", X, digits.ids, provenance={"source": "mnist", "options": {"n": 20}})
+    assert sharing_page.beside_paper(other, found, classes) is None
+    assert sharing_page.beside_paper(digits, found, Classes("part", ("a", "b"), codes % 2)) is None
+
+
+def some_run(active: np.ndarray, model: str, **parameters) -> Shown:
+    arrays = {"active": active, "components": np.eye(active.shape[1])}
+    return Shown(RunConfig("0" * 64, {}, model, parameters), arrays, {}, None)
+
+
+def test_of_rows_that_use_different_numbers_of_components_the_page_warns():
+    rng = np.random.default_rng(0)
+    active, codes = rng.random((30, 6)) < 0.5, np.arange(30) % 3
+    shown = some_run(active, "isFA", max_components=20)
+    found = sharing(active, codes, 3)
+    assert "different numbers of components" in sharing_page.cautions(shown, found)[0]
+    lines = sharing_page.numbers(shown, found)
+    assert lines["A row uses"] == f"{active.sum(axis=1).mean():.1f} of 6 components on average"
+    assert not any("L²/K" in line for line in lines.values())
+
+
+def test_a_grid_of_equal_circles_is_called_so_and_a_planted_one_is_not():
+    codes = np.arange(40) % 2
+    alike = np.random.default_rng(1).random((40, 8)).argsort(axis=1) < 3
+    alike = np.repeat(alike[::2], 2, axis=0)  # both classes use the same sets
+    planted = np.where(codes[:, None] == 0, np.arange(8) < 3, np.arange(8) >= 5)
+    for active, warned in ((alike, True), (planted, False)):
+        shown = some_run(active, "aPPCA", n_components=8, n_active=3)
+        cautions = sharing_page.cautions(shown, sharing(active, codes, 2))
+        assert any("nearly alike" in text for text in cautions) == warned

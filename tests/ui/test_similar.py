@@ -97,6 +97,7 @@ def wild_ids(n: int) -> np.ndarray:
 def test_thin_subspaces_are_grouped_by_pairs_and_too_small_groups_are_not_shown(start):
     app = healthy(start(PAGE, k="12", l="6"))
     assert "in the 40 fullest of 66 pairs" in captions(app)
+    assert "<b>Pair {" in html(app)
     three = Dataset("three", np.eye(3), np.array(["a", "b", "c"]))
     app = open_with(start, three)
     assert "No group of 3 or more rows" in app.info[0].value
