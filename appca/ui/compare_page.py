@@ -57,7 +57,8 @@ def body(dataset: Dataset, shown: Shown, other: Run) -> None:
         f"{shown.key}-{other.id}-{labels(other).key}", dataset, shown.arrays, arrays
     )
     _components(dataset, shown, arrays, found)
-    _rows(dataset, found, moved)
+    used = [float(uses["active"].sum(axis=1).mean()) for uses in (shown.arrays, arrays)]
+    _rows(dataset, found, moved, used)
     colour = panels.colour_of(dataset, shown.arrays, next(iter(panels.colour_choices(dataset))))
     tray(dataset, shown, atlas_page.sprites(dataset.digest), colour)
 
@@ -82,7 +83,7 @@ def headline(shown: Shown, other: Run, arrays: dict[str, np.ndarray]) -> str:
         for key in columns[0]
     )
     table = tag("table", tag("thead", tag("tr", heads)) + tag("tbody", lines))
-    return tag("div", table, "ca-table ca-plain")
+    return tag("div", table, "ca-table ca-plain ca-two")
 
 
 def _numbers(config: RunConfig, info: dict, arrays: dict[str, np.ndarray]) -> dict[str, str]:
@@ -129,13 +130,13 @@ def _components(
         _chart(cosines(found.cosines, first, second), "cosines")
 
 
-def _rows(dataset: Dataset, found: Matching, moved: Moves) -> None:
+def _rows(dataset: Dataset, found: Matching, moved: Moves, used: list[float]) -> None:
     st.subheader("Rows", anchor=False)
     count = int(moved.moved.sum())
     if not found.pairs:
         st.markdown("The runs have no component in common, so their rows cannot be compared.")
         return
-    st.markdown(_in_words(dataset, found, count))
+    st.markdown(_in_words(dataset, found, count, used))
     with st.container(horizontal=True, gap="large"):
         st.metric("Same components", f"{1 - count / dataset.n_rows:.1%}", width="content")
         st.metric(
@@ -156,13 +157,18 @@ def _rows(dataset: Dataset, found: Matching, moved: Moves) -> None:
         _select(dataset, moved)
 
 
-def _in_words(dataset: Dataset, found: Matching, count: int) -> str:
+def _in_words(dataset: Dataset, found: Matching, count: int, used: list[float]) -> str:
     every = counted(dataset.n_rows, "row")
     if not count:
         return f"All {every} use the same components in both runs."
     text = f"{count:,} of {every} use other components in the other run than in this one."
     if found.only_first or found.only_second:
         text += " A component without a counterpart counts as another one."
+    if abs(used[0] - used[1]) >= 0.5:
+        text += (
+            f" A row uses {used[0]:.3g} components in this run and {used[1]:.3g} in the other, so "
+            "look at the shared uses rather than at the rows that are all the same."
+        )
     return text
 
 

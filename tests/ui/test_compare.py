@@ -218,6 +218,20 @@ def test_of_many_rows_a_sample_is_offered_and_all_on_request(start, wine, monkey
     assert "&lt;umap&gt;" in html(again), "what has been measured is shown first"
 
 
+def test_names_from_files_are_shown_and_not_run_and_unequal_numbers_of_components_said(start):
+    rng = np.random.default_rng(0)
+    ids, names = np.arange(60).astype(str), ("<b>a</b>", "b", "c", "d")
+    labels = {"<i>kind</i>": np.where(np.arange(60) % 2, "<u>x</u>", "=1+1")}
+    own = Dataset("<s>own</s>", rng.standard_normal((60, 4)), ids, labels, None, names, {})
+    first, other = stored(own, n_components=3, n_active=2), stored(own, n_components=3, n_active=1)
+    RunStore(home()).rename(other.id, "<em>mine</em>")
+    app = healthy(start(PAGE, run=first.id, **{"with": other.id}))
+    assert "&lt;em&gt;mine&lt;/em&gt;" in html(app)
+    assert "&lt;b&gt;a&lt;/b&gt;" in html(app)
+    assert not any(mark in html(app) for mark in ("<em>", "<b>a", "<u>", "<i>kind"))
+    assert any("uses 2 components in this run and 1 in the other" in m.value for m in app.markdown)
+
+
 def test_a_model_without_fixed_l_and_plain_pca_are_compared_too(start, wine):
     run = stored(wine, "PPCA", n_components=3)
     other = stored(wine, "PPCA", n_components=2)
