@@ -83,8 +83,8 @@ def similar(
     for subspace in subspaces:
         if subspace.components and len(subspace.rows) >= LEAST_ROWS:
             points = projected(scores, components, subspace)
-            labels, centres = _k_means(points, _count(points, how, seed), seed)
-            found += _groups(subspace, points, labels, centres)
+            labels = _k_means(points, _count(points, how, seed), seed)
+            found += _groups(subspace, points, labels)
     return found
 
 
@@ -172,7 +172,7 @@ def _by_silhouette(points: np.ndarray, most: int, seed: int) -> int:
     most = min(most, _different(points), len(points) - 1)
     if most < 2:
         return 1
-    values = [silhouette_score(points, _k_means(points, k, seed)[0]) for k in range(2, most + 1)]
+    values = [silhouette_score(points, _k_means(points, k, seed)) for k in range(2, most + 1)]
     return 2 + int(np.argmax(np.round(values, 9)))
 
 
@@ -182,24 +182,22 @@ def _different(points: np.ndarray) -> int:
     return len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
 
 
-def _k_means(points: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels (m,) and centres (k, L)."""
+def _k_means(points: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Labels (m,), from 0 to k - 1."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # several threads add up in any order: other last bits each time
-        found = KMeans(k, n_init=STARTS, random_state=seed).fit(points)
-    return found.labels_, found.cluster_centers_
+    # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
+    with threadpool_limits(1, user_api="openmp"):
+        return KMeans(k, n_init=STARTS, random_state=seed).fit(points).labels_
 
 
-def _groups(
-    subspace: Subspace, points: np.ndarray, labels: np.ndarray, centres: np.ndarray
-) -> list[Group]:
+def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[Group]:
     whole = _radius(points - points.mean(axis=0))
     found = []
-    for label, centre in enumerate(centres):
+    for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        offsets = points[members] - centre
+        offsets = points[members] - points[members].mean(axis=0)  # k-means stops a little off it
         order = np.argsort(np.square(offsets).sum(axis=1), kind="stable")
         spread = _radius(offsets) / whole if whole > 0 else 0.0
         found.append(Group(subspace.components, subspace.rows[members[order]], spread))
