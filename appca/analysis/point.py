@@ -20,7 +20,7 @@ class Parts(NamedTuple):
     average: np.ndarray  # (D,) what a row without any component would be
     components: tuple[int, ...]  # used ones, counted from 0
     scores: np.ndarray  # (L,)
-    terms: np.ndarray  # (L, D) score times component
+    terms: np.ndarray  # (L, D) score times component, or what that step changes in the picture
     reconstruction: np.ndarray  # (D,) average + sum of the terms
     residual: np.ndarray  # (D,) what the run leaves unexplained
 
@@ -56,9 +56,12 @@ def parts(fitted: Fitted, arrays: dict[str, np.ndarray], x: np.ndarray, row: int
     """
     used = np.flatnonzero(arrays["active"][row])
     scores = arrays["scores"][row, used].astype(np.float64)
-    average = fitted.inverse_transform(arrays["mean"][None].astype(np.float64))[0]
-    terms = scores[:, None] * fitted.directions(arrays["components"][used].T.astype(float)).T
-    reconstruction = average + terms.sum(axis=0)
+    # From the mean one component after the other; behind an autoencoder, whose pictures do not
+    # simply add up, each term is what its step changes there.
+    steps = scores[:, None] * arrays["components"][used].astype(np.float64)
+    path = np.vstack([arrays["mean"][None].astype(np.float64), steps]).cumsum(axis=0)
+    pictures = fitted.inverse_transform(path)
+    average, terms, reconstruction = pictures[0], np.diff(pictures, axis=0), pictures[-1]
     original = x.astype(np.float64)
     residual = original - reconstruction
     return Parts(original, average, tuple(used.tolist()), scores, terms, reconstruction, residual)

@@ -8,6 +8,7 @@ from appca.analysis.projection import variance_shares
 from appca.data.dataset import Dataset
 from appca.plots.components import component_image, data_uri, ranked_loadings
 from appca.runs.fit import fitted_preprocessing
+from appca.ui import vae_view
 from appca.ui.fitting import Shown
 from appca.ui.text import tag, words
 
@@ -21,6 +22,7 @@ def component_list(dataset: Dataset, shown: Shown) -> None:
     tall = shown.arrays["components"].shape[0] > MOST_AT_ONCE
     with st.container(height=LIST_HEIGHT if tall else "content", border=False):
         st.html(html)
+    vae_view.note(shown)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

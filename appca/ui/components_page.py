@@ -12,7 +12,7 @@ from appca.plots.component_charts import loading_bars, score_histogram
 from appca.plots.components import component_image, data_uri, pixels_of, ranked_loadings
 from appca.runs import labels
 from appca.runs.fit import posterior_of
-from appca.ui import atlas_page, selection, services, state
+from appca.ui import atlas_page, selection, services, state, vae_view
 from appca.ui.component_list import in_data_space, in_units_of_the_fit, title_of
 from appca.ui.data_overview import sheet_of
 from appca.ui.fitting import Shown
@@ -30,6 +30,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     """Draw one page of components, four below each other."""
     selected = " Orange: the selected rows." if selection.get(dataset).any() else ""
     st.caption(_explanation(dataset) + selected)
+    vae_view.note(shown)
     total = len(shown.arrays["components"])
     first = _pager(total)
     patterns = _patterns(shown.key, dataset, shown.arrays)

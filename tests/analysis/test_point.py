@@ -22,9 +22,11 @@ def wine_run(model, preprocessing=None, **parameters):
     return dataset, fit_run(dataset, config).arrays
 
 
-@pytest.mark.parametrize("reduce", [None, 6])
+@pytest.mark.parametrize(
+    "reduce", [{}, {"pca": 6}, {"vae": {"dimensions": 4, "hidden": 8, "epochs": 3}}]
+)
 def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
-    options = {"divide": 2.0, "scale": "feature", "pca": reduce}
+    options = {"divide": 2.0, "scale": "feature", **reduce}
     dataset, arrays = wine_run("aPPCA", options)
     fitted = fitted_preprocessing(arrays)
     found = point.parts(fitted, arrays, dataset.X[11], 11)
@@ -35,7 +37,7 @@ def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
     np.testing.assert_allclose(
         found.reconstruction, fitted.inverse_transform(wanted[None])[0], rtol=1e-6
     )
-    if reduce is None:
+    if not reduce:
         scaled = found.residual / (fitted.scale * fitted.divide)
         np.testing.assert_allclose(np.mean(scaled**2), arrays["error"][11], rtol=1e-4)
 
