@@ -20,9 +20,18 @@ page = st.navigation(
                 icon=":material/scatter_plot:",
                 default=True,
             ),
+            st.Page("pages/explore/components.py", title="Components", icon=":material/tonality:"),
+            st.Page("pages/explore/point.py", title="Point", icon=":material/my_location:"),
             st.Page("pages/explore/umap.py", title="UMAP", icon=":material/bubble_chart:"),
+            st.Page("pages/explore/group.py", title="Selection", icon=":material/compare_arrows:"),
+            st.Page("pages/explore/similar.py", title="Similar objects", icon=":material/join:"),
+            st.Page("pages/explore/sharing.py", title="Sharing", icon=":material/hub:"),
+        ],
+        "Judge": [
+            st.Page("pages/judge/choose.py", title="Choose K and L", icon=":material/grid_on:"),
+            st.Page("pages/judge/compare.py", title="Compare", icon=":material/compare:"),
             st.Page(
-                "pages/explore/diagnostics.py", title="Diagnostics", icon=":material/monitoring:"
+                "pages/judge/diagnostics.py", title="Diagnostics", icon=":material/monitoring:"
             ),
         ],
         "Studies": [
@@ -31,7 +40,8 @@ page = st.navigation(
         "Share": [
             st.Page("pages/share/export.py", title="Export", icon=":material/download:"),
         ],
-    }
+    },
+    expanded=True,
 )
 
 with frame.around_page():

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "__init__": set(),
 }
 STREAMLIT = {"ui", "pages"}
-HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax"}
+HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}
 # compiled kernels import numba at their top, and are themselves imported inside functions only
 KERNELS = {"appca.models.compiled", "appca.models.subset_rows", "appca.analysis.neighbour_scan"}
 KERNELS_END_IN = "_kernels"  # so do all others, which may import one another
@@ -38,6 +38,8 @@ NOWHERE = {
 ONLY_IN = {  # the one file that may
     "umap": "appca/analysis/embedding.py",
     "pymanopt": "appca/models/stiefel.py",
+    "jax": "appca/data/vae_training.py",
+    "optax": "appca/data/vae_training.py",
 }
 FORBIDDEN_KEYWORDS = {"unsafe_allow_html", "allow_pickle"}  # with the value True
 MOST_LINES = 450

@@ -9,9 +9,7 @@ exact ones, kept on disk, so that another `min_dist`, `spread` or start computes
 import json
 import re
 import time
-import uuid
 import warnings
-import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -22,14 +20,16 @@ import numpy as np
 
 from appca.analysis.identity import ID_DIGITS, digest_of, plain
 from appca.analysis.neighbours import Neighbours, Report, nearest
+from appca.data import cache
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.preprocessing import Preprocessing
+from appca.data.preprocessing import Fitted, Preprocessing
 
 STARTS = ("pca", "appca")
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
 _NEIGHBOURS_END = 0.3  # of the progress bar
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+MOST_BYTES = 500_000_000  # of all neighbours kept; 15 of 70,000 rows take 8 MB
+NEIGHBOUR_FILES = "neighbours-*.npz"
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class EmbeddingStore:
         """Return an embedding, or None when it is not there or cannot be read."""
         if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(embedding_id)):
             return None
-        arrays = self._read(embedding_id)
+        arrays = cache.read(self._file(embedding_id))
         if arrays is None or not {"coordinates", "facts"} <= set(arrays):
             return None
         coordinates = arrays["coordinates"]
@@ -148,7 +148,7 @@ class EmbeddingStore:
         self, dataset: Dataset, preprocessing: dict, k: int, report: Report, X: np.ndarray
     ) -> Neighbours:
         """
-        Nearest rows from the disk, else computed and kept.
+        Nearest rows from the disk, else computed and kept; the longest unused make room.
 
         Parameters
         ----------
@@ -162,38 +162,26 @@ class EmbeddingStore:
             The preprocessed rows.
         """
         name = "neighbours-" + digest_of({"data": dataset.digest, "pre": preprocessing, "k": k})
-        arrays = self._read(name)
+        arrays = cache.read(self._file(name))
         if arrays is not None and set(Neighbours._fields) == set(arrays):
             return Neighbours(**arrays)
         found = nearest(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
         self._publish(name, **found._asdict())
+        cache.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=self._file(name))
         return found
 
-    def _read(self, name: str) -> dict[str, np.ndarray] | None:
-        try:
-            with (
-                (self.folder / f"{name}.npz").open("rb") as file,
-                np.load(file, allow_pickle=False) as archive,
-            ):
-                return {key: archive[key] for key in archive.files}
-        except _UNREADABLE:
-            return None
-
     def _publish(self, name: str, **arrays: np.ndarray) -> None:
-        draft = self.folder / f".{uuid.uuid4().hex}"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with draft.open("wb") as file:
-                np.savez(file, **arrays)
-            draft.replace(self.folder / f"{name}.npz")
+            cache.write(self._file(name), **arrays)
         except OSError as error:
             msg = (
                 f"The embedding could not be stored in {self.folder}: {error.strerror or error}; "
                 "free some space, or name another folder in APPCA_HOME."
             )
             raise InputError(msg) from error
-        finally:
-            draft.unlink(missing_ok=True)
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"
 
 
 def embed(
@@ -202,6 +190,7 @@ def embed(
     store: EmbeddingStore,
     scores: np.ndarray | None = None,
     report: Report = lambda _stage, _fraction: None,
+    fitted: Fitted | None = None,
 ) -> Embedding:
     """
     Lay out all rows by UMAP. Call it in a worker process only.
@@ -217,6 +206,8 @@ def embed(
     report : callable, optional
         Told (stage, fraction) between blocks of neighbours and epochs of the layout; an exception
         from it ends the work.
+    fitted : Fitted, optional
+        The preprocessing the config names, where it has been learned before.
 
     Raises
     ------
@@ -237,7 +228,8 @@ def embed(
         raise InputError(msg)
     began = time.perf_counter()
     report("preprocessing", 0.0)
-    X = Preprocessing.from_dict(config.preprocessing).fit(dataset.X).transform(dataset.X)
+    fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    X = fitted.transform(dataset.X)
     near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
     report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
     start = "pca" if scores is None else start_from(scores, config)

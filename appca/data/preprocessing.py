@@ -3,10 +3,11 @@ Preprocessing of a matrix before a fit, recorded as options and undone exactly a
 
 A row x of the data becomes y = ((x / divide - offset) / scale) @ basis, in this order; offset is
 the mean (or zero), scale one number for each feature, basis the D' leading principal axes (or
-nothing). Work is done in blocks of rows: no second copy of the data is made.
+nothing). Instead of the axes, the encoder of an autoencoder may make the D' features. Work is done
+in blocks of rows: no second copy of the data is made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import NamedTuple
 
@@ -15,8 +16,10 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.principal import principal_axes
+from appca.data.vae import VAE, Autoencoder, Report
 
 SCALES = ("none", "feature", "global")
+VAE_ARRAYS = "vae_"  # prefix of the autoencoder's arrays
 _BLOCK_VALUES = 1 << 21  # rows are converted about two million values at a time (16 MB in float64)
 
 
@@ -37,12 +40,15 @@ class Preprocessing:
     pca : int, float or None
         Number of principal components to keep, or the share of variance (between 0 and 1) they
         must hold at least.
+    vae : VAE, dict or None
+        Bring the rows to the codes of an autoencoder with these options; instead of ``pca``.
     """
 
     divide: float = 1.0
     centre: bool = False
     scale: str = "none"
     pca: int | float | None = None
+    vae: VAE | None = None
 
     def __post_init__(self) -> None:
         """Refuse options that have no meaning."""
@@ -59,12 +65,20 @@ class Preprocessing:
                 f"between 0 and 1; got {self.pca!r}."
             )
             raise InputError(msg)
+        if isinstance(self.vae, Mapping):
+            object.__setattr__(self, "vae", VAE.from_dict(self.vae))
+        if self.vae is not None and (self.pca is not None or not isinstance(self.vae, VAE)):
+            msg = f"Reduce by pca or by vae, not both; got {self.pca!r} and {self.vae!r}."
+            raise InputError(msg)
         object.__setattr__(self, "divide", divide)
         object.__setattr__(self, "centre", bool(self.centre))
 
     def to_dict(self) -> dict:
-        """Options as JSON-able dict."""
-        return asdict(self)
+        """Options as JSON-able dict; without an autoencoder it is not named at all."""
+        options = asdict(self)
+        if self.vae is None:
+            del options["vae"]  # runs from before there was one keep their ids
+        return options
 
     @classmethod
     def from_dict(cls, options: dict) -> "Preprocessing":
@@ -76,20 +90,41 @@ class Preprocessing:
             raise InputError(msg)
         return cls(**options)
 
-    def fit(self, X: np.ndarray) -> "Fitted":
+    def most_features(self, n_features: int) -> int:
+        """Return how many features are left at most, as far as the options tell."""
+        if self.vae is not None:
+            return self.vae.dimensions
+        return min(n_features, self.pca) if isinstance(self.pca, int) else n_features
+
+    def fit(self, X: np.ndarray, report: Report = lambda _stage, _share: None) -> "Fitted":
         """
-        Learn offset, scale and basis from the rows of X.
+        Learn offset, scale, and basis or autoencoder from the rows of X.
 
         Parameters
         ----------
         X : ndarray of shape (N, D)
             uint8, float32 or float64; left as it is. Sums are in float64.
+        report : callable, optional
+            Told (stage, fraction) while an autoencoder trains, the one thing here that takes long;
+            an exception from it ends the work.
+
+        Raises
+        ------
+        InputError
+            When the data do not allow it, or an autoencoder is to be trained without jax and optax.
         """
         _, d = X.shape
         one = np.ones(d)
         offset = _mean(X) / self.divide if self.centre or self.pca is not None else np.zeros(d)
         scale = one if self.scale == "none" else _scale(X, self.divide, self.scale)
         plain = Fitted(self.divide, offset, scale, None)
+        if self.vae is not None:
+            from appca.data.vae_training import train
+
+            def rows(which: np.ndarray | slice) -> np.ndarray:
+                return plain.transform(X[which]).astype(np.float32, copy=False)
+
+            return plain._replace(vae=train(rows, X.shape, self.vae, report))
         if self.pca is None:
             return plain
         basis = principal_axes(lambda: _blocks(plain, X), X.shape, self.pca)
@@ -103,6 +138,14 @@ class Fitted(NamedTuple):
     offset: np.ndarray  # (D,), after the division
     scale: np.ndarray  # (D,)
     basis: np.ndarray | None  # (D, D') with orthonormal columns
+    vae: Autoencoder | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Return D', the number of features after preprocessing."""
+        if self.vae is not None:
+            return self.vae.dimensions
+        return len(self.offset) if self.basis is None else self.basis.shape[1]
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32."""
@@ -113,8 +156,7 @@ class Fitted(NamedTuple):
             )
             raise InputError(msg)
         dtype = np.float64 if X.dtype == np.float64 else np.float32
-        width = X.shape[1] if self.basis is None else self.basis.shape[1]
-        out = np.empty((len(X), width), dtype)
+        out = np.empty((len(X), self.n_features), dtype)
         start = 0
         for block in _blocks(self, X, dtype):
             np.copyto(out[start : start + len(block)], self._rotate(block))
@@ -122,30 +164,50 @@ class Fitted(NamedTuple):
         return out
 
     def inverse_transform(self, Y: np.ndarray) -> np.ndarray:
-        """Bring rows (N, D') back into data units (N, D), up to what the PCA left out."""
+        """Bring rows (N, D') back into data units (N, D), up to what the reduction lost."""
         Y = np.asarray(Y)
-        wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
+        if self.vae is not None:
+            wide = self.vae.decode(Y)
+        else:
+            wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
         data = (wide * self.scale + self.offset) * self.divide
         return data.astype(Y.dtype, copy=False)
 
     def directions(self, W: np.ndarray) -> np.ndarray:
-        """Components W (D', K) as directions (D, K) in data units, without the offset."""
+        """
+        Components W (D', K) as directions (D, K) in data units, without the offset.
+
+        Behind an autoencoder each is a decoded difference, decode(mean + w) - decode(mean) about
+        the mean code of the data: a picture of one step, not a direction along which twice the step
+        does twice as much.
+        """
         W = np.asarray(W)
-        wide = W if self.basis is None else self.basis @ W
+        if self.vae is not None:
+            wide = self.vae.difference(W).astype(W.dtype, copy=False)
+        else:
+            wide = W if self.basis is None else self.basis @ W
         return wide * (self.scale * self.divide)[:, None]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays from which `from_arrays` makes the same object."""
         found = {"divide": np.array(self.divide), "offset": self.offset, "scale": self.scale}
+        if self.vae is not None:
+            nets = self.vae._asdict()
+            return found | {VAE_ARRAYS + name: value for name, value in nets.items()}
         return found if self.basis is None else {**found, "basis": self.basis}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Fitted":
         """Rebuild what `arrays` took apart."""
         divide, offset, scale = float(arrays["divide"]), arrays["offset"], arrays["scale"]
-        return cls(divide, offset, scale, arrays.get("basis"))
+        vae = None
+        if VAE_ARRAYS + "code" in arrays:
+            vae = Autoencoder(**{name: arrays[VAE_ARRAYS + name] for name in Autoencoder._fields})
+        return cls(divide, offset, scale, arrays.get("basis"), vae)
 
     def _rotate(self, block: np.ndarray) -> np.ndarray:
+        if self.vae is not None:
+            return self.vae.encode(block)
         return block if self.basis is None else block @ self.basis.astype(block.dtype, copy=False)
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from appca.plots import palette
-from appca.plots.panel import Cell, Panel, check, plain, ranges
+from appca.plots.panel import Cell, Name, Panel, check, plain, ranges
 from appca.plots.points import MARKERS, traces
 
-__all__ = ["MARKERS", "Cell", "Panel", "axes", "figure", "grid"]
+__all__ = ["MARKERS", "Cell", "Name", "Panel", "axes", "figure", "grid"]
 
 PANEL_FILL = "rgba(127,140,160,0.08)"
 EXPORT_PANEL = (320, 300)  # pixels of one panel in the standing figure
@@ -134,7 +134,8 @@ def _frame(size: tuple[int, int]) -> dict:
 def _names(panels: Sequence[Panel], rects: Sequence, size: tuple[int, int]) -> list[dict]:
     """Write titles above and sign cells into the corners of the standing figure."""
     notes = []
-    for panel, (x0, x1, y0, y1) in zip(panels, rects, strict=True):
+    for number, (panel, (x0, x1, y0, y1)) in enumerate(zip(panels, rects, strict=True), start=1):
+        notes += [_on_panel(name, number) for name in panel.names]
         text = f"<b>{plain(panel.title)}</b>  <span style='opacity:.6'>{plain(panel.subtitle)}"
         notes.append(_note(text + "</span>", x0, y1 + 8 / size[1], ("left", "bottom"), 13))
         for cell in panel.cells:
@@ -143,6 +144,12 @@ def _names(panels: Sequence[Panel], rects: Sequence, size: tuple[int, int]) -> l
             anchor = ("right" if sx > 0 else "left", "top" if sy > 0 else "bottom")
             notes.append(_note(f"{plain(cell.label)} · {cell.count:,}", x, y, anchor, 11))
     return notes
+
+
+def _on_panel(name: Name, number: int) -> dict:
+    tail = "" if number == 1 else str(number)
+    note = _note(f"<b>{plain(name.text)}</b>", name.x, name.y, ("center", "middle"), 12)
+    return note | {"xref": f"x{tail}", "yref": f"y{tail}"}
 
 
 def _note(text: str, x: float, y: float, anchor: tuple[str, str], size: int) -> dict:

@@ -40,10 +40,17 @@ def diverging(values: np.ndarray, limit: float | None = None) -> np.ndarray:
     return np.round(white + (end - white) * np.abs(strength)).astype(np.uint8)
 
 
-def component_image(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
-    """One component (D,) as a diverging image (h, w, 3); colour channels are averaged."""
+def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
+    """One component (D,) as signed values (h, w); colour channels are averaged."""
     image = np.asarray(component).reshape(image_shape)
-    return diverging(image.mean(axis=2) if image.ndim == 3 else image)
+    return image.mean(axis=2) if image.ndim == 3 else image
+
+
+def component_image(
+    component: np.ndarray, image_shape: tuple[int, ...], limit: float | None = None
+) -> np.ndarray:
+    """One component (D,) as a diverging image (h, w, 3); see `diverging` for the limit."""
+    return diverging(pixels_of(component, image_shape), limit)
 
 
 def ranked_loadings(

@@ -20,6 +20,14 @@ class Cell(NamedTuple):
     image: np.ndarray | None = None  # (h, w) or (h, w, 3) uint8, the mean of the cell
 
 
+class Name(NamedTuple):
+    """A word written on a panel, such as a class's where it lies."""
+
+    text: str
+    x: float
+    y: float
+
+
 class Panel(NamedTuple):
     """One small scatter with the rows it holds and nothing of the others."""
 
@@ -35,6 +43,7 @@ class Panel(NamedTuple):
     rgb: np.ndarray | None = None  # (m, 3) uint8, colours of its own
     cells: Sequence[Cell] = ()
     origin: bool = True  # False: coordinates without a meaning of zero, as UMAP's
+    names: Sequence[Name] = ()  # the most important first
 
 
 def check(panels: Sequence[Panel]) -> None:

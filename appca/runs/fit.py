@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.data import vae
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.config import MODELS, RunConfig, estimator_class
@@ -33,6 +34,7 @@ _READING = 1.2e-9  # seconds a value and a pass, in reading the data
 _PRODUCTS = 1.0e-10  # seconds a value, a component and a pass, in the two products
 _AXES = 5.0e-11  # seconds a value and the smaller side, in the principal directions
 _PREPARING = 1.0e-8  # seconds a value, once
+_CODING = 1.2e-10  # seconds a value and a hidden unit, in encoding by an autoencoder
 _SWEEP, _SWEEP_PAIRS = 1.0e-6, 8.0e-8  # seconds a row and a component (squared) in a sweep
 _COLUMNS = 1.0e-7  # seconds a feature and a pair of components, in drawing the components
 _SLOTS, _FACTOR_PASSES = 2.0e-7, 60  # seconds a row, a component, a slot; passes of aFA
@@ -57,7 +59,10 @@ class Result(NamedTuple):
 
 
 def fit_run(
-    dataset: Dataset, config: RunConfig, callback: "Callable[[Progress], object] | None" = None
+    dataset: Dataset,
+    config: RunConfig,
+    callback: "Callable[[Progress], object] | None" = None,
+    fitted: Fitted | None = None,
 ) -> Result:
     """
     Preprocess, fit, and describe every row.
@@ -71,6 +76,8 @@ def fit_run(
     callback : callable, optional
         Told `Progress` after each pass. Raising StopIteration ends the fit and keeps what there
         is (``info["stopped_at"]`` says after how many passes); other exceptions propagate.
+    fitted : Fitted, optional
+        The preprocessing the config names, where it has been learned from these data before.
 
     Raises
     ------
@@ -79,7 +86,8 @@ def fit_run(
     """
     began = time.perf_counter()
     _hold_threads()
-    fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    if fitted is None:
+        fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     Y = fitted.transform(dataset.X)
     estimator, stopped_at = _fit(Y, config, callback)
     arrays, info = _outcome(estimator, _describe(estimator, Y, config, callback))
@@ -93,12 +101,14 @@ def preview(
     config: RunConfig,
     rows: int = PREVIEW_ROWS,
     passes: int = PREVIEW_PASSES,
+    fitted: Fitted | None = None,
 ) -> Result:
     """
     Fit to a fixed random sample of rows with few passes, and describe all rows with it.
 
     A stand-in to look at while the fit proper runs; ``info["preview"]`` is True, and it is not to
-    be stored. One start instead of a race of them: a slider waits for it.
+    be stored. One start instead of a race of them: a slider waits for it. `fitted` is the
+    preprocessing where it is known; else it is learned from the sample.
     """
     began = time.perf_counter()
     n = dataset.n_rows
@@ -112,7 +122,8 @@ def preview(
     short = RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
     _hold_threads()
     X = dataset.X[sample]
-    fitted = Preprocessing.from_dict(config.preprocessing).fit(X)
+    if fitted is None:
+        fitted = Preprocessing.from_dict(config.preprocessing).fit(X)
     estimator, _ = _fit(fitted.transform(X), short, None)
     arrays, info = _outcome(estimator, estimator.describe(fitted.transform(dataset.X)))
     arrays |= _prefixed(fitted)
@@ -120,13 +131,25 @@ def preview(
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
 
-def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:
+def estimate_seconds(
+    n_rows: int, n_features: int, config: RunConfig, *, prepared: bool = False
+) -> float:
     """
     Guess how long `fit_run` takes, rather too long than too short.
 
     Decides whether a fit runs while the slider moves or in a worker; the worker's own progress
-    then tells the time left.
+    then tells the time left. `prepared` says that an autoencoder need not be trained any more.
     """
+    options = Preprocessing.from_dict(config.preprocessing)
+    if options.vae is not None:
+        training = 0.0 if prepared else vae.estimate_seconds(n_rows, n_features, options.vae)
+        coding = _CODING * n_rows * n_features * options.vae.hidden
+        return training + coding + _estimate(n_rows, options.vae.dimensions, config)
+    return _estimate(n_rows, n_features, config)
+
+
+def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
+    """Guess the time on the features that are left after preprocessing."""
     once = 0.05 + n_rows * n_features * (_PREPARING + _AXES * min(n_rows, n_features, 3000))
     if config.is_sampled:
         return once + _estimate_sampling(n_rows, n_features, config)

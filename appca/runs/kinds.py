@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 _WINDOW = 10  # passes over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
 _RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit begin
+_TRAINED = 0.4  # how far training an autoencoder before the fit moves the bar
 _START = 0.15  # how far EM moves the bar when it only starts the chains
 _FITTED = 0.9  # what is left is describing and storing the rows
 
 
 def fit(spec: dict, context: Context) -> dict:
     """Fit and store a run: ``{"config": ..., "name": ...}`` -> ``{"run": id}``."""
+    from appca.data.prepared import prepared
+    from appca.data.preprocessing import Preprocessing
     from appca.data.store import DatasetStore
     from appca.runs.fit import fit_run
     from appca.runs.store import RunStore
@@ -34,7 +37,9 @@ def fit(spec: dict, context: Context) -> dict:
     dataset = DatasetStore(context.home).get(config.dataset)
     tol = config.parameters.get("tol", 0.0) * dataset.n_rows
     context.report("preprocessing", 0.0)
-    result = fit_run(dataset, config, FitProgress(context, tol, config.is_sampled))
+    options = Preprocessing.from_dict(config.preprocessing)
+    fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
+    result = fit_run(dataset, config, FitProgress(context, tol, config.is_sampled), fitted)
     context.report("storing", 1.0)
     context.check()
     config = replace(config, stopped_at=result.info["stopped_at"])
@@ -44,6 +49,8 @@ def fit(spec: dict, context: Context) -> dict:
 def umap(spec: dict, context: Context) -> dict:
     """Lay out and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
     from appca.analysis.embedding import EmbeddingConfig, EmbeddingStore, embed
+    from appca.data.prepared import prepared
+    from appca.data.preprocessing import Preprocessing
     from appca.data.store import DatasetStore
     from appca.runs.store import RunStore
 
@@ -54,7 +61,9 @@ def umap(spec: dict, context: Context) -> dict:
         dataset = DatasetStore(context.home).get(config.dataset)
         run = RunStore(context.home).get(config.run) if config.run else None
         scores = run.arrays["scores"] if run else None
-        embedding = embed(dataset, config, store, scores, _timed(context))
+        options = Preprocessing.from_dict(config.preprocessing)
+        fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
+        embedding = embed(dataset, config, store, scores, _timed(context), fitted)
         context.check()
         store.save(config, embedding)
     return {"embedding": config.id}
@@ -170,9 +179,9 @@ def _climbed(progress: "Progress", left: int | None) -> float:
 
 
 def _timed(
-    context: Context, clock: Callable[[], float] = time.perf_counter
+    context: Context, clock: Callable[[], float] = time.perf_counter, end: float = 1.0
 ) -> Callable[[str, float], None]:
-    """Report that guesses the time left from the pace of the present stage."""
+    """Report that guesses the time left from the pace of the stage, and moves the bar to `end`."""
     stage_now, began, start = "", 0.0, 0.0
 
     def report(stage: str, fraction: float) -> None:
@@ -181,6 +190,6 @@ def _timed(
             stage_now, began, start = stage, clock(), fraction
         gained = fraction - start
         left = round((clock() - began) * (1 - fraction) / gained, 1) if gained > 0.02 else None
-        context.report(stage, fraction, seconds_left=left)
+        context.report(stage, end * fraction, seconds_left=left)
 
     return report

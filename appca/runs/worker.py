@@ -17,9 +17,10 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from appca.runs import kinds
+from appca.runs import grid, kinds
 from appca.runs.jobfolder import JobFolder
 from appca.runs.progress import Cancelled, Context
+from appca.runs.quality import quality
 from appca.runs.study import study
 
 Handler = Callable[[dict, Context], dict]
@@ -28,6 +29,9 @@ KINDS: dict[str, Handler] = {
     "umap": kinds.umap,
     "download": kinds.download,
     "study": study,
+    "quality": quality,
+    "grid": grid.grid,
+    "stability": grid.stability,
 }
 PARENT_CHECK_SECONDS = 1.0
 

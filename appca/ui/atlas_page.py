@@ -1,5 +1,7 @@
 """The atlas of a run: panels, legend and the PCA picture beside, all with one selection."""
 
+import json
+
 import numpy as np
 import streamlit as st
 
@@ -9,6 +11,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.plots.atlas import Panel
 from appca.plots.palette import Colour
 from appca.plots.sprites import Sprites, sprites_of
+from appca.runs.fit import fitted_preprocessing
 from appca.ui import panels, selection, services
 from appca.ui.explorer import HoverData, explorer
 from appca.ui.fitting import Shown
@@ -51,7 +54,7 @@ def draw(
 
 def pca_beside(dataset: Dataset, shown: Shown, colour: Colour, point_size: int) -> None:
     """Draw the first two principal components of all rows, linked with the atlas."""
-    scores, shares = principal(dataset.digest, shown.config.preprocessing)
+    scores, shares = principal(dataset, shown)
     with st.container(key="pca_beside"):
         result = explorer(
             "pca",
@@ -80,15 +83,20 @@ def take_over(dataset: Dataset, mask: np.ndarray | None, changed: bool) -> None:
         selection.clear(dataset)
 
 
-def principal(digest: str, preprocessing: dict) -> tuple[np.ndarray, np.ndarray]:
+def principal(dataset: Dataset, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
     """Return the first three principal components of the preprocessed data, and their shares."""
-    return _principal(digest, tuple(sorted(preprocessing.items())))
+    return _principal(dataset.digest, json.dumps(shown.config.preprocessing), shown.arrays)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _principal(digest: str, options: tuple) -> tuple[np.ndarray, np.ndarray]:
+def _principal(
+    digest: str, options: str, _arrays: dict[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     X = services.dataset(digest).X
-    return principal_scores(Preprocessing.from_dict(dict(options)).fit(X).transform(X))
+    chosen = Preprocessing.from_dict(json.loads(options))
+    # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
+    fitted = fitted_preprocessing(_arrays) if chosen.vae else chosen.fit(X)
+    return principal_scores(fitted.transform(X))
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

@@ -3,10 +3,12 @@
 import numpy as np
 import streamlit as st
 
+from appca.analysis.components import name_of
 from appca.analysis.projection import variance_shares
 from appca.data.dataset import Dataset
 from appca.plots.components import component_image, data_uri, ranked_loadings
 from appca.runs.fit import fitted_preprocessing
+from appca.ui import vae_view
 from appca.ui.fitting import Shown
 from appca.ui.text import tag, words
 
@@ -20,6 +22,7 @@ def component_list(dataset: Dataset, shown: Shown) -> None:
     tall = shown.arrays["components"].shape[0] > MOST_AT_ONCE
     with st.container(height=LIST_HEIGHT if tall else "content", border=False):
         st.html(html)
+    vae_view.note(shown)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
@@ -44,7 +47,9 @@ def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
     occupancy = arrays["active"].mean(axis=0)
     largest = max(float(shares.max()), np.finfo(float).tiny)
     every = "".join(
-        _card(dataset, patterns[k], k, shares[k], shares[k] / largest, occupancy[k])
+        _card(
+            dataset, patterns[k], title_of(arrays, k), shares[k], shares[k] / largest, occupancy[k]
+        )
         for k in range(len(patterns))
     )
     return tag("div", every, "ca-cards")
@@ -67,10 +72,16 @@ def in_units_of_the_fit(arrays: dict[str, np.ndarray]) -> np.ndarray:
     return unscaled.directions(arrays["components"].T).T
 
 
+def title_of(arrays: dict[str, np.ndarray], k: int) -> str:
+    """Return the name of component k, counted from 0, as it stands alone: "Component 3"."""
+    name = name_of(arrays, k)
+    return name[:1].upper() + name[1:]
+
+
 def _card(
-    dataset: Dataset, pattern: np.ndarray, k: int, share: float, relative: float, used: float
+    dataset: Dataset, pattern: np.ndarray, title: str, share: float, relative: float, used: float
 ) -> str:
-    name = tag("div", f"Component {k + 1}", "ca-name")
+    name = tag("div", words(title), "ca-name")
     numbers = tag(
         "div",
         tag("span", f"{share:.1%} of variance") + " " + tag("span", f"used by {used:.0%} of rows"),
@@ -80,7 +91,7 @@ def _card(
         return tag("div", tag("div", name + _loadings(dataset, pattern) + numbers), "ca-card")
     bar = tag("div", tag("div", "", style=f"width:{relative:.0%}"), "ca-track")
     picture = data_uri(component_image(pattern, dataset.image_shape))
-    image = f'<img src="{picture}" alt="component {k + 1}">'
+    image = tag("img", "", src=picture, alt=title)
     return tag("div", image + tag("div", name + bar + numbers), "ca-card")
 
 

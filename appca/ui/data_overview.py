@@ -56,7 +56,11 @@ def pictures(dataset: Dataset) -> None:
 
 def sheet_of(sprites: Sprites, rows: np.ndarray, columns: int) -> np.ndarray:
     """Return the images of rows in one picture; ink is dark on a light page."""
-    tiles = tiles_of(sprites, rows)
+    return drawn(sprites, tiles_of(sprites, rows), columns)
+
+
+def drawn(sprites: Sprites, tiles: np.ndarray, columns: int) -> np.ndarray:
+    """Lay out pictures in the manner of a data set's own."""
     on_light = st.context.theme.type != "dark"
     if sprites.style == "ink":
         return montage(255 - tiles, columns) if on_light else montage(tiles, columns, ground=0)

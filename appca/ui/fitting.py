@@ -6,8 +6,12 @@ import numpy as np
 import streamlit as st
 
 from appca.data.errors import InputError
+from appca.data.prepared import at_hand, is_at_hand
+from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.config import MODELS, RunConfig
 from appca.runs.fit import Result, estimate_seconds, fit_run, preview
+from appca.runs.home import home
+from appca.runs.labels import labelled, labels
 from appca.runs.store import Run
 from appca.ui import services, watching
 from appca.ui.state import config, notify
@@ -24,6 +28,7 @@ class Shown(NamedTuple):
     arrays: dict[str, np.ndarray]
     info: dict
     run: Run | None  # None for a preview
+    labels: str = ""  # tells names and signs that a person gave the components from others
 
     @property
     def is_preview(self) -> bool:
@@ -33,7 +38,8 @@ class Shown(NamedTuple):
     @property
     def key(self) -> str:
         """Name these numbers in a cache."""
-        return f"{self.config.id}{'-preview' if self.is_preview else ''}"
+        marks = ("preview" if self.is_preview else "", self.labels)
+        return "-".join([self.config.id, *filter(None, marks)])
 
 
 def shown() -> Shown | None:
@@ -60,7 +66,8 @@ def stored() -> Shown | None:
     if run is None:
         return None
     try:
-        return Shown(run.config, run.arrays, run.info, run)
+        given = labels(run)
+        return Shown(run.config, labelled(run.arrays, given), run.info, run, given.key)
     except InputError as error:
         services.runs().delete(run.id)  # else the damaged one would stand in the way of a new fit
         notify("error", str(error))
@@ -76,7 +83,7 @@ def seconds() -> float:
     """Return the estimated duration of the present configuration's fit."""
     now = config()
     dataset = services.dataset(now.dataset)
-    return estimate_seconds(dataset.n_rows, dataset.n_features, now)
+    return estimate_seconds(dataset.n_rows, dataset.n_features, now, prepared=_is_prepared(now))
 
 
 def start(*, refine: bool = False) -> str:
@@ -92,7 +99,10 @@ def _live() -> Shown | None:
     now = config()
     if not _quick(now) or now.is_sampled or seconds() > LIVE_SECONDS:
         return None
-    result = fit_run(services.dataset(now.dataset), now)
+    fitted = _prepared(now)
+    if fitted is None:
+        return None
+    result = fit_run(services.dataset(now.dataset), now, fitted=fitted)
     run = services.runs().save(now, result, origin="live")
     return Shown(now, result.arrays, result.info, run)
 
@@ -104,11 +114,25 @@ def _quick(wanted: RunConfig) -> bool:
         and wanted.k <= NO_COMPILER
         and wanted.parameters.get("w_update") != "pymanopt"
         and wanted.stopped_at is None
+        and _is_prepared(wanted)
     )
 
 
-def _preview() -> Shown:
+def _is_prepared(wanted: RunConfig) -> bool:
+    """Whether no autoencoder need be trained first: that is work for a worker."""
+    options = Preprocessing.from_dict(wanted.preprocessing)
+    return is_at_hand(wanted.dataset, options, home())
+
+
+def _prepared(wanted: RunConfig) -> Fitted | None:
+    options = Preprocessing.from_dict(wanted.preprocessing)
+    return at_hand(services.dataset(wanted.dataset), options, home())
+
+
+def _preview() -> Shown | None:
     now = config()
+    if now.preprocessing.get("vae") and _prepared(now) is None:
+        return None
     result = _cached_preview(now.id, now)
     return Shown(now, result.arrays, result.info, None)
 
@@ -116,7 +140,9 @@ def _preview() -> Shown:
 @st.cache_resource(show_spinner=False, max_entries=12)
 def _cached_preview(run_id: str, _config: RunConfig) -> Result:
     del run_id  # the key; the configuration itself is not hashed
-    return preview(services.dataset(_config.dataset), _config)
+    # Scales are learned from the preview's rows; an autoencoder is there, or there is no preview.
+    fitted = _prepared(_config) if _config.preprocessing.get("vae") else None
+    return preview(services.dataset(_config.dataset), _config, fitted=fitted)
 
 
 def _refine() -> None:

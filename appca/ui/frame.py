@@ -16,7 +16,15 @@ __all__ = ["around_page", "icon", "sidebar"]
 
 STYLE = Path(__file__).with_name("style.css")
 POLL_SECONDS = 0.5
-KINDS = {"fit": "Fit", "umap": "UMAP", "download": "Loading data", "study": "Experiment"}
+KINDS = {
+    "fit": "Fit",
+    "umap": "UMAP",
+    "download": "Loading data",
+    "grid": "Grid over K and L",
+    "stability": "Stability",
+    "quality": "Comparison",
+    "study": "Experiment",
+}
 
 
 @contextmanager

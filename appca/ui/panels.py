@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
+from appca.analysis.components import name_of
 from appca.analysis.subspaces import Subspace, pair_counts, pairs, ranked, sign_cells, title
 from appca.data.dataset import Dataset, categories
 from appca.plots.atlas import Cell, Panel
@@ -142,11 +143,16 @@ def _panel(
         rows=rows.astype(np.int32),
         x=scores[:, 0],
         y=_spread(dataset.n_rows)[rows] if strip else scores[:, 1],
-        x_title=f"component {drawn[0] + 1}",
-        y_title="spread at random" if strip else f"component {drawn[1] + 1}",
+        x_title=_axis_title(arrays, drawn[0]),
+        y_title="spread at random" if strip else _axis_title(arrays, drawn[1]),
         hollow=arrays["membership"][rows] < DOUBTFUL,
         cells=cells,
     )
+
+
+def _axis_title(arrays: dict[str, np.ndarray], component: int) -> str:
+    """Name a component where Plotly would read a tag in a name that somebody gave."""
+    return name_of(arrays, component).replace("<", "‹").replace(">", "›")
 
 
 def _spread(n_rows: int) -> np.ndarray:

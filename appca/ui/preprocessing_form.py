@@ -2,16 +2,35 @@
 
 import streamlit as st
 
+from appca.analysis.identity import digest_of
 from appca.data.dataset import Dataset
+from appca.data.prepared import at_hand
 from appca.data.preprocessing import Preprocessing, suggest
-from appca.ui import state
+from appca.data.vae import VAE, estimate_seconds
+from appca.data.vae import suggest as suggest_vae
+from appca.data.wording import counted
+from appca.runs.home import home
+from appca.ui import progress, state, vae_view
+from appca.ui.text import about
 
 SCALES = {
     "none": "As they are",
     "feature": "Each feature to variance 1",
     "global": "All by one number",
 }
-REDUCTIONS = {"none": "None", "dimensions": "To dimensions", "share": "To a share of variance"}
+REDUCTIONS = {
+    "none": "Keep all features",
+    "dimensions": "PCA to dimensions",
+    "share": "PCA to a share of variance",
+    "vae": "Autoencoder (VAE)",
+}
+MOST_HIDDEN, MOST_EPOCHS, MOST_SEED = 4096, 2000, 2**31 - 1
+VAE_OPTIONS = {
+    "dimensions": ("Dimensions", "Features that are left; K can be no larger."),
+    "hidden": ("Hidden units", "Width of the layer between; encoder and decoder have one each."),
+    "epochs": ("Epochs", "How often training sees every row."),
+    "seed": ("Seed", "The same seed gives the same autoencoder on the same machine."),
+}
 
 
 def preprocessing(dataset: Dataset) -> None:
@@ -48,21 +67,24 @@ def preprocessing(dataset: Dataset) -> None:
             "not, or noise at the rim counts as much as the picture.",
         )
         _reduction(dataset, now)
+    if now.vae is not None:
+        _autoencoder(dataset, now, now.vae)
     if now != suggest(dataset):
         st.button("Use what is suggested", key="pre-suggest", on_click=_suggested, args=[dataset])
 
 
 def _reduction(dataset: Dataset, now: Preprocessing) -> None:
-    kind = "none" if now.pca is None else "dimensions" if isinstance(now.pca, int) else "share"
+    kind = _kind(now)
     _keyed("pre-reduce", kind)
     st.selectbox(
-        "Reduce by PCA first",
+        "Reduce first",
         list(REDUCTIONS),
         format_func=REDUCTIONS.get,
         key="pre-reduce",
         on_change=_apply,
-        help="Keeps the directions of largest variance: faster for very wide data. The paper uses "
-        "350 dimensions, or 99.5 % of the variance.",
+        help="PCA keeps the directions of largest variance: faster for very wide data. The paper "
+        "uses 350 dimensions, or 99.5 % of the variance. An autoencoder learns a few curved "
+        "features instead of straight ones; the paper takes digits to 10.",
     )
     most = min(dataset.n_rows - 1, dataset.n_features)
     if kind == "dimensions":
@@ -73,6 +95,37 @@ def _reduction(dataset: Dataset, now: Preprocessing) -> None:
         st.number_input(
             "Share of variance, %", 1.0, 99.99, key="pre-share", format="%g", on_change=_apply
         )
+
+
+def _kind(now: Preprocessing) -> str:
+    if now.vae is not None:
+        return "vae"
+    return "none" if now.pca is None else "dimensions" if isinstance(now.pca, int) else "share"
+
+
+def _autoencoder(dataset: Dataset, now: Preprocessing, options: VAE) -> None:
+    """Draw the options of the autoencoder, and what has come of it or how long it will take."""
+    limits = {
+        "dimensions": (1, dataset.n_features),
+        "hidden": (1, MOST_HIDDEN),
+        "epochs": (1, MOST_EPOCHS),
+        "seed": (0, MOST_SEED),
+    }
+    for place, (name, (label, meaning)) in zip(st.columns(4), VAE_OPTIONS.items(), strict=True):
+        low, high = limits[name]
+        _keyed(f"pre-vae-{name}", min(max(getattr(options, name), low), high))
+        place.number_input(label, low, high, key=f"pre-vae-{name}", on_change=_apply, help=meaning)
+    fitted = at_hand(dataset, now, home())
+    if fitted is not None:
+        vae_view.view(dataset, fitted, digest_of(now.to_dict()))
+        return
+    takes = about(estimate_seconds(dataset.n_rows, dataset.n_features, options))
+    st.markdown(
+        f"The autoencoder learns from all {counted(dataset.n_rows, 'row')}, {takes} in the "
+        "background, when the next fit begins; later fits and maps with these settings share it."
+    )
+    if not progress.waiting():
+        st.button("Start the fit", type="primary", key="pre-vae-start", on_click=progress.start)
 
 
 def _keyed(key: str, value: object) -> None:
@@ -87,14 +140,23 @@ def _apply() -> None:
         "dimensions": min(seen.get("pre-dimensions", 50), dataset.n_features, dataset.n_rows - 1),
         "share": seen.get("pre-share", 99.5) / 100,
     }
+    kind = seen["pre-reduce"]
     state.set_preprocessing(
         Preprocessing(
             divide=seen["pre-divide"],
             centre=seen["pre-centre"],
             scale=seen["pre-scale"],
-            pca=reductions[seen["pre-reduce"]],
+            pca=reductions.get(kind),
+            vae=_chosen_autoencoder(dataset) if kind == "vae" else None,
         )
     )
+
+
+def _chosen_autoencoder(dataset: Dataset) -> VAE:
+    """Return the options on screen; those suggested where there are none yet."""
+    usual = suggest_vae(dataset.n_rows, dataset.n_features)
+    seen = st.session_state
+    return VAE(**{name: seen.get(f"pre-vae-{name}", getattr(usual, name)) for name in VAE_OPTIONS})
 
 
 def _suggested(dataset: Dataset) -> None:

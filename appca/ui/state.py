@@ -32,6 +32,7 @@ class Keys(NamedTuple):
     declined: str = "declined"  # runs whose refinement was cancelled or failed
     notice: str = "notice"  # one sentence to show once
     selections: str = "selections"  # data set digest -> rows
+    points: str = "points"  # data set digest -> the row on the page Point
     k: str = "k"
     l: str = "l"  # noqa: E741
 
@@ -162,8 +163,7 @@ def most_components(wanted: RunConfig, dataset: Dataset) -> int:
     """Return the largest K that the data allow: K <= min(N - 1, D), D only for orthogonal ones."""
     if MODELS[wanted.model].beyond_features:
         return max(1, dataset.n_rows - 1)
-    pca = wanted.preprocessing.get("pca")
-    features = min(dataset.n_features, pca) if isinstance(pca, int) else dataset.n_features
+    features = Preprocessing.from_dict(wanted.preprocessing).most_features(dataset.n_features)
     return max(1, min(dataset.n_rows - 1, features))
 
 

@@ -78,7 +78,7 @@ def next_steps() -> None:
         for page, label in (
             ("pages/explore/subspaces.py", "Look at the subspaces"),
             ("pages/explore/umap.py", "Map with UMAP"),
-            ("pages/explore/diagnostics.py", "Can it be trusted?"),
+            ("pages/judge/diagnostics.py", "Can it be trusted?"),
             ("pages/share/export.py", "Export"),
         ):
             st.page_link(page, label=label, icon=":material/arrow_forward:", width="content")

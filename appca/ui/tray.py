@@ -1,4 +1,4 @@
-"""The selection tray: which classes were selected, what they look like, numbers, and export."""
+"""The selection tray: tools, which classes were selected, what they look like, and export."""
 
 import numpy as np
 import streamlit as st
@@ -12,6 +12,7 @@ from appca.ui import selection
 from appca.ui.data_overview import sheet_of
 from appca.ui.downloads import download_buttons
 from appca.ui.fitting import Shown
+from appca.ui.selection_tools import tools
 from appca.ui.text import fact_list, tag, words
 
 MEMBERS, MEMBERS_A_LINE = 96, 16  # images in the tray
@@ -19,17 +20,16 @@ MOST_BARS = 30
 
 
 def tray(dataset: Dataset, shown: Shown, sprites: Sprites | None, colour: Colour) -> None:
-    """Draw the tray, or one line that says how to select."""
-    mask = selection.get(dataset)
-    if not mask.any():
-        st.caption(
-            "Select rows with the lasso above a panel, or by a click on the count in a corner; "
-            "they are marked in every panel and on every page."
-        )
-        return
-    rows = np.flatnonzero(mask)
+    """Draw the tray: the tools, and what is selected or how to select."""
+    rows = np.flatnonzero(selection.get(dataset))
     with st.container(border=True, key="tray"):
-        _heading(dataset, rows)
+        heading(dataset, shown)
+        if not len(rows):
+            st.caption(
+                "Select rows with the lasso above a panel, by a click on the count in a corner, or "
+                "by a rule; they are marked in every panel and on every page."
+            )
+            return
         left, right = st.columns([2, 3], gap="medium")
         with left:
             classes = colour if colour.kind == "category" else _first_label(dataset)
@@ -38,7 +38,22 @@ def tray(dataset: Dataset, shown: Shown, sprites: Sprites | None, colour: Colour
             st.html(facts(dataset, shown.arrays, rows))
         with right:
             _members(dataset, sprites, rows)
-        download_buttons(dataset, shown, rows, stem="selection")
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            download_buttons(dataset, shown, rows, stem="selection")
+            st.page_link(
+                "pages/explore/group.py",
+                label="Why is this group different?",
+                icon=":material/compare_arrows:",
+                width="content",
+            )
+
+
+def heading(dataset: Dataset, shown: Shown) -> None:
+    """Draw how many rows are selected, and beside it what can be done with the selection."""
+    count = int(selection.get(dataset).sum())
+    with st.container(horizontal=True, vertical_alignment="center", key="tray_heading"):
+        st.markdown(f"**Selection** · {count:,} of {counted(dataset.n_rows, 'row')}")
+        tools(dataset, shown)
 
 
 def class_bars(colour: Colour, rows: np.ndarray) -> str:
@@ -92,19 +107,6 @@ def _first_label(dataset: Dataset) -> Colour | None:
 
 def _beside(values: np.ndarray, rows: np.ndarray) -> str:
     return f"{np.mean(values[rows], dtype=float):.3g} (all rows {np.mean(values, dtype=float):.3g})"
-
-
-def _heading(dataset: Dataset, rows: np.ndarray) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Selection** · {len(rows):,} of {counted(dataset.n_rows, 'row')}")
-        st.button(
-            "Clear", key="tray_clear", type="tertiary", on_click=selection.clear, args=[dataset]
-        )
-        st.button("Invert", key="tray_invert", type="tertiary", on_click=_invert, args=[dataset])
-
-
-def _invert(dataset: Dataset) -> None:
-    selection.put(dataset, ~selection.get(dataset))
 
 
 def _members(dataset: Dataset, sprites: Sprites | None, rows: np.ndarray) -> None:

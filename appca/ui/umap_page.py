@@ -11,7 +11,7 @@ from appca.data.wording import counted
 from appca.plots.atlas import MARKERS, Panel
 from appca.plots.palette import Colour
 from appca.runs.home import home
-from appca.ui import atlas_page, progress, services, watching
+from appca.ui import atlas_page, progress, services, umap_classes, watching
 from appca.ui.explorer import explorer
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
@@ -20,9 +20,11 @@ from appca.ui.text import duration, tag, words
 # The markers of `appca.plots.atlas.MARKERS` as text.
 SIGNS = ("●", "◆", "■", "▲", "✚", "★", "✖", "▼", "⬟", "⬢")
 STARTS = {"pca": "PCA of the data", "appca": "The scores of the run"}
-HEIGHT = 360  # pixels of a map
+HEIGHT = 400  # pixels of a map
+FEW_ROWS, MORE = 3000, 2  # pixels more for each point of few rows: their markers can be told apart
 MOST_MARKS = 20  # subspaces named below the picture
-NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
+NEIGHBOURS, DISTANCE, SPREAD = 15, 0.1, 1.0  # umap-learn's own defaults
+MOST_SPREAD = 10.0  # from 1 on, so that every least distance up to 1 is allowed
 
 
 def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
@@ -36,6 +38,14 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
         min(NEIGHBOURS, most),
         (2, most),
         "How many nearest rows are kept near on the map. Few show fine detail, many the whole.",
+    )
+    spread = _number(
+        "Spread",
+        "spread",
+        chosen,
+        SPREAD,
+        (SPREAD, MOST_SPREAD),
+        "How far apart groups may lie. Changing it lays out anew, with the same neighbours.",
     )
     distance = _number(
         "Least distance",
@@ -59,6 +69,7 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
         preprocessing=shown.config.preprocessing,
         n_neighbors=neighbours,
         min_dist=distance,
+        spread=spread,
         start=start,
         run=shown.config.id if start == "appca" else None,
     )
@@ -77,18 +88,33 @@ def wait_or_offer(dataset: Dataset, config: EmbeddingConfig) -> None:
         return
     st.markdown(
         f"UMAP lays out all {counted(dataset.n_rows, 'row')} in the background: about 20 s for "
-        "2,000 rows, one to two minutes for 70,000. The first one of a session takes 10 s more."
+        "2,000 rows, one to two minutes for 70,000. The first one of a session takes 10 s more. "
+        "With another least distance, spread or start the neighbours need not be sought again."
     )
     st.button("Lay out the map", type="primary", key="umap_run", on_click=_start, args=[config])
 
 
 def pictures(
-    dataset: Dataset, shown: Shown, embedding: Embedding, colour: Colour, size: int
+    dataset: Dataset,
+    shown: Shown,
+    embedding: Embedding,
+    colour: Colour,
+    *,
+    size: int,
+    named: bool = False,
 ) -> None:
-    """Draw the map three times: coloured by the projection, by PCA, and by the chosen colours."""
+    """
+    Draw the map three times: coloured by the projection, by PCA, and by the chosen colours.
+
+    `named` writes the classes' names on it.
+    """
+    drawn = panels_of(dataset, shown, embedding, colour.name)
+    if named:
+        names = umap_classes.names_on_map(dataset, embedding.coordinates[:, :2])
+        drawn = [panel._replace(names=names) for panel in drawn]
     result = explorer(
         "umap",
-        panels_of(dataset, shown, embedding, colour.name),
+        drawn,
         n_rows=dataset.n_rows,
         revision=f"umap-{dataset.digest}-{embedding.info}",
         colour=colour,
@@ -96,7 +122,7 @@ def pictures(
         selection=atlas_page.mask_or_none(dataset),
         hover=atlas_page.hover(shown, dataset),
         thumbnail_px=0,  # colours are what this page is about; the toolbar turns images on
-        point_size=size,
+        point_size=size + (MORE if dataset.n_rows <= FEW_ROWS else 0),
         columns=3,
         height=HEIGHT,
     )
@@ -114,8 +140,8 @@ def panels_of(dataset: Dataset, shown: Shown, embedding: Embedding, third: str) 
     """Return the map three times: coloured by the projection, by PCA, and as `third` says."""
     arrays = shown.arrays
     x, y = np.ascontiguousarray(embedding.coordinates[:, :2].T)
-    everything = Panel("", "", np.arange(dataset.n_rows, dtype=np.int32), x, y)
-    principal, _ = atlas_page.principal(dataset.digest, shown.config.preprocessing)
+    everything = Panel("", "", np.arange(dataset.n_rows, dtype=np.int32), x, y, origin=False)
+    principal, _ = atlas_page.principal(dataset, shown)
     member = np.empty(dataset.n_rows, dtype=np.uint8)
     for number, group in enumerate(ranked(arrays["active"])):
         member[group.rows] = number % len(MARKERS)

@@ -129,10 +129,21 @@ def _ended(status: JobStatus, why: Watched) -> None:
 def _done(status: JobStatus, why: Watched) -> None:
     if status.kind == "download":
         state.open_dataset(status.result["dataset"])
-    elif status.kind == "fit":
+        if status.spec.get("then"):
+            _fit_next(status.result["dataset"], status.spec["then"])
+    elif status.kind == "fit" and why.kind == "fit":
         run = services.runs().get(status.result["run"])
         moved_on = why.key != state.config().id
         if run is not None and not moved_on:
             state.open_config(run.config)
         elif run is not None and not why.refine:
             state.notify("info", f"The fit “{run.name}” is ready; open it on the page Runs.")
+
+
+def _fit_next(digest: str, settings: dict) -> None:
+    """Open and fit what was asked for together with a data set; see `sharing_page.paper`."""
+    config = RunConfig(digest, **settings)
+    state.open_config(config)
+    if services.runs().get(config.id) is None:
+        spec = {"config": config.to_dict(), "name": None}
+        add(services.jobs().submit("fit", spec, key=config.id), Watched("fit", config.id))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui import atlas_page, controls, fitting, progress, state, umap_page
+from appca.ui import atlas_page, controls, fitting, progress, state, umap_classes, umap_page
 from appca.ui.tray import tray
 
 dataset = state.current_dataset()
@@ -22,6 +22,8 @@ else:
         with row:
             choice = controls.colouring(dataset)
             size = controls.point_size()
+            named = umap_classes.naming(dataset)
         colour = atlas_page.colour_now(dataset, shown, choice)
-        umap_page.pictures(dataset, shown, found, colour, size)
+        umap_page.pictures(dataset, shown, found, colour, size=size, named=named)
         tray(dataset, shown, atlas_page.sprites(dataset.digest), colour)
+        umap_classes.nearest_table(dataset, shown)

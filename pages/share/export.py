@@ -1,4 +1,4 @@
-"""Export: where every row lies, as CSV, Parquet or NPZ; all rows or the selected ones."""
+"""Export: where every row lies, as CSV, Parquet or NPZ, and the run as a Python script."""
 
 from appca.ui import controls, export_page, fitting, progress, state
 
@@ -9,5 +9,6 @@ if shown is not None:
     rows = export_page.which_rows(dataset)
     export_page.example(dataset, shown, rows)
     export_page.files(dataset, shown, rows)
+    export_page.as_python(dataset, shown)
 elif not progress.waiting():
     progress.offer()

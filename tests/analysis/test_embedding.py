@@ -77,10 +77,10 @@ def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_pat
         assert first.coordinates.dtype == np.float32
         assert kept_share(digits.X, first.coordinates) > 0.5
         (neighbours,) = tmp_path.glob("embeddings/neighbours-*.npz")
-        written = neighbours.stat().st_mtime_ns
+        written = neighbours.stat().st_ino
 
         wide = laid_out(config_of(digits, min_dist=0.8))
-        assert neighbours.stat().st_mtime_ns == written
+        assert neighbours.stat().st_ino == written
         assert kept_share(first.coordinates, wide.coordinates) < 1.0
         (tmp_path / "embeddings" / f"{config_of(digits).id}.npz").unlink()
         again = laid_out(config_of(digits))
@@ -189,6 +189,48 @@ def test_neighbours_are_kept_by_data_preprocessing_and_number(tmp_path, digits):
     for file in store.folder.iterdir():
         file.write_bytes(b"damaged")
     assert ask({"divide": 16}, 5) > 0, "a damaged file is computed again"
+
+
+def test_only_another_number_of_neighbours_seeks_them_again(tmp_path, digits, monkeypatch):
+    sought, laid_out = [], []
+    real = embedding_module.nearest
+
+    def nearest(X: np.ndarray, k: int, report: object) -> object:
+        sought.append(k)
+        return real(X, k, report)
+
+    def layout(X: np.ndarray, near: object, *_rest: object) -> np.ndarray:
+        laid_out.append(near.indices)
+        return X[:, :2]
+
+    monkeypatch.setattr(embedding_module, "nearest", nearest)
+    monkeypatch.setattr(embedding_module, "_layout", layout)
+    store, scores = EmbeddingStore(tmp_path), np.eye(400, 4)
+    for changes in (
+        {},
+        {"min_dist": 0.6},
+        {"spread": 2.5},
+        {"min_dist": 1.5, "spread": 2.0, "random_state": 4},
+        {"start": "appca", "run": "0" * 12},
+    ):
+        embed(digits, config_of(digits, **changes), store, scores)
+    assert sought == [15]
+    assert all((near == laid_out[0]).all() for near in laid_out)
+    embed(digits, config_of(digits, n_neighbors=16), store)
+    assert sought == [15, 16]
+
+
+def test_neighbours_kept_make_room_but_maps_stay(tmp_path, digits, monkeypatch):
+    store = EmbeddingStore(tmp_path)
+    store.save(CONFIG, Embedding(np.zeros((10, 2), np.float32), {}))
+    X = digits.X / np.float32(16)
+    monkeypatch.setattr(embedding_module, "MOST_BYTES", 50_000)  # one of 400 x 15 takes 48 kB
+    for k in (13, 14, 15):
+        store.neighbours(digits, {}, k, lambda *_told: None, X)
+        (left,) = store.folder.glob(embedding_module.NEIGHBOUR_FILES)
+        with np.load(left, allow_pickle=False) as archive:
+            assert archive["indices"].shape == (400, k)
+    assert store.get(CONFIG.id) is not None
 
 
 def test_the_start_from_scores_is_their_principal_plane_with_a_little_noise():

@@ -35,6 +35,14 @@ def test_a_panel_holds_its_rows_and_each_has_the_colour_of_its_class():
     assert painted(trace) == [palette.CATEGORICAL[i] for i in (1, 0, 2)]
 
 
+def test_names_stand_at_their_points_and_their_marks_are_disarmed():
+    names = [atlas.Name("<b>one", 0.5, -2.0)]
+    figure = atlas.figure([panel([0]), panel([1, 2], names=names)])
+    (note,) = (one for one in figure.layout.annotations if "one" in one.text)
+    assert note.text == "<b>&lt;b&gt;one</b>"
+    assert (note.xref, note.yref, note.x, note.y) == ("x2", "y2", 0.5, -2.0)
+
+
 def test_one_class_has_one_colour_in_all_panels_and_the_legend():
     figure = atlas.figure([panel([0, 1]), panel([3, 2, 1])], CLASSES)
     colour_of_row = {}

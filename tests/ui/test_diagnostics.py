@@ -18,7 +18,7 @@ from appca.runs.store import RunStore
 from appca.ui import diagnostics_chains, diagnostics_components
 from tests.ui.conftest import healthy, html
 
-PAGE = "explore/diagnostics"
+PAGE = "judge/diagnostics"
 SHORT = {"n_chains": 2, "burn_in": 20, "n_draws": 60}
 
 

@@ -20,7 +20,15 @@ PAGES = {
     "data/runs": "Runs",
     "explore/subspaces": "Subspaces",
     "explore/umap": "UMAP",
-    "explore/diagnostics": "Diagnostics",
+    "explore/components": "Components",
+    "explore/point": "Point",
+    "explore/group": "Selection",
+    "explore/similar": "Similar objects",
+    "explore/sharing": "Sharing",
+    "judge/choose": "Choose K and L",
+    "judge/compare": "Compare",
+    "judge/diagnostics": "Diagnostics",
+    "study/lab": "Synthetic lab",
     "share/export": "Export",
 }
 DIGITS = 1797

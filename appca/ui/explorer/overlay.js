@@ -1,6 +1,7 @@
 import { frameOf, toPixels } from './axes.js';
 import { colourOf } from './colours.js';
 import { bestPerCell, withoutOverlap } from './declutter.js';
+import { drawNames } from './names.js';
 import { hasSheet, placeOnSheet } from './sheets.js';
 import { drawSprite } from './sprite.js';
 import { legible, withOpacity } from './theme.js';
@@ -23,6 +24,7 @@ export function drawOverlay(explorer) {
     panel.frame = frameOf(fullLayout, number);
     panel.plates = explorer.order && explorer.thumbnail > 0 ? choosePlates(explorer, panel) : [];
     drawPlates(context, explorer, panel, tally);
+    drawNames(context, panel, explorer.theme);
   });
   if (explorer.hovered) drawRing(context, explorer);
   if (explorer.path) drawPath(context, explorer.path, explorer.theme.primary);

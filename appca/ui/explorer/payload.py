@@ -205,6 +205,7 @@ def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict:
             }
             for cell in panel.cells
         ],
+        "names": [name._asdict() for name in panel.names],
         "symbols": panel.symbol is not None,
         "cellOf": buffers.add(_cell_of(panel)) if panel.cells else None,
         "hollow": None if panel.hollow is None else buffers.add(np.uint8(panel.hollow)),

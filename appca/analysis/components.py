@@ -1,0 +1,85 @@
+"""What each component of a run does: who uses it, how much, with which others, and the extremes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+NAMES = "component_names"  # the array of names that people gave, if they did: (K,) str
+
+
+class Extremes(NamedTuple):
+    """The rows at the two ends of a component, the most extreme first."""
+
+    low: np.ndarray  # (m,) row numbers
+    high: np.ndarray  # (m',) row numbers
+
+
+class Partner(NamedTuple):
+    """The component most often used together with another."""
+
+    component: int  # counted from 0
+    share: float  # of the rows that use the other
+
+
+def own_name(arrays: dict[str, np.ndarray], k: int) -> str:
+    """Return the name somebody gave component k, counted from 0; empty without one."""
+    return str(arrays[NAMES][k]) if NAMES in arrays else ""
+
+
+def name_of(arrays: dict[str, np.ndarray], k: int) -> str:
+    """
+    Return what component k, counted from 0, is called: "component 3" or "3 · slant".
+
+    The number stays, because subspaces and sign cells are named by numbers.
+    """
+    own = own_name(arrays, k)
+    return f"{k + 1} · {own}" if own else f"component {k + 1}"
+
+
+def extremes(arrays: dict[str, np.ndarray], k: int, n: int) -> Extremes:
+    """
+    Return the rows with the lowest and the highest scores among those that use component k.
+
+    Parameters
+    ----------
+    arrays : dict
+        A run's `scores` (N, K) and `active` (N, K).
+    k : int
+        Counted from 0.
+    n : int
+        Rows at each end; of fewer than 2n users, each row is at one end only.
+    """
+    users = np.flatnonzero(arrays["active"][:, k])
+    order = users[np.argsort(arrays["scores"][users, k], kind="stable")]
+    at_low = min(n, len(order) // 2)
+    at_high = min(n, len(order) - at_low)
+    return Extremes(order[:at_low], order[::-1][:at_high])
+
+
+def partner(active: np.ndarray, k: int) -> Partner | None:
+    """Return the component that the users of component k use most often beside it, if any do."""
+    users = active[active[:, k]]
+    together = users.sum(axis=0)
+    together[k] = 0
+    if not together.any():
+        return None
+    best = int(together.argmax())
+    return Partner(best, float(together[best] / len(users)))
+
+
+def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
+    """
+    Return the most frequent classes among some rows with their shares, largest first.
+
+    Parameters
+    ----------
+    names : list of str
+        Of the classes.
+    codes : ndarray of int, shape (m,)
+        Class of each row, counted into the names.
+    most : int
+        How many at most.
+    """
+    counts = np.bincount(codes, minlength=len(names))
+    largest = np.argsort(-counts, kind="stable")[:most]
+    return [(names[c], float(counts[c] / len(codes))) for c in largest if counts[c]]

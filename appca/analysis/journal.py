@@ -1,0 +1,122 @@
+"""
+Long computations that keep every number as soon as it is there.
+
+A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, which says what is computed, and
+``records.txt``, to which one line is appended for every piece that is done. Whoever goes on reads
+what is there and computes the rest; so do pages that watch. Every line carries a checksum: one that
+was cut short or damaged counts as never written. No pickle.
+"""
+
+import json
+import re
+import uuid
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+from appca.analysis.identity import ID_DIGITS
+from appca.data.errors import InputError
+
+Record = list[float | int | str | None]
+
+
+class JournalStore:
+    """
+    The journals of one kind.
+
+    Parameters
+    ----------
+    home : Path
+        Folder of the stores.
+    kind : str
+        Name of the folder below it.
+    """
+
+    def __init__(self, home: Path, kind: str) -> None:
+        self.folder = Path(home) / kind
+
+    def begin(self, name: str, config: dict) -> None:
+        """
+        Make a journal, or open it to go on: a last line that was cut short is closed.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        folder = self.folder / name
+        draft = folder / f".{uuid.uuid4().hex}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.config(name) is None:
+                draft.write_text(json.dumps(config, indent=1), encoding="utf-8")
+                draft.replace(folder / "config.json")
+            with (folder / "records.txt").open("ab+") as file:
+                if file.tell():
+                    file.seek(-1, 2)
+                    if file.read() != b"\n":
+                        file.write(b"\n")
+        except OSError as error:
+            raise _refused(self.folder, error) from error
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+    def append(self, name: str, record: Record) -> None:
+        """
+        Add a record: numbers, texts and None; numbers come back to the last bit.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        text = json.dumps(record, allow_nan=False)
+        try:
+            with (self.folder / name / "records.txt").open("a", encoding="utf-8") as file:
+                file.write(f"{_sum(text)} {text}\n")
+        except OSError as error:
+            raise _refused(self.folder, error) from error
+
+    def records(self, name: str) -> list[Record]:
+        """Return all whole records, oldest first; none for an unknown name."""
+        try:
+            text = (self._checked(name) / "records.txt").read_text("utf-8", errors="replace")
+        except (OSError, ValueError):
+            return []
+        found = (line.partition(" ") for line in text.splitlines())
+        return [json.loads(body) for digits, _, body in found if digits == _sum(body)]
+
+    def config(self, name: str) -> dict | None:
+        """Return what a journal is about, or None when it cannot be read."""
+        try:
+            found = json.loads((self._checked(name) / "config.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def names(self) -> list[str]:
+        """Return the journals on disk, the one last written to first."""
+        try:
+            files = [(file.stat().st_mtime, file) for file in self.folder.glob("*/records.txt")]
+        except OSError:
+            return []
+        return [file.parent.name for _, file in sorted(files, reverse=True)]
+
+    def _checked(self, name: str) -> Path:
+        """Return a journal's folder; the name may come from an address."""
+        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(name)):
+            msg = f"A journal is named by {ID_DIGITS} hex digits; got {name!r:.40}."
+            raise ValueError(msg)
+        return self.folder / name
+
+
+def _sum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def _refused(folder: Path, error: OSError) -> InputError:
+    return InputError(
+        f"The result could not be stored in {folder}: {error.strerror or error}; "
+        "free some space, or name another folder in APPCA_HOME."
+    )

@@ -1,0 +1,152 @@
+"""
+Rows that do not fit: how far out within their subspace (T2), and how far off it (Q).
+
+A row with active set S is y = mu + W_S x + e with x ~ N(0, T), T = diag(tau2_S), and e ~
+N(0, sigma2 I). Its least-squares coordinates b and what they leave over are independent:
+
+    b = inv(W_S'W_S) W_S'(y - mu) ~ N(0, T + sigma2 inv(G)),   G = W_S'W_S
+    T2 = b' inv(T + sigma2 inv(G)) b ~ chi-square, |S| degrees of freedom       (Hotelling's)
+    Q  = |y - mu - W_S b|^2 ~ sigma2 chi-square, D - |S| degrees of freedom     (SPE)
+
+A run keeps the posterior means m and the mean square e of y - mu - W_S m. As b = m + v with
+G v = sigma2 inv(T) m, both follow without the data: T2 = b' inv(T) m and Q = D e - v'G v.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+LEVELS = (0.95, 0.99, 0.999)
+_BLOCK_VALUES = 1 << 21  # of the sets' matrices that are held together
+_SINGULAR = 1e-6  # of a component's square, below which the others of the set make up for it
+_ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
+
+
+class Distances(NamedTuple):
+    """Both statistics of every row."""
+
+    t2: np.ndarray  # (N,) Hotelling's T2
+    q: np.ndarray  # (N,) squared distance from the subspace over the noise variance
+    inside: np.ndarray  # (N,) degrees of freedom of T2
+    outside: np.ndarray  # (N,) of Q
+
+
+class Limits(NamedTuple):
+    """What either statistic exceeds in one row of many; a number a row."""
+
+    t2: np.ndarray  # (N,)
+    q: np.ndarray  # (N,)
+
+
+def distances(arrays: dict[str, np.ndarray]) -> Distances:
+    """
+    Return T2 and Q of every row of a run.
+
+    Parameters
+    ----------
+    arrays : dict
+        `components` (K, D'), `scores` and `active` (N, K), `error` (N,), `noise_variance` and
+        `latent_variance` (K,), all in the units after preprocessing.
+    """
+    active, m = arrays["active"], arrays["scores"].astype(np.float64)
+    noise = float(arrays["noise_variance"])
+    tau2 = np.maximum(np.asarray(arrays["latent_variance"], float), np.finfo(float).tiny)
+    gram = _gram(arrays["components"])
+    u = m * (noise / tau2)
+    v, inside = (u, active.sum(axis=1)) if _is_identity(gram) else _solved(gram, active, u)
+    n_features = arrays["components"].shape[1]
+    t2 = np.einsum("nk,nk->n", m + v, m / tau2)
+    squares = arrays["error"].astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
+    q = np.maximum(squares, 0.0) / noise
+    return Distances(t2, q, inside, np.maximum(n_features - inside, 0))
+
+
+def limits_of_the_model(found: Distances, level: float) -> Limits:
+    """
+    Return what a share `level` of rows drawn from the model stays below: chi-square quantiles.
+
+    Without a degree of freedom left there is nothing to exceed: the limit is then infinite.
+    """
+    return Limits(_quantile(found.inside, level), _quantile(found.outside, level))
+
+
+def limits_of_the_data(found: Distances, level: float, rows: np.ndarray) -> Limits:
+    """
+    Return what a share `level` of the given rows stays below, so that the rest are flagged.
+
+    Rows with more components have larger T2 for that reason alone, so ranks are those of the
+    ratio to the model's limit.
+    """
+    model = limits_of_the_model(found, level)
+    factors = [
+        float(np.quantile((value / limit)[rows], level)) if len(rows) else 1.0
+        for value, limit in ((found.t2, model.t2), (found.q, model.q))
+    ]
+    tiny = np.finfo(float).tiny
+    return Limits(model.t2 * max(factors[0], tiny), model.q * max(factors[1], tiny))
+
+
+def ratios(found: Distances, limits: Limits) -> np.ndarray:
+    """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
+    return np.column_stack([found.t2 / limits.t2, found.q / limits.q])
+
+
+def _gram(W: np.ndarray) -> np.ndarray:
+    W = W.astype(np.float64)
+    return W @ W.T
+
+
+def _is_identity(gram: np.ndarray) -> bool:
+    return bool(np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL)
+
+
+def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Solve G_SS v_S = u_S for every row; return v (N, K) and the ranks of G_SS (N,)."""
+    v, rank = np.zeros_like(u), np.zeros(len(u), dtype=np.intp)
+    for rows, members in _by_size(active):
+        sets, which = np.unique(members, axis=0, return_inverse=True)
+        which = which.ravel()
+        step = max(1, _BLOCK_VALUES // sets.shape[1] ** 2)
+        for start in range(0, len(sets), step):
+            part = sets[start : start + step]
+            inverse, ranks = _inverses(gram[part[:, :, None], part[:, None, :]])
+            here = (which >= start) & (which < start + len(part))
+            own, place = rows[here], which[here] - start
+            columns = part[place]
+            right = np.take_along_axis(u[own], columns, axis=1)
+            solved = np.einsum("nij,nj->ni", inverse[place], right)
+            v[own[:, None], columns] = solved
+            rank[own] = ranks[place]
+    return v, rank
+
+
+def _inverses(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return inverses (m, L, L) and ranks (m,); pseudo-inverses where components coincide."""
+    size = blocks.shape[1]
+    squares = np.diagonal(blocks, axis1=1, axis2=2)
+    ridge = (_SINGULAR / 100) * squares.max(axis=1)[:, None, None] * np.eye(size)
+    pivots = np.diagonal(np.linalg.cholesky(blocks + ridge), axis1=1, axis2=2) ** 2
+    weak = (pivots < _SINGULAR * squares.max(axis=1, keepdims=True)).any(axis=1)
+    inverse, ranks = np.empty_like(blocks), np.full(len(blocks), size)
+    inverse[~weak] = np.linalg.inv(blocks[~weak])
+    inverse[weak] = np.linalg.pinv(blocks[weak], rcond=_SINGULAR, hermitian=True)
+    tolerance = _SINGULAR * squares[weak].sum(axis=1)
+    ranks[weak] = np.linalg.matrix_rank(blocks[weak], tol=tolerance, hermitian=True)
+    return inverse, ranks
+
+
+def _by_size(active: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows with equally many active components, and those components (m, L), ascending."""
+    sizes = active.sum(axis=1)
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        rows = np.flatnonzero(sizes == size)
+        yield rows, np.nonzero(active[rows])[1].reshape(len(rows), size)
+
+
+def _quantile(freedom: np.ndarray, level: float) -> np.ndarray:
+    from scipy.special import gammaincinv
+
+    values, which = np.unique(freedom, return_inverse=True)
+    limits = np.array([2 * gammaincinv(v / 2, level) if v else np.inf for v in values])
+    return limits[which.ravel()]

@@ -1,0 +1,194 @@
+"""One row of a run taken apart: its sum, the sets it might have used instead, and rows near it."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data.preprocessing import Fitted
+
+MOST_SETS = 5000  # that are enumerated; beyond, only inclusion probabilities are known
+_BLOCK_VALUES = 1 << 21
+
+
+class Parts(NamedTuple):
+    """A row as a sum, in data units: original = average + terms + residual."""
+
+    original: np.ndarray  # (D,)
+    average: np.ndarray  # (D,) what a row without any component would be
+    components: tuple[int, ...]  # used ones, counted from 0
+    scores: np.ndarray  # (L,)
+    terms: np.ndarray  # (L, D) score times component, or what that step changes in the picture
+    reconstruction: np.ndarray  # (D,) average + sum of the terms
+    residual: np.ndarray  # (D,) what the run leaves unexplained
+
+
+class Alternatives(NamedTuple):
+    """The most probable sets of components of a row."""
+
+    sets: list[tuple[int, ...]]  # counted from 0, the most probable first
+    probability: np.ndarray  # (m,) posterior probabilities
+    n_sets: int  # how many there are altogether
+
+
+class Near(NamedTuple):
+    """Nearest rows, the nearest first, without the row itself."""
+
+    rows: np.ndarray  # (m,)
+    distances: np.ndarray  # (m,) in the units after preprocessing
+
+
+def parts(fitted: Fitted, arrays: dict[str, np.ndarray], x: np.ndarray, row: int) -> Parts:
+    """
+    Take row x (D,), in data units, apart.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        Preprocessing of the run.
+    arrays : dict
+        A run's `components`, `mean`, `scores` and `active`.
+    x : ndarray, shape (D,)
+    row : int
+        Its number.
+    """
+    used = np.flatnonzero(arrays["active"][row])
+    scores = arrays["scores"][row, used].astype(np.float64)
+    # From the mean one component after the other; behind an autoencoder, whose pictures do not
+    # simply add up, each term is what its step changes there.
+    steps = scores[:, None] * arrays["components"][used].astype(np.float64)
+    path = np.vstack([arrays["mean"][None].astype(np.float64), steps]).cumsum(axis=0)
+    pictures = fitted.inverse_transform(path)
+    average, terms, reconstruction = pictures[0], np.diff(pictures, axis=0), pictures[-1]
+    original = x.astype(np.float64)
+    residual = original - reconstruction
+    return Parts(original, average, tuple(used.tolist()), scores, terms, reconstruction, residual)
+
+
+def alternatives(
+    arrays: dict[str, np.ndarray], y: np.ndarray, most: int = 8
+) -> Alternatives | None:
+    """
+    Return the most probable sets of a row, exactly; None where there are too many sets to count.
+
+    With x integrated out, c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
+
+        log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
+
+    Parameters
+    ----------
+    arrays : dict
+        A run's `components` (K, D'), `mean`, `noise_variance`, `latent_variance` (K,), and
+        `n_active` or, for models where rows differ in that, `weights` (K,).
+    y : ndarray, shape (D',)
+        The row after preprocessing.
+    most : int
+        How many sets to return at most.
+    """
+    W = arrays["components"].astype(np.float64)
+    count, sets = _sets(arrays, len(W))
+    if count > MOST_SETS:
+        return None
+    noise = float(arrays["noise_variance"])
+    tau2 = np.maximum(np.asarray(arrays["latent_variance"], float), np.finfo(float).tiny)
+    c = W @ (y - arrays["mean"].astype(np.float64)) / noise
+    members: list[tuple[int, ...]] = []
+    value: list[np.ndarray] = []
+    for same_size in sets:
+        members += [tuple(S) for S in same_size.tolist()]
+        value.append(_log_evidence(W @ W.T / noise, tau2, c, same_size) + _prior(arrays, same_size))
+    joined = np.concatenate(value)
+    weight = np.exp(joined - joined.max())
+    probability = weight / weight.sum()
+    best = np.argsort(-probability, kind="stable")[:most]
+    return Alternatives([members[i] for i in best], probability[best], count)
+
+
+def near_in_data(
+    X: np.ndarray, fitted: Fitted, row: int, n: int, rows: np.ndarray | None = None
+) -> Near:
+    """
+    Return the n rows nearest to a row after preprocessing, found by comparing with all rows.
+
+    Parameters
+    ----------
+    X : ndarray, shape (N, D)
+        Data as stored; walked over in blocks.
+    fitted : Fitted
+    row : int
+    n : int
+    rows : ndarray of int, optional
+        Those to choose from; all by default.
+    """
+    y = fitted.transform(X[row : row + 1])
+    rows = np.arange(len(X)) if rows is None else rows
+    squares = np.empty(len(rows))
+    step = max(1, _BLOCK_VALUES // X.shape[1])
+    for start in range(0, len(rows), step):
+        own = rows[start : start + step]
+        contiguous = len(own) == own[-1] - own[0] + 1
+        block = fitted.transform(X[own[0] : own[-1] + 1] if contiguous else X[own])
+        block -= y
+        squares[start : start + step] = np.einsum("nd,nd->n", block, block, dtype=np.float64)
+    return _nearest(rows, squares, row, n)
+
+
+def near_in_subspace(arrays: dict[str, np.ndarray], row: int, n: int) -> Near:
+    """
+    Return the n nearest rows among those that use the same components as a row.
+
+    Near means that the reconstructions are: |W s_i - W s_j|, after preprocessing.
+    """
+    active = arrays["active"]
+    rows = np.flatnonzero((active == active[row]).all(axis=1))
+    used = np.flatnonzero(active[row])
+    W = arrays["components"][used].astype(np.float64)
+    off = arrays["scores"][np.ix_(rows, used)].astype(np.float64) - arrays["scores"][row, used]
+    return _nearest(rows, np.einsum("nk,kl,nl->n", off, W @ W.T, off), row, n)
+
+
+def share_below(values: np.ndarray, row: int) -> float:
+    """Return the share of the other rows whose value is smaller than the row's."""
+    return float((values < values[row]).sum() / max(1, len(values) - 1))
+
+
+def _nearest(rows: np.ndarray, squares: np.ndarray, row: int, n: int) -> Near:
+    others = rows != row
+    rows, squares = rows[others], squares[others]
+    n = min(n, len(rows))
+    first = np.argpartition(squares, n - 1)[:n] if n else np.arange(0)
+    order = first[np.lexsort((rows[first], squares[first]))]
+    return Near(rows[order], np.sqrt(np.maximum(squares[order], 0.0)))
+
+
+def _sets(arrays: dict[str, np.ndarray], K: int) -> tuple[int, Iterator[np.ndarray]]:
+    """Count the sets a row may use, and give them by size, each (m, L) ascending."""
+    sizes = [int(arrays["n_active"])] if "n_active" in arrays else list(range(K + 1))
+    count = sum(math.comb(K, size) for size in sizes)
+
+    def of(size: int) -> np.ndarray:
+        sets = list(itertools.combinations(range(K), size))
+        return np.array(sets, dtype=np.intp).reshape(len(sets), size)
+
+    return count, map(of, sizes)
+
+
+def _log_evidence(A: np.ndarray, tau2: np.ndarray, c: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    size = sets.shape[1]
+    if not size:
+        return np.zeros(len(sets))
+    Lam = A[sets[:, :, None], sets[:, None, :]] + np.eye(size) / tau2[sets][:, None, :]
+    factor = np.linalg.cholesky(Lam)
+    white = np.linalg.solve(factor, c[sets][..., None])[..., 0]
+    log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+    return 0.5 * (np.square(white).sum(axis=1) - log_det - np.log(tau2[sets]).sum(axis=1))
+
+
+def _prior(arrays: dict[str, np.ndarray], sets: np.ndarray) -> np.ndarray:
+    """Log prior of sets up to a constant: uniform, or independent components."""
+    if "weights" not in arrays:
+        return np.zeros(len(sets))
+    weights = np.clip(arrays["weights"].astype(np.float64), 1e-300, 1 - 1e-16)
+    return np.log(weights / (1 - weights))[sets].sum(axis=1)

@@ -1,0 +1,126 @@
+"""Rows by a rule on one column: a class, a value, or a place in the order of all values."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.subspaces import ranked, title
+from appca.data.dataset import Dataset, categories
+from appca.data.errors import InputError
+
+FEW_INTEGERS = 20  # whole numbers with at most so many different values are classes
+MEASURES = {
+    "residual": "error",
+    "membership": "membership",
+    "density": "log_likelihood_rows",
+}
+OF_CLASSES = {"is": "is one of", "is not": "is none of"}
+OF_NUMBERS = {
+    "above": "is above",
+    "below": "is below",
+    "highest": "is among the highest, %",
+    "lowest": "is among the lowest, %",
+}
+
+
+class Column(NamedTuple):
+    """Something that every row has: a class or a number."""
+
+    name: str
+    values: np.ndarray  # (N,) numbers, or codes into names
+    names: tuple[str, ...] | None = None  # of the classes; None for numbers
+
+
+def names_of(dataset: Dataset, n_components: int) -> dict[str, str]:
+    """Return what a rule can be about, key to name: labels, the model's measures, features."""
+    found = {f"label:{name}": name for name in dataset.labels}
+    found["subspace"] = "subspace"
+    found |= {key: key for key in MEASURES}
+    found |= {f"score:{k}": f"score on component {k + 1}" for k in range(n_components)}
+    if dataset.image_shape is None and dataset.feature_names is not None:
+        found |= {f"feature:{j}": name for j, name in enumerate(dataset.feature_names)}
+    return found
+
+
+def column_of(dataset: Dataset, arrays: dict[str, np.ndarray], key: str) -> Column:
+    """
+    Return the column a key of `names_of` stands for.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    arrays : dict
+        A run's arrays.
+    key : str
+    """
+    kind, _, rest = key.partition(":")
+    if kind == "label":
+        return label_column(rest, dataset.labels[rest])
+    if kind == "subspace":
+        return subspace_column(arrays["active"])
+    if kind == "score":
+        return Column(f"score on component {int(rest) + 1}", arrays["scores"][:, int(rest)])
+    if kind == "feature":
+        return Column(dataset.feature_names[int(rest)], dataset.X[:, int(rest)])
+    return Column(kind, arrays[MEASURES[kind]])
+
+
+def label_column(name: str, values: np.ndarray) -> Column:
+    """Return a label as classes where it is text or has few whole numbers, else as numbers."""
+    few = values.dtype.kind in "iub" and len(np.unique(values)) <= FEW_INTEGERS
+    if values.dtype.kind == "U" or few:
+        names, codes = categories(values)
+        return Column(name, codes, tuple(names))
+    return Column(name, values)
+
+
+def subspace_column(active: np.ndarray) -> Column:
+    """Return which subspace each row lies in, the fullest first."""
+    groups = ranked(active)
+    codes = np.empty(len(active), dtype=np.int64)
+    for number, group in enumerate(groups):
+        codes[group.rows] = number
+    return Column("subspace", codes, tuple(title(group.components) for group in groups))
+
+
+def matching(column: Column, relation: str, value: float | Sequence[str]) -> np.ndarray:
+    """
+    Return the rows that a rule holds for, shape (N,) bool.
+
+    Parameters
+    ----------
+    column : Column
+    relation : str
+        A key of `OF_CLASSES` for classes, of `OF_NUMBERS` for numbers. "highest" 5 are the rows
+        above the 95 % quantile.
+    value : number, or names of classes
+
+    Raises
+    ------
+    InputError
+        When the relation does not suit the column, or a share is not one.
+    """
+    known = OF_NUMBERS if column.names is None else OF_CLASSES
+    if relation not in known:
+        kind = "numbers" if column.names is None else "classes"
+        msg = f"“{column.name}” has {kind}, so a rule is one of {', '.join(known)}; got {relation}."
+        raise InputError(msg)
+    if column.names is not None:
+        wanted = [code for code, name in enumerate(column.names) if name in value]
+        return np.isin(column.values, wanted, invert=relation == "is not")
+    values = np.asarray(column.values, dtype=np.float64)
+    if relation in ("highest", "lowest"):
+        value = _quantile(values, relation, float(value))
+    with np.errstate(invalid="ignore"):  # a missing value is neither above nor below
+        return values > value if relation in ("above", "highest") else values < value
+
+
+def _quantile(values: np.ndarray, relation: str, percent: float) -> float:
+    if not 0 < percent < 100:
+        msg = f"A share of the rows lies between 0 and 100 %; got {percent:g}."
+        raise InputError(msg)
+    there = values[np.isfinite(values)]
+    if not len(there):
+        return np.inf if relation == "highest" else -np.inf
+    return float(np.percentile(there, 100 - percent if relation == "highest" else percent))

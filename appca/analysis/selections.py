@@ -1,0 +1,163 @@
+"""Selections of rows: combining them, and keeping them on disk under a name."""
+
+import hashlib
+import re
+import time
+import uuid
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data.errors import InputError
+
+NAME_LENGTH = 60
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+
+
+class Combination(NamedTuple):
+    """One way to bring other rows into a selection."""
+
+    title: str
+    help: str
+
+
+COMBINATIONS = {
+    "replace": Combination("Select", "Select these rows instead"),
+    "union": Combination("Add", "Add these rows to the selection"),
+    "intersect": Combination("Keep only", "Keep only those selected rows that are among these"),
+    "minus": Combination("Remove", "Take these rows out of the selection"),
+}
+
+
+def combined(selected: np.ndarray, other: np.ndarray, how: str) -> np.ndarray:
+    """
+    Combine two selections.
+
+    Parameters
+    ----------
+    selected, other : ndarray of bool, shape (N,)
+    how : str
+        A key of `COMBINATIONS`.
+
+    Raises
+    ------
+    InputError
+        When the two are not of the same rows, or there is no such combination.
+    """
+    if selected.shape != other.shape:
+        msg = (
+            f"Selections are combined row by row; got {len(selected):,} and {len(other):,} rows, "
+            "so take both of one data set."
+        )
+        raise InputError(msg)
+    if how not in COMBINATIONS:
+        msg = f"Selections are combined by {', '.join(COMBINATIONS)}; got {how!r}."
+        raise InputError(msg)
+    if how == "union":
+        return selected | other
+    if how == "intersect":
+        return selected & other
+    return selected & ~other if how == "minus" else other.copy()
+
+
+def token_of(mask: np.ndarray) -> str:
+    """Twelve hex digits made of the selected rows: the same rows have the same token."""
+    return hashlib.sha256(f"{len(mask)} ".encode() + np.packbits(mask).tobytes()).hexdigest()[:12]
+
+
+class Saved(NamedTuple):
+    """A selection that was given a name."""
+
+    name: str
+    mask: np.ndarray  # (N,) bool
+    created: float  # seconds since 1970
+
+
+class SelectionStore:
+    """
+    Named selections below ``<home>/selections/<digest of the data set>/``, one NPZ each.
+
+    A file is written beside its place and moved there in one step. Files that cannot be read, or
+    are of another number of rows, are left out.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "selections"
+
+    def save(self, digest: str, name: str, mask: np.ndarray) -> str:
+        """
+        Keep a selection under a name, in place of an older one of that name; return the name.
+
+        Raises
+        ------
+        InputError
+            Without a name or without rows, or when the disk refuses.
+        """
+        name = tidy(name)
+        if not name:
+            msg = "A selection needs a name to be kept; type one."
+            raise InputError(msg)
+        if not mask.any():
+            msg = f"There are no rows to keep as “{name}”; select some first."
+            raise InputError(msg)
+        file = self._file(digest, name)
+        draft = file.with_name(f".{uuid.uuid4().hex}")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with draft.open("wb") as stream:
+                np.savez(
+                    stream,
+                    name=np.array(name),
+                    bits=np.packbits(mask),
+                    n_rows=np.array(len(mask)),
+                    created=np.array(time.time()),
+                )
+            draft.replace(file)
+        except OSError as error:
+            msg = (
+                f"The selection could not be kept in {file.parent}: {error.strerror or error}; "
+                "free some space, or name another folder in APPCA_HOME."
+            )
+            raise InputError(msg) from error
+        finally:
+            draft.unlink(missing_ok=True)
+        return name
+
+    def list(self, digest: str, n_rows: int) -> list[Saved]:
+        """Return all selections of a data set by name."""
+        found = (_read(file, n_rows) for file in self._of(digest).glob("*.npz"))
+        kept = [saved for saved in found if saved is not None]
+        return sorted(kept, key=lambda saved: saved.name.casefold())
+
+    def delete(self, digest: str, name: str) -> None:
+        """Forget a selection; one that is not there is no error."""
+        self._file(digest, tidy(name)).unlink(missing_ok=True)
+
+    def _of(self, digest: str) -> Path:
+        # The digest may come from the address bar: it must not become a path unless it is one.
+        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+            msg = f"A data set is named by 64 hex digits; got “{digest[:12]}”."
+            raise InputError(msg)
+        return self.folder / digest
+
+    def _file(self, digest: str, name: str) -> Path:
+        # A name is a person's text and never a part of a path.
+        return self._of(digest) / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.npz"
+
+
+def tidy(name: str) -> str:
+    """Return a name on one line, no longer than fits a menu."""
+    return " ".join(name.split())[:NAME_LENGTH].strip()
+
+
+def _read(file: Path, n_rows: int) -> Saved | None:
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            if int(archive["n_rows"]) != n_rows:
+                return None
+            mask = np.unpackbits(archive["bits"], count=n_rows).astype(bool)
+            return Saved(str(archive["name"]), mask, float(archive["created"]))
+    except _UNREADABLE:
+        return None

@@ -1,0 +1,73 @@
+"""Files that can be made again: kept while there is room, the longest unused go first."""
+
+import contextlib
+import os
+import uuid
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+
+
+def read(file: Path) -> dict[str, np.ndarray] | None:
+    """Return the arrays of an NPZ file and note that it was used; None when it cannot be read."""
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except _UNREADABLE:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(file)
+    return arrays
+
+
+def write(file: Path, **arrays: np.ndarray) -> None:
+    """Write an NPZ file, without pickle; others see all of it or nothing. May raise OSError."""
+    draft = file.parent / f".{uuid.uuid4().hex}"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as stream:
+            np.savez(stream, **arrays)
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None) -> list[Path]:
+    """
+    Delete the longest unused files until the rest fit.
+
+    Parameters
+    ----------
+    folder : Path
+    pattern : str
+        Of the names that count and may be deleted.
+    most_bytes : int
+        Together.
+    keep : Path, optional
+        The file just written, which stays even when it alone is larger.
+
+    Returns
+    -------
+    list of Path
+        What was deleted, the oldest first. Files that another process deletes meanwhile, or that
+        cannot be deleted, are passed over.
+    """
+    found = []
+    for file in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            facts = file.stat()
+            found.append((facts.st_mtime_ns, facts.st_size, file))
+    total, gone = sum(size for _, size, _ in found), []
+    for _, size, file in sorted(found):
+        if total <= most_bytes:
+            break
+        if file == keep:
+            continue
+        with contextlib.suppress(OSError):
+            file.unlink()
+            gone.append(file)
+            total -= size
+    return gone

@@ -1,0 +1,100 @@
+"""Names and signs that a person gave the components of a run: a small file in the run's folder."""
+
+import json
+import uuid
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.components import NAMES
+from appca.analysis.identity import digest_of
+from appca.data.errors import InputError
+from appca.runs.store import Run
+
+FILE = "labels.json"
+NAME_LENGTH = 40
+_SIGNED = {"components": 0, "scores": 1}  # arrays that turn with a component, and its axis
+
+
+class Labels(NamedTuple):
+    """What a person said of each component."""
+
+    names: tuple[str, ...]  # (K,) empty where none was given
+    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
+
+    @property
+    def key(self) -> str:
+        """Name the labels in a cache; empty while nobody gave any."""
+        plain = not any(self.names) and all(sign == 1 for sign in self.signs)
+        return "" if plain else digest_of([list(self.names), list(self.signs)])
+
+
+def labels(run: Run) -> Labels:
+    """Return the names and signs of a run's components; a damaged file counts as none."""
+    k = len(run.arrays["components"])
+    try:
+        kept = json.loads((run.path / FILE).read_text(encoding="utf-8"))
+        names = tuple(_tidy(name) for name in kept["names"])
+        signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return _none(k)
+    return Labels(names, signs) if len(names) == len(signs) == k else _none(k)
+
+
+def rename(run: Run, component: int, name: str) -> Labels:
+    """Name a component, counted from 0; an empty name takes its own away."""
+    old = labels(run)
+    return _write(run, old._replace(names=_with(old.names, component, _tidy(name))))
+
+
+def flip(run: Run, component: int) -> Labels:
+    """Turn the sign of a component and of its scores round, counted from 0."""
+    old = labels(run)
+    return _write(run, old._replace(signs=_with(old.signs, component, -old.signs[component])))
+
+
+def labelled(arrays: dict[str, np.ndarray], given: Labels) -> dict[str, np.ndarray]:
+    """
+    Return a run's arrays as a person wants to see them.
+
+    Components and scores are turned round where the sign says so; names are added. The
+    draws of a sampled run stay as they are: they are brought to the components' signs wherever
+    they are shown.
+    """
+    signs = np.array(given.signs, dtype=np.float32)
+    found = arrays | {NAMES: np.array(given.names, dtype=np.str_)}
+    if (signs == 1).all():
+        return found
+    turned = {
+        name: arrays[name] * (signs[:, None] if axis == 0 else signs)
+        for name, axis in _SIGNED.items()
+    }
+    return found | turned
+
+
+def _write(run: Run, given: Labels) -> Labels:
+    text = json.dumps(given._asdict(), indent=1, ensure_ascii=False)
+    draft = run.path / f".{uuid.uuid4().hex}"
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(run.path / FILE)  # in one step: a killed process leaves the old labels
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        msg = (
+            f"The names of run {run.id} could not be stored ({error.strerror}); "
+            "free some space, or fit the run again if it was deleted."
+        )
+        raise InputError(msg) from error
+    return given
+
+
+def _none(k: int) -> Labels:
+    return Labels(("",) * k, (1,) * k)
+
+
+def _with(values: tuple, place: int, value: object) -> tuple:
+    return (*values[:place], value, *values[place + 1 :])
+
+
+def _tidy(name: object) -> str:
+    return " ".join(str(name).split())[:NAME_LENGTH]

@@ -1,0 +1,117 @@
+"""Comparisons of a run's projection with other methods': settings, and results on disk."""
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from appca.analysis.identity import ID_DIGITS, digest_of, plain
+from appca.data.errors import InputError
+from appca.runs.config import RunConfig
+
+SECONDS = 120.0
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError)
+
+
+@dataclass(frozen=True)
+class QualityConfig:
+    """
+    Everything that decides a comparison.
+
+    Parameters
+    ----------
+    run : dict
+        A `RunConfig` as dict: data, preprocessing, model and its settings.
+    k, n_active : int
+        Components of the other methods, and how many of them a row uses where they can choose.
+    rows : int or None
+        Size of the random sample of rows that is compared; None for all.
+    n_neighbors : int
+    seconds : float
+        A method's time; what can stop early keeps what it has, the rest is left out.
+    random_state : int
+        Seed of the sample and of the rows held out.
+    """
+
+    run: dict
+    k: int
+    n_active: int
+    rows: int | None = None
+    n_neighbors: int = 15
+    seconds: float = SECONDS
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Own the dict."""
+        run = RunConfig.from_dict(plain("run", self.run)).to_dict()
+        object.__setattr__(self, "run", run)
+
+    @cached_property
+    def id(self) -> str:
+        """Twelve hex digits made of the settings: the same settings are the same comparison."""
+        return digest_of(self.to_dict())
+
+    def to_dict(self) -> dict:
+        """Return JSON-able settings, from which `from_dict` makes an equal config."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping) -> "QualityConfig":
+        """Rebuild a config from `to_dict`."""
+        return cls(**settings)
+
+
+class Comparison(NamedTuple):
+    """What has been measured so far."""
+
+    lines: list[dict]  # one a method, see `measured`
+    panels: list[dict]  # `Crowding` of the run's panels against PCA
+    facts: dict  # n_train, n_test, n_features, n_neighbors, n_anchors
+    complete: bool
+
+
+class QualityStore:
+    """Comparisons below ``<home>/quality/``, one JSON file each, replaced whole."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "quality"
+
+    def save(self, config: QualityConfig, found: Comparison) -> str:
+        """
+        Store what has been measured and return its id.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        text = json.dumps({"config": config.to_dict(), **found._asdict()}, allow_nan=False)
+        draft = self.folder / f".{uuid.uuid4().hex}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(self.folder / f"{config.id}.json")
+        except OSError as error:
+            msg = (
+                f"The comparison could not be stored in {self.folder}: {error.strerror or error}; "
+                "free some space, or name another folder in APPCA_HOME."
+            )
+            raise InputError(msg) from error
+        finally:
+            draft.unlink(missing_ok=True)
+        return config.id
+
+    def get(self, comparison_id: str) -> Comparison | None:
+        """Return a comparison, or None when it is not there or cannot be read."""
+        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(comparison_id)):
+            return None
+        try:
+            text = (self.folder / f"{comparison_id}.json").read_text(encoding="utf-8")
+            stored = json.loads(text)
+            return Comparison(**{name: stored[name] for name in Comparison._fields})
+        except _UNREADABLE:
+            return None

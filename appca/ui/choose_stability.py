@@ -1,0 +1,105 @@
+"""Whether the components stay the same from other starts and with other rows."""
+
+import streamlit as st
+
+from appca.analysis.alignment import IDENTIFIED, ROUGHLY, identification
+from appca.analysis.journal import JournalStore
+from appca.analysis.stability import FOLDER, Stability, StabilityConfig, stored
+from appca.data.dataset import Dataset
+from appca.data.wording import counted
+from appca.plots import grid as plots
+from appca.runs.config import RunConfig
+from appca.runs.fit import estimate_seconds
+from appca.runs.home import home
+from appca.ui import choose_page, progress, services, state, watching
+from appca.ui.choose_pictures import signed
+from appca.ui.text import about
+
+WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
+REPEATS = 8
+INTRODUCTION = (
+    "The model in use is fitted again from other starts or to other rows. Components that come "
+    "back each time belong to the data; those that do not are one of several ways to say the same."
+)
+
+
+def section(dataset: Dataset) -> None:
+    """Draw the settings, the job and the outcome for the K and L in use."""
+    now = state.config()
+    st.subheader(f"Stability of the components: K = {now.k}, L = {now.n_active}", anchor=False)
+    st.caption(INTRODUCTION)
+    config = _settings(now)
+    if config is None or progress.follow(config.id):
+        return
+    found = stored(JournalStore(home(), FOLDER), config)
+    if found is None or len(found.log_likelihoods) < config.repeats:
+        _offer(dataset, config, now)
+    if found is not None:
+        _outcome(config, found)
+
+
+def _settings(now: RunConfig) -> StabilityConfig:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        way = st.selectbox(
+            "Fit again with",
+            list(WAYS),
+            format_func=WAYS.get,
+            key="stability_way",
+            width=250,
+            persist_state="session",
+        )
+        repeats = st.number_input(
+            "Times", 2, 100, REPEATS, key="stability_repeats", width=118, persist_state="session"
+        )
+    return StabilityConfig(
+        dataset=now.dataset,
+        preprocessing=now.preprocessing,
+        model=now.model,
+        parameters=choose_page.by_em(now),
+        way=way,
+        repeats=int(repeats),
+    )
+
+
+def _offer(dataset: Dataset, config: StabilityConfig, now: RunConfig) -> None:
+    rows = min(dataset.n_rows, config.max_rows)
+    one = RunConfig(now.dataset, now.preprocessing, now.model, config.parameters)
+    seconds = (config.repeats + 1) * estimate_seconds(rows, dataset.n_features, one)
+    part = "all rows" if rows == dataset.n_rows else f"a random sample of {rows:,} rows"
+    st.markdown(
+        f"{counted(config.repeats + 1, 'fit')} on {part}, in the background. "
+        f"It takes {about(seconds)}."
+    )
+    st.button("Fit again", key="stability_start", on_click=_start, args=[config])
+
+
+def _start(config: StabilityConfig) -> None:
+    watching.allow(config.id)
+    spec = config.to_dict() | {"key": config.id}
+    job = services.jobs().submit("stability", spec, key=config.id)
+    watching.add(job, watching.Watched("stability", config.id))
+
+
+def _outcome(config: StabilityConfig, found: Stability) -> None:
+    means = found.cosines.mean(axis=0)
+    kept = int((means >= IDENTIFIED).sum())
+    low, high = found.log_likelihoods.min(), found.log_likelihoods.max()
+    spread = found.log_likelihoods.std(ddof=min(1, len(found.cosines) - 1))
+    st.markdown(
+        f"**{kept} of {len(means)} components come back** with {WAYS[config.way]} (a mean |cos| "
+        f"of {IDENTIFIED} or more to the reference, in {counted(len(found.cosines), 'fit')}). The "
+        f"rows have {signed(found.reference)} nats a row in the reference and {signed(low)} to "
+        f"{signed(high)} in the others (standard deviation {spread:.2g})."
+    )
+    st.plotly_chart(
+        plots.stability(found.cosines, (ROUGHLY, IDENTIFIED)),
+        key="choose_stability",
+        config={"displayModeBar": False},
+    )
+    st.caption(
+        "; ".join(
+            f"component {k + 1}: {value:.3f}, {identification(float(value))}"
+            for k, value in enumerate(means[:40])
+        )
+        + ". Components are numbered by the variance they explain in the reference."
+    )

@@ -1,0 +1,57 @@
+"""Choose K and L in a real browser: a grid fills, a cell is clicked and adopted, and stays."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appca.data.dataset import Dataset
+from appca.data.store import DatasetStore
+from tests.models.synthetic import planted
+
+pytestmark = pytest.mark.browser
+APP = Path(__file__).parents[2] / "app.py"
+SECOND = 1000  # milliseconds
+CELLS = "[...document.querySelectorAll('.js-plotly-plot .heatmaplayer text')].map(t => t.innerHTML)"
+PLACE = """([column, row]) => {
+  const plot = document.querySelector('.js-plotly-plot'), box = plot.getBoundingClientRect();
+  const {xaxis, yaxis} = plot._fullLayout;
+  return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)];
+}"""
+
+
+def idle(page) -> None:
+    page.locator("[data-test-script-state=notRunning]").wait_for(timeout=40 * SECOND)
+
+
+def number(page, label: str, value: int) -> None:
+    box = page.get_by_label(label, exact=True).first
+    box.fill(str(value))
+    box.press("Enter")
+    idle(page)
+
+
+def test_a_grid_fills_and_a_click_on_a_cell_adopts_it_and_survives_a_reload(serve, visit):
+    server = serve(APP, OMP_NUM_THREADS="1")
+    X = planted(150, 6, 4, 2, seed=0, noise=0.1).X
+    dataset = Dataset("planted", X, np.arange(150).astype(str), {}, None, None, {})
+    digest = DatasetStore(server.home).put(dataset)
+    page = visit(f"{server.url}/choose?data={digest}").page
+    start = page.get_by_role("button", name="Start", exact=True)
+    start.wait_for(timeout=40 * SECOND)
+    number(page, "K from", 3)
+    start.click()
+    page.wait_for_function(f"() => {CELLS}.some(text => text)", timeout=60 * SECOND)
+    page.get_by_text("Take K = 4, L = 2.").wait_for(timeout=120 * SECOND)
+    idle(page)
+    page.locator(".js-plotly-plot .heatmaplayer image").first.wait_for(timeout=20 * SECOND)
+    page.mouse.click(*page.evaluate(PLACE, [3, 2]))  # of K = 3, 4, 5, 6 and L = 1, 2, 3, 4
+    adopt = page.get_by_role("button", name="Adopt K = 6, L = 3", exact=True)
+    adopt.click(timeout=20 * SECOND)
+    page.wait_for_url("**k=6&l=3**", timeout=20 * SECOND)
+    page.reload()
+    page.get_by_text("Take K = 4, L = 2.").wait_for(timeout=40 * SECOND)
+    idle(page)
+    assert page.get_by_label("K from", exact=True).first.input_value() == "3"
+    page.get_by_role("heading", name="Stability of the components: K = 6, L = 3").wait_for()
+    assert page.locator("[data-testid=stException]").count() == 0

@@ -1,0 +1,73 @@
+"""Names and signs that people give to components: kept beside the run, and nothing but that."""
+
+import numpy as np
+import pytest
+
+from appca.data.builtin import load
+from appca.data.errors import InputError
+from appca.runs import labels
+from appca.runs.config import RunConfig
+from appca.runs.fit import fit_run, project
+from appca.runs.store import RunStore
+
+
+@pytest.fixture
+def run(tmp_path):
+    dataset = load("wine")
+    sizes = {"n_components": 3, "n_active": 2}
+    config = RunConfig(dataset.digest, {"scale": "feature", "centre": True}, "aPPCA", sizes)
+    return RunStore(tmp_path).save(config, fit_run(dataset, config))
+
+
+def test_a_run_nobody_labelled_has_no_names_and_the_signs_of_the_fit(run):
+    found = labels.labels(run)
+    assert found == labels.Labels(("", "", ""), (1, 1, 1))
+    assert found.key == ""
+    seen = labels.labelled(run.arrays, found)
+    assert seen["scores"] is run.arrays["scores"]
+
+
+def test_names_and_signs_come_back_from_the_disk(run):
+    labels.rename(run, 1, "  strong \n  colour ")
+    labels.flip(run, 2)
+    labels.flip(run, 0)
+    labels.flip(run, 0)
+    found = labels.labels(run)
+    assert found == labels.Labels(("", "strong colour", ""), (1, 1, -1))
+    assert found.key
+    assert labels.rename(run, 1, "").names == ("", "", "")
+    assert sorted(path.name for path in run.path.iterdir()) == [
+        "arrays.npz",
+        "config.json",
+        "labels.json",
+    ]
+
+
+def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run):
+    before = run.arrays
+    after = labels.labelled(before, labels.flip(run, 1))
+    np.testing.assert_array_equal(after["components"][1], -before["components"][1])
+    np.testing.assert_array_equal(after["scores"][:, [0, 2]], before["scores"][:, [0, 2]])
+    assert np.abs(after["scores"][:, 1] - before["scores"][:, 1]).max() > 1
+    np.testing.assert_array_equal(
+        after["scores"] @ after["components"], before["scores"] @ before["components"]
+    )
+    again = project(run.config, after, load("wine").X)  # new rows follow the sign
+    np.testing.assert_allclose(again["scores"], after["scores"], atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"names": ["a"], "signs": [1]}', "null"])
+def test_a_damaged_or_foreign_file_counts_as_no_labels(run, text):
+    (run.path / labels.FILE).write_text(text, encoding="utf-8")
+    assert labels.labels(run).key == ""
+    assert labels.rename(run, 0, "a").names == ("a", "", "")
+
+
+def test_a_name_for_a_run_that_is_gone_is_refused_in_a_sentence(run, tmp_path):
+    arrays = run.arrays  # still in the cache
+    assert len(arrays["components"]) == 3
+    kept = run.path / "arrays.npz"
+    RunStore(tmp_path).delete(run.id)
+    with pytest.raises(InputError, match="cannot be read"):
+        labels.rename(run, 0, "a")
+    assert not kept.exists()

@@ -1,0 +1,69 @@
+"""The page UMAP: names of classes on the map, the nearest other classes, what is laid out anew."""
+
+import numpy as np
+
+from appca.analysis.class_neighbours import MOST_ROWS, ClassNeighbour
+from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.data.builtin import load
+from appca.data.dataset import Dataset
+from appca.runs.home import home
+from appca.ui import umap_classes
+from appca.ui.state import KEYS
+from tests.ui.conftest import healthy
+
+
+def stored_map(app) -> np.ndarray:
+    """Store a map for the settings on screen, as a job would."""
+    config = EmbeddingConfig.from_dict(app.session_state[KEYS.umap])
+    rows = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
+    EmbeddingStore(home()).save(config, Embedding(rows, {"seconds": 1.0, "n_rows": 1797}))
+    return rows
+
+
+def test_the_page_names_classes_on_demand_and_says_which_lie_nearest(start):
+    app = start("explore/umap")
+    stored_map(app)
+    healthy(app.run())
+    assert not app.toggle(key="umap_names").value
+    app.toggle(key="umap_names").set_value(True).run()
+    table = healthy(app).dataframe[-1].value
+    assert list(table.columns[:2]) == ["Class", "Nearest other class"]
+    assert sorted(table["Class"]) == [str(digit) for digit in range(10)]
+    assert (table["Class"] != table["Nearest other class"]).all()
+    assert any("not by the map" in text.value.replace("\\", "") for text in app.caption)
+    app.number_input(key="umap_spread").set_value(2.0).run()
+    assert app.button(key="umap_run")  # another map, not laid out yet
+    assert healthy(app).session_state[KEYS.umap]["spread"] == 2.0
+
+
+def test_names_stand_at_rows_of_their_class_the_largest_first():
+    digits = load("digits")
+    names, codes = digits.class_column
+    places = np.random.default_rng(1).normal(size=(1797, 2)).astype(np.float32)
+    found = umap_classes.names_on_map(digits, places)
+    counts = [int((codes == names.index(name.text)).sum()) for name in found]
+    assert counts == sorted(counts, reverse=True)
+    assert {name.text for name in found} == set(names)
+    for name in found:
+        own = places[codes == names.index(name.text)]
+        away = np.hypot(*(own - np.median(own, axis=0)).T)
+        np.testing.assert_array_equal([name.x, name.y], own[away.argmin()])
+
+
+def test_long_names_are_cut_and_empty_classes_left_out():
+    column = np.array(["x" * 99, "x" * 99, "b"])
+    data = Dataset("d", np.eye(3), list("abc"), labels={"class": column})
+    found = umap_classes.names_on_map(data, np.zeros((3, 2)))
+    assert [len(name.text) for name in found] == [umap_classes.LONGEST, 1]
+
+
+def test_the_sentence_names_pairs_and_a_sample():
+    def one(name: str, other: str | None) -> ClassNeighbour:
+        return ClassNeighbour(name, other, 0.5, 1.0, 10, 0.0)
+
+    found = [one("a", "b"), one("b", "a"), one("c", "a")]
+    text = umap_classes.sentence(found, 100)
+    assert text.endswith("Each other’s nearest: a and b.")
+    assert "drawn at random" not in text
+    assert f"{MOST_ROWS:,} of the 60,000 rows" in umap_classes.sentence(found, 60_000)
+    assert "No subspace holds rows of two classes" in umap_classes.sentence([one("a", None)], 9)
