@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.class_neighbours import MOST_ROWS, ClassNeighbour, nearest_classes
+from appca.analysis.class_neighbours import ClassNeighbour, nearest_classes
 from appca.analysis.export import neutral
 from appca.data.dataset import Dataset
 from appca.data.wording import shortened
@@ -11,6 +11,7 @@ from appca.plots.panel import Name
 from appca.ui.fitting import Shown
 from appca.ui.text import markdown
 
+MOST_ROWS = 100_000  # looked at; 60,000 take a second or two
 MOST_NAMES = 60  # classes; more names cover the map
 LONGEST = 24  # letters of a name on the map
 
@@ -100,7 +101,7 @@ def sentence(found: list[ClassNeighbour], n_rows: int) -> str:
 def _nearest(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> list[ClassNeighbour]:
     del key
     names, codes = _dataset.class_column
-    return nearest_classes(_arrays, codes, names)
+    return nearest_classes(_arrays, codes, names, MOST_ROWS)
 
 
 def _middle(points: np.ndarray) -> tuple[float, float]:
