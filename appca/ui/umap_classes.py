@@ -61,8 +61,8 @@ def nearest_table(dataset: Dataset, shown: Shown) -> None:
     columns = {
         "Class": [neutral(one.name) for one in met],
         "Nearest other class": [neutral(one.other) for one in met],
-        "Rows that say so": [100 * one.share for one in met],
-        "Rows among their own only": [100 * one.alone for one in met],
+        "Share of its rows": [100 * one.share for one in met],
+        "In subspaces of its own": [100 * one.alone for one in met],
         "Rows": [one.rows for one in met],
     }
     percent = st.column_config.NumberColumn(format="%.0f %%")
@@ -70,7 +70,7 @@ def nearest_table(dataset: Dataset, shown: Shown) -> None:
         pd.DataFrame(columns),
         hide_index=True,
         width="content",
-        column_config={"Rows that say so": percent, "Rows among their own only": percent},
+        column_config={"Share of its rows": percent, "In subspaces of its own": percent},
     )
 
 
