@@ -29,7 +29,7 @@ COLUMNS = (
     Column("continuity", "Continuity", "1 is best", 3, True),
     Column("kept", "Neighbours kept", "share of {k}", 3, True),
     Column("accuracy", "k-NN accuracy", "of classes, {k} nearest", 3, True),
-    Column("seconds", "Time", "fit and projection", 1, False),
+    Column("seconds", "Time", "fit and projection", 2, False),
 )
 
 
