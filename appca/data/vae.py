@@ -78,10 +78,10 @@ def batch_rows(n_rows: int) -> int:
 
 
 def suggest(n_rows: int, n_features: int) -> VAE:
-    """Suggest a start: the paper's 10 dimensions, and epochs enough for the loss to settle."""
+    """Suggest the paper's 10 dimensions, fewer for few features, and epochs enough to settle."""
     steps = n_rows // batch_rows(n_rows)
     epochs = int(np.clip(10 * np.ceil(_STEPS / steps / 10), 30, 300))
-    return VAE(dimensions=max(1, min(10, n_features - 1)), epochs=epochs)
+    return VAE(dimensions=max(1, min(10, n_features // 4)), epochs=epochs)
 
 
 def estimate_seconds(n_rows: int, n_features: int, options: VAE) -> float:
@@ -91,7 +91,7 @@ def estimate_seconds(n_rows: int, n_features: int, options: VAE) -> float:
     return _START + options.epochs * (_A_PRODUCT * n_rows * products + weights)
 
 
-_START = 4.0  # seconds to import jax and to compile one step
+_START = 5.0  # seconds to import jax and to compile one step
 _A_PRODUCT, _A_STEP = 6.0e-11, 2.0e-9  # seconds: of a row and a weight; of a step and a weight
 
 

@@ -34,7 +34,7 @@ MEASURES = (
     "kept",
     "accuracy",
 )
-_PANELS = ("own", "ppca_l")  # whose scores the comparison of panels needs
+_PAIR = ("own", "ppca_l")  # whose panels, and whose densities of each row, are compared
 _MOST_CLASSES = 1 / 3  # of the rows
 
 
@@ -91,7 +91,7 @@ def compare(
 
     classes = _classes(split.dataset)
     k = min(config.n_neighbors, (len(split.train) - 1) // 2)
-    facts = {
+    facts = found.facts | {
         "n_train": len(split.train),
         "n_test": len(split.test),
         "n_features": split.train.shape[1],
@@ -102,8 +102,8 @@ def compare(
     lines = {line["key"]: line for line in found.lines}
     projected: dict[str, Projected] = {}
     for number, method in enumerate(every):
-        # Scores are not stored; the panels need two sets of them.
-        if method.key in lines and (found.panels or classes is None or method.key not in _PANELS):
+        # Scores and densities are not stored; two methods are compared row by row.
+        if method.key in lines and (method.key not in _PAIR or "gain_error" in facts):
             continue
 
         def told(stage: str, share: float, place: int = number) -> None:
@@ -111,14 +111,16 @@ def compare(
 
         line, scores = measured(method, split, classes, k, config.seconds, told)
         lines[method.key] = line
-        if scores is not None and method.key in _PANELS:
+        if scores is not None and method.key in _PAIR:
             projected[method.key] = scores
-        ordered = [lines[m.key] for m in every if m.key in lines]
-        found = Comparison(ordered, found.panels, facts, False)
-        if classes is not None and set(projected) == set(_PANELS) and not found.panels:
-            own, plane = (projected[key] for key in _PANELS)
-            crowds = crowding(own.scores, own.active, plane.scores, classes, n_neighbors=k)
-            found = found._replace(panels=[crowd._asdict() for crowd in crowds])
+        panels = found.panels
+        if set(projected) == set(_PAIR) and "gain_error" not in facts:
+            own, plane = (projected[key] for key in _PAIR)
+            facts["gain_error"] = _error(own.log_likelihood - plane.log_likelihood)
+            if classes is not None:
+                crowds = crowding(own.scores, own.active, plane.scores, classes, n_neighbors=k)
+                panels = [crowd._asdict() for crowd in crowds]
+        found = Comparison([lines[m.key] for m in every if m.key in lines], panels, facts, False)
         save(found)
     found = found._replace(complete=True)
     save(found)
@@ -241,9 +243,13 @@ def _held_out(made: "Projected", test: np.ndarray) -> dict:
     found = {}
     if made.log_likelihood is not None and np.isfinite(made.log_likelihood).all():
         values = made.log_likelihood
-        error = values.std(ddof=1) / np.sqrt(len(values))
-        found = {"log_likelihood": float(values.mean()), "log_likelihood_error": float(error)}
+        found = {"log_likelihood": float(values.mean()), "log_likelihood_error": _error(values)}
     if made.reconstruction is not None:
         off = made.reconstruction.astype(np.float64) - test
         found |= {"mse": float(np.square(off).mean()), "mae": float(np.abs(off).mean())}
     return found
+
+
+def _error(values: np.ndarray) -> float:
+    """Return the standard error of a mean."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))

@@ -70,7 +70,9 @@ class Comparison(NamedTuple):
 
     lines: list[dict]  # one a method, see `measured`
     panels: list[dict]  # `Crowding` of the run's panels against PCA
-    facts: dict  # n_train, n_test, n_features, n_neighbors, n_anchors
+    # n_train, n_test, n_features, n_neighbors, n_anchors; gain_error, the standard error of the
+    # run's log-likelihood less that of PPCA with L components on the same rows held out
+    facts: dict
     complete: bool
 
 

@@ -146,6 +146,8 @@ def _offer(dataset: Dataset, config: GridConfig, left: list, begun: bool) -> Non
     takes = about(sum(costs[step[:2]] for step in left))
     if state.config().is_sampled:
         st.caption("The grid fits by EM, also where the page Fit is set to Gibbs sampling.")
+    if config.preprocessing.get("vae"):
+        st.caption("The autoencoder is trained anew for each fold; that time is not counted here.")
     if begun:
         done = len(steps(config)) - len(left)
         text = f"{done:,} of {len(steps(config)):,} fits are done; the others take {takes}."

@@ -154,7 +154,7 @@ def _rows(dataset: Dataset, found: Matching, moved: Moves, used: list[float]) ->
             "grouping, 0 is chance.",
         )
     if count:
-        _select(dataset, moved)
+        _select(dataset, found, moved)
 
 
 def _in_words(dataset: Dataset, found: Matching, count: int, used: list[float]) -> str:
@@ -172,13 +172,18 @@ def _in_words(dataset: Dataset, found: Matching, count: int, used: list[float]) 
     return text
 
 
-def _select(dataset: Dataset, moved: Moves) -> None:
-    st.html(_flow_table(moved))
+def _select(dataset: Dataset, found: Matching, moved: Moves) -> None:
+    st.html(_flow_table(found, moved))
+    if found.only_second:
+        own = found.only_second[0] + 1
+        st.caption(
+            f"Both in the numbers of this run; {own}′ is the other run's own component {own}."
+        )
     choices = {"all": (f"all that changed ({int(moved.moved.sum()):,})", moved.moved)}
     for place, flow in enumerate(moved.flows[:MOST_FLOWS]):
         mask = np.zeros(dataset.n_rows, dtype=bool)
         mask[flow.rows] = True
-        name = f"{title(flow.before)} → {title(flow.after)} ({len(flow.rows):,})"
+        name = f"{title(flow.before)} → {in_own_numbers(flow.after, found)} ({len(flow.rows):,})"
         choices[str(place)] = (name, mask)
     if not moved.moved.all():
         choices["same"] = (f"all that did not ({int((~moved.moved).sum()):,})", ~moved.moved)
@@ -196,11 +201,19 @@ def _select(dataset: Dataset, moved: Moves) -> None:
         st.page_link(SUBSPACES, label="See them in their subspaces", icon=":material/scatter_plot:")
 
 
-def _flow_table(moved: Moves) -> str:
+def in_own_numbers(components: tuple[int, ...], found: Matching) -> str:
+    """Name a set of the other run's components by their counterparts; those without get a ′."""
+    counterpart = {pair.second: pair.first for pair in found.pairs}
+    known = sorted(counterpart[j] + 1 for j in components if j in counterpart)
+    alone = [f"{j + 1}′" for j in components if j not in counterpart]
+    return "{" + ",".join([*map(str, known), *alone]) + "}"
+
+
+def _flow_table(found: Matching, moved: Moves) -> str:
     heads = ("this run", "the other run", "rows")
     head = "".join(tag("th", words(text), scope="col") for text in heads)
     lines = [
-        (title(flow.before), title(flow.after), f"{len(flow.rows):,}")
+        (title(flow.before), in_own_numbers(flow.after, found), f"{len(flow.rows):,}")
         for flow in moved.flows[:MOST_FLOWS]
     ]
     rest = moved.flows[MOST_FLOWS:]

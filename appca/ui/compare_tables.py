@@ -29,7 +29,7 @@ COLUMNS = (
     Column("continuity", "Continuity", "1 is best", 3, True),
     Column("kept", "Neighbours kept", "share of {k}", 3, True),
     Column("accuracy", "k-NN accuracy", "of classes, {k} nearest", 3, True),
-    Column("seconds", "Time", "fit and projection", 1, False),
+    Column("seconds", "Time", "fit and projection", 2, False),
 )
 
 
@@ -40,10 +40,11 @@ def in_words(config: QualityConfig, found: Comparison) -> str:
     if own is None or few is None or every is None:
         return ""
     k, active = config.k, config.n_active
+    error = f" ± {found.facts['gain_error']:.2f}" if "gain_error" in found.facts else ""
     better = "gains" if own >= few else "loses"
     text = (
         f"By letting every row choose {active} of {k} components, the model {better} "
-        f"{abs(own - few):,.2f} nats a row held out over PCA with {active} fixed ones"
+        f"{abs(own - few):,.2f}{error} nats a row held out over PCA with {active} fixed ones"
     )
     if every > few and own >= few:
         text += f": {(own - few) / (every - few):.0%} of what PCA with all {k} would gain"
@@ -139,8 +140,10 @@ def fairness(config: QualityConfig, found: Comparison) -> str:
     text = (
         f"All methods saw the same {facts['n_train']:,} rows of {facts['n_features']:,} features, "
         f"preprocessed as in this run; log-likelihood and errors are of {facts['n_test']:,} other "
-        "rows, in preprocessed units, ± the standard error of the mean. A method keeps its own "
-        "defaults where the table names no setting. Bold: best of its group. "
+        "rows, in preprocessed units, ± the standard error of the mean; all are judged by the same "
+        "rows, so a difference is surer than that. A method keeps its own defaults where the table "
+        "names no setting. Factor analysis has a noise variance for each feature, the others one "
+        "for all. Bold: best of its group. "
         f"Neighbours: of the rows fitted to, the {facts['n_neighbors']} nearest. Where rows choose "
         f"their components, distances are between all {config.k} scores, zero where a component is "
         "not used. Trustworthiness falls when rows become neighbours that are far apart in the "

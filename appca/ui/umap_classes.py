@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.class_neighbours import MOST_ROWS, ClassNeighbour, nearest_classes
+from appca.analysis.class_neighbours import ClassNeighbour, nearest_classes
 from appca.analysis.export import neutral
 from appca.data.dataset import Dataset
 from appca.data.wording import shortened
@@ -11,6 +11,7 @@ from appca.plots.panel import Name
 from appca.ui.fitting import Shown
 from appca.ui.text import markdown
 
+MOST_ROWS = 100_000  # looked at; 60,000 take a second or two
 MOST_NAMES = 60  # classes; more names cover the map
 LONGEST = 24  # letters of a name on the map
 
@@ -60,8 +61,8 @@ def nearest_table(dataset: Dataset, shown: Shown) -> None:
     columns = {
         "Class": [neutral(one.name) for one in met],
         "Nearest other class": [neutral(one.other) for one in met],
-        "Rows that say so": [100 * one.share for one in met],
-        "Rows among their own only": [100 * one.alone for one in met],
+        "Share of its rows": [100 * one.share for one in met],
+        "In subspaces of its own": [100 * one.alone for one in met],
         "Rows": [one.rows for one in met],
     }
     percent = st.column_config.NumberColumn(format="%.0f %%")
@@ -69,7 +70,7 @@ def nearest_table(dataset: Dataset, shown: Shown) -> None:
         pd.DataFrame(columns),
         hide_index=True,
         width="content",
-        column_config={"Rows that say so": percent, "Rows among their own only": percent},
+        column_config={"Share of its rows": percent, "In subspaces of its own": percent},
     )
 
 
@@ -100,7 +101,7 @@ def sentence(found: list[ClassNeighbour], n_rows: int) -> str:
 def _nearest(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> list[ClassNeighbour]:
     del key
     names, codes = _dataset.class_column
-    return nearest_classes(_arrays, codes, names)
+    return nearest_classes(_arrays, codes, names, MOST_ROWS)
 
 
 def _middle(points: np.ndarray) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
+from appca.analysis import rivals
 from appca.analysis.rivals import Split, TimeUp
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
@@ -78,7 +79,13 @@ def test_every_method_is_measured_on_the_same_rows(found, wine):
     assert [line["key"] for line in comparison.lines] == KEYS[:-1]
     assert comparison.complete
     assert [len(part.lines) for part in saved] == [1, 2, 3, 4, 5, 6, 7, 8, 8]
+    own, fixed = (
+        rivals.ours(*method.fit.args, split, rivals.Cap(60), silent)
+        for method in methods(config_of(wine))[:2]
+    )
+    gain = own.log_likelihood - fixed.log_likelihood
     assert comparison.facts == {
+        "gain_error": pytest.approx(gain.std(ddof=1) / 6),
         "n_train": 142,
         "n_test": 36,
         "n_features": 13,
@@ -107,6 +114,30 @@ def test_every_method_is_measured_on_the_same_rows(found, wine):
         assert line["seconds"] >= 0
 
 
+def test_a_comparison_ended_before_the_second_method_measures_the_first_again(wine, without_umap):
+    config, saved, stages = config_of(wine), [], []
+
+    def stop(stage: str, _fraction: float) -> None:
+        if len(saved) == 1:
+            raise KeyError
+
+    split = split_of(wine, config)
+    with pytest.raises(KeyError):
+        compare(split, config, NOTHING, stop, saved.append)
+    assert saved[0].panels == []
+
+    def again(stage: str, _fraction: float) -> None:
+        stages.append(stage)
+        if stage.startswith("fitting PCA"):
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        compare(split, config, saved[0], again, saved.append)
+    assert stages[0] == "fitting Adaptive PPCA"
+    assert saved[-1].panels != []
+    assert "gain_error" in saved[-1].facts
+
+
 def test_panels_are_compared_with_pca_of_as_many_axes(found):
     panels = found[1].panels
     assert 1 <= len(panels) <= 6
@@ -132,6 +163,7 @@ def test_a_comparison_goes_on_where_it_was_ended(wine, without_umap):
     assert stages[0].startswith("fitting Factor")
     assert done.lines[:4] == saved[-1].lines
     assert done.panels == saved[-1].panels != []
+    assert done.facts == saved[-1].facts
 
 
 def test_a_method_out_of_time_or_impossible_is_left_out_with_a_word(wine):

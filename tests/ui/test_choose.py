@@ -210,3 +210,30 @@ def test_stability_is_offered_and_shown(start, stored, table, jobs):
     app.run()
     assert re.search(r"\*\*\d of 4 components come back\*\* with other random starts", text_of(app))
     assert "Fit again" not in [one.label for one in healthy(app).button]
+
+
+def test_better_fits_from_other_starts_are_told(start, stored, table):
+    app = start(PAGE, data=stored, k="4", l="2")
+    parameters = defaults("aPPCA") | {"n_components": 4, "n_active": 2}
+    preprocessing = suggest(table).to_dict()
+    config = StabilityConfig(table.digest, preprocessing, "aPPCA", parameters)
+    store = JournalStore(home(), stabilities.FOLDER)
+    store.begin(config.id, config.to_dict())
+    for fit in range(9):
+        store.append(config.id, [fit, 1.0 + 0.5 * (fit == 3), 1.0, 0.99, 0.9, 0.2])
+    app.run()
+    assert "**2 of 4 components come back**" in text_of(healthy(app))
+    assert "ended 0.50 nats a row above the fit in use" in text_of(app)
+    assert "component 4: 0.200, not identified" in text_of(app)
+
+
+def test_the_grid_of_a_sampled_model_with_factors_is_by_em(start, stored, jobs):
+    app = start("data/fit", data=stored)
+    app.selectbox(key="set-model").select("aFA").run()
+    app.selectbox(key="set-inference").select("gibbs").run()
+    app = healthy(app.switch_page(f"pages/{PAGE}.py").run())
+    assert "The grid fits by EM" in text_of(app)
+    button(app, "Start").click().run()
+    (status,) = jobs.jobs.values()
+    assert (status.spec["model"], status.spec["parameters"]["inference"]) == ("aFA", "em")
+    assert "n_draws" not in status.spec["parameters"]

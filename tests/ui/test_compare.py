@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from appca.analysis.matching import Matching, Pair
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
@@ -12,7 +13,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
 from appca.runs.store import Run, RunStore
-from appca.ui import compare_quality, compare_tables, selection, services
+from appca.ui import compare_page, compare_quality, compare_tables, selection, services
 from tests.ui.conftest import address, healthy, html
 from tests.ui.test_background import ScriptedJobs
 
@@ -97,6 +98,7 @@ def test_matched_rows_are_selected_everywhere_and_come_back_by_the_address(start
     second = stored(wine, n_components=5, n_active=2)
     app = healthy(start(PAGE, run=first.id, **{"with": second.id}))
     assert "only in the other run" in html(app)
+    assert any("′ is the other run's own component" in c.value for c in app.caption)
     assert html(app).count("<figure>") == 4 + 5
     share = next(metric for metric in app.metric if metric.label == "Same components").value
     same = float(share.rstrip("%")) / 100
@@ -109,6 +111,12 @@ def test_matched_rows_are_selected_everywhere_and_come_back_by_the_address(start
     assert (selected(app, wine) == ~mask).all()
     again = healthy(start(PAGE, **address(app)))
     assert address(again)["with"] == second.id
+
+
+def test_sets_of_the_other_run_are_named_by_this_runs_components():
+    found = Matching((Pair(0, 3, 1.0, 0.9), Pair(2, 0, -1.0, 0.8)), (1,), (1, 2), np.zeros((3, 4)))
+    assert compare_page.in_own_numbers((0, 3), found) == "{1,3}"
+    assert compare_page.in_own_numbers((0, 1, 2), found) == "{3,2′,3′}"
 
 
 def selected(app, dataset: Dataset) -> np.ndarray:
@@ -191,6 +199,8 @@ def test_the_gain_of_choosing_is_said_in_words(wine):
     every = line("ppca_k", 4, 4, log_likelihood=-12.0)
     said = compare_tables.in_words(config, found._replace(lines=[*found.lines, every]))
     assert "gains 2.00 nats a row held out over PCA with 2 fixed ones: 50% of what" in said
+    surely = found._replace(lines=[*found.lines, every], facts=found.facts | {"gain_error": 0.1})
+    assert "gains 2.00 ± 0.10 nats" in compare_tables.in_words(config, surely)
     worse = line("own", 4, 2, log_likelihood=-17.0)
     said = compare_tables.in_words(config, found._replace(lines=[worse, *found.lines[1:], every]))
     assert "loses 1.00 nats a row held out over PCA with 2 fixed ones." in said

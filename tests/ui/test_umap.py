@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from appca.analysis.class_neighbours import MOST_ROWS, ClassNeighbour
+from appca.analysis.class_neighbours import ClassNeighbour
 from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
@@ -65,5 +65,5 @@ def test_the_sentence_names_pairs_and_a_sample():
     text = umap_classes.sentence(found, 100)
     assert text.endswith("Each other’s nearest: a and b.")
     assert "drawn at random" not in text
-    assert f"{MOST_ROWS:,} of the 60,000 rows" in umap_classes.sentence(found, 60_000)
+    assert "100,000 of the 200,000 rows" in umap_classes.sentence(found, 200_000)
     assert "No subspace holds rows of two classes" in umap_classes.sentence([one("a", None)], 9)
