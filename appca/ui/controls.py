@@ -25,7 +25,9 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
 def in_words(shown: Shown) -> None:
     """Say in one sentence what the panels are."""
     k, active = len(shown.arrays["components"]), shown.config.n_active
-    if active is None:
+    if not shown.arrays["active"].any():
+        text = "No row uses any component: beyond the average, the model takes all of it for noise."
+    elif active is None:
         text = (
             f"Every row is the average plus any number of {counted(k, 'component')}, those that "
             f"fit it best; up to {shown.config.k} were allowed. Rows with the same choice share a "

@@ -1,5 +1,6 @@
 """Every model on every page: chosen on the Fit page, fitted by a job, shown and exported."""
 
+import numpy as np
 import pytest
 
 from appca.runs.config import MODELS
@@ -8,6 +9,7 @@ from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui import services
 from tests.ui.conftest import address, healthy, html
+from tests.ui.test_pages import PAGES, table_of, upload
 
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "max_components": 6}
 SAMPLED = ["NPPCA", "isFA", "fsFA"]
@@ -87,3 +89,17 @@ def test_a_number_may_be_fixed_that_is_learned_else(wine):
     app.number_input(key="set-alpha-value").set_value(2.5).run()
     assert app.session_state["config"].parameters["alpha"] == 2.5
     assert fit(healthy(app)).arrays["alpha"] == 2.5
+
+
+def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
+    values = np.random.default_rng(0).normal(size=(200, 4))
+    table = "\n".join(["a,b,c,d", *(",".join(f"{x:.4f}" for x in row) for row in values)])
+    app = upload(start("data/data"), table_of(table))
+    app.button(key="upload_use").click().run()
+    run = fit(choose(app.switch_page("pages/data/fit.py").run(), "NPPCA"))
+    assert not run.arrays["active"].any()
+    for page, title in PAGES.items():
+        app = healthy(start(run=run.id).switch_page(f"pages/{page}.py").run())
+        assert app.title[0].value == title
+    app = healthy(start(run=run.id))
+    assert any("No row uses any component" in caption.value for caption in app.caption)
