@@ -10,15 +10,13 @@ import json
 import re
 import time
 import warnings
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.identity import ID_DIGITS, digest_of, plain
+from appca.analysis.identity import ID_DIGITS, Recorded, digest_of, plain
 from appca.analysis.neighbours import Neighbours, Report, nearest
 from appca.data import cache
 from appca.data.dataset import Dataset
@@ -32,8 +30,8 @@ MOST_BYTES = 500_000_000  # of all neighbours kept; 15 of 70,000 rows take 8 MB
 NEIGHBOUR_FILES = "neighbours-*.npz"
 
 
-@dataclass(frozen=True)
-class EmbeddingConfig:
+@dataclass(frozen=True, eq=False)
+class EmbeddingConfig(Recorded):
     """
     Everything that decides the coordinates of an embedding.
 
@@ -92,24 +90,6 @@ class EmbeddingConfig:
                 f"got “{self.start}” with run {self.run}."
             )
             raise InputError(msg)
-
-    @cached_property
-    def id(self) -> str:
-        """Twelve hex digits made of the settings: the same settings are the same embedding."""
-        return digest_of(self.to_dict())
-
-    def __hash__(self) -> int:
-        """Hash by id; dicts have no hash of their own."""
-        return hash(self.id)
-
-    def to_dict(self) -> dict:
-        """Return JSON-able settings, from which `from_dict` makes an equal config."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, settings: Mapping) -> "EmbeddingConfig":
-        """Rebuild a config from `to_dict`."""
-        return cls(**settings)
 
 
 class Embedding(NamedTuple):

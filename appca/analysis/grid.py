@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.identity import digest_of, plain
+from appca.analysis.identity import Recorded, plain
 from appca.analysis.journal import JournalStore, Record
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
@@ -33,8 +33,8 @@ Cell = tuple[int, int]  # K, L
 Report = Callable[[Cell, int], None]
 
 
-@dataclass(frozen=True)
-class GridConfig:
+@dataclass(frozen=True, eq=False)
+class GridConfig(Recorded):
     """
     Everything that decides the numbers of a grid.
 
@@ -97,11 +97,6 @@ class GridConfig:
             raise InputError(msg)
 
     @cached_property
-    def id(self) -> str:
-        """Twelve hex digits made of the settings: the same settings are the same grid."""
-        return digest_of(self.to_dict())
-
-    @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """All cells (K, L), by K, then by L."""
         return tuple(
@@ -133,19 +128,10 @@ class GridConfig:
         rest = [cell for cell in self.cells if cell[0] != cell[1]]
         return [*self.baselines, *sorted(rest, key=lambda cell: (ranks[cell[0]], cell[1]))]
 
-    def __hash__(self) -> int:
-        """Hash by id; dicts have no hash of their own."""
-        return hash(self.id)
-
     def to_dict(self) -> dict:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
         lists = {"components": list(self.components), "actives": list(self.actives)}
         return asdict(self) | lists
-
-    @classmethod
-    def from_dict(cls, settings: Mapping) -> "GridConfig":
-        """Rebuild a config from `to_dict`."""
-        return cls(**settings)
 
 
 class Measure(NamedTuple):

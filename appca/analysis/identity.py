@@ -4,12 +4,43 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from appca.data.errors import InputError
 
 ID_DIGITS = 12  # 48 bits: two of a million settings share an id with probability 0.002
+
+
+class Recorded:
+    """
+    Base of frozen dataclasses of settings that are stored and named by their content.
+
+    Declare them with ``eq=False``: settings are equal, and hash alike, where their ids are.
+    """
+
+    @cached_property
+    def id(self) -> str:
+        """Twelve hex digits made of the settings: the same settings have the same id."""
+        return digest_of(self.to_dict())
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able settings, from which `from_dict` makes equal ones."""
+        return asdict(self)  # type: ignore[call-overload]
+
+    @classmethod
+    def from_dict(cls, settings: Mapping) -> Self:
+        """Rebuild settings from `to_dict`."""
+        return cls(**settings)
 
 
 def digest_of(settings: object) -> str:

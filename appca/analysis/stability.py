@@ -7,16 +7,15 @@ cosine; all fits are scored on the same rows. Preprocessing is learned once, fro
 are used, because components in different coordinates could not be compared.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca.analysis.alignment import match
 from appca.analysis.grid import MODELS, MOST_ROWS, estimator_of, sample_of
-from appca.analysis.identity import digest_of, plain
+from appca.analysis.identity import Recorded, plain
 from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
@@ -28,8 +27,8 @@ MOST_REPEATS = 100
 _SEED_STEP = 1000  # seeds of the repeats lie apart from those a person tries one by one
 
 
-@dataclass(frozen=True)
-class StabilityConfig:
+@dataclass(frozen=True, eq=False)
+class StabilityConfig(Recorded):
     """
     Everything that decides the numbers.
 
@@ -77,24 +76,6 @@ class StabilityConfig:
     def cell(self) -> tuple[int, int]:
         """K and L."""
         return int(self.parameters["n_components"]), int(self.parameters["n_active"])
-
-    @cached_property
-    def id(self) -> str:
-        """Twelve hex digits made of the settings."""
-        return digest_of(self.to_dict())
-
-    def __hash__(self) -> int:
-        """Hash by id; dicts have no hash of their own."""
-        return hash(self.id)
-
-    def to_dict(self) -> dict:
-        """Return JSON-able settings, from which `from_dict` makes an equal config."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, settings: Mapping) -> "StabilityConfig":
-        """Rebuild a config from `to_dict`."""
-        return cls(**settings)
 
 
 class Stability(NamedTuple):

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from typing import NamedTuple
 
-from appca.analysis.identity import digest_of, plain
+from appca.analysis.identity import Recorded, plain
 from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing
 
@@ -182,8 +181,8 @@ def estimator_class(model: str) -> type:
     return getattr(import_module(module), name)
 
 
-@dataclass(frozen=True)
-class RunConfig:
+@dataclass(frozen=True, eq=False)
+class RunConfig(Recorded):
     """
     Everything that decides the numbers of a run.
 
@@ -236,11 +235,6 @@ class RunConfig:
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
 
-    @cached_property
-    def id(self) -> str:
-        """Twelve hex digits made of the settings: the same settings are the same run."""
-        return digest_of(self.to_dict())
-
     @property
     def name_of_k(self) -> str:
         """The setting that bounds the number of components."""
@@ -271,10 +265,6 @@ class RunConfig:
         """Whether the fit draws from a posterior."""
         return "n_draws" in self.parameters
 
-    def __hash__(self) -> int:
-        """Hash by id; dicts have no hash of their own."""
-        return hash(self.id)
-
     def to_dict(self) -> dict:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
         return {
@@ -284,8 +274,3 @@ class RunConfig:
             "parameters": dict(self.parameters),
             "stopped_at": self.stopped_at,
         }
-
-    @classmethod
-    def from_dict(cls, settings: Mapping) -> "RunConfig":
-        """Rebuild a config from `to_dict`."""
-        return cls(**settings)

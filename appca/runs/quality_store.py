@@ -3,13 +3,11 @@
 import json
 import re
 import uuid
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.analysis.identity import ID_DIGITS, digest_of, plain
+from appca.analysis.identity import ID_DIGITS, Recorded, plain
 from appca.data.errors import InputError
 from appca.runs.config import RunConfig
 
@@ -17,8 +15,8 @@ SECONDS = 120.0
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError)
 
 
-@dataclass(frozen=True)
-class QualityConfig:
+@dataclass(frozen=True, eq=False)
+class QualityConfig(Recorded):
     """
     Everything that decides a comparison.
 
@@ -49,20 +47,6 @@ class QualityConfig:
         """Own the dict."""
         run = RunConfig.from_dict(plain("run", self.run)).to_dict()
         object.__setattr__(self, "run", run)
-
-    @cached_property
-    def id(self) -> str:
-        """Twelve hex digits made of the settings: the same settings are the same comparison."""
-        return digest_of(self.to_dict())
-
-    def to_dict(self) -> dict:
-        """Return JSON-able settings, from which `from_dict` makes an equal config."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, settings: Mapping) -> "QualityConfig":
-        """Rebuild a config from `to_dict`."""
-        return cls(**settings)
 
 
 class Comparison(NamedTuple):
