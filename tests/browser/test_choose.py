@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from tests.models.synthetic import planted
