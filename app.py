@@ -35,6 +35,7 @@ page = st.navigation(
             ),
         ],
         "Studies": [
+            st.Page("pages/study/paper.py", title="Paper", icon=":material/article:"),
             st.Page("pages/study/lab.py", title="Synthetic lab", icon=":material/science:"),
         ],
         "Share": [
