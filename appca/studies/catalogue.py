@@ -1,11 +1,11 @@
 """The experiments there are, by the names of the command line and the pages."""
 
 from appca.data.errors import InputError
-from appca.studies import popularity, table1, z_priors
+from appca.studies import fmri, popularity, table1, z_priors
 from appca.studies.study import Study
 
 STUDIES: dict[str, Study] = {
-    study.name: study for study in (z_priors.STUDY, table1.STUDY, popularity.STUDY)
+    study.name: study for study in (z_priors.STUDY, table1.STUDY, popularity.STUDY, fmri.STUDY)
 }
 
 
