@@ -1,11 +1,30 @@
 """The experiments there are, by the names of the command line and the pages."""
 
 from appca.data.errors import InputError
-from appca.studies import fmri, popularity, table1, z_priors
+from appca.studies import (
+    coil20,
+    fmri,
+    planes,
+    popularity,
+    similar_objects,
+    table1,
+    umap_map,
+    z_priors,
+)
 from appca.studies.study import Study
 
 STUDIES: dict[str, Study] = {
-    study.name: study for study in (z_priors.STUDY, table1.STUDY, popularity.STUDY, fmri.STUDY)
+    study.name: study
+    for study in (
+        z_priors.STUDY,
+        table1.STUDY,
+        popularity.STUDY,
+        fmri.STUDY,
+        planes.STUDY,
+        coil20.STUDY,
+        umap_map.STUDY,
+        similar_objects.STUDY,
+    )
 }
 
 
