@@ -9,6 +9,7 @@ from appca.studies import (
     similar_objects,
     table1,
     umap_map,
+    whitening,
     z_priors,
 )
 from appca.studies.study import Study
@@ -24,6 +25,7 @@ STUDIES: dict[str, Study] = {
         coil20.STUDY,
         umap_map.STUDY,
         similar_objects.STUDY,
+        whitening.STUDY,
     )
 }
 
