@@ -7,6 +7,7 @@ from appca.studies import (
     planes,
     popularity,
     similar_objects,
+    speed,
     table1,
     umap_map,
     whitening,
@@ -26,6 +27,7 @@ STUDIES: dict[str, Study] = {
         umap_map.STUDY,
         similar_objects.STUDY,
         whitening.STUDY,
+        speed.STUDY,
     )
 }
 
