@@ -14,6 +14,7 @@ STIMULUS = "#717581"
 TITLE_T = "Linear model, t above the family-wise threshold"
 _STRONG = 0.995  # quantile of the magnitudes that gets full colour
 _ROW, _GAP = 132, 30  # pixels
+_CLEAR = "rgba(0,0,0,0)"
 _WARM = np.array([[150, 20, 20], [235, 90, 20], [255, 225, 90]], dtype=float)
 _COLD = np.array([[20, 50, 140], [40, 130, 220], [150, 225, 255]], dtype=float)
 
@@ -101,7 +102,9 @@ def maps(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.Figu
     figure.update_yaxes(visible=False)
     figure.update_annotations(font_size=13)
     figure.update_layout(
-        height=len(shown) * (_ROW + _GAP) + 20, margin={"l": 0, "r": 0, "t": 26, "b": 0}
+        height=len(shown) * (_ROW + _GAP) + 20,
+        margin={"l": 0, "r": 0, "t": 26, "b": 0},
+        plot_bgcolor=_CLEAR,
     )
     return figure
 
@@ -220,7 +223,7 @@ def cuts(
     arrays: Mapping[str, np.ndarray], values: np.ndarray, place: tuple[int, int, int]
 ) -> go.Figure:
     """
-    Draw three slices through one voxel, seen from the side, from behind and from above.
+    Draw three slices through one voxel, seen from the right, from behind and from above.
 
     Parameters
     ----------
@@ -233,7 +236,7 @@ def cuts(
     figure = make_subplots(
         rows=1,
         cols=3,
-        subplot_titles=["From the left", "From behind", "From above"],
+        subplot_titles=["From the right", "From behind", "From above"],
         horizontal_spacing=0.03,
     )
     inside = upright(arrays["mask"], arrays["affine"])
@@ -265,5 +268,5 @@ def cuts(
         figure.add_vline(x=place[across], line=line, row=1, col=column)
         figure.add_hline(y=place[up], line=line, row=1, col=column)
     figure.update_annotations(font_size=13)
-    figure.update_layout(height=330, margin={"l": 0, "r": 0, "t": 26, "b": 0})
+    figure.update_layout(height=330, margin={"l": 0, "r": 0, "t": 26, "b": 0}, plot_bgcolor=_CLEAR)
     return figure
