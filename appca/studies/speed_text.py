@@ -13,9 +13,10 @@ def paragraph(table: Sequence[Row], rows: Sequence[Row]) -> str:
     return (
         "Both begin from principal components and get more and more passes; the time is that of "
         "the shortest fit that comes to the level which both reach, in processor seconds. "
-        f"{'. '.join(told)}. {verdict(table)} A single draw scatters about the best point, so a "
+        f"{'. '.join(told)}. A single draw scatters about the best point, so a "
         "chain need not come to where EM ends; and its draws are a posterior, which EM does not "
         f"give. The longest chain here has {max(int(str(row['made'])) for row in rows):,} sweeps."
+        f"\n\n{verdict(table)}"
     )
 
 

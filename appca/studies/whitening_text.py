@@ -28,7 +28,7 @@ def paragraph(table: Sequence[Row], name: str, options: dict) -> str:
             )
         )
         told.append(_credit(table))
-    return f"{'. '.join(told)}. {verdict(table)}"
+    return f"{'. '.join(told)}.\n\n{verdict(table)}"
 
 
 def compared(rows: Sequence[Row], measure: str, who: str) -> str:

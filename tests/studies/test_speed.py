@@ -124,6 +124,7 @@ def test_the_paragraph_marks_lower_bounds():
     assert "aPPCA, EM against Gibbs, squared error: 4 times (2 times to 8 times), to where" in text
     assert "to where EM ends 12 times." in text
     assert "15 times at least, as the chain arrives on 1 of 2 data sets" in text
+    assert text.endswith("\n\n" + speed_text.verdict([_row("aPPCA", 4.0), _row("aFA", 5.0, 1)]))
 
 
 def test_there_must_be_something_to_search_for():

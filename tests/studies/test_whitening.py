@@ -246,6 +246,7 @@ def test_the_paragraph_counts_where_intervals_leave_zero_out():
     assert "-5.0 ± 1.0 (K = 3), +3.0 ± 1.0 (K = 4)" in text
     assert "rows, 4 of 10 folds: raw values give 95.0 % (sd 1.0 %)" in text
     assert "takes PCA K = 3 and aPPCA K = 3" in text
+    assert text.split("\n\n")[1] == whitening_text.verdict(_table((-0.05, 0.03, 0.0), (0.1,)))
 
 
 @pytest.mark.parametrize(
