@@ -6,10 +6,13 @@ from appca.studies import (
     fmri,
     planes,
     popularity,
+    sharing_grid,
     similar_objects,
     speed,
+    strokes,
     table1,
     umap_map,
+    vae_digits,
     whitening,
     z_priors,
 )
@@ -28,6 +31,9 @@ STUDIES: dict[str, Study] = {
         similar_objects.STUDY,
         whitening.STUDY,
         speed.STUDY,
+        vae_digits.STUDY,
+        strokes.STUDY,
+        sharing_grid.STUDY,
     )
 }
 
