@@ -230,9 +230,9 @@ STUDY = Study(
             "data": "digits",
             "components": [3, 5, 10, 20],
             "folds": 5,
-            "folds_done": 5,
+            "folds_done": 3,
             **_SIZES,
-            "epochs": 200,
+            "epochs": 100,
         },
         "default": {
             "data": "mnist",
@@ -249,7 +249,7 @@ STUDY = Study(
             **_SIZES,
         },
     },
-    takes={"quick": 30.0, "default": 120.0, "full": 1800.0},
+    takes={"quick": 40.0, "default": 240.0, "full": 3600.0},
     run=run,
     columns=(
         "title",
