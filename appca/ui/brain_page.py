@@ -105,7 +105,7 @@ def _upload() -> None:
         "duration, in seconds from the first volume. The files stay on this computer."
     )
     st.button(
-        "Open",
+        "Open this recording",
         key="brain_open",
         disabled=files[0] is None,
         on_click=_open,
