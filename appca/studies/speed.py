@@ -277,10 +277,10 @@ STUDY = Study(
     revision=1,
     sizes={
         "quick": {**_SIZES, "n_rows": 300, "seeds": 2, "passes": 64, "sweeps": 128},
-        "default": {**_SIZES, "n_rows": 1000, "seeds": 3, "passes": 256, "sweeps": 512},
-        "full": {**_SIZES, "n_rows": 5000, "seeds": 5, "passes": 512, "sweeps": 2048},
+        "default": {**_SIZES, "n_rows": 500, "seeds": 3, "passes": 128, "sweeps": 256},
+        "full": {**_SIZES, "n_rows": 1000, "seeds": 5, "passes": 512, "sweeps": 1024},
     },
-    takes={"quick": 10.0, "default": 60.0, "full": 1200.0},
+    takes={"quick": 12.0, "default": 60.0, "full": 900.0},
     run=run,
     columns=(
         "em",
