@@ -14,7 +14,7 @@ from appca.plots.palette import class_colour, to_hex
 from appca.plots.panel import plain
 
 SIDE, LONE_SIDE = 360, 560  # pixels: of a panel, and of one alone
-LEGEND, GAP = 70, 80  # pixels: below all panels, and between two
+LEGEND, GAP = 70, 100  # pixels: below all panels, and between two
 MOST_SVG = 4000  # points drawn as vectors; more go to WebGL
 SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up", "star")
 CELLS, LONE_CELLS = 11, 18  # thumbnails along a side of a panel at most, and of one alone

@@ -125,7 +125,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
         own = arrays["scores"][subspace.rows]
         panels.append(
             Scatter(
-                f"Subspace {title(subspace.components)}, {len(subspace.rows)} images",
+                f"{title(subspace.components)}, {len(subspace.rows)} images",
                 own[:, first],
                 own[:, second],
                 codes[subspace.rows],
@@ -136,7 +136,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
         )
     return {
         "pca": scatters([whole], names, columns=1),
-        "subspaces": scatters(panels, names, columns=3, size=4),
+        "subspaces": scatters(panels, names, columns=2, size=4),
     }
 
 

@@ -76,7 +76,9 @@ def in_order(studies: Iterable[Study]) -> list[Study]:
 def heading(study: Study) -> str:
     """Name an experiment by its place in the paper."""
     place = PLACES.get(study.name)
-    return f"{place.where}: {study.title}" if place else study.title
+    if place is None or study.title.startswith(place.where):
+        return study.title
+    return f"{place.where}: {study.title}"
 
 
 def split(text: str) -> tuple[str, str]:

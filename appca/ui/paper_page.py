@@ -47,11 +47,14 @@ def _adopt() -> None:
 
 
 def _newest_size() -> str:
+    """Return the size of the newest result that tells; some experiments have one size only."""
     for kept in StudyStore(home()).list():
         study = STUDIES.get(kept.study)
-        for size in SIZES if study and study.takes["full"] >= AT_ONCE else ():
-            if study.options(size) == kept.options:
+        for size in ("quick", "full") if study else ():
+            if study.options(size) == kept.options != study.options("default"):
                 return size
+        if study and study.options("default") == kept.options != study.options("quick"):
+            return "default"
     return "default"
 
 
