@@ -47,8 +47,19 @@ def verdict(table: Sequence[Row]) -> str:
             words = "EM is faster by one order of magnitude at most, not by several"
         else:
             words = "orders of magnitude hold in some comparisons and not in others"
-        told.append(f"For {model} {words} (ratios {low:.2g} to {high:.2g}).")
+        told.append(
+            f"For {model} {words} (ratios {low:.2g} to {high:.2g}). {_to_end(table, model)}"
+        )
     return " ".join(told)
+
+
+def _to_end(table: Sequence[Row], model: str) -> str:
+    """Say how much longer chains take to where EM itself ends, as far as they come."""
+    own = [row for row in table if row["model"] == model]
+    ends = [float(str(row["to_end"])) for row in own]
+    every = all(row["to_end_reached"] == row["data_sets"] for row in own)
+    bound = "" if every else ", or more, as not every chain arrives"
+    return f"To where EM itself ends Gibbs takes {min(ends):.2g} to {max(ends):.2g} times{bound}."
 
 
 def _times(value: object) -> str:

@@ -124,6 +124,8 @@ def test_the_paragraph_marks_lower_bounds():
     assert "aPPCA, EM against Gibbs, squared error: 4 times (2 times to 8 times), to where" in text
     assert "to where EM ends 12 times." in text
     assert "15 times at least, as the chain arrives on 1 of 2 data sets" in text
+    assert "Gibbs takes 12 to 12 times. For aFA" in text
+    assert text.endswith("Gibbs takes 15 to 15 times, or more, as not every chain arrives.")
     assert text.endswith("\n\n" + speed_text.verdict([_row("aPPCA", 4.0), _row("aFA", 5.0, 1)]))
 
 
