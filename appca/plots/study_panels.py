@@ -59,7 +59,7 @@ def scatters(
         rows=lines,
         cols=columns,
         subplot_titles=[plain(panel.title) for panel in panels],
-        horizontal_spacing=0.07 if columns < 4 else 0.05,
+        horizontal_spacing=0.12 if columns == 2 else 0.07,
         vertical_spacing=GAP / height if lines > 1 else 0.0,
     )
     kind = go.Scatter if sum(len(panel.x) for panel in panels) <= MOST_SVG else go.Scattergl
