@@ -200,6 +200,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         refuse_constant(rows)
         rng = generator(self.random_state)
         begins, course = self._begins(rows), self._course(rows)
+        self._forget_draws()
         with single_threaded_blas():
             if self.inference == "gibbs":
                 return self._fit_gibbs(rng, rows, begins, course)

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from appca.models import starts, stiefel
 from appca.models.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
-from appca.models.chains import Draws, Schedule, to_arviz
+from appca.models.chains import Schedule
 from appca.models.em import Settings, floor_of
 from appca.models.em_fit import Fit, fit_by_em, fit_in_closed_form
 from appca.models.estimator import (
-    SubspaceModel,
+    SampledModel,
     generator,
     refuse_constant,
     refuse_sizes,
@@ -37,9 +37,6 @@ from appca.models.race import Course
 from appca.models.rows import Rows, about, centre_of
 from appca.models.threads import single_threaded_blas
 
-if TYPE_CHECKING:
-    from arviz import InferenceData
-
 __all__ = ["AdaptivePPCA"]
 
 # argmax of tr(W'A) over the orthonormal W, given (A, previous W)
@@ -50,7 +47,7 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
 INFERENCES = ("em", "gibbs", "hard")
 
 
-class AdaptivePPCA(SubspaceModel):
+class AdaptivePPCA(SampledModel):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
@@ -160,8 +157,6 @@ class AdaptivePPCA(SubspaceModel):
         "whiten": SWITCH,
     }
 
-    posterior_: Draws
-
     def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
         self,
         n_components: int = 4,
@@ -218,8 +213,7 @@ class AdaptivePPCA(SubspaceModel):
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)
         begin = partial(self._begin, rows=rows, course=course)
-        if hasattr(self, "posterior_"):
-            del self.posterior_  # of an earlier fit
+        self._forget_draws()
         if self.inference == "gibbs":
             sampled = fit_by_gibbs(rng, rows, begin, course, self._plan())
             fit, rows, self.posterior_ = sampled
@@ -243,11 +237,6 @@ class AdaptivePPCA(SubspaceModel):
             "sample" if self.w_update == "auto" else self.w_update,
             own_starts=isinstance(self.init, str) and self.init == "random",
         )
-
-    def to_arviz(self) -> "InferenceData":
-        """Hand the draws of "gibbs" to ArviZ."""
-        check_is_fitted(self, "posterior_")
-        return to_arviz(self.posterior_)
 
     def _course(self, rows: Rows) -> Course:
         latent = self.latent_variance

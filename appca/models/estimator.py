@@ -6,19 +6,30 @@ else. No name that scikit-learn keeps private is used.
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from appca.models import gaussian, subsets
+from appca.models.chains import Draws, to_arviz
 from appca.models.em import State
 from appca.models.gaussian import Array
 from appca.models.parameters import Rule, refuse
 from appca.models.rows import Block, Rows, over_blocks
 
-__all__ = ["Description", "SubspaceModel", "generator", "refuse_constant", "refuse_sizes"]
+if TYPE_CHECKING:
+    from arviz import InferenceData
+
+__all__ = [
+    "Description",
+    "SampledModel",
+    "SubspaceModel",
+    "generator",
+    "refuse_constant",
+    "refuse_sizes",
+]
 
 
 class Description(NamedTuple):
@@ -328,3 +339,19 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class SampledModel(SubspaceModel):
+    """A model that can keep draws of its posterior."""
+
+    posterior_: Draws
+
+    def _forget_draws(self) -> None:
+        """Drop the draws of an earlier fit: this one may not sample."""
+        if hasattr(self, "posterior_"):
+            del self.posterior_
+
+    def to_arviz(self) -> "InferenceData":
+        """Hand the draws to ArviZ; only where the fit has sampled."""
+        check_is_fitted(self, "posterior_")
+        return to_arviz(self.posterior_)

@@ -1,6 +1,6 @@
 """What a fitted adaptive factor analysis can be asked, about training rows and new ones alike."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -8,14 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 from appca.models import active_sets, blocks, factor_gibbs, gaussian
 from appca.models.active_sets import Estimate
 from appca.models.blocks import Members, Model, Seeds
-from appca.models.chains import Draws, to_arviz
-from appca.models.estimator import Description, SubspaceModel
+from appca.models.estimator import Description, SampledModel
 from appca.models.factor_em import PRIOR, State, coefficients
 from appca.models.gaussian import Array
 from appca.models.rows import Rows, about
-
-if TYPE_CHECKING:
-    from arviz import InferenceData
 
 __all__ = ["FactorModel", "RowEstimate"]
 
@@ -37,7 +33,7 @@ class Seen(NamedTuple):
     seeds: Seeds  # (N,) each a function of its row
 
 
-class FactorModel(SubspaceModel):
+class FactorModel(SampledModel):
     """Queries of a fitted y = W (x * z) + mu + e with any W and exactly L of K factors active.
 
     Subclasses fit and call `_publish_factors`; parameters they must have: `whiten`,
@@ -45,7 +41,6 @@ class FactorModel(SubspaceModel):
     """
 
     n_paths: int
-    posterior_: Draws
 
     def _publish_factors(
         self,
@@ -165,8 +160,3 @@ class FactorModel(SubspaceModel):
             found.error,
             found.method,
         )
-
-    def to_arviz(self) -> "InferenceData":
-        """Hand the draws of "gibbs" to ArviZ."""
-        check_is_fitted(self, "posterior_")
-        return to_arviz(self.posterior_)

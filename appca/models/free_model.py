@@ -1,15 +1,15 @@
 """What the models without a fixed number of active components share as estimators."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from appca.models import free_sets
-from appca.models.chains import Draws, Sampler, Schedule, generators, sample, to_arviz
+from appca.models.chains import Sampler, Schedule, generators, sample
 from appca.models.conditionals import Gamma
-from appca.models.estimator import Description, SubspaceModel, generator, refuse_constant
+from appca.models.estimator import Description, SampledModel, generator, refuse_constant
 from appca.models.factor_queries import RowEstimate
 from appca.models.free_sets import Best, Estimate, Question
 from appca.models.gaussian import Array, background
@@ -26,9 +26,6 @@ from appca.models.parameters import (
 )
 from appca.models.rows import Rows, about, centre_of
 from appca.models.threads import single_threaded_blas
-
-if TYPE_CHECKING:
-    from arviz import InferenceData
 
 __all__ = ["RULES", "Draw", "FreeModel", "Seen"]
 
@@ -70,7 +67,7 @@ class Seen(NamedTuple):
     background: Array  # (n,) log density of a row that no column explains
 
 
-class FreeModel(SubspaceModel):
+class FreeModel(SampledModel):
     """Sampled models whose rows use any number of components.
 
     Subclasses say where chains start, how they move and what a draw is. Parameters they must have:
@@ -91,13 +88,12 @@ class FreeModel(SubspaceModel):
     whiten: bool
 
     _found: ClassVar[tuple[str, ...]] = (
-        *(name for name in SubspaceModel._found if name != "n_active_"),
+        *(name for name in SampledModel._found if name != "n_active_"),
         "n_components_",
         "weights_",
         "alpha_",
     )
 
-    posterior_: Draws
     weights_: Array
     n_components_: int
     alpha_: float
@@ -259,8 +255,3 @@ class FreeModel(SubspaceModel):
         X = rng.standard_normal((n_samples, K)) * np.sqrt(self.latent_variance_)
         noise = rng.standard_normal((n_samples, D)) * math.sqrt(self.noise_variance_)
         return (X * Z) @ self.components_ + self.mean_ + noise
-
-    def to_arviz(self) -> "InferenceData":
-        """Hand the draws to ArviZ."""
-        check_is_fitted(self)
-        return to_arviz(self.posterior_)

@@ -24,9 +24,9 @@ def drawn(page, condition: str = "explorer.dataset.renders > 0", seconds: float 
     )
 
 
-def idle(page) -> None:
+def idle(page, seconds: float = 40) -> None:
     """Wait until the script has ended: what is typed into a widget that is redrawn is lost."""
-    page.locator("[data-test-script-state=notRunning]").wait_for(timeout=40 * SECOND)
+    page.locator("[data-test-script-state=notRunning]").wait_for(timeout=seconds * SECOND)
 
 
 def panels(page) -> int:

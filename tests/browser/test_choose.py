@@ -1,27 +1,20 @@
 """Choose K and L in a real browser: a grid fills, a cell is clicked and adopted, and stays."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
+from tests.browser.test_app import APP, SECOND, idle
 from tests.models.synthetic import planted
 
 pytestmark = pytest.mark.browser
-APP = Path(__file__).parents[2] / "app.py"
-SECOND = 1000  # milliseconds
 CELLS = "[...document.querySelectorAll('.js-plotly-plot .heatmaplayer text')].map(t => t.innerHTML)"
 PLACE = """([column, row]) => {
   const plot = document.querySelector('.js-plotly-plot'), box = plot.getBoundingClientRect();
   const {xaxis, yaxis} = plot._fullLayout;
   return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)];
 }"""
-
-
-def idle(page) -> None:
-    page.locator("[data-test-script-state=notRunning]").wait_for(timeout=40 * SECOND)
 
 
 def number(page, label: str, value: int) -> None:

@@ -1,15 +1,13 @@
 """Every page on real data and on a table of one's own: by its link, after a reload, in the dark."""
 
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.browser.test_app import APP, SECOND, idle
 from tests.ui.test_pages import PAGES, good_table
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-APP = Path(__file__).parents[2] / "app.py"
-SECOND = 1000  # milliseconds
 WAIT = 120 * SECOND
 DATA = {
     "wine": "178 rows × 13",
@@ -24,14 +22,10 @@ def address(serve) -> str:
     return serve(APP, OMP_NUM_THREADS="1").url
 
 
-def idle(page) -> None:
-    page.locator("[data-test-script-state=notRunning]").wait_for(timeout=WAIT)
-
-
 def open_data(page, address: str, source: str) -> None:
     """Open a data set on the Data page: a built-in one, or an uploaded table."""
     page.goto(f"{address}/data")
-    idle(page)
+    idle(page, WAIT / SECOND)
     if source == "own":
         page.get_by_role("tab", name="Your files").click()
         file = {"name": "own.csv", "mimeType": "text/csv", "buffer": good_table().encode()}
@@ -40,14 +34,14 @@ def open_data(page, address: str, source: str) -> None:
     else:
         if source != "wine":
             page.get_by_role("tab", name="MNIST and COIL-20").click()
-            idle(page)
+            idle(page, WAIT / SECOND)
         page.locator(f".st-key-source-{source}-open button:enabled").click()
     page.locator(".ca-side", has_text=DATA[source]).wait_for(timeout=WAIT)
 
 
 def sound(page, title: str) -> None:
     page.get_by_role("heading", name=title, exact=True, level=1).wait_for(timeout=WAIT)
-    idle(page)
+    idle(page, WAIT / SECOND)
     assert page.locator("[data-testid=stException]").count() == 0
     assert page.locator("[data-testid=stAlertContentError]").all_inner_texts() == []
 
@@ -63,7 +57,7 @@ def test_every_page_works_by_its_link_and_after_a_reload(visit, address, source,
     page.wait_for_function(
         "() => document.querySelector('.appca-explorer')?.dataset.renders > 0", timeout=WAIT
     )
-    idle(page)
+    idle(page, WAIT / SECOND)
     query = urlsplit(page.url).query
     assert "run=" in query
     for path, title in PAGES.items():

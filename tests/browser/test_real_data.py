@@ -1,12 +1,10 @@
 """MNIST and COIL-20 from their files, from the Data page to the panels and the map's data."""
 
-from pathlib import Path
-
 import pytest
 
+from tests.browser.test_app import APP, SECOND, idle
+
 pytestmark = [pytest.mark.browser, pytest.mark.real_data]
-APP = Path(__file__).parents[2] / "app.py"
-SECOND = 1000  # milliseconds
 EXPLORER = "document.querySelector('.appca-explorer')"
 NO_PREVIEW = (
     "() => ![...document.querySelectorAll('.stMarkdownBadge')]"
@@ -35,7 +33,7 @@ def open_real(page, address: str, source: str, rows: str) -> None:
     """Open the data set on the Data page."""
     page.goto(f"{address}/data")
     page.get_by_role("tab", name="MNIST and COIL-20").click()
-    page.locator("[data-test-script-state=notRunning]").wait_for(timeout=60 * SECOND)
+    idle(page, 60)
     page.locator(f".st-key-source-{source}-open button:enabled").click()
     page.locator(".ca-side", has_text=rows).wait_for(timeout=60 * SECOND)
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from appca import AdaptivePPCA
+from appca import AdaptiveFactorAnalysis, AdaptivePPCA
 
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "random_state": 0}
 
@@ -170,3 +171,14 @@ def test_the_callback_hears_of_the_start_and_of_every_sweep():
     stages = [p.stage for p in heard]
     assert stages[-30:] == ["burn-in"] * 10 + ["draws"] * 20
     assert "fit" in stages[:-30]
+
+
+@pytest.mark.parametrize("model", [AdaptivePPCA, AdaptiveFactorAnalysis])
+def test_a_fit_by_em_forgets_the_draws_of_the_fit_before(model):
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    estimator = model(3, 1, inference="gibbs", **SHORT).fit(X)
+    assert len(estimator.posterior_["noise_variance"]) == 2
+    estimator.set_params(inference="em").fit(X)
+    assert not hasattr(estimator, "posterior_")
+    with pytest.raises(NotFittedError):
+        estimator.to_arviz()
