@@ -35,7 +35,9 @@ page = st.navigation(
             ),
         ],
         "Studies": [
+            st.Page("pages/study/paper.py", title="Paper", icon=":material/article:"),
             st.Page("pages/study/lab.py", title="Synthetic lab", icon=":material/science:"),
+            st.Page("pages/study/brain.py", title="Brain", icon=":material/neurology:"),
         ],
         "Share": [
             st.Page("pages/share/export.py", title="Export", icon=":material/download:"),

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from appca.runs import grid, kinds
+from appca.runs.brain import brain
 from appca.runs.jobfolder import JobFolder
 from appca.runs.progress import Cancelled, Context
 from appca.runs.quality import quality
@@ -29,6 +30,7 @@ KINDS: dict[str, Handler] = {
     "umap": kinds.umap,
     "download": kinds.download,
     "study": study,
+    "brain": brain,
     "quality": quality,
     "grid": grid.grid,
     "stability": grid.stability,

@@ -1,11 +1,40 @@
 """The experiments there are, by the names of the command line and the pages."""
 
 from appca.data.errors import InputError
-from appca.studies import popularity, table1, z_priors
+from appca.studies import (
+    coil20,
+    fmri,
+    planes,
+    popularity,
+    sharing_grid,
+    similar_objects,
+    speed,
+    strokes,
+    table1,
+    umap_map,
+    vae_digits,
+    whitening,
+    z_priors,
+)
 from appca.studies.study import Study
 
 STUDIES: dict[str, Study] = {
-    study.name: study for study in (z_priors.STUDY, table1.STUDY, popularity.STUDY)
+    study.name: study
+    for study in (
+        z_priors.STUDY,
+        table1.STUDY,
+        popularity.STUDY,
+        fmri.STUDY,
+        planes.STUDY,
+        coil20.STUDY,
+        umap_map.STUDY,
+        similar_objects.STUDY,
+        whitening.STUDY,
+        speed.STUDY,
+        vae_digits.STUDY,
+        strokes.STUDY,
+        sharing_grid.STUDY,
+    )
 }
 
 

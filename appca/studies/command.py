@@ -8,10 +8,12 @@ from pathlib import Path
 from appca.data.errors import InputError
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.files import write
+from appca.studies.report import Result, heading, in_order, write_page
 from appca.studies.store import StudyStore
 from appca.studies.study import Report, Row, Study
 
 MOST_PROCESSES = 2
+REPORT = "report.html"
 
 
 def paper(
@@ -47,26 +49,49 @@ def paper(
     InputError
         For an unknown name or option, before anything is computed.
     """
-    wanted = [study_of(name) for name in dict.fromkeys(names or STUDIES)]
+    wanted = in_order(study_of(name) for name in dict.fromkeys(names or STUDIES))
     planned = [(study, study.options(size, **changes)) for study in wanted]
     if out is not None and out.exists() and not out.is_dir():
         msg = f"The place of the output must be a folder; “{out}” is a file."
         raise InputError(msg)
-    for study, options in planned:
-        say(study.title)
-        say("; ".join(f"{name} {_short(value)}" for name, value in options.items()))
-        began = time.perf_counter()
+    results = [_one(study, options, home, out, say, report) for study, options in planned]
+    if out is not None:
+        write_page(results, out / REPORT)
+        say(f"wrote {REPORT} in {out}")
+    refused = [result for result in results if result.outcome is None]
+    if refused:
+        missing = "; ".join(f"{result.study.name}: {result.note}" for result in refused)
+        msg = f"{len(refused)} of {len(results)} results are missing. {missing}"
+        raise InputError(refused[0].note if len(results) == 1 else msg)
+
+
+def _one(
+    study: Study,
+    options: dict,
+    home: Path,
+    out: Path | None,
+    say: Callable[[str], None],
+    report: Report,
+) -> Result:
+    """Compute, store, print and write one experiment; what its data lack becomes a sentence."""
+    say(heading(study))
+    say("; ".join(f"{name} {_short(value)}" for name, value in options.items()))
+    began = time.perf_counter()
+    try:
         outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
-        seconds = time.perf_counter() - began
-        name = StudyStore(home).save(study, options, outcome, seconds)
-        for line in (*printed(study, next(iter(outcome.tables.values()))), outcome.text):
-            say(line)
-        say(f"{seconds:.0f} s; stored as {name}")
-        if out is not None:
-            files, missing = write(study, outcome, out)
-            say(f"wrote {', '.join(path.name for path in files)} in {out}")
-            if missing:
-                say(missing)
+    except InputError as error:
+        return Result(study, options, None, str(error))
+    seconds = time.perf_counter() - began
+    name = StudyStore(home).save(study, options, outcome, seconds)
+    for line in (*printed(study, next(iter(outcome.tables.values()))), outcome.text):
+        say(line)
+    say(f"{seconds:.0f} s; stored as {name}")
+    if out is not None:
+        files, missing = write(study, outcome, out)
+        say(f"wrote {', '.join(path.name for path in files)} in {out}")
+        if missing:
+            say(missing)
+    return Result(study, options, outcome, f"Computed in {seconds:.0f} s, stored as {name}.")
 
 
 def printed(study: Study, rows: Sequence[Row]) -> list[str]:

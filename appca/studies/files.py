@@ -11,6 +11,7 @@ from appca.studies.study import Outcome, Study
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+WIDTH = 1100  # pixels of a picture whose figure has no width of its own
 NO_PICTURES = (
     "Figures are written as HTML only: PNG and SVG need the package kaleido and a Chrome or "
     "Chromium that it can find."
@@ -72,7 +73,7 @@ def _draw(pictures: "list[tuple[Path, go.Figure]]") -> list[Path]:
     drawn = []
     for path, figure in pictures:
         try:
-            figure.write_image(path)
+            figure.write_image(path, width=figure.layout.width or WIDTH)
         except Exception:  # whatever a browser may lack, the HTML is there
             return drawn
         drawn.append(path)

@@ -16,11 +16,11 @@ def waiting() -> bool:
     return follow(state.config().id)
 
 
-def follow(key: str) -> bool:
-    """Draw the running job that makes this; False when there is none."""
+def follow(key: str, cancel: str = "job_cancel") -> bool:
+    """Draw the running job that makes this, `cancel` its button; False when there is none."""
     job = watching.running(key)
     if job is not None:
-        _follow(job.id)
+        _follow(job.id, cancel)
     return job is not None
 
 
@@ -38,13 +38,13 @@ def start() -> None:
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _follow(job_id: str) -> None:
+def _follow(job_id: str, cancel: str) -> None:
     job = services.jobs().status(job_id)
     if job is None or job.state in ENDED:
         st.rerun()
     st.progress(min(max(job.fraction, 0.0), 1.0), text=_line(job))
     with st.container(horizontal=True):
-        st.button("Cancel", key="job_cancel", on_click=watching.cancel, args=[job.id])
+        st.button("Cancel", key=cancel, on_click=watching.cancel, args=[job.id])
         if job.kind == "fit":
             st.button(
                 "Stop here and keep",

@@ -37,7 +37,7 @@ def uploads() -> None:
     """Draw the uploader and, once a file is there, its report."""
     generation = st.session_state.setdefault(KEYS.upload, 0)  # another key drops the old file
     file = st.file_uploader(
-        "A table (CSV, TSV), a NumPy array (NPY) or a zip of images",
+        "A table (CSV, TSV), a NumPy array (NPY), a zip of images or a brain recording (NIfTI)",
         type=KINDS,
         key=f"upload-{generation}",
         help="Tables may have a header, an id column and label columns. Images in a zip take "
@@ -81,7 +81,7 @@ def _options(file: UploadedFile) -> dict:
     if file.name.lower().endswith(".zip"):
         return _zip_options()
     options: dict = {}
-    if not file.name.lower().endswith(".npy"):
+    if not file.name.lower().endswith((".npy", ".nii", ".nii.gz")):
         roles = _roles(file, _read(file, {}))
         options = {"roles": roles} if roles else {}
     if _read(file, options).report.get("missing"):

@@ -13,6 +13,8 @@ _HOMES = {
     **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
     ".npy": "npy",
     ".zip": "images",
+    ".nii": "nifti",
+    ".nii.gz": "nifti",
 }
 SUFFIXES = tuple(_HOMES)
 
@@ -31,7 +33,7 @@ def read(
     limits : Limits
         What the file may ask of the machine.
     **options
-        Those of the reader: ``Options`` of `appca.data.readers.csv`, ``npy`` or ``images``.
+        ``Options`` of the reader: `appca.data.readers.csv`, ``npy``, ``images`` or ``nifti``.
 
     Returns
     -------

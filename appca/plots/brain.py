@@ -1,0 +1,272 @@
+"""Brain maps as slices, time courses beside the stimulus, and errors over voxels."""
+
+import base64
+import io
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+SLICES = 8  # side by side
+COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
+STIMULUS = "#717581"
+TITLE_T = "Linear model, t above the family-wise threshold"
+_STRONG = 0.995  # quantile of the magnitudes that gets full colour
+_ROW, _GAP = 132, 30  # pixels
+_CLEAR = "rgba(0,0,0,0)"
+_WARM = np.array([[150, 20, 20], [235, 90, 20], [255, 225, 90]], dtype=float)
+_COLD = np.array([[20, 50, 140], [40, 130, 220], [150, 225, 255]], dtype=float)
+
+
+def upright(volume: np.ndarray, affine: np.ndarray) -> np.ndarray:
+    """Turn a volume (x, y, z) so that its axes point right, front and up as nearly as they can."""
+    axes, signs = orientation(affine)
+    turned = np.transpose(volume, axes)
+    return turned[tuple(slice(None, None, int(sign)) for sign in signs)]
+
+
+def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:
+    """
+    Say which index runs to the right, to the front and up, and which way.
+
+    Returns
+    -------
+    axes, signs : lists of 3
+        ``axes[0]`` is the volume's axis nearest to left-right, ``signs[0]`` -1 if it runs left.
+    """
+    turn = np.array(affine, dtype=float)[:3, :3]
+    turn = turn / np.maximum(np.linalg.norm(turn, axis=0), 1e-12)
+    axes, signs, left = [0, 0, 0], [1, 1, 1], np.abs(turn)
+    for _ in range(3):  # the clearest pair first, so that oblique axes are never taken twice
+        to, of = np.unravel_index(np.argmax(left), left.shape)
+        axes[to], signs[to] = int(of), -1 if turn[to, of] < 0 else 1
+        left[to, :], left[:, of] = -1.0, -1.0
+    return axes, signs
+
+
+def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
+    """
+    Lay values over a grey picture: warm above zero, cold below, clear at zero.
+
+    Parameters
+    ----------
+    signal, values : ndarray of the same shape
+    inside : ndarray of bool
+        What is outside the mask is left clear.
+    limit : float
+        Magnitude of full colour.
+
+    Returns
+    -------
+    ndarray of uint8, shape (*values.shape, 4)
+        Red, green, blue and cover.
+    """
+    top = float(np.quantile(signal[inside], 0.99)) if inside.any() else 1.0
+    grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)[..., None]
+    strength = np.clip(np.abs(values) / (limit or 1.0), 0, 1)
+    places = 2 * strength
+    stops = np.where((values > 0)[..., None, None], _WARM, _COLD)
+    low = np.minimum(places.astype(int), 1)[..., None, None]
+    first = np.take_along_axis(stops, low, axis=-2)[..., 0, :]
+    second = np.take_along_axis(stops, low + 1, axis=-2)[..., 0, :]
+    colour = first + (second - first) * (places - low[..., 0, 0])[..., None]
+    cover = np.sqrt(strength)[..., None]
+    mixed = np.rint(grey + (colour - grey) * cover).astype(np.uint8)
+    opaque = np.where(inside[..., None], 255, 0).astype(np.uint8)
+    return np.concatenate([mixed, opaque], axis=-1)
+
+
+def maps(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.Figure:
+    """
+    Draw the maps of all models and the reference as rows of horizontal slices.
+
+    Parameters
+    ----------
+    arrays : mapping
+        Of the experiment: mask, affine, signal, ``map_<key>`` and, with events, map_t, threshold.
+    titles : mapping
+        Titles of the models by key.
+    """
+    shown = {titles[key]: arrays[f"map_{key}"] for key in different(arrays, titles)}
+    if "map_t" in arrays:
+        t = arrays["map_t"]
+        shown[TITLE_T] = np.where(t > float(arrays["threshold"]), t, 0.0)
+    figure = make_subplots(
+        rows=len(shown), cols=1, subplot_titles=list(shown), vertical_spacing=0.16 / len(shown)
+    )
+    for place, values in enumerate(shown.values(), start=1):
+        picture = _mosaic(arrays, values)
+        figure.add_trace(go.Image(source=_png(picture), hoverinfo="skip"), row=place, col=1)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
+    figure.update_annotations(font_size=13)
+    figure.update_layout(
+        height=len(shown) * (_ROW + _GAP) + 20,
+        margin={"l": 0, "r": 0, "t": 26, "b": 0},
+        plot_bgcolor=_CLEAR,
+    )
+    return figure
+
+
+def different(arrays: Mapping[str, np.ndarray], keys: Iterable[str]) -> list[str]:
+    """Leave out models whose component is another one's: PPCA only adds components to fewer."""
+    kept: list[str] = []
+    for key in keys:
+        course = arrays[f"course_{key}"]
+        if not any(np.allclose(course, arrays[f"course_{one}"], atol=1e-3) for one in kept):
+            kept.append(key)
+    return kept
+
+
+def strong(values: np.ndarray) -> float:
+    """Return the magnitude that gets full colour; the few largest do not bleach all others."""
+    there = np.abs(values[values != 0])
+    return float(np.quantile(there, _STRONG)) if there.size else 1.0
+
+
+def _volume(arrays: Mapping[str, np.ndarray], values: np.ndarray) -> np.ndarray:
+    volume = np.zeros(arrays["mask"].shape, dtype=np.float64)
+    volume[arrays["mask"]] = values
+    return upright(volume, arrays["affine"])
+
+
+def _mosaic(arrays: Mapping[str, np.ndarray], values: np.ndarray) -> np.ndarray:
+    """Slices from low to high, front up, the brain's left on the left."""
+    inside = upright(arrays["mask"], arrays["affine"])
+    box = tuple(
+        slice(max(int(found.min()) - 1, 0), int(found.max()) + 2) for found in np.nonzero(inside)
+    )
+    signal = _volume(arrays, arrays["signal"])
+    rgb = painted(signal, _volume(arrays, values), inside, strong(values))[box]
+    heights = np.unique(np.linspace(0, rgb.shape[2] - 1, SLICES + 2).round().astype(int)[1:-1])
+    return np.concatenate([rgb[:, ::-1, z].transpose(1, 0, 2) for z in heights], axis=1)
+
+
+def _png(picture: np.ndarray) -> str:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, format="PNG")
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def courses(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.Figure:
+    """Draw the stimulus and the components that follow it best over time."""
+    figure = go.Figure()
+    times = arrays["times"]
+    if "stimulus" in arrays:
+        figure.add_trace(
+            go.Scatter(
+                x=times,
+                y=_scaled(arrays["stimulus"]),
+                mode="lines",
+                fill="tozeroy",
+                name="Stimulus, as blood answers it",
+                line={"color": STIMULUS, "width": 1},
+                fillcolor="rgba(113,117,129,0.25)",
+            )
+        )
+    for key in different(arrays, titles):
+        figure.add_trace(
+            go.Scatter(
+                x=times,
+                y=_scaled(arrays[f"course_{key}"]),
+                mode="lines",
+                name=titles[key],
+                line={
+                    "color": COLOURS[key],
+                    "width": 2,
+                    "dash": "dot" if key == "ppca_k" else "solid",
+                },
+            )
+        )
+    figure.update_xaxes(title="seconds")
+    figure.update_yaxes(title="standard deviations")
+    return _framed(figure)
+
+
+def _scaled(course: np.ndarray) -> np.ndarray:
+    return np.round(course / (course.std() or 1.0), 3)
+
+
+def errors(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.Figure:
+    """Draw how many voxels have which error."""
+    figure = go.Figure()
+    edges = arrays["edges"]
+    for key, title in titles.items():
+        figure.add_trace(
+            go.Scatter(
+                x=(edges[:-1] + edges[1:]) / 2,
+                y=arrays[f"errors_{key}"],
+                mode="lines",
+                line={"color": COLOURS[key], "shape": "hvh", "width": 2},
+                name=title,
+                hovertemplate="%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>",
+            )
+        )
+    figure.update_xaxes(title="root mean square error of a voxel", rangemode="tozero")
+    figure.update_yaxes(title="voxels", rangemode="tozero")
+    return _framed(figure)
+
+
+def _framed(figure: go.Figure) -> go.Figure:
+    figure.update_layout(
+        height=330,
+        margin={"l": 10, "r": 10, "t": 40, "b": 10},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )
+    return figure
+
+
+def cuts(
+    arrays: Mapping[str, np.ndarray], values: np.ndarray, place: tuple[int, int, int]
+) -> go.Figure:
+    """
+    Draw three slices through one voxel, seen from the right, from behind and from above.
+
+    Parameters
+    ----------
+    arrays : mapping
+        As for `maps`.
+    values : ndarray of shape (V,)
+    place : tuple
+        Indices in the upright volume, from left, back and bottom.
+    """
+    figure = make_subplots(
+        rows=1,
+        cols=3,
+        subplot_titles=["From the right", "From behind", "From above"],
+        horizontal_spacing=0.03,
+    )
+    inside = upright(arrays["mask"], arrays["affine"])
+    volume, limit = _volume(arrays, values), strong(values)
+    signal = _volume(arrays, arrays["signal"])
+    rgb = painted(signal, volume, inside, limit)
+    axes, _ = orientation(arrays["affine"])
+    sides = np.linalg.norm(np.asarray(arrays["affine"])[:3, :3], axis=0)[axes]  # mm of a voxel
+    for column, (across, up, fixed) in enumerate(((1, 2, 0), (0, 2, 1), (0, 1, 2)), start=1):
+        picture = np.take(rgb, place[fixed], axis=fixed).transpose(1, 0, 2)
+        told = np.take(volume, place[fixed], axis=fixed).T
+        figure.add_trace(
+            go.Image(
+                z=picture,
+                colormodel="rgba256",
+                customdata=np.round(told, 3)[..., None],
+                hovertemplate="%{customdata[0]}<extra></extra>",
+            ),
+            row=1,
+            col=column,
+        )
+        ratio = float(sides[up] / sides[across])
+        figure.update_xaxes(visible=False, row=1, col=column)
+        anchor = "x" if column == 1 else f"x{column}"
+        figure.update_yaxes(
+            visible=False, autorange=True, scaleanchor=anchor, scaleratio=ratio, row=1, col=column
+        )
+        line = {"color": "rgba(60,190,90,0.8)", "width": 1}
+        figure.add_vline(x=place[across], line=line, row=1, col=column)
+        figure.add_hline(y=place[up], line=line, row=1, col=column)
+    figure.update_annotations(font_size=13)
+    figure.update_layout(height=330, margin={"l": 0, "r": 0, "t": 26, "b": 0}, plot_bgcolor=_CLEAR)
+    return figure

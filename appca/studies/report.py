@@ -1,0 +1,192 @@
+"""The results in the paper's order, and one page that holds all of them."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from appca.data.errors import InputError
+from appca.data.folder import data_folder
+from appca.studies.study import Outcome, Row, Study
+
+
+class Place(NamedTuple):
+    """Where the paper shows a result, and what data it needs."""
+
+    where: str
+    data: str | None = None  # name of a source in `NEEDED`
+
+
+class Needed(NamedTuple):
+    """Files that do not come with this package."""
+
+    title: str
+    files: tuple[str, ...]  # below the data folder; any one of them will do
+    fetched: str  # what happens without them
+
+
+PLACES = {
+    "planes": Place("Figure 1"),
+    "table1": Place("Table 1"),
+    "z-priors": Place("Figure 3"),
+    "popularity": Place("Figure 4"),
+    "sharing": Place("Figure 5", "mnist"),
+    "digits": Place("Figure 6", "mnist"),
+    "strokes": Place("Figure 7", "mnist"),
+    "coil20": Place("Figure 8", "coil20"),
+    "umap": Place("Figure 9", "coil20"),
+    "similar": Place("Figure 10", "coil20"),
+    "whitening": Place("Figure 11", "mnist"),
+    "fmri": Place("Figures 12 and 13", "fmri"),
+    "speed": Place("Section 4"),
+}
+NEEDED = {
+    "mnist": Needed(
+        "MNIST", ("mnist/train-images-idx3-ubyte.gz",), "it is fetched first, 12 MB, if possible"
+    ),
+    "coil20": Needed(
+        "COIL-20",
+        ("coil20/COIL20.mat", "coil20/coil-20-proc.zip"),
+        "it is fetched first, 13 MB, if possible",
+    ),
+    "fmri": Needed(
+        "the brain recording",
+        ("fmri/sub-02_task-oneback_run-1_bold.nii.gz",),
+        "put it there, with its events beside it",
+    ),
+}
+MOST_ROWS = 60  # of a table on the page; the CSV has all
+
+
+class Result(NamedTuple):
+    """One experiment of a report: its outcome, or why there is none."""
+
+    study: Study
+    options: dict
+    outcome: Outcome | None
+    note: str  # when it was computed, or the sentence that says what was missing
+
+
+def in_order(studies: Iterable[Study]) -> list[Study]:
+    """Sort experiments as the paper has them; those it does not show come last."""
+    names = list(PLACES)
+    return sorted(studies, key=lambda s: names.index(s.name) if s.name in PLACES else len(names))
+
+
+def heading(study: Study) -> str:
+    """Name an experiment by its place in the paper."""
+    place = PLACES.get(study.name)
+    if place is None or study.title.startswith(place.where):
+        return study.title
+    return f"{place.where}: {study.title}"
+
+
+def split(text: str) -> tuple[str, str]:
+    """
+    Return what was measured, and the verdict.
+
+    The verdict is the last paragraph of several; a single paragraph has none.
+    """
+    measured, mark, verdict = text.rpartition("\n\n")
+    return (measured, verdict) if mark else (text, "")
+
+
+def lacking(name: str) -> str:
+    """Say which file an experiment needs that is not in the data folder; nothing if none."""
+    place = PLACES.get(name)
+    if place is None or place.data is None:
+        return ""
+    needed, folder = NEEDED[place.data], data_folder(None)
+    if any((folder / file).is_file() for file in needed.files):
+        return ""
+    return (
+        f"This needs {needed.title}: {' or '.join(needed.files)} is not in {folder} yet; "
+        f"{needed.fetched}."
+    )
+
+
+def write_page(results: Sequence[Result], file: Path) -> None:
+    """
+    Write one HTML page with all results; it needs no network.
+
+    Raises
+    ------
+    InputError
+        When the disk refuses.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(page(results), encoding="utf-8")
+    except OSError as error:
+        msg = f"{file} could not be written: {error.strerror or error}."
+        raise InputError(msg) from error
+
+
+def page(results: Sequence[Result]) -> str:
+    """Return the page's HTML."""
+    from plotly.offline import get_plotlyjs
+
+    chosen = {result.study.name: result for result in results}
+    ordered = [chosen[study.name] for study in in_order(r.study for r in results)]
+    index = "".join(
+        f'<li><a href="#{escape(r.study.name)}">{escape(heading(r.study))}</a></li>'
+        for r in ordered
+    )
+    body = "".join(map(_section, ordered))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f"<title>Results of the paper, computed anew</title><style>{_STYLE}</style>"
+        f"<script>{get_plotlyjs()}</script></head><body>"
+        f"<h1>Results of the paper, computed anew</h1><ol>{index}</ol>{body}</body></html>\n"
+    )
+
+
+def _section(result: Result) -> str:
+    study, outcome = result.study, result.outcome
+    parts = [
+        f'<section id="{escape(study.name)}"><h2>{escape(heading(study))}</h2>',
+        f"<p><b>The paper.</b> {escape(study.paper)}</p>",
+    ]
+    if outcome is not None:
+        measured, verdict = split(outcome.text)
+        parts.append(f"<p><b>Measured.</b> {_paragraphs(measured)}</p>")
+        if verdict:
+            parts.append(f"<p><b>Verdict.</b> {escape(verdict)}</p>")
+        figures = study.figures(outcome).values()
+        parts += [figure.to_html(include_plotlyjs=False, full_html=False) for figure in figures]
+        parts += [_table(name, rows) for name, rows in outcome.tables.items()]
+    settings = "; ".join(f"{name} {value}" for name, value in result.options.items())
+    command = f"python -m appca paper {study.name}"
+    parts.append(f"<p><small>{escape(f'{command}: {settings}. {result.note}')}</small></p>")
+    return "".join(parts) + "</section>"
+
+
+def _paragraphs(text: str) -> str:
+    return "<br>".join(map(escape, text.split("\n\n")))
+
+
+def _table(name: str, rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{escape(column)}</th>" for column in rows[0])
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
+        for row in rows[:MOST_ROWS]
+    )
+    shown = f", the first {MOST_ROWS} of {len(rows)} rows" if len(rows) > MOST_ROWS else ""
+    caption = f"<summary>Table {escape(name)}{shown}</summary>"
+    return f"<details>{caption}<table><tr>{head}</tr>{lines}</table></details>"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;"
+    "color:#1c2530}h2{margin-top:3rem;border-top:1px solid #c3c8cf;padding-top:1rem}"
+    "table{border-collapse:collapse;font-size:13px}th,td{padding:2px 10px;text-align:left;"
+    "border-bottom:1px solid #e3e6ea}details{margin:.5rem 0;overflow-x:auto}small{color:#5a6572}"
+)

@@ -1,0 +1,67 @@
+"""The results in the paper's order, on one page and on the command line."""
+
+import pytest
+
+from appca.data.errors import InputError
+from appca.studies import command, report
+from appca.studies.catalogue import STUDIES
+from appca.studies.study import Outcome
+
+
+def silent(_stage: str, _share: float) -> None:
+    pass
+
+
+def test_experiments_are_in_the_papers_order_and_others_come_last():
+    table1, planes = STUDIES["table1"], STUDIES["z-priors"]
+    own = table1._replace(name="own")
+    assert report.in_order([own, planes, table1]) == [table1, planes, own]
+    assert report.heading(own) == own.title
+    assert report.heading(table1).startswith("Table 1: ")
+
+
+def test_the_last_paragraph_is_the_verdict():
+    assert report.split("a. b.\n\nc.") == ("a. b.", "c.")
+    assert report.split("a. b.") == ("a. b.", "")
+
+
+def test_what_is_missing_is_named_as_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
+    assert "coil20/COIL20.mat" in report.lacking("coil20")
+    assert report.lacking("table1") == ""
+    (tmp_path / "coil20").mkdir()
+    (tmp_path / "coil20" / "COIL20.mat").write_bytes(b"x")
+    assert report.lacking("coil20") == ""
+
+
+def test_the_page_holds_every_figure_and_shows_texts_literally():
+    study = STUDIES["z-priors"]
+    options = study.options(n_rows=30)
+    outcome = study.run(options, silent, 1)._replace(text="A <b>\n\nIt agrees.")
+    missing = report.Result(STUDIES["table1"], {"seeds": 2}, None, "No <file>.")
+    html = report.page([report.Result(study, options, outcome, "Now."), missing])
+    assert html.count('class="plotly-graph-div"') == 1
+    assert "A &lt;b&gt;" in html
+    assert "<b>Verdict.</b> It agrees." in html
+    assert "No &lt;file&gt;." in html
+    assert html.index('id="table1"') < html.index('id="z-priors"')
+    assert "src=" not in html.split("</script>")[-1]
+
+
+def test_a_result_without_its_data_does_not_keep_the_others_back(tmp_path, monkeypatch):
+    def refuse(*_given) -> Outcome:
+        msg = "The file x is missing."
+        raise InputError(msg)
+
+    lame = STUDIES["popularity"]._replace(run=refuse)
+    monkeypatch.setitem(STUDIES, "popularity", lame)
+    monkeypatch.setattr(command, "write", lambda *_given: ([], ""))
+    said: list[str] = []
+    names = ["popularity", "z-priors"]
+    with pytest.raises(InputError, match=r"1 of 2 results .* popularity: The file x is missing"):
+        command.paper(names, "quick", {}, tmp_path, tmp_path / "out", said.append, silent)
+    html = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "The file x is missing." in html
+    assert any("stored as" in line for line in said)
+    with pytest.raises(InputError, match=r"^The file x is missing\.$"):
+        command.paper(["popularity"], "quick", {}, tmp_path, None, said.append, silent)
