@@ -111,22 +111,31 @@ def _callback(stage: str, tick: Tick) -> "Callback":
 
 
 def _text(apart: list[Row]) -> str:
-    """Say which line is nearest to the truth."""
-    told = []
+    """Say which line is nearest to the truth; the verdict last."""
+    told, won = [], []
     for design in DESIGNS:
         rows = [row for row in apart if row["design"] == design]
         lines = ", ".join(
             f"{row['title']} {row['distance']:.3f} ({row['factors']} factors)" for row in rows
         )
         nearest = min(rows, key=lambda row: row["distance"])
+        won.append(str(nearest["method"]).startswith("afa"))
         told.append(
             f"On {design} data with {rows[0]['true_factors']} used factors the mean distance from "
             f"the true curve is {lines}; {nearest['title']} comes nearest"
         )
+    verdict = (
+        "It agrees: adaptive FA comes nearest to the truth on both."
+        if all(won)
+        else "It agrees in part: adaptive FA comes nearest to the truth on one of the two only."
+        if any(won)
+        else "It does not agree: adaptive FA comes nearest to the truth on neither."
+    )
     return (
         f"{'. '.join(told)}. The paper shows its curves without numbers, so only their shapes can "
         "be compared. Exactly L factors a row force the shares of adaptive FA to add up to L, "
-        "whatever the truth does, and isFA may split a factor into several."
+        "whatever the truth does, and isFA may split a factor into several.\n\n"
+        f"{verdict}"
     )
 
 

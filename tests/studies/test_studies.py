@@ -71,6 +71,13 @@ def test_popularity_has_the_truth_and_the_models_for_both_designs(popularity):
     apart = popularity.tables["distance"]
     nearest = min((r for r in apart if r["design"] == "dense"), key=lambda r: r["distance"])
     assert f"{nearest['title']} comes nearest" in popularity.text
+    least = {
+        design: min((r for r in apart if r["design"] == design), key=lambda r: r["distance"])
+        for design in ("sparse", "dense")
+    }
+    won = sum(row["method"].startswith("afa") for row in least.values())
+    verdict = ("It does not agree", "It agrees in part", "It agrees:")[won]
+    assert popularity.text.split("\n\n")[-1].startswith(verdict)
 
 
 def test_l_is_the_rounded_mean_and_h_the_harmonic_number():

@@ -8,6 +8,7 @@ from appca.data.errors import InputError
 from appca.studies import table1
 from appca.studies.methods import METHODS
 from appca.studies.table1 import MEASURES, REFERENCES, STUDY, summary
+from appca.studies.table1_text import paragraph
 
 
 def cells(outcome, design: str) -> dict[str, dict]:
@@ -92,8 +93,6 @@ def test_the_paper_s_number_stands_beside_the_method_it_belongs_to(outcome):
 
 
 def test_the_paragraph_is_made_of_the_measured_numbers(outcome, tiny):
-    from appca.studies.table1_text import paragraph
-
     table = outcome.tables["table1"]
     told = cells(outcome, "balanced")
     ratio = told["afa"]["mse"] / told["oracle_s"]["mse"]
@@ -104,6 +103,21 @@ def test_the_paragraph_is_made_of_the_measured_numbers(outcome, tiny):
     at_10 = [{**row, "K": 10} for row in table]
     assert "Measured in-sample, the lowest of the five methods is" in paragraph(at_10, tiny)
     assert "45 of the paper's 50 numbers lie below the noise" in outcome.text
+
+
+def test_the_verdict_follows_the_measured_order(outcome, tiny):
+    def verdict(**times):
+        table = [
+            {**row, "K": 10, "mae": row["mae"] * times.get(row["method"], 1.0)}
+            | ({"heldout": -1e9} if row["method"] in times and row["heldout"] else {})
+            for row in outcome.tables["table1"]
+        ]
+        return paragraph(table, tiny).split("\n\n")[-1]
+
+    assert outcome.text.split("\n\n")[-1].startswith("The paper has no numbers for these K; aFA")
+    assert verdict(afa=1e-6).startswith("It agrees: aFA by EM has the lowest error in")
+    worst = dict.fromkeys(("afa", "afa_most", "afa_paper"), 1e6)
+    assert verdict(**worst).startswith("It does not agree: aFA by EM predicts new rows best in 0")
 
 
 def test_an_unknown_design_is_refused_in_a_sentence(tiny):
