@@ -28,6 +28,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
         found[subspace.rows] = number
     arrays = {"X": Y, "plane": codes, "names": np.array(names), "subspace": found}
     arrays |= {"scores": fitted.scores, "pca": principal, "active": fitted.active}
+    arrays["components"] = np.asarray(fitted.components)
     rest = residual(Y, fitted)
     lost = float(1 - shares.sum())
     return Outcome({"planes": rows}, arrays, _text(rows, rest, lost))
@@ -110,7 +111,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     axes = ("principal component 1", "principal component 2")
     panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], arrays["plane"], *axes))
     return {
-        "space": space(arrays["X"], arrays["plane"], names),
+        "space": space(arrays["X"], arrays["plane"], names, arrays["components"]),
         "projections": scatters(panels, names, columns=2, size=4),
     }
 
@@ -124,7 +125,7 @@ STUDY = Study(
         "The paper shows synthetic points near three planes, each spanned by two of three "
         "orthogonal directions: aPPCA projects each point onto its own plane, PCA all onto one."
     ),
-    revision=1,
+    revision=2,
     sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
     takes=dict.fromkeys(("quick", "default", "full"), 1.5),
     run=run,
