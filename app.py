@@ -36,6 +36,7 @@ page = st.navigation(
         ],
         "Studies": [
             st.Page("pages/study/paper.py", title="Paper", icon=":material/article:"),
+            st.Page("pages/study/whitening.py", title="Whitening", icon=":material/blur_on:"),
             st.Page("pages/study/lab.py", title="Synthetic lab", icon=":material/science:"),
             st.Page("pages/study/brain.py", title="Brain", icon=":material/neurology:"),
         ],

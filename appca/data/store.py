@@ -104,6 +104,17 @@ class DatasetStore:
         """Remove a data set; readers that have it open keep their view of it."""
         self._discard(self._existing(digest))
 
+    def path(self, digest: str) -> Path:
+        """
+        Return the folder of a data set, for other processes to read.
+
+        Raises
+        ------
+        InputError
+            When there is no such data set.
+        """
+        return self._existing(digest)
+
     def _existing(self, digest: str) -> Path:
         # The digest may come from the address bar: it must not become a path unless it is one.
         if not re.fullmatch(r"[0-9a-f]{64}", str(digest)) or not (self.folder / digest).is_dir():

@@ -23,6 +23,7 @@ from appca.runs.jobfolder import JobFolder
 from appca.runs.progress import Cancelled, Context
 from appca.runs.quality import quality
 from appca.runs.study import study
+from appca.runs.whitening import whitening
 
 Handler = Callable[[dict, Context], dict]
 KINDS: dict[str, Handler] = {
@@ -31,6 +32,7 @@ KINDS: dict[str, Handler] = {
     "download": kinds.download,
     "study": study,
     "brain": brain,
+    "whitening": whitening,
     "quality": quality,
     "grid": grid.grid,
     "stability": grid.stability,

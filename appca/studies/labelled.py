@@ -11,6 +11,7 @@ from appca.data.dataset import MISSING, Dataset, categories
 from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.readers import read
+from appca.data.store import DatasetStore
 
 LEAST_FOLDS = 2
 
@@ -35,23 +36,25 @@ class Fold(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def labelled(source: str, n_rows: int) -> Labelled:
+def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
     """
     Open labelled data and keep the rows of known class.
 
     Parameters
     ----------
     source : str
-        A built-in data set or a file.
+        A built-in data set, a file, or the folder of a stored data set.
     n_rows : int
         The first so many; all if there are fewer.
+    column : str
+        Of the labels, that with the classes; the first if empty.
 
     Raises
     ------
     InputError
         When there is no such data set, it cannot be had, or has no classes.
     """
-    return classified(_opened(source, n_rows), n_rows)
+    return classified(_opened(source, n_rows), n_rows, column)
 
 
 def _opened(source: str, n_rows: int) -> Dataset:
@@ -59,6 +62,8 @@ def _opened(source: str, n_rows: int) -> Dataset:
         options = {"n": n_rows} if source == "mnist" else {}
         return load(source, **options)
     path = Path(source).expanduser()
+    if path.is_dir():
+        return DatasetStore(path.parent.parent).get(path.name)
     if not path.is_file():
         msg = (
             f"“{source}” is neither a file nor a built-in data set; the built-in ones are "
@@ -68,12 +73,18 @@ def _opened(source: str, n_rows: int) -> Dataset:
     return read(path.name, path)
 
 
-def classified(dataset: Dataset, n_rows: int) -> Labelled:
+def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
     """Take the first rows of known class; see `labelled`."""
     if not dataset.labels:
         msg = f"“{dataset.name}” has no labels, and a classifier needs a class for every row."
         raise InputError(msg)
-    names, codes = categories(next(iter(dataset.labels.values())))
+    if column and column not in dataset.labels:
+        msg = (
+            f"“{dataset.name}” has no column of labels called “{column}”; choose among "
+            f"{', '.join(dataset.labels)}."
+        )
+        raise InputError(msg)
+    names, codes = categories(dataset.labels[column or next(iter(dataset.labels))])
     known = np.flatnonzero(codes != names.index(MISSING)) if MISSING in names else codes >= 0
     X, codes = dataset.X[known][:n_rows], codes[known][:n_rows]
     there, y = np.unique(codes, return_inverse=True)

@@ -37,12 +37,31 @@ class Gain(NamedTuple):
 
 def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     """Classify by every method on every fold, and sum up."""
-    report(f"opening {options['data']}", 0.0)
-    data = labelled(options["data"], options["n_rows"])
+    return classify(options["data"], options, report, processes)
+
+
+def classify(source: str, options: dict, report: Report, processes: int = 1) -> Outcome:
+    """
+    Classify the rows of a source, whatever the options call it.
+
+    Parameters
+    ----------
+    source : str
+        See `appca.studies.labelled.labelled`.
+    """
+    report("opening the data", 0.0)
+    data = labelled(source, options["n_rows"], options["label"])
     n_train = len(folds(data, options["folds"], options["seed"])[0][0])
     _check(options, min(n_train - 1, data.X.shape[1]))
     specs = [
-        {"fold": number, "K": K, "raw": place == 0, "pca": own, "options": options}
+        {
+            "source": source,
+            "fold": number,
+            "K": K,
+            "raw": place == 0,
+            "pca": own,
+            "options": options,
+        }
         for number in range(min(options["folds_done"], options["folds"]))
         for place, (K, own) in enumerate(_shared_out(options["components"]))
     ]
@@ -83,7 +102,7 @@ def cell(spec: dict, tick: Tick) -> list[Row]:
     options, K = spec["options"], spec["K"]
     stage = f"fold {spec['fold'] + 1}, K = {K}"
     tick(stage, 0.0)
-    data = labelled(options["data"], options["n_rows"])
+    data = labelled(spec["source"], options["n_rows"], options["label"])
     with single_threaded_blas():  # the same numbers whatever runs beside
         own = fold(data, options["folds"], options["seed"], spec["fold"])
         bench = Bench(own, options, spec["fold"])
@@ -213,7 +232,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     return {"accuracy": curves(outcome.tables["whitening"])}
 
 
-_SIZES = {"hidden": 64, "epochs": 40, "seed": 0, "n_rows": 10_000}
+_SIZES = {"label": "", "hidden": 64, "epochs": 40, "seed": 0, "n_rows": 10_000}
 
 STUDY = Study(
     name="whitening",

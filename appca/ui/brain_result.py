@@ -1,6 +1,5 @@
 """The page Brain, lower part: maps, slices to move through, numbers, and maps to take away."""
 
-from datetime import datetime
 from functools import partial
 
 import numpy as np
@@ -10,7 +9,8 @@ from appca.data.brain import nifti_bytes
 from appca.plots import brain as plots
 from appca.studies.fmri import STUDY, titles_of
 from appca.studies.store import Stored, csv_text
-from appca.ui.text import duration, markdown
+from appca.ui.study_files import made
+from appca.ui.text import markdown
 
 TABLE = {
     "data": "data",
@@ -143,5 +143,4 @@ def _save(kept: Stored) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-    when = datetime.fromtimestamp(kept.created).strftime("%d %B %Y, %H:%M")
-    st.caption(f"Computed {when} in {duration(kept.seconds)}; kept as {kept.id}.")
+    st.caption(f"{made(kept)}.")

@@ -1,16 +1,16 @@
 """The page Synthetic lab, lower half: run an experiment of the paper and read its result."""
 
 from collections.abc import Iterator
-from datetime import datetime
 
 import streamlit as st
 
 from appca.runs.home import home
 from appca.studies.catalogue import STUDIES
-from appca.studies.store import Stored, StudyStore, csv_text
+from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Study
 from appca.ui import progress, services, watching
 from appca.ui.lab_table import comparison_table
+from appca.ui.study_files import made, save_buttons
 from appca.ui.text import about, duration, markdown
 
 SIZES = {"quick": "Quick", "default": "Default", "full": "Full"}
@@ -125,17 +125,5 @@ def result(study: Study, kept: Stored) -> None:
         st.plotly_chart(figure, key=f"lab_figure_{name}", config={"displayModeBar": False})
     st.markdown(f"**The paper.** {markdown(study.paper)}")
     st.markdown(f"**Measured.** {markdown(kept.outcome.text)}")
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for name, rows in kept.outcome.tables.items():
-            st.download_button(
-                f"Save {name}.csv",
-                data=csv_text(rows),
-                file_name=f"{study.name}-{name}.csv" if name != study.name else f"{name}.csv",
-                mime="text/csv",
-                key=f"lab_save_{study.name}_{name}",
-                on_click="ignore",
-                icon=":material/download:",
-            )
-    when = datetime.fromtimestamp(kept.created).strftime("%d %B %Y, %H:%M")
-    took = f" in {duration(kept.seconds)}" if kept.seconds >= 1 else ""
-    st.caption(f"Computed {when}{took}; kept as {kept.id}.")
+    save_buttons(study, kept, "lab")
+    st.caption(f"{made(kept)}.")

@@ -1,6 +1,5 @@
 """The page Paper: one section a result, with its button, its numbers and its figures."""
 
-from datetime import datetime
 from pathlib import Path
 
 import streamlit as st
@@ -8,12 +7,13 @@ import streamlit as st
 from appca.runs.home import home
 from appca.studies import report
 from appca.studies.catalogue import STUDIES
-from appca.studies.store import Stored, StudyStore, csv_text
+from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Study
 from appca.ui import progress, services, watching
 from appca.ui.lab_results import AT_ONCE, SIZES
 from appca.ui.lab_table import comparison_table
-from appca.ui.text import about, duration, markdown
+from appca.ui.study_files import made, save_buttons
+from appca.ui.text import about, markdown
 
 MOST_ROWS = 200  # of a table on the page
 
@@ -125,10 +125,8 @@ def _result(study: Study, kept: Stored) -> None:
         st.markdown(f"**Verdict.** {markdown(verdict)}")
     if st.toggle("Figures and tables", key=f"paper_show_{study.name}", persist_state="session"):
         _figures(study, kept)
-    when = datetime.fromtimestamp(kept.created).strftime("%d %B %Y, %H:%M")
-    took = f" in {duration(kept.seconds)}" if kept.seconds >= 1 else ""
     settings = ", ".join(f"{name} {value}" for name, value in kept.options.items())
-    st.caption(markdown(f"Computed {when}{took}; kept as {kept.id}; {settings}."))
+    st.caption(markdown(f"{made(kept)}; {settings}."))
 
 
 def _figures(study: Study, kept: Stored) -> None:
@@ -141,17 +139,7 @@ def _figures(study: Study, kept: Stored) -> None:
     else:
         rows = [{name: row[name] for name in study.columns} for row in first[:MOST_ROWS]]
         st.dataframe(rows, key=f"paper_table_{study.name}", hide_index=True, width="content")
-    with st.container(horizontal=True, gap="small"):
-        for name, rows in kept.outcome.tables.items():
-            st.download_button(
-                f"Save {name}.csv",
-                data=csv_text(rows),
-                file_name=f"{study.name}-{name}.csv" if name != study.name else f"{name}.csv",
-                mime="text/csv",
-                key=f"paper_save_{study.name}_{name}",
-                on_click="ignore",
-                icon=":material/download:",
-            )
+    save_buttons(study, kept, "paper")
 
 
 def _paragraphs(text: str) -> str:
