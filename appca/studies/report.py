@@ -149,9 +149,9 @@ def _section(result: Result) -> str:
     ]
     if outcome is not None:
         measured, verdict = split(outcome.text)
-        parts.append(f"<p><b>Measured.</b> {_paragraphs(measured)}</p>")
         if verdict:
             parts.append(f"<p><b>Verdict.</b> {escape(verdict)}</p>")
+        parts.append(f"<p><b>Measured.</b> {_paragraphs(measured)}</p>")
         figures = study.figures(outcome).values()
         parts += [figure.to_html(include_plotlyjs=False, full_html=False) for figure in figures]
         parts += [_table(name, rows) for name, rows in outcome.tables.items()]

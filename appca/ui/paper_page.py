@@ -120,9 +120,9 @@ def _start_all(studies: list[Study], size: str) -> None:
 
 def _result(study: Study, kept: Stored) -> None:
     measured, verdict = report.split(kept.outcome.text)
-    st.markdown(f"**Measured.** {_paragraphs(measured)}")
     if verdict:
         st.markdown(f"**Verdict.** {markdown(verdict)}")
+    st.markdown(f"**Measured.** {_paragraphs(measured)}")
     if st.toggle("Figures and tables", key=f"paper_show_{study.name}", persist_state="session"):
         _figures(study, kept)
     settings = ", ".join(f"{name} {value}" for name, value in kept.options.items())
