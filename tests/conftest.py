@@ -42,6 +42,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", SEEDS)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    Keep tests together that share what is costly to make.
+
+    A file's tests run in one process, for its fixtures; all browser tests in the same one, because
+    two browsers drawing at once on two cores are too slow to wait for.
+    """
+    for item in items:
+        group = "browser" if item.get_closest_marker("browser") else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def real_data_folder() -> Path | None:
     """Return the folder of MNIST and COIL-20, or None when it was not given."""
     folder = os.environ.get("APPCA_DATA")
