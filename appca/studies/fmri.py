@@ -290,7 +290,7 @@ STUDY = Study(
         "default": {**_REAL, "components": [40, 60], "active": [15, 20]},
         "full": {**_REAL, "components": [40, 60, 100], "active": [15, 20, 30]},
     },
-    takes={"quick": 5.0, "default": 90.0, "full": 320.0},
+    takes={"quick": 5.0, "default": 150.0, "full": 500.0},
     run=run,
     columns=("data", "model", "K", "L", "rmse", "rmse_sd", "heldout", "r", "p", "dice", "on"),
     figures=figures,

@@ -161,7 +161,7 @@ STUDY = Study(
         "default": {**_SIZES, "n_rows": 1000, "burn_in": 150, "n_draws": 150},
         "full": {**_SIZES, "n_rows": 1000, "burn_in": 1000, "n_draws": 1000},
     },
-    takes={"quick": 10.0, "default": 60.0, "full": 400.0},
+    takes={"quick": 10.0, "default": 30.0, "full": 400.0},
     run=run,
     columns=("design", "title", "factors", "true_factors", "distance"),
     figures=figures,

@@ -151,7 +151,7 @@ STUDY = Study(
         "default": {**_SIZE, "per_class": 500},
         "full": {**_SIZE, "per_class": 500},
     },
-    takes={"quick": 20.0, "default": 60.0, "full": 60.0},
+    takes={"quick": 10.0, "default": 20.0, "full": 20.0},
     run=run,
     columns=("digit", "other", "shared", "of_the_most", "deviation"),
     figures=figures,

@@ -42,9 +42,9 @@ def verdict(table: Sequence[Row]) -> str:
         elif high < 1.0:
             words = "EM is not faster at all"
         elif high < ONE_ORDER:
-            words = "EM is faster by less than one order of magnitude at most"
+            words = "EM is faster, but by less than one order of magnitude"
         elif high < ORDERS:
-            words = "EM is faster by one order of magnitude at most, not by several"
+            words = "EM is faster, but by one order of magnitude at most, not by several"
         else:
             words = "orders of magnitude hold in some comparisons and not in others"
         told.append(

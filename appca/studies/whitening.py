@@ -268,7 +268,7 @@ STUDY = Study(
             **_SIZES,
         },
     },
-    takes={"quick": 40.0, "default": 240.0, "full": 3600.0},
+    takes={"quick": 40.0, "default": 400.0, "full": 3600.0},
     run=run,
     columns=(
         "title",

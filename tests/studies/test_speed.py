@@ -109,7 +109,7 @@ def _row(model, ratio, reached=2):
     ("ratios", "words"),
     [
         ((150.0, 3000.0), "the paper's orders of magnitude hold (ratios 1.5e+02 to 3e+03)"),
-        ((4.0, 8.0), "by less than one order of magnitude at most (ratios 4 to 8)"),
+        ((4.0, 8.0), "by less than one order of magnitude (ratios 4 to 8)"),
         ((4.0, 40.0), "by one order of magnitude at most, not by several"),
         ((4.0, 400.0), "hold in some comparisons and not in others"),
         ((0.5, 0.9), "EM is not faster at all"),
