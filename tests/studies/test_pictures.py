@@ -23,7 +23,13 @@ def test_the_three_planes_are_found_and_pca_loses_more():
     assert "It agrees" in outcome.text
     figures = study.figures(outcome)
     assert len(figures["projections"].layout.annotations) == 4
-    assert len(figures["space"].data) == 3
+    points, drawn = figures["space"].data[:3], figures["space"].data[3:]
+    assert [trace.type for trace in points] == ["scatter3d"] * 3
+    assert len(drawn) == 3
+    for plane in drawn:  # spanned by two components each
+        corners = np.array([plane.x, plane.y, plane.z]).T
+        spread = np.linalg.svd(corners - corners.mean(axis=0), compute_uv=False)
+        assert spread[2] < 1e-6 * spread[0]
 
 
 def test_projections_lose_nothing_of_rows_that_lie_in_their_subspaces():
