@@ -1,14 +1,17 @@
 """The page Brain, lower part: maps, slices to move through, numbers, and maps to take away."""
 
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import streamlit as st
 
 from appca.data.brain import nifti_bytes
 from appca.plots import brain as plots
+from appca.runs.home import home
 from appca.studies.fmri import STUDY, titles_of
-from appca.studies.store import Stored, csv_text
+from appca.studies.store import Stored, StudyStore, csv_text
+from appca.studies.study import Row
 from appca.ui.study_files import made
 from appca.ui.text import markdown
 
@@ -101,12 +104,9 @@ def _peak(arrays: dict, values: np.ndarray) -> tuple[int, ...]:
 
 def _numbers(kept: Stored) -> None:
     st.subheader("Numbers", anchor=False)
-    rows = [
-        {label: _short(row[name]) for name, label in TABLE.items()}
-        for row in kept.outcome.tables["fmri"]
-    ]
+    rows = [{label: _short(row[name]) for name, label in TABLE.items()} for row in _all_rows(kept)]
     st.dataframe(rows, key="brain_table", hide_index=True, width="content")
-    st.caption(EXPLAINED)
+    st.caption(f"{EXPLAINED} Below come all other sizes this recording was separated with.")
     st.markdown(f"**The paper.** {markdown(STUDY.paper)}")
     measured, _, verdict = kept.outcome.text.rpartition("\n\n")
     st.markdown(f"**Measured.** {markdown(measured)}")
@@ -115,6 +115,20 @@ def _numbers(kept: Stored) -> None:
 
 def _short(value: object) -> object:
     return round(value, 3) if isinstance(value, float) else value
+
+
+def _all_rows(kept: Stored) -> list[Row]:
+    """Return the rows of this result, and those of other sizes from the same recording."""
+    same = ("recording", "events", "seed")
+    others = [
+        other.outcome.tables["fmri"]
+        for other in StudyStore(home()).list(STUDY.name)
+        if all(other.options[name] == kept.options[name] for name in same)
+    ]
+    found = {}
+    for row in chain(kept.outcome.tables["fmri"], *others):
+        found.setdefault((row["data"], row["model"], row["K"], row["L"]), row)
+    return list(found.values())
 
 
 def _save(kept: Stored) -> None:

@@ -78,6 +78,14 @@ def test_a_result_has_slices_that_move_numbers_and_maps_to_save(start, outcome):
     app = healthy(start(PAGE))
     assert len(app.dataframe[0].value) == 6
     assert "Verdict." in texts(app)
+    other = outcome._replace(
+        tables={"fmri": [{**row, "K": row["K"] + 1} for row in outcome.tables["fmri"]]}
+    )
+    sizes = STUDY.options("quick", components=[9])
+    StudyStore(home()).save(STUDY, sizes, other, 5.0)
+    elsewhere = STUDY.options("quick", seed=1)
+    StudyStore(home()).save(STUDY, elsewhere, other, 5.0)
+    assert len(app.run().dataframe[0].value) == 6 + 6
     assert [item.proto.label for item in app.get("download_button")] == [
         "Save map: aPPCA, K = 8, L = 3",
         "Save map: PPCA, 3 components",
