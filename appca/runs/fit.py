@@ -196,10 +196,16 @@ def _estimate_describing(n_rows: int, config: RunConfig) -> float:
 
 
 def project(
-    config: RunConfig, arrays: dict[str, np.ndarray], X: np.ndarray
+    config: RunConfig,
+    arrays: dict[str, np.ndarray],
+    X: np.ndarray,
+    callback: "Callable[[Progress], object] | None" = None,
 ) -> dict[str, np.ndarray]:
     """
     Describe new rows (N, D), in data units, by the model of a run's arrays; see `described`.
+
+    The rows of the fit get the numbers of the fit again, to the bit: they are described in the
+    same blocks. `callback` is told `Progress` after each block where describing takes long.
 
     Raises
     ------
@@ -209,7 +215,8 @@ def project(
     """
     estimator = estimator_class(config.model)(**config.parameters).restore(arrays)
     _hold_threads()
-    return described(estimator.describe(fitted_preprocessing(arrays).transform(X)))
+    Y = fitted_preprocessing(arrays).transform(X)
+    return described(_describe(estimator, Y, config, callback))
 
 
 def described(found: "Description") -> dict[str, np.ndarray]:
