@@ -23,8 +23,8 @@ class Column(NamedTuple):
 
     name: str
     named: bool  # the name stands in the file
-    kind: str  # "number", "text", "mixed" (numbers and words) or "empty"
-    distinct: int
+    kind: str  # "number", "text", "mixed" (numbers and words), "list" or "empty"
+    distinct: int  # values; 0 in a column of numbers where `counts_matter` says no
     whole: bool  # all numbers are whole
     complete: bool  # no cell is missing
     counts: bool  # 0, 1, 2, ... or 1, 2, 3, ...
@@ -83,6 +83,12 @@ def image_side(names: list[str], named: bool, X: np.ndarray) -> int | None:
     return side if anonymous and are_bytes(X) else None
 
 
+def counts_matter(name: str, position: int) -> bool:
+    """Whether how many values a column of numbers has can decide its role."""
+    name = name.strip()
+    return position == 0 or bool(_ID_NAME.fullmatch(name) or _LABEL_NAME.fullmatch(name))
+
+
 def _is_id(column: Column, position: int) -> bool:
     if _ID_NAME.fullmatch(column.name.strip()):
         return column.kind == "text" or column.whole
@@ -94,6 +100,8 @@ def _is_id(column: Column, position: int) -> bool:
 def _plain_role(column: Column) -> str:
     if column.kind == "empty":
         return "feature" if column.named else "ignored"
+    if column.kind == "list":
+        return "ignored"
     if column.kind == "text":
         return "label"
     few = column.whole and column.distinct <= _FEW

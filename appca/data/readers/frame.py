@@ -1,0 +1,218 @@
+"""A table whose cells are parsed, from CSV or Parquet: roles, numbers, and then a data set."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.readers.intake import are_bytes, note_quality, settle_missing
+from appca.data.readers.roles import (
+    Column,
+    counts_matter,
+    guess_roles,
+    image_side,
+    label_order,
+)
+from appca.data.readers.source import Limits, check_matrix
+from appca.data.wording import counted, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
+KINDS = {
+    "number": "numbers",
+    "text": "words",
+    "mixed": "numbers and words",
+    "empty": "empty",
+    "list": "lists",
+}
+
+
+def build(
+    name: str,
+    frame: "pd.DataFrame",
+    named: list[bool],
+    options: tuple,
+    report: dict,
+    limits: Limits,
+) -> Dataset:
+    """
+    Give the columns roles and make a data set of them.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    frame : DataFrame
+        Its columns have different names.
+    named : list of bool
+        For each column whether its name stands in the file.
+    options : NamedTuple
+        Of the reader, with ``roles``, ``missing`` and ``image_shape``.
+    report : dict
+        Receives rows, columns, kinds, roles and what the intake notes.
+    limits : Limits
+    """
+    report.update(rows=len(frame), columns=len(frame.columns))
+    _check_rows(name, frame, report)
+    columns = describe(frame, named)
+    report["kinds"] = {column.name: KINDS[column.kind] for column in columns}
+    report["roles"] = roles = guess_roles(columns, len(frame), options.roles or {})
+    features = _with(roles, "feature")
+    _check_features(name, features, roles, report)
+    check_matrix(name, len(frame), len(features), 8, limits)
+    matrix = _matrix(frame, features, report)
+    X, rows = settle_missing(matrix, features, options.missing, report)
+    note_quality(X, features, report)
+    shape = _image_shape(options.image_shape, features, any(named), X)
+    report["image_shape"] = shape
+    provenance = {"source": "file", "files": [name], "report": report}
+    if shape is not None:
+        provenance["image_range"] = image_range(X)
+        X = X.astype(np.uint8) if are_bytes(X) else X
+    return Dataset(
+        name=Path(name).name.split(".")[0] or name,
+        X=X,
+        ids=_ids(frame, roles)[rows],
+        labels={column: values[rows] for column, values in _labels(frame, roles).items()},
+        image_shape=shape,
+        feature_names=None if shape is not None and not any(named) else tuple(features),
+        provenance=provenance,
+    )
+
+
+def describe(frame: "pd.DataFrame", named: list[bool]) -> list[Column]:
+    """Say of every column what the guess of its role needs to know."""
+    numeric = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind in "iuf"]
+    found = dict(zip(numeric, _numbers(frame, numeric, named), strict=True))
+    return [
+        found[j] if j in found else _words(frame.iloc[:, j], named[j])
+        for j in range(len(frame.columns))
+    ]
+
+
+def _numbers(frame: "pd.DataFrame", numeric: list[int], named: list[bool]) -> list[Column]:
+    """Describe columns of numbers; one by one, but without pandas, for there may be thousands."""
+    names = frame.columns
+    found = []
+    for j in numeric:
+        values = frame.iloc[:, j].to_numpy()
+        gaps = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+        present = values[~gaps] if gaps.any() else values
+        if not len(present):
+            found.append(Column(names[j], named[j], "empty", 0, False, False, False))
+            continue
+        whole = values.dtype.kind != "f" or bool(
+            np.isfinite(present).all() and (present == np.floor(present)).all()
+        )
+        complete = len(present) == len(values)
+        steps = complete and whole and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
+        matter = whole and counts_matter(names[j], j)
+        distinct = len(np.unique(present)) if matter else 0
+        found.append(Column(names[j], named[j], "number", distinct, whole, complete, steps))
+    return found
+
+
+def _words(values: "pd.Series", named: bool) -> Column:
+    """Describe a column that is not stored as numbers; it may hold some all the same."""
+    import pandas as pd
+
+    present = values.dropna()
+    base = {"name": values.name, "named": named, "complete": len(present) == len(values)}
+    if not len(present) or isinstance(present.iloc[0], (list, dict, np.ndarray)):
+        kind = "list" if len(present) else "empty"
+        return Column(kind=kind, distinct=0, whole=False, counts=False, **base)
+    distinct = int(present.nunique())
+    flags = present.map(type).isin([bool, np.bool_]).all()
+    numbers = pd.to_numeric(present.astype(str if flags else object), errors="coerce")
+    words = present[numbers.isna()]
+    if len(words):
+        mixed = len(words) < _MOSTLY * len(present)
+        kind, odd = ("mixed", len(words)) if mixed else ("text", 0)
+        odds = {"example": str(words.iloc[0]), "n_odd": odd}
+        return Column(kind=kind, distinct=distinct, whole=False, counts=False, **odds, **base)
+    floats = numbers.to_numpy(np.float64)
+    whole = bool(np.isfinite(floats).all() and (floats == np.floor(floats)).all())
+    steps = base["complete"] and floats[0] in (0, 1) and bool((np.diff(floats) == 1).all())
+    return Column(kind="number", distinct=distinct, whole=whole, counts=steps, **base)
+
+
+def _check_rows(name: str, frame: "pd.DataFrame", report: dict) -> None:
+    if len(frame) < 2:
+        msg = f"“{name}” has {counted(len(frame), 'row')} of data; at least 2 are needed, add rows."
+        raise InputError(msg, report)
+
+
+def _with(roles: dict[str, str], role: str) -> list[str]:
+    return [column for column, given in roles.items() if given == role]
+
+
+def _check_features(name: str, features: list[str], roles: dict[str, str], report: dict) -> None:
+    if len(features) < 2:
+        msg = (
+            f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}; at least 2 "
+            "are needed, so check the separator or change the columns' roles."
+        )
+        raise InputError(msg, report)
+
+
+def _matrix(frame: "pd.DataFrame", features: list[str], report: dict) -> np.ndarray:
+    import pandas as pd
+
+    kinds = frame.dtypes
+    words = [name for name in features if not pd.api.types.is_numeric_dtype(kinds[name])]
+    for column in words:
+        numbers = pd.to_numeric(frame[column].astype("object"), errors="coerce")
+        odd = frame[column][numbers.isna() & frame[column].notna()]
+        if len(odd):
+            msg = (
+                f"Column “{shortened(column)}” cannot be a feature: it holds words, such as "
+                f"“{shortened(odd.iloc[0])}” in row {odd.index[0] + 1}; make it a label or ignored."
+            )
+            raise InputError(msg, report)
+        frame = frame.assign(**{column: numbers})
+    return np.ascontiguousarray(frame[features].to_numpy(np.float64))
+
+
+def _image_shape(
+    chosen: tuple[int, ...] | str | None, features: list[str], named: bool, X: np.ndarray
+) -> tuple[int, ...] | None:
+    if chosen != "auto":
+        return None if chosen is None else tuple(chosen)
+    side = image_side(features, named, X)
+    return None if side is None else (side, side)
+
+
+def image_range(X: np.ndarray) -> list[float]:
+    """Black and white of images: the usual scale they fit into, else their own extremes."""
+    low, high = float(X.min()), float(X.max())
+    for white in (1.0, 16.0, 255.0):
+        if low >= 0 and high <= white:
+            return [0.0, white]
+    return [low, high]
+
+
+def _label(values: "pd.Series") -> np.ndarray:
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        return values.to_numpy()
+    return values.astype("object").where(values.notna(), "").astype(str).to_numpy(dtype=str)
+
+
+def _labels(frame: "pd.DataFrame", roles: dict[str, str]) -> dict[str, np.ndarray]:
+    distinct = {column: int(frame[column].nunique()) for column in _with(roles, "label")}
+    return {
+        column: _label(frame[column])
+        for column in label_order(list(distinct), distinct, len(frame))
+    }
+
+
+def _ids(frame: "pd.DataFrame", roles: dict[str, str]) -> np.ndarray:
+    column = _with(roles, "id")
+    if not column:
+        return np.array([f"row-{row + 1}" for row in range(len(frame))])
+    return _label(frame[column[0]]).astype(str)
