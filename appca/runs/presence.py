@@ -26,10 +26,13 @@ class Presence:
         path = _path(self.folder, token)
         if token == self.token:
             return self._file is not None
-        if fcntl is None or not path.exists():
+        if fcntl is None:
             return False
-        with path.open("r+", encoding="utf-8") as file:
-            return not _locked(file)
+        try:
+            with path.open("r+", encoding="utf-8") as file:
+                return not _locked(file)
+        except OSError:  # not there, or another server has just removed it
+            return False
 
     def sweep(self) -> None:
         """Remove the files of servers that are gone."""

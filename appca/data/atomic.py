@@ -1,0 +1,48 @@
+"""Files and folders that come and go in one step, so that a killed process leaves nothing half."""
+
+import os
+import shutil
+import time
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+_STALE_SECONDS = 86_400  # a draft older than a day belongs to no living process
+
+
+def write(path: Path, content: bytes | str) -> None:
+    """
+    Put a file in its place whole; text becomes UTF-8.
+
+    When the disk refuses, the file that was there is as it was and nothing stands beside it.
+
+    Raises
+    ------
+    OSError
+    """
+    draft = path.with_name(f".{uuid.uuid4().hex}")
+    try:
+        with draft.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Remove what is there, a folder, a file or a link; what cannot be removed stays."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        path.unlink()
+
+
+def sweep(folder: Path) -> None:
+    """Remove the drafts in a folder that nobody has touched for a day."""
+    for draft in folder.glob(".*"):
+        with suppress(OSError):  # its owner has just moved it into place
+            if time.time() - draft.stat().st_mtime > _STALE_SECONDS:
+                remove(draft)
