@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from appca.data import atomic
 from appca.data.builtin import SOURCES, load
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
@@ -258,7 +259,14 @@ def _kind(path: Path) -> str:
 
 def _write(path: Path, as_csv: Callable[[], bytes], as_npz: Callable[[], bytes]) -> None:
     content = as_csv() if _kind(path) == ".csv" else as_npz()
-    path.write_bytes(content)
+    try:
+        atomic.write(path, content)
+    except OSError as error:
+        msg = (
+            f"“{path}” could not be written ({error.strerror or error}); free some space, or name "
+            "another place."
+        )
+        raise InputError(msg) from error
     _say(f"wrote {path}, {len(content)} bytes")
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+import uuid
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,6 +71,7 @@ class Jobs:
         self._started = 0
         self._curves: OrderedDict[str, Curve] = OrderedDict()
         self._unwritten: dict[str, State] = {}  # ends of jobs that a full disk refused
+        self._refused: OrderedDict[str, JobStatus] = OrderedDict()  # those it did not let begin
         self._closed = False
         self._clean()
         RunStore(self.home).sweep()  # what workers left that were killed together with their server
@@ -78,6 +80,8 @@ class Jobs:
     def submit(self, kind: str, spec: dict, key: str | None = None) -> str:
         """
         Queue a job and return its id; a waiting or running job with the same key is joined.
+
+        A job that a full disk does not let be noted has failed at once, and its status says why.
 
         Parameters
         ----------
@@ -91,7 +95,7 @@ class Jobs:
         Raises
         ------
         InputError
-            When the disk refuses, or the app is being closed.
+            When the app is being closed.
         """
         key = key or default_key(kind, spec)
         with self._lock:
@@ -105,8 +109,7 @@ class Jobs:
             try:
                 job = _Job(JobFolder.create(self.folder, task), key)
             except OSError as error:
-                msg = f"The job could not be noted in {self.folder}: {error.strerror or error}."
-                raise InputError(msg) from error
+                return self._refuse(kind, spec, error)
             self._queue.append(job)
             self._dispatch()
         return job.folder.id
@@ -115,6 +118,8 @@ class Jobs:
         """Return how far a job is, also one of an earlier server; None if it is not known."""
         if not re.fullmatch(r"[0-9a-f]{12}", str(job_id)):
             return None
+        if job_id in self._refused:
+            return self._refused[job_id]
         folder = JobFolder(self.folder / job_id)
         try:
             job, state = folder.job(), self._unwritten.get(job_id) or folder.read()
@@ -289,6 +294,21 @@ class Jobs:
             job.folder.end(state, message)
         except (OSError, ValueError):
             self._unwritten[job.folder.id] = State(state, message=message, ended=time.time())
+
+    def _refuse(self, kind: str, spec: dict, error: OSError) -> str:
+        """Remember a job that could not be noted."""
+        msg = (
+            f"The job could not be noted in {self.folder}: {error.strerror or error}; "
+            "free some space, then start it again."
+        )
+        job = uuid.uuid4().hex[:12]
+        nothing = {"stage": "", "fraction": 0.0, "iteration": None, "curve": [], "result": {}}
+        self._refused[job] = JobStatus(
+            job, kind, "failed", **nothing, seconds=0.0, seconds_left=None, message=msg, spec=spec
+        )
+        while len(self._refused) > _CURVES_KEPT:
+            self._refused.popitem(last=False)
+        return job
 
     def _ending(self, folder: JobFolder, state: State) -> bool:
         return state.state == "running" and folder.requested("cancel")

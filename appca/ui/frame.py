@@ -6,10 +6,13 @@ from pathlib import Path
 
 import streamlit as st
 
+from appca.analysis.identity import ID_DIGITS
+from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
-from appca.ui import cold_start, fitting, selection, state, watching
+from appca.ui import cold_start, fitting, selection, services, state, watching
 from appca.ui.icon import icon, logo
+from appca.ui.state import KEYS
 from appca.ui.text import about, markdown, nats_a_row, passes, tag, words
 
 __all__ = ["around_page", "icon", "sidebar"]
@@ -41,20 +44,24 @@ def around_page() -> Iterator[None]:
         with above:
             _prepare()
         yield
-    except ValueError as error:
+        _write_address()
+    except (ValueError, OSError) as error:
         st.error(_sentence(error))
-    _write_address()
 
 
 def sidebar() -> None:
     """Show the data set, the model, and the jobs that run now."""
-    with st.sidebar:
-        if state.is_ready():
-            st.html(_summary())
-        running = watching.active()
-        if running:
-            _jobs_now([job.id for job in running])
-    if watching.any_ended():
+    try:
+        with st.sidebar:
+            if state.is_ready():
+                st.html(_summary())
+            running = watching.active()
+            if running:
+                _jobs_now([job.id for job in running])
+        ended = watching.any_ended()
+    except (ValueError, OSError):
+        return  # `around_page` has met it, too, and said so
+    if ended:
         st.rerun()  # a job ended while the page was drawn without its result
 
 
@@ -63,6 +70,8 @@ def _prepare() -> None:
     if state.begin():
         watching.adopt(address.get("run"))
         selection.restore(state.current_dataset(), address.get("sel"))
+        _say_what_is_not_shown(address.get("run", ""))
+    _leave_what_is_gone()
     watching.settle()
     _write_address()  # also now: a reload may come before the page is finished
     notice = state.take_notice()
@@ -72,12 +81,39 @@ def _prepare() -> None:
         )
 
 
+def _say_what_is_not_shown(run: str) -> None:
+    """Say why the run of a link is not on screen, unless something was said already."""
+    damage = services.runs().damage(run)
+    if st.session_state.get(KEYS.notice) is not None:
+        return
+    if damage is not None:
+        state.notify("error", damage)
+    elif run != state.config().id and len(run) == ID_DIGITS:
+        text = f"Run {run} of this link is not stored here; shown is what else the link says."
+        state.notify("info", text)
+
+
+def _leave_what_is_gone() -> None:
+    """Go back to the digits when the data set on screen was deleted or damaged meanwhile."""
+    try:
+        state.current_dataset()
+    except InputError as error:
+        state.notify("error", str(error))
+        state.open_first()
+
+
 def _write_address() -> None:
     if state.is_ready():
         state.write_address(sel=selection.token(state.current_dataset()))
 
 
 def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return _literal(
+            f"The disk refused ({where}{error.strerror or error}); free some space, check the "
+            "rights, or name another folder in APPCA_HOME."
+        )
     return _literal(str(error) or type(error).__name__)
 
 

@@ -64,9 +64,14 @@ def begin() -> bool:
     address = dict(st.query_params)
     st.session_state[KEYS.job] = address.get("job")
     if not (_begin_with_run(address.get("run")) or _begin_with_data(address)):
-        open_dataset(services.datasets().put(load(FIRST_DATA)))
+        open_first()
         _apply_k_and_l(address if "data" not in address else {})
     return True
+
+
+def open_first() -> None:
+    """Look at the digits."""
+    open_dataset(services.datasets().put(load(FIRST_DATA)))
 
 
 def is_ready() -> bool:
