@@ -12,6 +12,7 @@ from appca.data.errors import InputError
 from appca.data.wording import shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+_PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
 
 
@@ -144,13 +145,25 @@ class Dataset:
         low, high = self.image_range
         if pixels.dtype == np.uint8 and (low, high) == (0.0, 255.0):
             return pixels
-        factor = 255.0 / (high - low) if high > low else 0.0
+        if not _PLAIN[0] < high - low < _PLAIN[1] or max(abs(low), abs(high)) > _PLAIN[1]:
+            return _bytes_of_extremes(pixels, low, high)
+        factor = 255.0 / (high - low)
         scaled = (pixels.astype(np.float32) - np.float32(low)) * np.float32(factor)
         return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
 
     def image(self, row: int) -> np.ndarray:
         """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""
         return self.images(np.array([row]))[0]
+
+
+def _bytes_of_extremes(pixels: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Grey values where float32 or a difference would overflow; black where nothing differs."""
+    half = high / 2 - low / 2
+    if not half > 0:
+        return np.zeros(pixels.shape, np.uint8)
+    with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
+        scaled = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
+    return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
 
 
 def categories(column: np.ndarray) -> tuple[list[str], np.ndarray]:
@@ -184,10 +197,16 @@ def categories(column: np.ndarray) -> tuple[list[str], np.ndarray]:
 MISSING = "missing"
 
 
-def natural(text: str) -> list[tuple[int, int | str]]:
+def natural(text: str) -> list[tuple[int, int, str]]:
     """Sort key under which numbers inside texts count as numbers: obj2 before obj10."""
     parts = re.findall(r"[0-9]+|[^0-9]+", text)
-    return [(0, int(part)) if part.isascii() and part.isdigit() else (1, part) for part in parts]
+    return [_number_key(part) if part[0] in "0123456789" else (1, 0, part) for part in parts]
+
+
+def _number_key(digits: str) -> tuple[int, int, str]:
+    """Sort key of a whole number of any length; Python's own refuse thousands of digits."""
+    bare = digits.lstrip("0")
+    return 0, len(bare), bare
 
 
 def _category_name(value: object) -> str:

@@ -7,8 +7,10 @@ from typing import BinaryIO
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.readers.source import LIMITS, Limits
+from appca.data.wording import shortened
 
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
+_LONGEST_NAME = 80  # characters that a sentence, and the data set, keep of a file's name
 _HOMES = {
     **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
     ".npy": "npy",
@@ -47,6 +49,7 @@ def read(
         One sentence; its ``report`` holds what was found until then.
     """
     suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), None)
+    name = shortened(name, _LONGEST_NAME)
     if suffix is None:
         msg = f"“{name}” is of no known kind; give a file that ends in {', '.join(SUFFIXES)}."
         raise InputError(msg)
