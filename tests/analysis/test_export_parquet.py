@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from appca.analysis import export_parquet
 from appca.analysis.export import Columns, projection_table
 from appca.analysis.export_parquet import Place, explorer_parquet, nearest_projections, own_axes
 from appca.data.dataset import Dataset
@@ -88,6 +89,19 @@ def test_neighbours_are_positions_in_the_file_by_the_distance_of_reconstructions
         np.testing.assert_allclose(given, distance[position, ids], rtol=1e-4, atol=1e-5)
         nearest = np.sort(np.delete(distance[position], position))[:15]
         np.testing.assert_allclose(given, nearest, rtol=1e-4, atol=1e-5)
+
+
+def test_many_equal_rows_have_each_other_and_never_themselves(arrays, monkeypatch):
+    equal = arrays | {"scores": np.repeat(arrays["scores"][:1], N, axis=0)}
+    found = []
+    for axes in (export_parquet.FEW_AXES, 0):  # by the tree and by the scan
+        monkeypatch.setattr(export_parquet, "FEW_AXES", axes)
+        ids, distances = nearest_projections(equal, np.arange(N))
+        assert ids.shape == (N, 15)
+        assert not (ids == np.arange(N)[:, None]).any()
+        assert distances.max() < 1e-3
+        found.append(nearest_projections(arrays, np.arange(N))[1])
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-5)
 
 
 def test_two_rows_have_one_neighbour_each_and_one_row_has_no_such_column(arrays):
