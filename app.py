@@ -41,6 +41,7 @@ page = st.navigation(
         ],
         "Share": [
             st.Page("pages/share/export.py", title="Export", icon=":material/download:"),
+            st.Page("pages/share/new_data.py", title="New data", icon=":material/add_chart:"),
         ],
     },
     expanded=True,

@@ -22,6 +22,7 @@ from appca.runs import grid, kinds
 from appca.runs.brain import brain
 from appca.runs.jobfolder import JobFolder, State
 from appca.runs.progress import Cancelled, Context
+from appca.runs.projection import project
 from appca.runs.quality import quality
 from appca.runs.study import study
 
@@ -35,6 +36,7 @@ KINDS: dict[str, Handler] = {
     "quality": quality,
     "grid": grid.grid,
     "stability": grid.stability,
+    "project": project,
 }
 PARENT_CHECK_SECONDS = 1.0
 

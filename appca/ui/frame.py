@@ -27,6 +27,7 @@ KINDS = {
     "stability": "Stability",
     "quality": "Comparison",
     "study": "Experiment",
+    "project": "New rows",
 }
 
 

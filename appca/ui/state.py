@@ -33,6 +33,7 @@ class Keys(NamedTuple):
     notice: str = "notice"  # one sentence to show once
     selections: str = "selections"  # data set digest -> rows
     points: str = "points"  # data set digest -> the row on the page Point
+    marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
     k: str = "k"
     l: str = "l"  # noqa: E741
 

@@ -30,6 +30,7 @@ PAGES = {
     "judge/diagnostics": "Diagnostics",
     "study/lab": "Synthetic lab",
     "share/export": "Export",
+    "share/new_data": "New data",
 }
 DIGITS = 1797
 
