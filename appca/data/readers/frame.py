@@ -86,40 +86,33 @@ def build(
 
 def describe(frame: "pd.DataFrame", named: list[bool]) -> list[Column]:
     """Say of every column what the guess of its role needs to know."""
-    numeric = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind in "iuf"]
-    found = dict(zip(numeric, _numbers(frame, numeric, named), strict=True))
-    return [
-        found[j] if j in found else _words(frame.iloc[:, j], named[j])
-        for j in range(len(frame.columns))
-    ]
-
-
-def _numbers(frame: "pd.DataFrame", numeric: list[int], named: list[bool]) -> list[Column]:
-    """Describe columns of numbers; one by one, but without pandas, for there may be thousands."""
-    names = frame.columns
     found = []
-    for j in numeric:
-        values = frame.iloc[:, j].to_numpy()
-        gaps = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
-        present = values[~gaps] if gaps.any() else values
-        if not len(present):
-            found.append(Column(names[j], named[j], "empty", 0, False, False, False))
-            continue
-        whole = values.dtype.kind != "f" or bool(
-            np.isfinite(present).all() and (present == np.floor(present)).all()
-        )
-        complete = len(present) == len(values)
-        steps = complete and whole and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
-        matter = whole and counts_matter(names[j], j)
-        distinct = len(np.unique(present)) if matter else 0
-        found.append(Column(names[j], named[j], "number", distinct, whole, complete, steps))
+    for j, (label, values) in enumerate(frame.items()):
+        if values.dtype.kind in "iuf":
+            matter = counts_matter(label, j)
+            found.append(_numbers(values.to_numpy(), label, named[j], matter))
+        else:
+            found.append(_words(values, named[j]))
     return found
+
+
+def _numbers(values: np.ndarray, name: str, named: bool, matter: bool) -> Column:
+    """Describe a column of numbers; without pandas, for there may be thousands."""
+    gaps = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    complete = not gaps.any()
+    present = values if complete else values[~gaps]
+    if not len(present):
+        return Column(name, named, "empty", 0, whole=False, complete=False, counts=False)
+    whole = values.dtype.kind != "f" or bool(
+        np.isfinite(present).all() and (present == np.floor(present)).all()
+    )
+    steps = complete and whole and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
+    distinct = len(np.unique(present)) if matter else 0
+    return Column(name, named, "number", distinct, whole, complete, counts=steps)
 
 
 def _words(values: "pd.Series", named: bool) -> Column:
     """Describe a column that is not stored as numbers; it may hold some all the same."""
-    import pandas as pd
-
     present = values.dropna()
     base = {"name": values.name, "named": named, "complete": len(present) == len(values)}
     if not len(present) or isinstance(present.iloc[0], (list, dict, np.ndarray)):
@@ -127,7 +120,7 @@ def _words(values: "pd.Series", named: bool) -> Column:
         return Column(kind=kind, distinct=0, whole=False, counts=False, **base)
     distinct = int(present.nunique())
     flags = present.map(type).isin([bool, np.bool_]).all()
-    numbers = pd.to_numeric(present.astype(str if flags else object), errors="coerce")
+    numbers = _as_numbers(present.astype(str if flags else object))
     words = present[numbers.isna()]
     if len(words):
         mixed = len(words) < _MOSTLY * len(present)
@@ -138,6 +131,16 @@ def _words(values: "pd.Series", named: bool) -> Column:
     whole = bool(np.isfinite(floats).all() and (floats == np.floor(floats)).all())
     steps = base["complete"] and floats[0] in (0, 1) and bool((np.diff(floats) == 1).all())
     return Column(kind="number", distinct=distinct, whole=whole, counts=steps, **base)
+
+
+def _as_numbers(values: "pd.Series") -> "pd.Series":
+    """Return floats, NaN where there is none; pandas itself fails on whole numbers above 1e308."""
+    import pandas as pd
+
+    try:
+        return pd.to_numeric(values, errors="coerce")
+    except OverflowError:
+        return pd.to_numeric(values.astype(str), errors="coerce")
 
 
 def _check_rows(name: str, frame: "pd.DataFrame", report: dict) -> None:
@@ -165,7 +168,7 @@ def _matrix(frame: "pd.DataFrame", features: list[str], report: dict) -> np.ndar
     kinds = frame.dtypes
     words = [name for name in features if not pd.api.types.is_numeric_dtype(kinds[name])]
     for column in words:
-        numbers = pd.to_numeric(frame[column].astype("object"), errors="coerce")
+        numbers = _as_numbers(frame[column].astype("object"))
         odd = frame[column][numbers.isna() & frame[column].notna()]
         if len(odd):
             msg = (

@@ -15,7 +15,7 @@ _LABEL_NAME = re.compile(
 )
 _ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
-_FEW = 100  # distinct values up to which a column of whole numbers may be a label
+FEW = 100  # distinct values up to which a column of whole numbers may be a label
 
 
 class Column(NamedTuple):
@@ -83,6 +83,11 @@ def image_side(names: list[str], named: bool, X: np.ndarray) -> int | None:
     return side if anonymous and are_bytes(X) else None
 
 
+def is_label_name(name: str) -> bool:
+    """Whether a column of this name is usually a class or a target."""
+    return bool(_LABEL_NAME.fullmatch(name.strip()))
+
+
 def counts_matter(name: str, position: int) -> bool:
     """Whether how many values a column of numbers has can decide its role."""
     name = name.strip()
@@ -104,7 +109,7 @@ def _plain_role(column: Column) -> str:
         return "ignored"
     if column.kind == "text":
         return "label"
-    few = column.whole and column.distinct <= _FEW
+    few = column.whole and column.distinct <= FEW
     return "label" if few and _LABEL_NAME.fullmatch(column.name.strip()) else "feature"
 
 
