@@ -1,12 +1,14 @@
 """Files and folders that come and go in one step, so that a killed process leaves nothing half."""
 
 import os
+import re
 import shutil
 import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
 
+_DRAFT = re.compile(r"\.(\d+-)?[0-9a-f]{32}")
 _STALE_SECONDS = 86_400  # a draft older than a day belongs to no living process
 
 
@@ -20,6 +22,7 @@ def write(path: Path, content: bytes | str) -> None:
     ------
     OSError
     """
+    sweep(path.parent)
     draft = path.with_name(f".{uuid.uuid4().hex}")
     try:
         with draft.open("wb") as file:
@@ -29,6 +32,31 @@ def write(path: Path, content: bytes | str) -> None:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def replace_folder(draft: Path, target: Path) -> None:
+    """
+    Put a finished folder in the place of another, which is gone then.
+
+    When the disk refuses, the other stays. Only a process killed between two renamings leaves
+    neither, because a system cannot exchange two folders in one step.
+
+    Raises
+    ------
+    OSError
+    """
+    doomed = draft.with_name(f".{uuid.uuid4().hex}")
+    try:
+        target.rename(doomed)
+    except FileNotFoundError:
+        draft.replace(target)
+        return
+    try:
+        draft.replace(target)
+    except OSError:
+        doomed.rename(target)
+        raise
+    remove(doomed)
 
 
 def remove(path: Path) -> None:
@@ -41,8 +69,15 @@ def remove(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the drafts in a folder that nobody has touched for a day."""
+    """
+    Remove the drafts in a folder that nobody has touched for a day.
+
+    A draft is named by a point and 32 hex digits, a process's number perhaps before them; what
+    else lies there is somebody's own.
+    """
     for draft in folder.glob(".*"):
+        if _DRAFT.fullmatch(draft.name) is None:
+            continue
         with suppress(OSError):  # its owner has just moved it into place
             if time.time() - draft.stat().st_mtime > _STALE_SECONDS:
                 remove(draft)

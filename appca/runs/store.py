@@ -104,6 +104,7 @@ class RunStore:
         target = self.folder / config.id
         with self._storing("The run"):
             self.folder.mkdir(parents=True, exist_ok=True)
+            self.sweep()
             if self._readable(target) is None:
                 self._write(target, _meta(config, result, name, origin), result.arrays)
             else:

@@ -74,8 +74,7 @@ class StudyStore:
             draft.mkdir(parents=True)
             atomic.sweep(self.folder)
             _write(draft, facts, outcome)
-            self._discard(name)
-            draft.replace(self.folder / name)
+            atomic.replace_folder(draft, self.folder / name)
         except OSError as error:
             msg = (
                 f"The result could not be stored in {self.folder}: {error.strerror or error}; "
@@ -101,12 +100,6 @@ class StudyStore:
         found = [stored for folder in folders if (stored := self.get(folder.name)) is not None]
         wanted = [stored for stored in found if study in {None, stored.study}]
         return sorted(wanted, key=lambda stored: -stored.created)
-
-    def _discard(self, name: str) -> None:
-        doomed = self.folder / f".{uuid.uuid4().hex}"
-        with suppress(FileNotFoundError):
-            (self.folder / name).rename(doomed)
-            atomic.remove(doomed)
 
 
 def versions() -> dict[str, str]:
