@@ -224,6 +224,6 @@ def test_images_of_extreme_values_run_from_black_to_white_without_a_warning(low,
 
 
 def test_numbers_inside_texts_are_ordered_whatever_their_length():
-    texts = ["obj" + digits for digits in ("2", "10", "010", "9" * 5000, "1" + "0" * 5000)]
-    assert sorted(texts[::-1], key=natural)[:1] == ["obj2"]
-    assert sorted(texts[::-1], key=natural)[3:] == texts[3:]
+    texts = ["obj" + digits for digits in ("10", "2", "9" * 5000, "1" + "0" * 5000)]
+    assert sorted(texts, key=natural)[0] == "obj2"
+    assert sorted(texts, key=natural)[-2:] == texts[-2:]

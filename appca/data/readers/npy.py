@@ -1,5 +1,6 @@
 """NumPy's NPY files: a matrix, or a stack of images. Pickled objects are never loaded."""
 
+import io
 import math
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -11,6 +12,7 @@ from appca.data.errors import InputError
 from appca.data.readers.arrays import Beside, Found, build, check_array, mapped
 from appca.data.readers.source import LIMITS, Limits, plain_file
 
+_MOST_HEADER = 1 << 16  # bytes; NumPy itself believes no header of more than 10,000
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -54,12 +56,15 @@ def read(
 
 def header(name: str, stream: BinaryIO) -> Header:
     """Shape and type as the file states them, before anything of that size is made."""
+    start = stream.tell()
+    piece = io.BytesIO(stream.read(_MOST_HEADER))  # its length is a field, which may say anything
     try:
-        version = np.lib.format.read_magic(stream)
-        shape, fortran, dtype = _HEADERS.get(version, _HEADERS[2, 0])(stream)
+        version = np.lib.format.read_magic(piece)
+        shape, fortran, dtype = _HEADERS.get(version, _HEADERS[2, 0])(piece)
     except Exception as error:  # NumPy parses a text here, and fails in as many ways as it can
         msg = f"“{name}” does not start like an NPY file; write it with numpy.save."
         raise InputError(msg) from error
+    stream.seek(start + piece.tell())
     return Header(Found(shape, dtype), fortran)
 
 
