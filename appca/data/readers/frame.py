@@ -60,7 +60,10 @@ def build(
     _check_rows(name, frame, report)
     columns = describe(frame, named)
     report["kinds"] = {column.name: KINDS[column.kind] for column in columns}
-    report["roles"] = roles = guess_roles(columns, len(frame), options.roles or {})
+    try:
+        report["roles"] = roles = _roles(columns, len(frame), options.roles or {}, report)
+    except InputError as error:
+        raise InputError(str(error), report) from error
     features = _with(roles, "feature")
     _check_features(name, features, roles, report)
     check_matrix(name, len(frame), len(features), 8, limits)
@@ -82,6 +85,15 @@ def build(
         feature_names=None if shape is not None and not any(named) else tuple(features),
         provenance=provenance,
     )
+
+
+def _roles(columns: list[Column], n: int, chosen: dict, report: dict) -> dict[str, str]:
+    try:
+        return guess_roles(columns, n, chosen)
+    except InputError as error:
+        odd = [one.name for one in columns if one.kind == "mixed" and one.name not in chosen]
+        report |= {"unsettled": odd} if odd else {}
+        raise InputError(str(error), report) from error
 
 
 def describe(frame: "pd.DataFrame", named: list[bool]) -> list[Column]:
