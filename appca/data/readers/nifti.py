@@ -57,12 +57,15 @@ def read(
     check_matrix(name, math.prod(image.shape[:3]), image.shape[3], 4, limits)
     volumes = _numbers(name, image)
     finite = np.isfinite(volumes).all(axis=3)
-    mean = np.where(finite, volumes.mean(axis=3), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # such voxels are left out
+        mean, spread = volumes.mean(axis=3), np.ptp(volumes, axis=3)
+    finite &= np.isfinite(mean) & np.isfinite(spread)
+    mean = np.where(finite, mean, 0.0)
     if options.mask is not None:
         mask = _mask(options.mask_name, options.mask, image.shape[:3], limits)
     else:
         mask = mask_of(mean, image.affine)
-    varies = finite & (np.ptp(volumes, axis=3) > 0)
+    varies = finite & (spread > 0)
     kept = mask & varies
     if np.count_nonzero(kept) < 2:
         msg = f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask."
