@@ -67,16 +67,16 @@ def test_labels_stand_beside_the_rows():
 def test_every_single_bit_may_be_wrong(seed):
     """One of them ends a process that believes the fields (a segmentation fault)."""
     data = saved({"X": np.eye(3), "Y": np.arange(3.0)[:, None]})
-    read_or_refused = 0
+    refusals = set()
     for bit in range(128 * 8, len(data) * 8):
         broken = bytearray(data)
         broken[bit // 8] ^= 1 << bit % 8
         try:
             read("x.mat", io.BytesIO(broken))
         except InputError as error:
-            assert str(error).endswith(".")
-        read_or_refused += 1
-    assert read_or_refused == (len(data) - 128) * 8
+            refusals.add(str(error))
+    assert len(refusals) > 5
+    assert all(sentence.endswith(".") for sentence in refusals)
 
 
 def test_a_variable_that_unpacks_beyond_the_limit_is_refused():
