@@ -47,6 +47,5 @@ page = st.navigation(
     expanded=True,
 )
 
-with frame.around_page():
-    page.run()
+frame.around_page(page.run)
 frame.sidebar()

@@ -5,6 +5,8 @@ import uuid
 from pathlib import Path
 from typing import IO
 
+from appca.data import atomic
+
 try:
     import fcntl
 except ImportError:  # Windows: every other server counts as gone
@@ -38,7 +40,7 @@ class Presence:
         """Remove the files of servers that are gone."""
         for path in self.folder.glob(".server-*"):
             if not self.alive(path.name.removeprefix(".server-")):
-                path.unlink(missing_ok=True)
+                atomic.remove(path)
 
     def close(self) -> None:
         """Say that this server is gone."""

@@ -1,7 +1,6 @@
 """What surrounds every page: state from the address, errors as one sentence, and the sidebar."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -10,7 +9,7 @@ from appca.analysis.identity import ID_DIGITS
 from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
-from appca.ui import cold_start, fitting, selection, services, state, watching
+from appca.ui import cold_start, fitting, selection, services, state, tour, watching
 from appca.ui.icon import icon, logo
 from appca.ui.state import KEYS
 from appca.ui.text import about, markdown, nats_a_row, passes, tag, words
@@ -31,9 +30,8 @@ KINDS = {
 }
 
 
-@contextmanager
-def around_page() -> Iterator[None]:
-    """Prepare the session, run the page, and show what it refuses as one sentence."""
+def around_page(draw: Callable[[], None]) -> None:
+    """Prepare the session, draw the page, and show what either refuses as one sentence."""
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
     # and would build all pictures anew when one more stands above them.
     above = st.container(key="above")
@@ -44,7 +42,7 @@ def around_page() -> Iterator[None]:
     try:
         with above:
             _prepare()
-        yield
+        draw()
         _write_address()
     except (ValueError, OSError) as error:
         st.error(_sentence(error))
@@ -56,6 +54,9 @@ def sidebar() -> None:
         with st.sidebar:
             if state.is_ready():
                 st.html(_summary())
+            if st.button("Tour", key="tour_start", type="tertiary", icon=":material/tour:"):
+                tour.start()
+                st.switch_page("pages/explore/subspaces.py")
             running = watching.active()
             if running:
                 _jobs_now([job.id for job in running])
