@@ -9,6 +9,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
+from appca.data.readers.frame import KINDS
 from appca.data.readers.intake import are_bytes
 from appca.data.wording import counted, shortened
 
@@ -101,10 +102,13 @@ def roles_for(report: dict, wanted: Wanted) -> dict[str, str]:
         Of the reader, with ``roles`` where it knows them.
     wanted : Wanted
     """
-    names, roles = _own_names(wanted.names), report.get("roles") or {}
-    if names is None or not set(names) <= set(roles):
+    known = set(_own_names(wanted.names) or ())
+    roles, kinds = report.get("roles"), report.get("kinds") or {}
+    if roles is None:  # words among the numbers of a column kept the reader from guessing
+        mixed = [name for name, kind in kinds.items() if kind == KINDS["mixed"]]
+        return dict.fromkeys(set(mixed) - known, "label")
+    if not known or not known <= set(roles):
         return {}
-    known = set(names)
     return {
         name: "feature" if name in known else "ignored"
         for name, role in roles.items()
@@ -127,18 +131,20 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
     InputError
         Of the reader, or of `matched`.
     """
-    try:
-        new = read({})
-    except InputError as error:
-        roles = roles_for(error.report or {}, wanted)
-        if not roles:
-            raise
-        new = read(roles)
-    else:
-        report = new.provenance.get("report", {})
-        roles = roles_for(report, wanted)
-        if "feature" in roles.values() or (roles and report.get("missing")):
+    roles: dict[str, str] = {}
+    while True:  # every round gives some column its role, mostly there is one
+        try:
             new = read(roles)
+        except InputError as error:
+            more = roles_for(error.report or {}, wanted)
+            if more.keys() <= roles.keys():
+                raise
+        else:
+            report = new.provenance.get("report", {})
+            more = roles_for(report, wanted)
+            if "feature" not in more.values() and not (more and report.get("missing")):
+                break
+        roles |= more
     found = matched(new, wanted)
     left_out = {name: None for name, role in roles.items() if role == "ignored"}
     return found._replace(ignored=tuple(left_out | dict.fromkeys(found.ignored)))
@@ -158,15 +164,21 @@ def _by_name(new: Dataset, wanted: Wanted) -> Matched:
     order = [place.get(name, -1) for name in names]
     if order == list(range(new.n_features)):
         return Matched(_built(new, wanted, new.X, new.labels), True, False, ())
-    X = new.X[:, order]
-    for j, name in enumerate(names):
-        if order[j] < 0:
-            X = X.astype(np.float64)
-            X[:, j] = new.labels[name]
+    X = _columns(new, names, order)
     labels = {name: column for name, column in new.labels.items() if name not in set(names)}
     ignored = tuple(name for name in place if name not in set(names))
     found = [j for j in order if j >= 0]
     return Matched(_built(new, wanted, X, labels), True, found != sorted(found), ignored)
+
+
+def _columns(new: Dataset, names: tuple[str, ...], order: list[int]) -> np.ndarray:
+    """Columns by place, or from the labels where there is none."""
+    if min(order) >= 0:
+        return new.X[:, order]
+    X = new.X[:, order].astype(np.float64)
+    for j in (j for j, place in enumerate(order) if place < 0):
+        X[:, j] = new.labels[names[j]]
+    return X
 
 
 def _built(new: Dataset, wanted: Wanted, X: np.ndarray, labels: dict) -> Dataset:

@@ -9,7 +9,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from appca.data.columns import Matched, Wanted, matched, read_as, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.readers import SUFFIXES, read
+from appca.data.readers import SUFFIXES, kind_of, read_many
 from appca.data.wording import counted, shortened
 from appca.ui import services, state
 from appca.ui.fitting import Shown
@@ -93,31 +93,33 @@ def _found(found: Matched) -> None:
 
 def _from_file(shown: Shown, wanted: Wanted) -> Outcome | None:
     generation = st.session_state.setdefault(KEYS.upload, 0)
-    file = st.file_uploader(
-        "A file of the kinds that the page Data opens",
+    files = st.file_uploader(
+        "A file of the kinds that the page Data opens, or several images",
         type=KINDS,
+        accept_multiple_files=True,
         key=f"new-data-{generation}",
         help="A table needs the columns the run was fitted to, in any order; others are left out. "
         "Images must have the size of the run's.",
     )
-    if file is None:
+    if not files:
         return None
-    options = _options(file, wanted)
-    outcome = _read(file, shown, wanted, options)
+    options = _options(files, wanted)
+    outcome = _read(files, shown, wanted, options)
     if outcome.report.get("missing"):
         chosen = st.selectbox(
             "Missing cells",
             list(MISSING),
             format_func=MISSING.get,
-            key=f"new-data-missing-{file.file_id}",
+            key=f"new-data-missing-{files[0].file_id}",
         )
-        outcome = _read(file, shown, wanted, options | {"missing": chosen})
+        outcome = _read(files, shown, wanted, options | {"missing": chosen})
     return outcome
 
 
-def _options(file: UploadedFile, wanted: Wanted) -> dict:
-    """Draw the choices that a zip of images calls for."""
-    if not file.name.lower().endswith(".zip") or wanted.image_shape is None:
+def _options(files: list[UploadedFile], wanted: Wanted) -> dict:
+    """Draw the choices that images call for."""
+    images = all(kind_of(file.name) == "images" for file in files)
+    if not images or wanted.image_shape is None:
         return {}
     options: dict = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
     height, width = wanted.image_shape[:2]
@@ -126,19 +128,21 @@ def _options(file: UploadedFile, wanted: Wanted) -> dict:
     return options
 
 
-def _read(file: UploadedFile, shown: Shown, wanted: Wanted, options: dict) -> Outcome:
+def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict) -> Outcome:
+    ids = " ".join(file.file_id for file in files)
     key = json.dumps([shown.config.dataset, options], sort_keys=True)
-    return _outcome(file.file_id, key, file, wanted, options)
+    return _outcome(ids, key, files, wanted, options)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(
-    file_id: str, key: str, _file: UploadedFile, _wanted: Wanted, _options: dict
+    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: dict
 ) -> Outcome:
-    del file_id, key
+    del ids, key
+    named = [(file.name, file) for file in _files]
 
     def opened(roles: dict[str, str]) -> Dataset:
-        return read(_file.name, _file, **_options, **({"roles": roles} if roles else {}))
+        return read_many(named, **_options, **({"roles": roles} if roles else {}))
 
     try:
         found = read_as(opened, _wanted)

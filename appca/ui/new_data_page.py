@@ -16,7 +16,15 @@ from appca.runs.fit import fitted_preprocessing, project
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
 from appca.runs.projection import is_quick, keep_rows, key_of, stored
-from appca.ui import new_data_table, point_page, point_pictures, progress, services, watching
+from appca.ui import (
+    atlas_page,
+    new_data_table,
+    point_page,
+    point_pictures,
+    progress,
+    services,
+    watching,
+)
 from appca.ui.downloads import table_buttons
 from appca.ui.fitting import LIVE_SECONDS, Shown
 from appca.ui.text import markdown
@@ -40,7 +48,7 @@ def described(shown: Shown, new: Dataset) -> Seen | None:
         return None
     key = key_of(run.id, new.digest)
     if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
-        found = _live(key, run.config, run.arrays, new.X)
+        found = _live(key, run.config, run.arrays, new.with_gaps())
     else:
         found = stored(home(), key)
     if found is None:
@@ -107,13 +115,13 @@ def listed(
 ) -> None:
     """Draw the table, of the rows marked in the picture or of all, and one row of it in detail."""
     order = said.order if rows is None else said.order[np.isin(said.order, rows)]
-    row = new_data_table.draw(seen.dataset, seen.arrays, said, order, seen.key)
+    dark = _dark_ink(dataset)
+    row = new_data_table.draw(seen.dataset, seen.arrays, said, order, seen.key, dark=dark)
     name = markdown(str(seen.dataset.ids[row]))
     st.subheader(f"The row {name}", anchor=False)
     found = parts(fitted_preprocessing(seen.arrays), seen.arrays, seen.dataset.X[row], row)
     if dataset.image_shape is not None:
-        ink = new_data_table.dark_ink(seen.dataset)
-        st.html(point_pictures.pictured(seen.dataset, seen.arrays, found, dark_ink=ink))
+        st.html(point_pictures.pictured(seen.dataset, seen.arrays, found, dark_ink=dark))
         return
     names, spread = point_page.feature_names(dataset), _spread(shown.config.dataset)
     order = np.argsort(-np.abs(found.residual) / spread, kind="stable")
@@ -142,6 +150,12 @@ def files(shown: Shown, seen: Seen, said: Verdict) -> None:
     )
 
 
+def _dark_ink(dataset: Dataset) -> bool:
+    """Whether grey means ink, which is dark on a light page, as on all other pictures."""
+    sprites = atlas_page.sprites(dataset.digest)
+    return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
+
+
 def _explanation(shown: Shown, level: float, source: str) -> str:
     one = f"1 in {1 / (1 - level):.0f}"
     if source == "data":
@@ -153,7 +167,11 @@ def _explanation(shown: Shown, level: float, source: str) -> str:
     if options.get("pca") or options.get("vae"):
         what = "the autoencoder" if options.get("vae") else "PCA"
         lost = f" What {what} before the fit leaves out of a row is not counted."
-    return f"{by_chance} Rows of the same kind as the run's pass them a little more often.{lost}"
+    return (
+        f"{by_chance} New rows of the same kind pass them a little more often, and clearly more "
+        "often where the run had few rows. A row of another kind fits, too, if the run's "
+        f"components happen to rebuild it.{lost}"
+    )
 
 
 def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
@@ -171,7 +189,7 @@ def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
 
 def _start(shown: Shown, new: Dataset, key: str) -> None:
     watching.allow(key)
-    keep_rows(home(), key, np.asarray(new.X))
+    keep_rows(home(), key, np.asarray(new.with_gaps()))
     job = services.jobs().submit("project", {"key": key, "run": shown.config.id}, key=key)
     watching.add(job, watching.Watched("project", key))
 

@@ -7,11 +7,9 @@ from appca.analysis.new_rows import Verdict
 from appca.analysis.subspaces import title
 from appca.data.dataset import Dataset
 from appca.plots.components import data_uri
-from appca.plots.sprites import style_of
 from appca.runs.fit import fitted_preprocessing
 
 MOST_LISTED = 100  # rows; the saved file has all
-MOST_JUDGED = 200  # images whose style is looked at
 HEIGHT = 400  # pixels
 
 
@@ -21,6 +19,8 @@ def draw(
     said: Verdict,
     order: np.ndarray,
     key: str,
+    *,
+    dark: bool,
 ) -> int:
     """
     Draw the table and return the row to look at: the one ticked, else the first.
@@ -36,9 +36,11 @@ def draw(
         Rows to list, those that fit least first; at least one.
     key : str
         Names the numbers: another table is another widget.
+    dark : bool
+        Draw high values of images dark.
     """
     top = order[:MOST_LISTED]
-    images = _images(key, top.tobytes(), dataset, arrays)
+    images = _images(key, top.tobytes(), dark, dataset, arrays)
     pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
     event = st.dataframe(
         table_of(dataset, arrays, said, top, images),
@@ -87,25 +89,13 @@ def reconstructed(arrays: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray
     )
 
 
-def dark_ink(dataset: Dataset) -> bool:
-    """Whether grey means ink, which is dark on a light page, as on all other pictures."""
-    few = np.arange(min(MOST_JUDGED, dataset.n_rows))
-    return style_of(dataset.images(few)) == "ink" and st.context.theme.type != "dark"
-
-
-def _images(
-    key: str, rows: bytes, dataset: Dataset, arrays: dict[str, np.ndarray]
-) -> dict[str, list[str]]:
-    if dataset.image_shape is None:
-        return {}
-    return _cached_images(key, rows, dark_ink(dataset), dataset, arrays)
-
-
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _cached_images(
+def _images(
     key: str, rows: bytes, dark: bool, _dataset: Dataset, _arrays: dict[str, np.ndarray]
 ) -> dict[str, list[str]]:
     del key
+    if _dataset.image_shape is None:
+        return {}
     which = np.frombuffer(rows, np.intp)
     pictures = {
         "image": _dataset.images(which),
