@@ -9,10 +9,8 @@ from appca.plots.palette import Levels
 from appca.plots.panel import Panel, ranges
 from appca.plots.points import cube_codes, cube_table
 from appca.plots.sprites import Sprites, tiles_of
-from appca.plots.study_panels import spaced
 
 CELLS = 11  # thumbnails along a side of a panel at most
-FILL = 0.86  # of a cell's side
 LEAST_SIDE = 16  # pixels of an image in the file, so that a frame of one pixel is thin
 
 
@@ -30,7 +28,7 @@ def thumbnails(
     levels : Levels, optional
         Colours of the frames, where a panel has none of its own.
     cells : int
-        Each panel is cut into so many by so many cells, of which each shows one image at most.
+        So many images would fit along each side of a panel; no two overlap.
     """
     return [
         image
@@ -44,13 +42,15 @@ def _of_panel(
 ) -> list[dict]:
     if not len(panel.rows):
         return []
-    chosen = spaced(np.asarray(panel.x, float), np.asarray(panel.y, float), cells)
+    wide, tall = ((span[1] - span[0]) / cells for span in ranges(panel))
+    x, y = np.asarray(panel.x, float) / wide, np.asarray(panel.y, float) / tall
+    chosen = apart(x, y, np.argsort(sprites.priority[panel.rows]))
     rows = np.asarray(panel.rows)[chosen]
     colours = _colours(panel, chosen, rows, levels)
-    wide, tall = (FILL * (span[1] - span[0]) / cells for span in ranges(panel))
+    draw = _inked if sprites.style == "ink" else _framed
     return [
         {
-            "source": data_uri(_framed(tile, colour)),
+            "source": data_uri(draw(_enlarged(tile), colour)),
             "xref": f"x{tail}",
             "yref": f"y{tail}",
             "x": float(panel.x[place]),
@@ -66,6 +66,30 @@ def _of_panel(
     ]
 
 
+def apart(x: np.ndarray, y: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """
+    Choose points no two of whose unit squares overlap, in the given order.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (m,)
+        In sides of a square.
+    order : ndarray of int, shape (m,)
+        Who comes first, stays.
+
+    Returns
+    -------
+    ndarray of int
+        Positions, in that order.
+    """
+    free, chosen = np.isfinite(x) & np.isfinite(y), []
+    for place in order.tolist():
+        if free[place]:
+            chosen.append(place)
+            free &= (np.abs(x - x[place]) >= 1) | (np.abs(y - y[place]) >= 1)
+    return np.array(chosen, dtype=int)
+
+
 def _colours(
     panel: Panel, chosen: np.ndarray, rows: np.ndarray, levels: Levels | None
 ) -> list[str]:
@@ -77,12 +101,25 @@ def _colours(
     return [levels.table[code] for code in levels.codes[rows]]
 
 
-def _framed(tile: np.ndarray, colour: str) -> np.ndarray:
-    """Put a rim of one pixel around an image (h, w) or (h, w, 3), enlarged where it is tiny."""
+def _enlarged(tile: np.ndarray) -> np.ndarray:
     factor = max(1, -(-LEAST_SIDE // max(tile.shape[:2])))
-    large = tile.repeat(factor, axis=0).repeat(factor, axis=1)
-    large = np.stack([large] * 3, axis=-1) if large.ndim == 2 else large
-    framed = np.empty((large.shape[0] + 2, large.shape[1] + 2, 3), np.uint8)
-    framed[:] = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    framed[1:-1, 1:-1] = large
+    return tile.repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def _framed(tile: np.ndarray, colour: str) -> np.ndarray:
+    """Put a rim of one pixel around an image (h, w) or (h, w, 3)."""
+    framed = np.empty((tile.shape[0] + 2, tile.shape[1] + 2, 3), np.uint8)
+    framed[:] = _rgb(colour)
+    framed[1:-1, 1:-1] = tile if tile.ndim == 3 else tile[..., None]
     return framed
+
+
+def _inked(tile: np.ndarray, colour: str) -> np.ndarray:
+    """Draw bright strokes (h, w) in a colour, the dark ground see-through."""
+    ink = np.empty((*tile.shape, 4), np.uint8)
+    ink[..., :3], ink[..., 3] = _rgb(colour), tile
+    return ink
+
+
+def _rgb(colour: str) -> list[int]:
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]

@@ -1,5 +1,7 @@
 """Figures, pages and thumbnails as files: complete in themselves, texts literal, nothing asked."""
 
+import base64
+import io
 import re
 import subprocess
 import sys
@@ -8,13 +10,14 @@ from html.parser import HTMLParser
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from PIL import Image
 
 from appca.data.errors import InputError
 from appca.plots import figure_files, report_page
 from appca.plots.atlas import Panel, figure
 from appca.plots.palette import colour_by, levels
 from appca.plots.sprites import sprites_of
-from appca.plots.thumbnails import thumbnails
+from appca.plots.thumbnails import apart, thumbnails
 
 EVIL = '<img src="https://example.org/x" onerror=alert(1)>'
 
@@ -142,6 +145,27 @@ class Images:
         return np.repeat(np.asarray(rows, np.uint8) * 10, 48).reshape(-1, 8, 6)
 
 
+def test_of_points_too_near_the_first_stays():
+    x, y = np.array([0.0, 0.5, 1.0, np.nan, 0.9]), np.array([0.0, 0.0, 0.0, 0.0, 2.0])
+    assert apart(x, y, np.arange(5)).tolist() == [0, 2, 4]
+    assert apart(x, y, np.array([1, 0, 2, 3, 4])).tolist() == [1, 4]
+
+
+def pixels(image: dict) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(image["source"].split(",")[1]))))
+
+
+def test_photographs_are_framed_and_strokes_inked_in_the_colour_of_the_row():
+    panel = Panel("one", "", np.array([12], np.int32), np.zeros(1), np.zeros(1))
+    shades = levels(colour_by("class", np.arange(20) % 3), 20)
+    colour = [int(shades.table[0][i : i + 2], 16) for i in (1, 3, 5)]
+    framed = pixels(thumbnails([panel], sprites_of(Images(), "photo"), shades)[0])
+    assert framed[0, 0].tolist() == framed[-1, -1].tolist() == colour
+    assert framed[5, 5].tolist() == [120, 120, 120]
+    inked = pixels(thumbnails([panel], sprites_of(Images(), "ink"), shades)[0])
+    assert inked[5, 5].tolist() == [*colour, 120]
+
+
 def test_thumbnails_lie_on_their_points_apart_and_in_their_colour(seed):
     rng = np.random.default_rng(seed)
     rows = rng.permutation(20)[:12].astype(np.int32)
@@ -150,7 +174,12 @@ def test_thumbnails_lie_on_their_points_apart_and_in_their_colour(seed):
     colour = colour_by("class", np.arange(20) % 3)
     found = thumbnails(panels, sprites_of(Images(), "photo"), levels(colour, 20), cells=3)
     first = [one for one in found if one["xref"] == "x"]
-    assert 1 < len(first) <= 9
+    assert len(first) > 1
+    assert len({(one["sizex"], one["sizey"]) for one in first}) == 1
+    for i, one in enumerate(first):
+        for other in first[:i]:
+            beside = abs(one["x"] - other["x"]) >= one["sizex"]
+            assert beside or abs(one["y"] - other["y"]) >= one["sizey"]
     assert [one["xref"] for one in found[len(first) :]] == ["x2"]
     places = {(float(a), float(b)) for a, b in zip(x, y, strict=True)}
     assert {(one["x"], one["y"]) for one in found} <= places
