@@ -90,7 +90,7 @@ def _editor(key: str, report: dict, names: list[str], changed: dict[str, str]) -
             _ROLE: [now.get(name, report["roles"][name]) for name in names],
             "holds": [report.get("kinds", {}).get(name, "") for name in names],
             "missing": np.array([gaps.get(name, 0) for name in names], dtype=np.int64),
-            "constant": [name in constant for name in names],
+            "constant": ["yes" if name in constant else "" for name in names],
         }
     )
     st.data_editor(

@@ -100,7 +100,7 @@ def _upload(files: list[UploadedFile]) -> Upload:
 
 
 def _finding(upload: Upload, options: dict) -> Finding:
-    """Return what the files hold when read so, without keeping the data set: forms ask for it."""
+    """Return what the files hold when read so: the forms ask for it before all is chosen."""
     text = json.dumps(options, sort_keys=True)
     known = st.session_state.setdefault(KEYS.findings, {})
     if known.get("key") != upload.key:
@@ -109,12 +109,15 @@ def _finding(upload: Upload, options: dict) -> Finding:
     if text not in known:
         outcome = _outcome(upload.key, text, upload.files, options)
         known[text] = Finding(outcome.sentence, outcome.report)
-        _outcome.clear(upload.key, text)
     return known[text]
 
 
 def _read(upload: Upload, options: dict) -> Outcome:
-    return _outcome(upload.key, json.dumps(options, sort_keys=True), upload.files, options)
+    """Read the files as was chosen; data sets from readings on the way are not kept."""
+    chosen = json.dumps(options, sort_keys=True)
+    for text in set(st.session_state.get(KEYS.findings, {})) - {chosen, "key"}:
+        _outcome.clear(upload.key, text)
+    return _outcome(upload.key, chosen, upload.files, options)
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
