@@ -170,7 +170,7 @@ def _project(options: argparse.Namespace) -> None:
     _kind(options.out)
     config, arrays = _run_of(options.fitted)
     dataset = _opened(options)
-    found = project(config, arrays, dataset.X)
+    found = project(config, arrays, dataset.with_gaps())
     share = np.mean(found["membership"] < 0.5)
     _say(f"{dataset.n_rows} rows; {share:.1%} of them with doubtful membership")
     _write(

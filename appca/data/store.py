@@ -14,7 +14,6 @@ from appca.data import atomic
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError)
 
 
 class Summary(NamedTuple):
@@ -35,9 +34,9 @@ class DatasetStore:
     """
     Data sets below ``<home>/datasets/<digest>/``.
 
-    A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column and
-    ``meta.json``. It is built beside its place and moved there in one step, so that a killed
-    process leaves no half data set.
+    A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column,
+    ``missing.npy`` if cells are missing, and ``meta.json``. It is built beside its place and moved
+    there in one step, so that a killed process leaves no half data set.
     """
 
     def __init__(self, home: Path) -> None:
@@ -89,11 +88,12 @@ class DatasetStore:
                 image_shape=meta["image_shape"] and tuple(meta["image_shape"]),
                 feature_names=meta["feature_names"] and tuple(meta["feature_names"]),
                 provenance=meta["provenance"],
+                missing=_missing(folder, meta),
             )
-        except _UNREADABLE as error:
+        except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
             msg = (
-                f"The stored data set {digest[:12]} is damaged ({type(error).__name__}); "
-                "delete it, or load the data again in its place."
+                f"The stored data set {digest[:12]} is damaged; delete it, or load the data again "
+                "in its place."
             )
             raise InputError(msg) from error
         dataset.__dict__["digest"] = digest  # known: hashing would read the whole file
@@ -105,7 +105,7 @@ class DatasetStore:
         for folder in sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []:
             try:
                 found.append(_summary(folder))
-            except _UNREADABLE:
+            except Exception:  # as above
                 continue
         return sorted(found, key=lambda summary: -summary.created)
 
@@ -131,6 +131,8 @@ class DatasetStore:
             np.save(draft / "ids.npy", dataset.ids, allow_pickle=False)
             for i, column in enumerate(dataset.labels.values()):
                 np.save(draft / f"label_{i}.npy", column, allow_pickle=False)
+            if dataset.missing is not None:
+                np.save(draft / "missing.npy", dataset.missing, allow_pickle=False)
             _write_meta(draft, dataset, time.time())
             try:
                 draft.replace(target)
@@ -166,6 +168,7 @@ def _meta(dataset: Dataset, created: float) -> dict:
         "labels": list(dataset.labels),
         "provenance": dataset.provenance,
         "created": created,
+        **({"n_missing": dataset.n_missing} if dataset.missing is not None else {}),
     }
 
 
@@ -188,6 +191,12 @@ def _check(meta: dict, digest: str) -> None:
         msg = "meta.json describes other data"
         raise ValueError(msg)
     float(meta["created"])
+
+
+def _missing(folder: Path, meta: dict) -> np.ndarray | None:
+    if not meta.get("n_missing"):  # said there, so that a lost file is not taken for no gaps
+        return None
+    return np.load(folder / "missing.npy", mmap_mode="r", allow_pickle=False)
 
 
 def _read_meta(folder: Path) -> dict:

@@ -113,6 +113,8 @@ def _missing(report: dict) -> dict[str, str]:
         return {"Missing": "none"}
     columns = _few([f"{name} ({count:,})" for name, count in cells.items()])
     lines = {"Missing": f"{counted(sum(cells.values()), 'cell')}: {columns}"}
+    if report.get("modelled"):
+        lines["Done about it"] = f"{counted(report['modelled'], 'cell')} left to the model to fill"
     if report.get("filled"):
         lines["Done about it"] = f"{counted(report['filled'], 'cell')} filled"
     if report.get("dropped"):

@@ -13,8 +13,13 @@ MISSING = {
     "refuse": "Refuse the file",
     "mean": "Put in the column's mean",
     "drop": "Leave out their rows",
-    "model": "Leave them to the model",
+    "model": "Let the model fill them (aPPCA, PPCA)",
 }
+LEFT_TO_THE_MODEL = (
+    "Adaptive PPCA (by exact EM) and PPCA are fitted around the missing cells and say what belongs "
+    "there; other models refuse. What is no model (the PCA panel, UMAP, nearest rows, statistics "
+    "of columns) reads the column's mean in their place."
+)
 SEPARATORS = {
     None: "Find out",
     ",": "Comma",
@@ -199,6 +204,8 @@ def _missing(key: str, report: dict) -> dict:
         return {}
     known = {name: MISSING.get(name, name) for name in MISSING_CHOICES}
     chosen = _choice("Missing cells", known, f"missing-{key}")
+    if chosen == "model":
+        st.caption(LEFT_TO_THE_MODEL)
     return {"missing": chosen} if chosen != "refuse" else {}
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from appca.data.dataset import DTYPES, Dataset
 from appca.data.errors import InputError
-from appca.data.readers.intake import note_quality, settle_missing
+from appca.data.readers.intake import left_to_the_model, note_quality, settle_missing
 from appca.data.readers.roles import FEW, is_label_name
 from appca.data.readers.source import Limits, check_matrix
 from appca.data.wording import shortened
 
 _MOST_LISTED = 6
+_EXACT = 2.0**53  # whole numbers below it are exact as reals, too
 _ID_NAMES = ("ids", "id")
 _LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
 
@@ -153,6 +154,7 @@ def build(
     report |= {"rows": len(X), "columns": X.shape[1], "image_shape": sides}
     report.setdefault("dtype", str(array.dtype))
     features = [f"column {j + 1}" for j in range(X.shape[1])]
+    gaps = left_to_the_model(X, missing)
     X, rows = settle_missing(X, features, missing, report)
     note_quality(X, features, report)
     ids = np.array([f"row-{row + 1}" for row in rows]) if found.ids is None else found.ids[rows]
@@ -164,6 +166,7 @@ def build(
         image_shape=sides,
         feature_names=None if sides else tuple(features),
         provenance={"source": "file", "files": [name], "report": report},
+        missing=gaps,
     )
 
 
@@ -194,8 +197,9 @@ def _names_rows(title: str, column: np.ndarray) -> bool:
 def _column(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "S":
         return np.char.decode(values, "utf-8", "replace")
-    if values.dtype.kind == "f" and np.isfinite(values).all() and (values == values.round()).all():
-        return values.astype(np.int64)
+    if values.dtype.kind == "f" and (np.abs(values) < _EXACT).all():
+        whole = values.astype(np.int64)
+        return whole if (values == whole).all() else values
     return values
 
 

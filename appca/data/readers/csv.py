@@ -24,7 +24,7 @@ class Options(NamedTuple):
     header: bool | None = None  # whether the first line holds the columns' names
     encoding: str | None = None
     roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
-    missing: str = "refuse"  # or "mean", "drop": what to do when feature cells are missing
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
     image_shape: tuple[int, ...] | str | None = "auto"  # "auto" takes squares of grey for images
 
 

@@ -7,7 +7,12 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.readers.intake import are_bytes, note_quality, settle_missing
+from appca.data.readers.intake import (
+    are_bytes,
+    left_to_the_model,
+    note_quality,
+    settle_missing,
+)
 from appca.data.readers.roles import (
     Column,
     counts_matter,
@@ -84,6 +89,7 @@ def build(
         image_shape=shape,
         feature_names=None if shape is not None and not any(named) else tuple(features),
         provenance=provenance,
+        missing=left_to_the_model(matrix, options.missing),
     )
 
 

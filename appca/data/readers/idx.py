@@ -23,7 +23,7 @@ _ROLE = re.compile(r"images?|imgs?|labels?|idx\d?|ubyte|gz|[^a-z0-9]")  # what p
 class Options(NamedTuple):
     """How to read IDX files."""
 
-    missing: str = "refuse"  # or "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 

@@ -22,7 +22,7 @@ _HEADERS = {
 class Options(NamedTuple):
     """How to read an array."""
 
-    missing: str = "refuse"  # or "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 

@@ -8,11 +8,12 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.data.errors import InputError
 from appca.data.readers import npy
 from appca.data.readers.archive import content, members, unpacked
 from appca.data.readers.arrays import Found, beside, build, check_array, choose, mapped
 from appca.data.readers.source import LIMITS, Limits, file_stream, temporary_file
-from appca.data.wording import shortened
+from appca.data.wording import is_text, shortened
 
 _MOST = 1 << 26  # bytes of an array of ids or labels
 
@@ -21,7 +22,7 @@ class Options(NamedTuple):
     """How to read a file of arrays."""
 
     array: str | None = None  # the one with the rows; None takes X, or the only one it can be
-    missing: str = "refuse"  # or "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 
@@ -78,4 +79,9 @@ def _small(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.nda
     found = npy.header(shortened(item.filename), stream)
     npy.check_length(shortened(item.filename), stream, found.array)
     stream.seek(0)
-    return np.lib.format.read_array(stream, allow_pickle=False)
+    values = np.lib.format.read_array(stream, allow_pickle=False)
+    if not is_text(values):
+        label = shortened(item.filename)
+        msg = f"“{label}” in “{name}” holds characters that do not exist; write it again."
+        raise InputError(msg)
+    return values

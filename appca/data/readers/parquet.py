@@ -22,7 +22,7 @@ class Options(NamedTuple):
     """How to read a Parquet table."""
 
     roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
-    missing: str = "refuse"  # or "mean", "drop": what to do when feature cells are missing
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
     image_shape: tuple[int, ...] | str | None = None  # "auto" takes squares of grey for images
 
 
