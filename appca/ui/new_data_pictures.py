@@ -9,7 +9,7 @@ from appca.analysis.new_rows import Verdict
 from appca.analysis.subspaces import Subspace, opens_in_pair_view, pairs, ranked
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
-from appca.plots.palette import Colour
+from appca.plots.palette import Colour, class_colour
 from appca.plots.sprites import Sprites, sprites_of
 from appca.ui import panels
 from appca.ui.explorer import explorer
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 MOST_OLD, MOST_NEW = 3000, 5000  # rows drawn of the run, and new ones
 SEED = 11  # of the sample of the run's rows: the same each time
 KINDS = ("new, fits", "new, does not fit")
-OLD = -1  # no class: grey
+OLD = -1  # no class: grey, and not in the legend
+NEW = [tuple(bytes.fromhex(class_colour(code)[1:])) for code in range(len(KINDS))]
+GREY = {"light": (200,) * 3, "dark": (95,) * 3}  # equal parts stay grey when colours are rounded
+FEW, LARGE, SMALL = 1000, 5, 3  # rows drawn, and the size of a point of so few and of more
 _ROWS = ("scores", "active", "membership", "error", "log_likelihood_rows")
 
 
@@ -53,15 +56,17 @@ def draw(dataset: Dataset, shown: Shown, seen: "Seen", said: Verdict) -> np.ndar
     if kept is not None:
         mask = np.zeros(both.dataset.n_rows, dtype=bool)
         mask[both.n_old :] = np.isin(drawn, kept)
+    drawn_panels = panels.panels_of(both.dataset, both.arrays, both.sprites, groups)
     result = explorer(
         "new-data",
-        [_said(panel, both.n_old) for panel in _drawn(both, groups)],
+        [_painted(panel, both.n_old, codes) for panel in drawn_panels],
         n_rows=both.dataset.n_rows,
         revision=f"new-{seen.key}",
         colour=Colour("category", "row", codes, KINDS),
         sprites=both.sprites,
         selection=mask,
         hover=panels.hover_of(both.dataset, both.arrays),
+        point_size=LARGE if both.dataset.n_rows <= FEW else SMALL,
     )
     if result.changed:
         mask = result.selection
@@ -134,14 +139,17 @@ def _components(groups: list[Subspace]) -> list[tuple[int, ...]]:
     return [group.components for group in groups]
 
 
-def _drawn(both: Together, groups: list[Subspace]) -> list:
-    return panels.panels_of(both.dataset, both.arrays, both.sprites, groups)
-
-
-def _said(panel: "panels.Panel", n_old: int) -> "panels.Panel":
-    """Count new rows and the run's in a panel's title; sign cells would count both together."""
-    new = int((panel.rows >= n_old).sum())
-    return panel._replace(subtitle=f"{new:,} new, {len(panel.rows) - new:,} of the run", cells=())
+def _painted(panel: "panels.Panel", n_old: int, codes: np.ndarray) -> "panels.Panel":
+    """Colour a panel's rows; sign cells go, for they would count the run's rows and new ones."""
+    is_new = panel.rows >= n_old
+    grey = GREY["dark" if st.context.theme.type == "dark" else "light"]
+    table = np.array([*NEW, grey], dtype=np.uint8)  # OLD, -1, is the last
+    return panel._replace(
+        subtitle=f"{is_new.sum():,} new, {(~is_new).sum():,} of the run",
+        hollow=panel.hollow & is_new,
+        rgb=table[codes[panel.rows]],
+        cells=(),
+    )
 
 
 def _unique(ids: np.ndarray, n_old: int) -> np.ndarray:
