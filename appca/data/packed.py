@@ -6,14 +6,13 @@ An NPZ file is such a zip. Names inside are looked up and never become paths; pi
 import json
 import math
 import zipfile
-import zlib
 from collections.abc import Mapping
 from typing import BinaryIO, NoReturn
 
 import numpy as np
 
 from appca.data.errors import InputError
-from appca.data.wording import shortened
+from appca.data.wording import is_text, shortened
 
 MOST_BYTES = 1 << 32  # of all that a file unpacks to
 MOST_MEMBERS = 10_000
@@ -22,21 +21,7 @@ _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-# What the zip module, its decompressors and NumPy's header parser raise for damaged files.
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    ValueError,
-    TypeError,
-    KeyError,
-    RuntimeError,
-    SyntaxError,
-    MemoryError,
-    OverflowError,
-    RecursionError,
-)
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all
 
 
 class Packed:
@@ -62,13 +47,15 @@ class Packed:
         self.name = name
         try:
             self._archive = zipfile.ZipFile(stream)
-        except _DAMAGED as error:
+        except Exception as error:  # the module fails in as many ways as there are fields
             self._refuse("is not a zip file or is damaged", error)
-        items = [item for item in self._archive.infolist() if not item.is_dir()]
+        items = [item for item in self._archive.infolist() if not item.filename.endswith("/")]
         self._items = {item.filename: item for item in items}
         self.n_bytes = sum(item.file_size for item in items)
         if len(items) > MOST_MEMBERS or len(self._items) < len(items):
             self._refuse(f"holds {len(items):,} files, too many or two of one name")
+        if any(item.compress_type not in _METHODS for item in items):
+            self._refuse("is packed by a rare method, whose size cannot be bounded")
         if self.n_bytes > most_bytes:
             size, most = self.n_bytes / 1e6, most_bytes / 1e6
             self._refuse(f"unpacks to {size:,.0f} MB, more than {most:,.0f} MB")
@@ -103,8 +90,11 @@ class Packed:
                     msg = f"{len(data)} bytes instead of {expected}"
                     raise ValueError(msg)
             values = np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")
+            if not is_text(values):
+                msg = "characters that do not exist"
+                raise ValueError(msg)
             return values.astype(dtype.newbyteorder("="), copy=False)
-        except _DAMAGED as error:
+        except Exception as error:  # as above, and NumPy's parsers of a header likewise
             self._refuse(f"holds a damaged “{shortened(member)}”", error)
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
@@ -131,7 +121,7 @@ class Packed:
         try:
             with self._archive.open(item) as stream:
                 return as_object(stream.read(item.file_size).decode())
-        except _DAMAGED as error:
+        except Exception as error:  # as above, and NumPy's parsers of a header likewise
             self._refuse(f"holds a damaged “{shortened(member)}”", error)
 
     def _item(self, member: str) -> zipfile.ZipInfo:

@@ -15,7 +15,6 @@ from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 
 
-
 class Summary(NamedTuple):
     """What a list of data sets shows of one of them."""
 
@@ -79,11 +78,10 @@ class DatasetStore:
             _check(meta, digest)
             dataset = Dataset(
                 name=meta["name"],
-                X=np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False),
-                ids=np.load(folder / "ids.npy", allow_pickle=False),
+                X=_matrix(folder, meta),
+                ids=_column(folder / "ids.npy"),
                 labels={
-                    key: np.load(folder / f"label_{i}.npy", allow_pickle=False)
-                    for i, key in enumerate(meta["labels"])
+                    key: _column(folder / f"label_{i}.npy") for i, key in enumerate(meta["labels"])
                 },
                 image_shape=meta["image_shape"] and tuple(meta["image_shape"]),
                 feature_names=meta["feature_names"] and tuple(meta["feature_names"]),
@@ -191,6 +189,19 @@ def _check(meta: dict, digest: str) -> None:
         msg = "meta.json describes other data"
         raise ValueError(msg)
     float(meta["created"])
+
+
+def _matrix(folder: Path, meta: dict) -> np.ndarray:
+    X = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
+    if X.shape != (meta["n_rows"], meta["n_features"]) or str(X.dtype) != meta["dtype"]:
+        msg = "matrix.npy is not the matrix that meta.json describes"
+        raise ValueError(msg)
+    return X
+
+
+def _column(file: Path) -> np.ndarray:
+    """Read ids or labels by way of a map, which is never longer than the file."""
+    return np.array(np.load(file, mmap_mode="r", allow_pickle=False))
 
 
 def _missing(folder: Path, meta: dict) -> np.ndarray | None:

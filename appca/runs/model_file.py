@@ -231,6 +231,8 @@ def _check(arrays: dict[str, np.ndarray], config: RunConfig, name: str) -> None:
         K, D = arrays["components"].shape
         fits = (
             arrays["mean"].shape == (D,)
+            and arrays["noise_variance"].shape == ()
+            and float(arrays["noise_variance"]) > 0
             and arrays["latent_variance"].shape == arrays["scale"].shape == (K,)
             and fitted.scale.shape == fitted.offset.shape
             and fitted.n_features == D

@@ -169,8 +169,8 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         opened = contents.get("opened")
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        msg = f"“{shortened(name)}” is damaged ({type(error).__name__}); save it again."
+    except Exception as error:  # what stands where another thing should fails in many ways
+        msg = f"“{shortened(name)}” is damaged; save it again."
         raise InputError(msg) from error
     digest = DatasetStore(home).put(dataset)
     ids = [_keep(RunStore(home), one) for one in runs]

@@ -5,7 +5,6 @@ import os
 import re
 import time
 import uuid
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,12 +17,14 @@ import numpy as np
 from appca.analysis.identity import ID_DIGITS
 from appca.data import atomic
 from appca.data.errors import InputError
+from appca.data.wording import shortened
 from appca.runs.config import RunConfig
 from appca.runs.fit import Result
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 _NAME_LENGTH = 120
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError, zipfile.BadZipFile)
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_UNREADABLE += (RecursionError,)
 _FACTS = ("n_iter", "seconds", "log_likelihood", "n_rows")  # numbers among those of every run
 
 
@@ -53,8 +54,9 @@ class Run:
         file = self.path / "arrays.npz"
         try:
             return _load(file, file.stat().st_mtime_ns)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            msg = f"The arrays of run {self.id} cannot be read ({_why(error)}); fit it again."
+        except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
+            why = f" ({_why(error)})" if isinstance(error, OSError) else ""
+            msg = f"The arrays of run {self.id} cannot be read{why}; fit it again."
             raise InputError(msg) from error
 
     @property
@@ -279,6 +281,9 @@ def _read(folder: Path) -> Run:
     if meta["id"] != folder.name:
         msg = f"it is named {folder.name} but holds {meta['id']}"
         raise ValueError(msg)
+    if config.id != folder.name:
+        msg = "its settings are not those it was fitted with"
+        raise ValueError(msg)
     if size != meta["bytes"]:
         msg = f"arrays.npz has {size} bytes instead of {meta['bytes']}"
         raise ValueError(msg)
@@ -367,6 +372,7 @@ def _load(file: Path, _changed: int) -> dict[str, np.ndarray]:
 def _why(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return f"{Path(error.filename or '').name or 'a file'} is missing"
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return f"{error}".strip(".") or type(error).__name__
+    if isinstance(error, KeyError):
+        return f"“{shortened(error.args[0])}” is missing"
+    reason = error.strerror if isinstance(error, OSError) else None
+    return shortened(reason or str(error) or "it cannot be read", 120).strip(".")

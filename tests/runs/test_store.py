@@ -126,7 +126,7 @@ DAMAGES = {
     "arrays.npz is missing": lambda path: (path / "arrays.npz").unlink(),
     "config.json is missing": lambda path: (path / "config.json").unlink(),
     "Expecting value": lambda path: (path / "config.json").write_text(""),
-    "'config'": lambda path: (path / "config.json").write_text("{}"),
+    "“config” is missing": lambda path: (path / "config.json").write_text("{}"),
     "list indices": lambda path: (path / "config.json").write_text("[]"),
     "no model “gone”": lambda path: (path / "config.json").write_text(
         (path / "config.json").read_text().replace('"aPPCA"', '"gone"')
@@ -160,7 +160,7 @@ def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read(store):
     place = content.find(result_of().arrays["mean"].tobytes())
     content[place] ^= 0xFF
     (run.path / "arrays.npz").write_bytes(content)
-    with pytest.raises(InputError, match=rf"arrays of run {run.id} cannot be read \(Bad CRC"):
+    with pytest.raises(InputError, match=rf"arrays of run {run.id} cannot be read; fit it again"):
         _ = store.get(run.id).arrays
 
 
