@@ -165,6 +165,9 @@ def _by_name(new: Dataset, wanted: Wanted) -> Matched:
     if order == list(range(new.n_features)):
         return Matched(_built(new, wanted, new.X, new.labels), True, False, ())
     X = _columns(new, names, order)
+    if new.missing is not None:
+        gaps = new.missing[:, order] & (np.array(order) >= 0)  # labels have no gaps
+        new = replace(new, X=X, feature_names=names, image_shape=None, missing=gaps)
     labels = {name: column for name, column in new.labels.items() if name not in set(names)}
     ignored = tuple(name for name in place if name not in set(names))
     found = [j for j in order if j >= 0]

@@ -11,6 +11,7 @@ from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.readers import SUFFIXES, kind_of, read_many
 from appca.data.wording import counted, shortened
+from appca.runs.fit import fits_around_gaps, fitted_preprocessing
 from appca.ui import services, state
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
@@ -19,6 +20,7 @@ from appca.ui.text import markdown
 KINDS = sorted({suffix.rsplit(".", 1)[-1] for suffix in SUFFIXES})
 MISSING = {
     "refuse": "Refuse the file",
+    "model": "Leave them to the model",
     "drop": "Leave out their rows",
     "mean": "Put in the mean of the new rows",
 }
@@ -108,12 +110,18 @@ def _from_file(shown: Shown, wanted: Wanted) -> Outcome | None:
     if outcome.report.get("missing"):
         chosen = st.selectbox(
             "Missing cells",
-            list(MISSING),
+            [how for how in MISSING if how != "model" or _takes_gaps(shown)],
             format_func=MISSING.get,
             key=f"new-data-missing-{files[0].file_id}",
         )
         outcome = _read(files, shown, wanted, options | {"missing": chosen})
     return outcome
+
+
+def _takes_gaps(shown: Shown) -> bool:
+    """Whether the run can describe rows of which some cells are missing."""
+    reduces = fitted_preprocessing(shown.arrays).reduces
+    return fits_around_gaps(shown.config) and not reduces
 
 
 def _options(files: list[UploadedFile], wanted: Wanted) -> dict:

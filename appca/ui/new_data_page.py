@@ -12,6 +12,7 @@ from appca.analysis.point import parts
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
 from appca.plots.point_charts import dumbbells
+from appca.runs.config import RunConfig
 from appca.runs.fit import fitted_preprocessing, project
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
@@ -32,6 +33,8 @@ from appca.ui.text import markdown
 LIMITS = {"data": "The run's rows", "model": "The model's"}
 MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
 
+GAPS = "Q of a row with missing cells is reckoned from the cells it has."
+
 
 class Seen(NamedTuple):
     """New rows and what the run says of them."""
@@ -48,7 +51,7 @@ def described(shown: Shown, new: Dataset) -> Seen | None:
         return None
     key = key_of(run.id, new.digest)
     if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
-        found = _live(key, run.config, run.arrays, new.with_gaps())
+        found = _live(key, run.config, run.arrays, new)
     else:
         found = stored(home(), key)
     if found is None:
@@ -86,7 +89,8 @@ def verdict_of(shown: Shown, seen: Seen) -> Verdict:
     found = _distances_of_new(seen.key, seen.arrays)
     said = verdict(found, _distances(shown.key, shown.arrays) if source == "data" else None, level)
     st.markdown(summary(said))
-    st.caption(_explanation(shown, level, source))
+    gaps = "" if seen.dataset.missing is None else f" {GAPS}"
+    st.caption(_explanation(shown, level, source) + gaps)
     return said
 
 
@@ -118,7 +122,7 @@ def listed(
     dark = _dark_ink(dataset)
     row = new_data_table.draw(seen.dataset, seen.arrays, said, order, seen.key, dark=dark)
     name = markdown(str(seen.dataset.ids[row]))
-    st.subheader(f"The row {name}", anchor=False)
+    st.subheader(f"{name}, taken apart", anchor=False)
     found = parts(fitted_preprocessing(seen.arrays), seen.arrays, seen.dataset.X[row], row)
     if dataset.image_shape is not None:
         st.html(point_pictures.pictured(seen.dataset, seen.arrays, found, dark_ink=dark))
@@ -196,10 +200,10 @@ def _start(shown: Shown, new: Dataset, key: str) -> None:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _live(
-    key: str, _config: object, _arrays: dict[str, np.ndarray], _X: np.ndarray
+    key: str, _config: RunConfig, _arrays: dict[str, np.ndarray], _new: Dataset
 ) -> dict[str, np.ndarray]:
     del key
-    return project(_config, _arrays, _X)
+    return project(_config, _arrays, _new.with_gaps())
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

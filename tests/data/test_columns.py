@@ -157,3 +157,14 @@ def test_roles_are_left_alone_where_columns_are_missing_or_the_run_has_no_names(
     assert roles_for(report, Wanted(3, NAMES)) == {}
     assert roles_for(report, Wanted(2)) == {}
     assert roles_for(report, Wanted(2, ("a", "b"))) == {"b": "feature"}
+
+
+def test_missing_cells_go_with_their_columns(X):
+    gaps = np.zeros((5, 3), dtype=bool)
+    gaps[1, 2] = True
+    found = matched(rows(X, ("c", "b", "a"), missing=gaps), Wanted(3, NAMES)).dataset
+    assert np.argwhere(found.missing).tolist() == [[1, 0]]
+    np.testing.assert_array_equal(np.isnan(found.with_gaps()), gaps[:, ::-1])
+    new = rows(X, ("c", "x", "a"), missing=gaps, labels={"b": np.arange(5)})
+    found = matched(new, Wanted(3, NAMES)).dataset
+    assert np.argwhere(found.missing).tolist() == [[1, 0]]

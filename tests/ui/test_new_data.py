@@ -86,6 +86,10 @@ def test_missing_cells_are_refused_until_somebody_says_what_to_do(wine_page):
     (choice,) = [box for box in app.selectbox if box.label == "Missing cells"]
     app = healthy(choice.select("drop").run())
     assert "177 new rows" in words(app)
+    (choice,) = [box for box in app.selectbox if box.label == "Missing cells"]
+    app = healthy(choice.select("model").run())
+    assert "178 new rows" in words(app)
+    assert "Q of a row with missing cells is reckoned from the cells it has" in words(app)
 
 
 def test_images_of_another_size_are_refused_or_brought_to_size(start):
