@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from appca.models.estimator import Description
 
 RUN = "run"  # the text among the arrays
+_SINGLE = ("noise_variance", "n_active", "alpha")  # one number each
 CURVE = "log_likelihoods"
 
 
@@ -231,8 +232,9 @@ def _check(arrays: dict[str, np.ndarray], config: RunConfig, name: str) -> None:
         K, D = arrays["components"].shape
         fits = (
             arrays["mean"].shape == (D,)
-            and arrays["noise_variance"].shape == ()
+            and all(arrays[key].shape == () for key in _SINGLE if key in arrays)
             and float(arrays["noise_variance"]) > 0
+            and 1 <= int(arrays.get("n_active", 1)) <= K
             and arrays["latent_variance"].shape == arrays["scale"].shape == (K,)
             and fitted.scale.shape == fitted.offset.shape
             and fitted.n_features == D
