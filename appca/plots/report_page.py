@@ -67,11 +67,6 @@ def image(picture: np.ndarray, caption: str, side: int = 96) -> str:
     return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def gallery(figures: Iterable[str]) -> str:
-    """Return images side by side."""
-    return f'<div class="gallery">{"".join(figures)}</div>'
-
-
 def _cell(value: object) -> str:
     if value is None:
         return "–"
@@ -87,6 +82,6 @@ _STYLE = (
     "text-align:left;border-bottom:1px solid #e3e6ea}details,section{margin:.5rem 0;"
     "overflow-x:auto}small{color:#5a6572}dl{display:grid;grid-template-columns:max-content 1fr;"
     "gap:3px 16px}dt{color:#5a6572}dd{margin:0;overflow-wrap:anywhere}img{image-rendering:"
-    "pixelated;vertical-align:middle}figure{margin:0;font-size:12px}.gallery{display:flex;"
-    "flex-wrap:wrap;gap:12px}pre{background:#f3f5f7;padding:12px;overflow-x:auto;font-size:12px}"
+    "pixelated;vertical-align:middle}figure{margin:0;font-size:12px}pre{background:#f3f5f7;"
+    "padding:12px;overflow-x:auto;font-size:12px}"
 )

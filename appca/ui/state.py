@@ -29,6 +29,7 @@ class Keys(NamedTuple):
     watched: str = "watched"  # the jobs this session waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
+    session_file: str = "session_file"  # counts the session files opened
     findings: str = "findings"  # what the files in the uploader hold, by how they are read
     declined: str = "declined"  # runs whose refinement was cancelled or failed
     notice: str = "notice"  # one sentence to show once

@@ -67,7 +67,7 @@ def test_a_report_loads_nothing_and_shows_texts_literally():
             report_page.section(EVIL, report_page.paragraph(EVIL), report_page.code(EVIL)),
             report_page.table([EVIL], [[EVIL], [0.123456], [None], [picture]]),
             report_page.facts({EVIL: EVIL}),
-            report_page.fold(EVIL, report_page.gallery([report_page.image(picture, EVIL)])),
+            report_page.fold(EVIL, report_page.image(picture, EVIL)),
             figure_files.fragment(go.Figure(go.Scatter(y=[1, 2]))),
         ]
     )
