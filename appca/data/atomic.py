@@ -8,7 +8,7 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-_DRAFT = re.compile(r"\.(\d+-)?[0-9a-f]{32}")
+_DRAFT = re.compile(r"\.(\d+-)?[0-9a-f]{32}(-.+)?")
 _STALE_SECONDS = 86_400  # a draft older than a day belongs to no living process
 
 
@@ -72,8 +72,8 @@ def sweep(folder: Path) -> None:
     """
     Remove the drafts in a folder that nobody has touched for a day.
 
-    A draft is named by a point and 32 hex digits, a process's number perhaps before them; what
-    else lies there is somebody's own.
+    A draft is named by a point and 32 hex digits, perhaps with a process's number before them or a
+    file's name behind them; what else lies there is somebody's own.
     """
     for draft in folder.glob(".*"):
         if _DRAFT.fullmatch(draft.name) is None:

@@ -4,6 +4,8 @@ A forked child does the writing; what goes wrong there is counted by the changes
 make to the disk, so that no step is left out.
 """
 
+import gzip
+import io
 import os
 import re
 import subprocess
@@ -11,8 +13,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from appca.data.readers import read_many
+from appca.data.readers.source import Limits
+from appca.data.receive import receive
 from tests.faults.child import at_step, die, fate_of, refuse, small_files
 from tests.faults.writers import WRITERS, Writer, sources, tree
 
@@ -154,3 +160,41 @@ def test_on_a_full_disk_nothing_is_lost_and_with_space_again_all_works(writer, s
     (small_disk / "ballast").unlink()
     writer.write(home, 2)
     assert writer.read(home) == 2
+
+
+def packed_table() -> bytes:
+    """Return a file that has to be unpacked onto the disk before it can be read."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.arange(7000, dtype=np.float64).reshape(1000, 7))
+    return gzip.compress(buffer.getvalue())
+
+
+def look_at_an_upload(home: Path) -> None:
+    read_many([("own.npy", io.BytesIO(packed_table()))], limits=Limits(scratch=home / "uploads"))
+
+
+def keep_a_published_file(home: Path) -> None:
+    receive("t10k-labels-idx1-ubyte.gz", io.BytesIO(bytes(50_000)), home)
+
+
+@pytest.mark.parametrize("work", [look_at_an_upload, keep_a_published_file])
+@pytest.mark.parametrize("n_bytes", [0, 100, 10_000])
+def test_an_upload_onto_a_full_disk_is_one_sentence_and_leaves_nothing(work, n_bytes, tmp_path):
+    fate = fate_of(lambda: work(tmp_path), small_files(n_bytes))
+    assert fate.sentence is not None
+    assert SENTENCE.fullmatch(fate.sentence), fate.sentence
+    assert "File too large" in fate.sentence
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize("work", [look_at_an_upload, keep_a_published_file])
+def test_an_upload_that_is_killed_leaves_no_file_that_stays(work, tmp_path):
+    for step in range(1, MOST_STEPS):
+        fate = fate_of(lambda: work(tmp_path), at_step(step, tmp_path, die))
+        if not fate.killed:
+            break
+    assert step > 1
+    assert not fate.killed
+    age(tmp_path)
+    assert fate_of(lambda: work(tmp_path), lambda: None).killed is False
+    assert tree(tmp_path) == {}
