@@ -14,7 +14,7 @@ from appca.models.gaussian import Array
 __all__ = ["Chunk", "Gappy", "filled", "has_gaps", "observed_mean", "refuse_empty_columns", "split"]
 
 CHUNK_ROWS = 2048  # bounds the second moments that are held at a time
-SAME_PATTERN = 4  # rows from which a common pattern of gaps is worth a chunk of its own
+SAME_PATTERN = 64  # rows from which a common pattern of gaps is worth the calls of its own chunk
 
 
 class Chunk(NamedTuple):

@@ -21,6 +21,7 @@ from pathlib import Path
 from appca.runs import grid, kinds
 from appca.runs.brain import brain
 from appca.runs.jobfolder import JobFolder, State
+from appca.runs.masked import masked
 from appca.runs.progress import Cancelled, Context
 from appca.runs.projection import project
 from appca.runs.quality import quality
@@ -36,6 +37,7 @@ KINDS: dict[str, Handler] = {
     "quality": quality,
     "grid": grid.grid,
     "stability": grid.stability,
+    "masked": masked,
     "project": project,
 }
 PARENT_CHECK_SECONDS = 1.0

@@ -7,6 +7,7 @@ import streamlit as st
 
 from appca.analysis.identity import ID_DIGITS
 from appca.data.errors import InputError
+from appca.data.wording import counted
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
 from appca.ui import cold_start, fitting, selection, services, state, tour, watching
@@ -27,6 +28,7 @@ KINDS = {
     "quality": "Comparison",
     "study": "Experiment",
     "project": "New rows",
+    "masked": "Hidden cells",
 }
 
 
@@ -131,6 +133,8 @@ def _summary() -> str:
         f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
         words(_model_line()),
     ]
+    if dataset.missing is not None:
+        lines.insert(2, counted(dataset.n_missing, "missing cell"))
     found = fitting.stored()
     if found is not None:
         lines.append(words(_fit_line(found)))

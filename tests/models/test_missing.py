@@ -162,9 +162,9 @@ def test_without_gaps_iterations_are_those_of_complete_data(as_chunk, latent):
 
 
 def test_rows_with_the_same_gaps_may_be_looked_at_together():
-    X, _, _ = planted(4, n_rows=60)
-    X[:40, 2:4] = np.nan
-    X[40:, [0, 5]] = np.nan
+    X, _, _ = planted(4, n_rows=160)
+    X[:80, 2:4] = np.nan
+    X[80:, [0, 5]] = np.nan
     settings, state = settings_of(5, 2), some_state(X, 5)
     together = split(X, np.full(8, 3.0))
     assert [chunk.alike for chunk in together.chunks] == [True, True]
