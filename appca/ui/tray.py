@@ -111,7 +111,7 @@ def _where(active: np.ndarray, rows: np.ndarray) -> dict[str, str]:
         return {"Most in": ", ".join(f"{title(g.components)} {len(g.rows):,}" for g in groups)}
     used, usual = mine.mean(axis=0), active.mean(axis=0)
     first = np.argsort(usual - used, kind="stable")[:TOP]
-    listed = "; ".join(f"{k + 1} by {used[k]:.0%} (all rows {usual[k]:.0%})" for k in first)
+    listed = "; ".join(f"{k + 1} used by {used[k]:.0%} (all rows {usual[k]:.0%})" for k in first)
     return {"Components": f"{listed}", "Subspaces": f"{len(ranked(mine)):,} different ones"}
 
 

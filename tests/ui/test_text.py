@@ -114,7 +114,7 @@ def test_where_selected_rows_are_is_said_by_subspaces_or_by_components_that_set_
     arrays["active"][:, 7] = np.arange(30) < 6
     rows = np.arange(6)
     html = tray.facts(dataset, arrays, rows)
-    assert "8 by 100% (all rows 20%)" in html
+    assert "8 used by 100% (all rows 20%)" in html
     assert html.count("(all rows") == 3 + 3  # components named, and the three numbers below
     assert "6 different ones" in html
     assert "{" not in html
