@@ -76,7 +76,7 @@ def _cell(value: object) -> str:
 
 
 _STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:1300px;margin:2rem auto;padding:0 1rem;"
     "color:#1c2530;background:#fff}h2{margin-top:3rem;border-top:1px solid #c3c8cf;"
     "padding-top:1rem}table{border-collapse:collapse;font-size:13px}th,td{padding:2px 10px;"
     "text-align:left;border-bottom:1px solid #e3e6ea}details,section{margin:.5rem 0;"

@@ -3,7 +3,7 @@
 A session file (``NAME.appca``) is a zip of
 
     session.json              what is in it: the data set, the runs with their settings, names
-    data/matrix.npy ids.npy label_<i>.npy      the data set, unless it was left out
+    data/matrix.npy ids.npy label_<i>.npy missing.npy      the data set, unless it was left out
     runs/<i>/<array>.npy      the arrays of each run
     selections/<i>.npy        (N,) bool, the rows of each selection
 
@@ -34,7 +34,7 @@ from appca.runs.store import Run, RunStore
 
 SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1
-CONTENTS = "session.json"
+CONTENTS, MISSING = "session.json", "data/missing.npy"
 # Arrays of a run that every page reads, and their axes: rows, components, features after
 # preprocessing.
 _AXES = {
@@ -190,7 +190,8 @@ class _RunParts(NamedTuple):
 
 def _data_arrays(dataset: Dataset) -> dict[str, np.ndarray]:
     columns = {f"data/label_{i}.npy": c for i, c in enumerate(dataset.labels.values())}
-    return {"data/matrix.npy": dataset.X, "data/ids.npy": dataset.ids, **columns}
+    gaps = {} if dataset.missing is None else {MISSING: dataset.missing}
+    return {"data/matrix.npy": dataset.X, "data/ids.npy": dataset.ids, **columns, **gaps}
 
 
 def _about_data(dataset: Dataset) -> dict:
@@ -229,6 +230,7 @@ def _read_data(packed: Packed, about: dict, home: Path) -> Dataset:
         image_shape=about["image_shape"] and tuple(about["image_shape"]),
         feature_names=about["feature_names"] and tuple(about["feature_names"]),
         provenance=_provenance(about["provenance"]),
+        missing=packed.array(MISSING) if MISSING in packed else None,
     )
     if dataset.digest != digest:
         msg = (

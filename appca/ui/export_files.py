@@ -25,6 +25,7 @@ from appca.ui.run_figures import StandingFigure, figures
 from appca.ui.session_report import Report, report
 
 EXAMPLE_FEATURES = 8
+WORDS = 430  # pixels, so that the buttons beside them stand below one another
 MIMES = {
     "html": "text/html",
     "png": "image/png",
@@ -114,7 +115,7 @@ def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None) ->
         st.caption(NO_PICTURES)
     for name, one in figures(material(dataset, shown, colour, rows)).items():
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{one.title}**  \n{one.about}")
+            st.markdown(f"**{one.title}**  \n{one.about}", width=WORDS)
             save_button(
                 f"Save {kind.upper()}",
                 partial(_file, one, kind),

@@ -50,18 +50,18 @@ def figures(material: Material) -> dict[str, StandingFigure]:
     found = {
         "subspaces": StandingFigure(
             "Subspaces",
-            f"The {panels.PAGE} fullest, an image where there is room.",
+            f"The {panels.PAGE} fullest; images where there is room for them.",
             lambda: _subspaces(material),
         ),
         "components": StandingFigure(
-            "Components", "Every component.", lambda: _components(material)
+            "Components", "What each looks like and explains.", lambda: _components(material)
         ),
     }
     if material.coordinates is not None:
         about = "All rows, coloured by the projection and as chosen."
         found["umap"] = StandingFigure("UMAP", about, lambda: _map(material))
     if len(material.arrays["log_likelihoods"]) > 1:
-        about = "How the fit climbed."
+        about = "How the fit climbed, pass by pass."
         found["log-likelihood"] = StandingFigure("Log-likelihood", about, lambda: _climb(material))
     return found
 

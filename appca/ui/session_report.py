@@ -173,7 +173,7 @@ def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[o
 
 def _figures(material: Material) -> list[str]:
     return [
-        section(one.title, paragraph(one.about), fragment(one.make()))
+        section(f"Figure: {one.title}", paragraph(one.about), fragment(one.make()))
         for one in figures(material).values()
     ]
 

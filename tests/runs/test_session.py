@@ -89,6 +89,16 @@ def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
     np.testing.assert_array_equal(found.selected, session.selected)
 
 
+def test_missing_cells_stay_missing(dataset, tmp_path):
+    gaps = np.zeros(dataset.X.shape, bool)
+    gaps[[3, 70], [5, 60]] = True
+    holed = Dataset("holes", dataset.X.astype(float), dataset.ids, missing=gaps)
+    found = unpack("h.appca", io.BytesIO(pack(Session(holed, []))), tmp_path)
+    got = DatasetStore(tmp_path).get(found.dataset)
+    np.testing.assert_array_equal(got.missing, gaps)
+    np.testing.assert_array_equal(got.with_gaps(), holed.with_gaps())
+
+
 def test_packing_what_was_unpacked_gives_the_same_file(session, content, tmp_path):
     found = unpack("my.appca", io.BytesIO(content), tmp_path)
     runs = [RunStore(tmp_path).get(one) for one in found.runs]
