@@ -56,7 +56,12 @@ def _look_for(key: str, guessed: dict[str, str], changed: dict[str, str]) -> lis
     rest = [name for name in names if guessed[name] == "feature"]
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     with left:
-        role = st.selectbox(f"Use all {counted(len(names), 'column')} found as", ROLES, index=2)
+        role = st.selectbox(
+            f"Use all {counted(len(names), 'column')} found as",
+            ROLES,
+            index=2,
+            key=f"role_of_all-{key}",
+        )
     with right:
         st.button(
             "Set",

@@ -52,17 +52,17 @@ def choose(name: str, arrays: Mapping[str, Found], wanted: str | None, report: d
     report["arrays"] = {key: _sides(one.shape) for key, one in possible.items()}
     if wanted is not None:
         if wanted not in arrays:
-            msg = (
-                f"There is no array “{shortened(wanted)}” in “{name}”; it holds {_listed(arrays)}."
-            )
+            known = _listed(arrays) or "none"
+            msg = f"There is no array “{shortened(wanted)}” in “{name}”; choose of {known}."
             raise InputError(msg, report)
         return wanted
     if "X" in possible or len(possible) == 1:
         return "X" if "X" in possible else next(iter(possible))
     if not possible:
+        only = f", only {_listed(arrays)}" if arrays else ""
         msg = (
-            f"“{name}” holds no matrix of numbers but {_listed(arrays)}; save one with a row for "
-            "each object and at least 2 columns."
+            f"“{name}” holds no matrix of numbers{only}; save one with a row for each object and "
+            "at least 2 columns."
         )
         raise InputError(msg, report)
     msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
@@ -213,4 +213,4 @@ def _listed(arrays: Mapping[str, Found]) -> str:
         for key, one in list(arrays.items())[:_MOST_LISTED]
     ]
     more = len(arrays) - len(shown)
-    return (", ".join(shown) or "nothing") + (f" and {more} more" if more else "")
+    return ", ".join(shown) + (f" and {more} more" if more else "")

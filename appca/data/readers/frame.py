@@ -26,6 +26,7 @@ from appca.data.wording import counted, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
+_LONGEST_LABEL = 500  # characters; a column with longer texts is no label unless somebody says so
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
 KINDS = {
     "number": "numbers",
@@ -33,6 +34,7 @@ KINDS = {
     "mixed": "numbers and words",
     "empty": "empty",
     "list": "lists",
+    "long": "long texts",
 }
 
 
@@ -72,6 +74,7 @@ def build(
     features = _with(roles, "feature")
     _check_features(name, features, roles, report)
     check_matrix(name, len(frame), len(features), 8, limits)
+    _check_texts(frame, roles, limits)
     matrix = _matrix(frame, features, report)
     X, rows = settle_missing(matrix, features, options.missing, report)
     note_quality(X, features, report)
@@ -131,24 +134,36 @@ def _numbers(values: np.ndarray, name: str, named: bool, matter: bool) -> Column
 
 def _words(values: "pd.Series", named: bool) -> Column:
     """Describe a column that is not stored as numbers; it may hold some all the same."""
+    import pandas as pd
+
     present = values.dropna()
     base = {"name": values.name, "named": named, "complete": len(present) == len(values)}
     if not len(present) or isinstance(present.iloc[0], (list, dict, np.ndarray)):
         kind = "list" if len(present) else "empty"
         return Column(kind=kind, distinct=0, whole=False, counts=False, **base)
-    distinct = int(present.nunique())
-    flags = present.map(type).isin([bool, np.bool_]).all()
-    numbers = _as_numbers(present.astype(str if flags else object))
-    words = present[numbers.isna()]
-    if len(words):
-        mixed = len(words) < _MOSTLY * len(present)
-        kind, odd = ("mixed", len(words)) if mixed else ("text", 0)
-        odds = {"example": str(words.iloc[0]), "n_odd": odd}
-        return Column(kind=kind, distinct=distinct, whole=False, counts=False, **odds, **base)
-    floats = numbers.to_numpy(np.float64)
+    once, codes = _distinct(present)  # a text that stands in many rows is looked at once
+    base["distinct"] = len(once)
+    if max((len(one) for one in once if isinstance(one, str)), default=0) > _LONGEST_LABEL:
+        return Column(kind="long", whole=False, counts=False, **base)
+    flags = all(isinstance(one, (bool, np.bool_)) for one in once)
+    plain = pd.Series([str(one) for one in once] if flags else once, dtype=object)
+    floats = _as_numbers(plain).to_numpy(np.float64)[codes]
+    odd = np.isnan(floats)
+    if odd.any():
+        mixed = odd.sum() < _MOSTLY * len(present)
+        kind, n_odd = ("mixed", int(odd.sum())) if mixed else ("text", 0)
+        example = str(present.iloc[int(odd.argmax())])
+        return Column(kind=kind, whole=False, counts=False, example=example, n_odd=n_odd, **base)
     whole = bool(np.isfinite(floats).all() and (floats == np.floor(floats)).all())
     steps = base["complete"] and floats[0] in (0, 1) and bool((np.diff(floats) == 1).all())
-    return Column(kind="number", distinct=distinct, whole=whole, counts=steps, **base)
+    return Column(kind="number", whole=whole, counts=steps, **base)
+
+
+def _distinct(values: "pd.Series") -> tuple[list, np.ndarray]:
+    """Return the different values and their places in the rows, by hashes Python keeps."""
+    places: dict = {}
+    codes = [places.setdefault((type(one), one), len(places)) for one in values.tolist()]
+    return [one for _, one in places], np.array(codes)
 
 
 def _as_numbers(values: "pd.Series") -> "pd.Series":
@@ -214,6 +229,20 @@ def image_range(X: np.ndarray) -> list[float]:
         if low >= 0 and high <= white:
             return [0.0, white]
     return [low, high]
+
+
+def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: Limits) -> None:
+    """Refuse labels and ids whose longest text, times the rows, would fill the memory."""
+    for column in [*_with(roles, "label"), *_with(roles, "id")]:
+        if frame[column].dtype.kind in "iufb":
+            continue
+        longest = max((len(str(one)) for one in _distinct(frame[column])[0]), default=0)
+        if 4 * longest * len(frame) > limits.n_bytes:
+            msg = (
+                f"Column “{shortened(column)}” holds texts of up to {longest:,} characters, too "
+                "long for a label or an id; make it ignored."
+            )
+            raise InputError(msg)
 
 
 def _label(values: "pd.Series") -> np.ndarray:

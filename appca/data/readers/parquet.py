@@ -42,9 +42,6 @@ def read(
     """
     with plain_file(name, file, limits) as stream:
         table = _table(name, stream, limits)
-    if len(set(table.column_names)) < table.num_columns:
-        msg = f"Column names must differ; some are there twice in “{name}”, so rename them."
-        raise InputError(msg)
     frame = _frame(name, table, limits)
     return build(name, frame, [True] * len(frame.columns), options, {}, limits)
 
@@ -56,6 +53,7 @@ def _table(name: str, stream: BinaryIO, limits: Limits) -> "pa.Table":
     try:
         file = parquet.ParquetFile(stream)
         words = [one.name for one in file.schema_arrow if _is_text(one.type)]
+        _check_names(name, file.schema_arrow.names)
         _check_size(name, file.metadata, limits)
         # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
         return parquet.read_table(_again(stream), read_dictionary=words, use_threads=False)
@@ -84,6 +82,12 @@ def _frame(name: str, table: "pa.Table", limits: Limits) -> "pd.DataFrame":
 def _again(stream: BinaryIO) -> BinaryIO:
     stream.seek(0)
     return stream
+
+
+def _check_names(name: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        msg = f"Column names must differ; some are there twice in “{name}”, so rename them."
+        raise InputError(msg)
 
 
 def _check_size(name: str, metadata: Any, limits: Limits) -> None:

@@ -23,7 +23,7 @@ class Column(NamedTuple):
 
     name: str
     named: bool  # the name stands in the file
-    kind: str  # "number", "text", "mixed" (numbers and words), "list" or "empty"
+    kind: str  # "number", "text", "mixed" (numbers and words), "long", "list" or "empty"
     distinct: int  # values; 0 in a column of numbers where `counts_matter` says no
     whole: bool  # all numbers are whole
     complete: bool  # no cell is missing
@@ -105,7 +105,7 @@ def _is_id(column: Column, position: int) -> bool:
 def _plain_role(column: Column) -> str:
     if column.kind == "empty":
         return "feature" if column.named else "ignored"
-    if column.kind == "list":
+    if column.kind in ("list", "long"):
         return "ignored"
     if column.kind == "text":
         return "label"
