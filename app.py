@@ -42,11 +42,11 @@ page = st.navigation(
         ],
         "Share": [
             st.Page("pages/share/export.py", title="Export", icon=":material/download:"),
+            st.Page("pages/share/new_data.py", title="New data", icon=":material/add_chart:"),
         ],
     },
     expanded=True,
 )
 
-with frame.around_page():
-    page.run()
+frame.around_page(page.run)
 frame.sidebar()

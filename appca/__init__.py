@@ -1,4 +1,4 @@
-"""Adaptive probabilistic PCA and its relatives, as scikit-learn estimators."""
+"""Adaptive probabilistic PCA and its relatives, as scikit-learn estimators, and their files."""
 
 from importlib import import_module
 
@@ -9,6 +9,7 @@ __all__ = [
     "FiniteSparseFA",
     "InfiniteSparseFA",
     "NonparametricPPCA",
+    "load_model",
 ]
 __version__ = "0.1.0"
 
@@ -19,11 +20,12 @@ _HOMES = {
     "InfiniteSparseFA": "appca.models.infinite_sparse_fa",
     "NonparametricPPCA": "appca.models.nonparametric_ppca",
     "PPCA": "appca.models.ppca",
+    "load_model": "appca.runs.model_file",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Import an estimator when it is first asked for, so that `import appca` costs nothing."""
+    """Import a public name when it is first asked for, so that `import appca` costs nothing."""
     if name not in _HOMES:
         msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
         raise AttributeError(msg)

@@ -47,7 +47,7 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
         f"threadpool_limits({recipe.threads})  # other numbers of threads round differently",
         "\n".join(load_lines),
         _check(dataset),
-        _preprocessing(recipe.preprocessing),
+        _preprocessing(recipe.preprocessing, dataset),
         _fit(kind, recipe),
         _described(recipe),
         _arrays(recipe),
@@ -117,8 +117,9 @@ def reading_options(report: Mapping, dataset: Dataset) -> dict:
     options: dict = {}
     if report.get("roles"):
         options["roles"] = dict(report["roles"])
-    if report.get("filled") or report.get("dropped"):
-        options["missing"] = "mean" if report.get("filled") else "drop"
+    for key, choice in (("modelled", "model"), ("filled", "mean"), ("dropped", "drop")):
+        if report.get(key):
+            options["missing"] = choice
     if "files" in report and dataset.image_shape is not None:  # a zip of images
         options["size"] = tuple(dataset.image_shape[:2])
         options["broken"] = "skip" if report.get("skipped") else "refuse"
@@ -133,14 +134,17 @@ def _check(dataset: Dataset) -> str:
     )
 
 
-def _preprocessing(options: Mapping) -> str:
+def _preprocessing(options: Mapping, dataset: Dataset) -> str:
     given = Preprocessing.from_dict(dict(options)).to_dict()
     usual = Preprocessing().to_dict()
     special = {name: value for name, value in given.items() if value != usual.get(name)}
+    whole = dataset.missing is None
+    fit = ".fit(dataset.X)" if whole else ".fit(dataset.X, missing=dataset.missing)"
+    rows = "dataset.X" if whole else "dataset.with_gaps()"
     return "\n".join(
         [
-            _call("preprocessing = Preprocessing", special) + ".fit(dataset.X)",
-            "Y = preprocessing.transform(dataset.X)",
+            _call("preprocessing = Preprocessing", special) + fit,
+            f"Y = preprocessing.transform({rows})",
         ]
     )
 

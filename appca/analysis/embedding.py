@@ -118,11 +118,18 @@ class EmbeddingStore:
         if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(embedding_id)):
             return None
         arrays = cache.read(self._file(embedding_id))
-        if arrays is None or not {"coordinates", "facts"} <= set(arrays):
+        try:
+            coordinates, facts = arrays["coordinates"], json.loads(str(arrays["facts"]))
+            config, info = EmbeddingConfig.from_dict(facts["config"]), facts["info"]
+            shape = (info["n_rows"], config.n_components)
+            sound = config.id == embedding_id and coordinates.shape == shape
+            float(info["seconds"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None  # there is none, or it was damaged
+        if not sound or coordinates.dtype.kind != "f":
             return None
-        coordinates = arrays["coordinates"]
         coordinates.flags.writeable = False
-        return Embedding(coordinates, json.loads(str(arrays["facts"]))["info"])
+        return Embedding(coordinates, info)
 
     def neighbours(
         self, dataset: Dataset, preprocessing: dict, k: int, report: Report, X: np.ndarray

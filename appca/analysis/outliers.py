@@ -71,17 +71,30 @@ def limits_of_the_model(found: Distances, level: float) -> Limits:
     return Limits(_quantile(found.inside, level), _quantile(found.outside, level))
 
 
-def limits_of_the_data(found: Distances, level: float, rows: np.ndarray) -> Limits:
+def limits_of_the_data(
+    found: Distances, level: float, rows: np.ndarray, data: Distances | None = None
+) -> Limits:
     """
     Return what a share `level` of the given rows stays below, so that the rest are flagged.
 
     Rows with more components have larger T2 for that reason alone, so ranks are those of the
     ratio to the model's limit.
+
+    Parameters
+    ----------
+    found : Distances
+        Of the rows that get a limit.
+    level : float
+    rows : ndarray of int
+        Those of `data` that set the limits.
+    data : Distances, optional
+        Of the rows that set the limits, where those are others, such as the rows of the fit.
     """
-    model = limits_of_the_model(found, level)
+    data = found if data is None else data
+    own, model = limits_of_the_model(data, level), limits_of_the_model(found, level)
     factors = [
         float(np.quantile((value / limit)[rows], level)) if len(rows) else 1.0
-        for value, limit in ((found.t2, model.t2), (found.q, model.q))
+        for value, limit in ((data.t2, own.t2), (data.q, own.q))
     ]
     tiny = np.finfo(float).tiny
     return Limits(model.t2 * max(factors[0], tiny), model.q * max(factors[1], tiny))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.data import atomic
 from appca.data.errors import InputError
 
 NAME_LENGTH = 60
@@ -106,6 +107,7 @@ class SelectionStore:
         draft = file.with_name(f".{uuid.uuid4().hex}")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
+            atomic.sweep(file.parent)
             with draft.open("wb") as stream:
                 np.savez(
                     stream,

@@ -69,9 +69,13 @@ def cleaned(series: np.ndarray) -> np.ndarray:
         raise InputError(msg)
     trend = drift(T).astype(np.float32)
     left = np.array(series, dtype=np.float32)
-    left -= left.mean(axis=1, keepdims=True)  # first, so that float32 loses nothing below
-    left -= (left @ trend) @ trend.T
-    scale = math.sqrt(float(np.square(left, dtype=np.float32).mean(dtype=np.float64)))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        left -= left.mean(axis=1, keepdims=True)  # first, so that float32 loses nothing below
+        left -= (left @ trend) @ trend.T
+        scale = math.sqrt(float(np.square(left, dtype=np.float32).mean(dtype=np.float64)))
+    if not math.isfinite(scale):
+        msg = "The recording holds numbers beyond 1e19; give its values in a smaller unit."
+        raise InputError(msg)
     if not scale > 0:
         msg = "No voxel of the recording varies over time; check mask and file."
         raise InputError(msg)

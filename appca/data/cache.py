@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from appca.data import atomic
+
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
@@ -28,6 +30,7 @@ def write(file: Path, **arrays: np.ndarray) -> None:
     draft = file.parent / f".{uuid.uuid4().hex}"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        atomic.sweep(file.parent)
         with draft.open("wb") as stream:
             np.savez(stream, **arrays)
         draft.replace(file)

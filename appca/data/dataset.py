@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from appca.data.errors import InputError
-from appca.data.wording import shortened
+from appca.data.wording import is_text, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+_PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
 
 
@@ -37,6 +38,9 @@ class Dataset:
     provenance : dict
         JSON-able: source, options, files, checksums, citation. ``image_range`` (lowest and highest
         grey value) is read by `images`.
+    missing : ndarray of shape (N, D) or None
+        True where a cell of X is a placeholder (its column's mean), because its value is missing.
+        Models that can are fitted around such cells; everything else reads the placeholder.
 
     Raises
     ------
@@ -51,6 +55,7 @@ class Dataset:
     image_shape: tuple[int, ...] | None = None
     feature_names: tuple[str, ...] | None = None
     provenance: dict = field(default_factory=dict)
+    missing: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Bring the parts into their one form and check that they fit together."""
@@ -63,6 +68,7 @@ class Dataset:
         names = None if self.feature_names is None else tuple(map(str, self.feature_names))
         _check_feature_names(names, d)
         parts = {"X": X, "ids": ids, "labels": labels, "image_shape": shape, "feature_names": names}
+        parts["missing"] = _checked_missing(self.missing, X.shape)
         for key, value in parts.items():
             object.__setattr__(self, key, value)
 
@@ -75,6 +81,25 @@ class Dataset:
     def n_features(self) -> int:
         """Number of columns D."""
         return self.X.shape[1]
+
+    @cached_property
+    def n_missing(self) -> int:
+        """Number of missing cells."""
+        return 0 if self.missing is None else int(self.missing.sum())
+
+    @cached_property
+    def incomplete_rows(self) -> np.ndarray:
+        """Row numbers (n,) of the rows with missing cells."""
+        return np.flatnonzero([] if self.missing is None else self.missing.any(axis=1))
+
+    def with_gaps(self) -> np.ndarray:
+        """Return X (N, D) with NaN in the missing cells; X itself where there are none."""
+        if self.missing is None:
+            return self.X
+        dtype = self.X.dtype if self.X.dtype.kind == "f" else np.float64
+        X = self.X.astype(dtype)
+        X[self.missing] = np.nan
+        return X
 
     @cached_property
     def digest(self) -> str:
@@ -91,6 +116,8 @@ class Dataset:
         sha.update(self.X.data)
         for column in (self.ids, *self.labels.values()):
             sha.update(_column_bytes(column))
+        if self.missing is not None:  # data sets without missing cells keep their digests
+            sha.update(b"missing" + np.packbits(self.missing).tobytes())
         return sha.hexdigest()
 
     @cached_property
@@ -129,6 +156,7 @@ class Dataset:
             ids=self.ids[index],
             labels={key: column[index] for key, column in self.labels.items()},
             provenance=kept,
+            missing=None if self.missing is None else self.missing[index],
         )
 
     def images(self, rows: np.ndarray) -> np.ndarray:
@@ -144,13 +172,25 @@ class Dataset:
         low, high = self.image_range
         if pixels.dtype == np.uint8 and (low, high) == (0.0, 255.0):
             return pixels
-        factor = 255.0 / (high - low) if high > low else 0.0
+        if not _PLAIN[0] < high - low < _PLAIN[1] or max(abs(low), abs(high)) > _PLAIN[1]:
+            return _bytes_of_extremes(pixels, low, high)
+        factor = 255.0 / (high - low)
         scaled = (pixels.astype(np.float32) - np.float32(low)) * np.float32(factor)
         return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
 
     def image(self, row: int) -> np.ndarray:
         """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""
         return self.images(np.array([row]))[0]
+
+
+def _bytes_of_extremes(pixels: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Grey values where float32 or a difference would overflow; black where nothing differs."""
+    half = high / 2 - low / 2
+    if not half > 0:
+        return np.zeros(pixels.shape, np.uint8)
+    with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
+        scaled = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
+    return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
 
 
 def categories(column: np.ndarray) -> tuple[list[str], np.ndarray]:
@@ -184,10 +224,16 @@ def categories(column: np.ndarray) -> tuple[list[str], np.ndarray]:
 MISSING = "missing"
 
 
-def natural(text: str) -> list[tuple[int, int | str]]:
+def natural(text: str) -> list[tuple[int, int, str]]:
     """Sort key under which numbers inside texts count as numbers: obj2 before obj10."""
     parts = re.findall(r"[0-9]+|[^0-9]+", text)
-    return [(0, int(part)) if part.isascii() and part.isdigit() else (1, part) for part in parts]
+    return [_number_key(part) if part[0] in "0123456789" else (1, 0, part) for part in parts]
+
+
+def _number_key(digits: str) -> tuple[int, int, str]:
+    """Sort key of a whole number of any length; Python's own refuse thousands of digits."""
+    bare = digits.lstrip("0")
+    return 0, len(bare), bare
 
 
 def _category_name(value: object) -> str:
@@ -234,9 +280,23 @@ def _check_finite(X: np.ndarray) -> None:
             raise InputError(msg)
 
 
+def _checked_missing(missing: np.ndarray | None, shape: tuple[int, int]) -> np.ndarray | None:
+    if missing is None:
+        return None
+    missing = np.asarray(missing)
+    if missing.dtype != bool or missing.shape != shape:
+        msg = (
+            f"missing must tell of each of the {shape[0]} x {shape[1]} cells whether it is missing "
+            f"(True or False); got {missing.dtype} of shape {missing.shape}."
+        )
+        raise InputError(msg)
+    return _read_only(missing) if missing.any() else None
+
+
 def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
     ids = np.asarray(ids)
     ids = ids if ids.dtype.kind == "U" else ids.astype(str)
+    _check_text("Row ids", ids)
     if ids.shape != (n,):
         msg = f"There must be one id for each of the {n} rows; got ids of shape {ids.shape}."
         raise InputError(msg)
@@ -251,10 +311,17 @@ def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
     return _read_only(ids)
 
 
+def _check_text(what: str, column: np.ndarray) -> None:
+    if not is_text(column):
+        msg = f"{what} hold characters that do not exist in Unicode; write the texts again."
+        raise InputError(msg)
+
+
 def _checked_label(key: str, column: np.ndarray, n: int) -> np.ndarray:
     column = np.asarray(column)
     if column.dtype.kind not in "buifU":
         column = column.astype(str)
+    _check_text(f"The values of label column “{shortened(key)}”", column)
     if column.shape != (n,):
         msg = f"Label column “{shortened(key)}” must have {n} values; got shape {column.shape}."
         raise InputError(msg)

@@ -41,7 +41,7 @@ def prepared(
     """
     fitted = at_hand(dataset, options, home)
     if fitted is None:
-        fitted = options.fit(dataset.X, report)
+        fitted = options.fit(dataset.X, report, dataset.missing)
         _keep(dataset.digest, options, home, fitted)
     return fitted
 
@@ -49,7 +49,7 @@ def prepared(
 def at_hand(dataset: Dataset, options: Preprocessing, home: Path) -> Fitted | None:
     """Return the fitted preprocessing if that is quick; None if an autoencoder must be trained."""
     if options.vae is None:
-        return options.fit(dataset.X)
+        return options.fit(dataset.X, missing=dataset.missing)
     file = _file(dataset.digest, options, home)
     arrays = cache.read(file)
     if arrays is not None and VAE_ARRAYS + "code" in arrays:

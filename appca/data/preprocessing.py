@@ -17,6 +17,7 @@ from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.principal import principal_axes
 from appca.data.vae import VAE, Autoencoder, Report
+from appca.data.wording import counted
 
 SCALES = ("none", "feature", "global")
 VAE_ARRAYS = "vae_"  # prefix of the autoencoder's arrays
@@ -96,7 +97,12 @@ class Preprocessing:
             return self.vae.dimensions
         return min(n_features, self.pca) if isinstance(self.pca, int) else n_features
 
-    def fit(self, X: np.ndarray, report: Report = lambda _stage, _share: None) -> "Fitted":
+    def fit(
+        self,
+        X: np.ndarray,
+        report: Report = lambda _stage, _share: None,
+        missing: np.ndarray | None = None,
+    ) -> "Fitted":
         """
         Learn offset, scale, and basis or autoencoder from the rows of X.
 
@@ -107,6 +113,9 @@ class Preprocessing:
         report : callable, optional
             Told (stage, fraction) while an autoencoder trains, the one thing here that takes long;
             an exception from it ends the work.
+        missing : ndarray of bool, shape (N, D), optional
+            Cells that do not count; there are then neither axes nor autoencoder to be learned,
+            because those need whole rows.
 
         Raises
         ------
@@ -114,9 +123,10 @@ class Preprocessing:
             When the data do not allow it, or an autoencoder is to be trained without jax and optax.
         """
         _, d = X.shape
-        one = np.ones(d)
-        offset = _mean(X) / self.divide if self.centre or self.pca is not None else np.zeros(d)
-        scale = one if self.scale == "none" else _scale(X, self.divide, self.scale)
+        self._refuse_gaps(missing)
+        data, one = Observed(X, missing), np.ones(d)
+        offset = _mean(data) / self.divide if self.centre or self.pca is not None else np.zeros(d)
+        scale = one if self.scale == "none" else _scale(data, self.divide, self.scale)
         plain = Fitted(self.divide, offset, scale, None)
         if self.vae is not None:
             from appca.data.vae_training import train
@@ -130,6 +140,39 @@ class Preprocessing:
         basis = principal_axes(lambda: _blocks(plain, X), X.shape, self.pca)
         return plain._replace(basis=basis)
 
+    def _refuse_gaps(self, missing: np.ndarray | None) -> None:
+        if missing is not None and (self.pca is not None or self.vae is not None):
+            what = "PCA" if self.vae is None else "an autoencoder"
+            msg = (
+                f"Reducing by {what} needs whole rows, but {counted(int(missing.sum()), 'cell')} "
+                "are missing; reduce by nothing, or load the data with the columns' means put in."
+            )
+            raise InputError(msg)
+
+
+class Observed(NamedTuple):
+    """A matrix and which of its cells do not count."""
+
+    X: np.ndarray
+    missing: np.ndarray | None
+
+    def blocks(self, centre: np.ndarray | float = 0.0) -> Iterator[np.ndarray]:
+        """Yield float64 blocks of rows about a centre, zero where a cell does not count."""
+        start = 0
+        for block in _raw_blocks(self.X, np.float64):
+            np.subtract(block, centre, out=block)
+            if self.missing is not None:
+                block[self.missing[start : start + len(block)]] = 0.0
+            start += len(block)
+            yield block
+
+    @property
+    def counts(self) -> np.ndarray | int:
+        """How many cells of each column count."""
+        if self.missing is None:
+            return len(self.X)
+        return np.maximum(len(self.X) - self.missing.sum(axis=0), 1)
+
 
 class Fitted(NamedTuple):
     """Fitted preprocessing: arrays only, so that it can be stored beside a run."""
@@ -139,6 +182,11 @@ class Fitted(NamedTuple):
     scale: np.ndarray  # (D,)
     basis: np.ndarray | None  # (D, D') with orthonormal columns
     vae: Autoencoder | None = None
+
+    @property
+    def reduces(self) -> bool:
+        """Whether all features of a row go into each one of its coordinates."""
+        return self.basis is not None or self.vae is not None
 
     @property
     def n_features(self) -> int:
@@ -252,15 +300,14 @@ def _blocks(fitted: Fitted, X: np.ndarray, dtype: type = np.float64) -> Iterator
         yield block
 
 
-def _mean(X: np.ndarray) -> np.ndarray:
-    return sum(block.sum(axis=0) for block in _raw_blocks(X, np.float64)) / len(X)
+def _mean(data: Observed) -> np.ndarray:
+    return sum(block.sum(axis=0) for block in data.blocks()) / data.counts
 
 
-def _scale(X: np.ndarray, divide: float, kind: str) -> np.ndarray:
+def _scale(data: Observed, divide: float, kind: str) -> np.ndarray:
     """Return standard deviations (D,) after the division, or their root mean square D times."""
-    mean = _mean(X)
-    squares = sum(((block - mean) ** 2).sum(axis=0) for block in _raw_blocks(X, np.float64))
-    variance = squares / len(X)
+    mean = _mean(data)
+    variance = sum((block**2).sum(axis=0) for block in data.blocks(mean)) / data.counts
     if kind == "global":
         variance = np.full(len(mean), variance.mean())
     # Rounding leaves a constant column some 1e-32 of its square; that is not a scale to divide by.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from appca.data import coil20, mnist
+from appca.data import atomic, coil20, mnist
 from appca.data.errors import InputError
 from appca.data.folder import data_folder as folder_of_files
 from appca.data.readers.source import file_stream
@@ -53,6 +53,7 @@ def _keep(
     draft = target.with_name(f".{uuid.uuid4().hex}-{name}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        atomic.sweep(target.parent)
         with file_stream(name, file) as stream:
             draft.write_bytes(stream.read())
         check(draft)

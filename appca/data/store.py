@@ -1,9 +1,7 @@
 """Data sets on disk: one folder each, written whole or not at all, read without pickle."""
 
 import json
-import os
 import re
-import shutil
 import time
 import uuid
 from contextlib import suppress
@@ -12,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.data import atomic
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-
-_STALE_SECONDS = 86_400  # a half-written folder older than a day belongs to no living process
 
 
 class Summary(NamedTuple):
@@ -36,24 +33,33 @@ class DatasetStore:
     """
     Data sets below ``<home>/datasets/<digest>/``.
 
-    A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column and
-    ``meta.json``. It is built beside its place and moved there in one step, so that a killed
-    process leaves no half data set.
+    A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column,
+    ``missing.npy`` if cells are missing, and ``meta.json``. It is built beside its place and moved
+    there in one step, so that a killed process leaves no half data set.
     """
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "datasets"
 
     def put(self, dataset: Dataset) -> str:
-        """Store a data set and return its digest; the same data again only renews its name."""
+        """
+        Store a data set and return its digest; the same data again only renews its name.
+
+        A damaged one of the same digest is replaced.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
         target = self.folder / dataset.digest
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._sweep()
-            if (target / "meta.json").exists():
-                _write_meta(target, dataset, _read_meta(target)["created"])
+            atomic.sweep(self.folder)
+            if self._is_sound(dataset.digest):
+                _renew_meta(target, dataset)
             else:
-                self._discard(target)  # a folder without its meta file is a ruin
+                self._discard(target)
                 self._write(target, dataset)
         except OSError as error:
             msg = (
@@ -69,22 +75,23 @@ class DatasetStore:
         folder = self._existing(digest)
         try:
             meta = _read_meta(folder)
+            _check(meta, digest)
             dataset = Dataset(
                 name=meta["name"],
-                X=np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False),
-                ids=np.load(folder / "ids.npy", allow_pickle=False),
+                X=_matrix(folder, meta),
+                ids=_column(folder / "ids.npy"),
                 labels={
-                    key: np.load(folder / f"label_{i}.npy", allow_pickle=False)
-                    for i, key in enumerate(meta["labels"])
+                    key: _column(folder / f"label_{i}.npy") for i, key in enumerate(meta["labels"])
                 },
                 image_shape=meta["image_shape"] and tuple(meta["image_shape"]),
                 feature_names=meta["feature_names"] and tuple(meta["feature_names"]),
                 provenance=meta["provenance"],
+                missing=_missing(folder, meta),
             )
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
             msg = (
-                f"The stored data set {digest[:12]} is damaged ({type(error).__name__}); "
-                "delete it and load the data again."
+                f"The stored data set {digest[:12]} is damaged; delete it, or load the data again "
+                "in its place."
             )
             raise InputError(msg) from error
         dataset.__dict__["digest"] = digest  # known: hashing would read the whole file
@@ -96,7 +103,7 @@ class DatasetStore:
         for folder in sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []:
             try:
                 found.append(_summary(folder))
-            except (OSError, ValueError, KeyError, TypeError):
+            except Exception:  # as above
                 continue
         return sorted(found, key=lambda summary: -summary.created)
 
@@ -133,29 +140,33 @@ class DatasetStore:
             np.save(draft / "ids.npy", dataset.ids, allow_pickle=False)
             for i, column in enumerate(dataset.labels.values()):
                 np.save(draft / f"label_{i}.npy", column, allow_pickle=False)
+            if dataset.missing is not None:
+                np.save(draft / "missing.npy", dataset.missing, allow_pickle=False)
             _write_meta(draft, dataset, time.time())
             try:
                 draft.replace(target)
             except OSError:
-                if not (target / "meta.json").exists():
+                if not self._is_sound(dataset.digest):
                     raise  # not another process that stored the same data first
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            atomic.remove(draft)
 
     def _discard(self, folder: Path) -> None:
         doomed = self.folder / f".{uuid.uuid4().hex}"
         with suppress(FileNotFoundError):
             folder.rename(doomed)  # in one step, so that nobody meets half a data set
-            shutil.rmtree(doomed, ignore_errors=True)
+            atomic.remove(doomed)
 
-    def _sweep(self) -> None:
-        for leftover in self.folder.glob(".*"):
-            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-                shutil.rmtree(leftover, ignore_errors=True)
+    def _is_sound(self, digest: str) -> bool:
+        try:
+            self.get(digest)
+        except InputError:
+            return False
+        return True
 
 
-def _write_meta(folder: Path, dataset: Dataset, created: float) -> None:
-    meta = {
+def _meta(dataset: Dataset, created: float) -> dict:
+    return {
         "name": dataset.name,
         "digest": dataset.digest,
         "n_rows": dataset.n_rows,
@@ -166,10 +177,48 @@ def _write_meta(folder: Path, dataset: Dataset, created: float) -> None:
         "labels": list(dataset.labels),
         "provenance": dataset.provenance,
         "created": created,
+        **({"n_missing": dataset.n_missing} if dataset.missing is not None else {}),
     }
-    draft = folder / f".{uuid.uuid4().hex}"
-    draft.write_text(json.dumps(meta, indent=1, ensure_ascii=False), encoding="utf-8")
-    os.replace(draft, folder / "meta.json")  # noqa: PTH105 (atomic also where the target exists)
+
+
+def _write_meta(folder: Path, dataset: Dataset, created: float) -> None:
+    text = json.dumps(_meta(dataset, created), indent=1, ensure_ascii=False)
+    atomic.write(folder / "meta.json", text)
+
+
+def _renew_meta(folder: Path, dataset: Dataset) -> None:
+    """Write what is said of a stored data set, if anything has changed: the disk may be full."""
+    old = _read_meta(folder)
+    new = _meta(dataset, old["created"])
+    if json.loads(json.dumps(new)) != old:
+        _write_meta(folder, dataset, old["created"])
+
+
+def _check(meta: dict, digest: str) -> None:
+    """Refuse a description of other data; the numbers themselves are too many to be hashed here."""
+    if meta["digest"] != digest or not isinstance(meta["name"], str):
+        msg = "meta.json describes other data"
+        raise ValueError(msg)
+    float(meta["created"])
+
+
+def _matrix(folder: Path, meta: dict) -> np.ndarray:
+    X = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
+    if X.shape != (meta["n_rows"], meta["n_features"]) or str(X.dtype) != meta["dtype"]:
+        msg = "matrix.npy is not the matrix that meta.json describes"
+        raise ValueError(msg)
+    return X
+
+
+def _column(file: Path) -> np.ndarray:
+    """Read ids or labels by way of a map, which is never longer than the file."""
+    return np.array(np.load(file, mmap_mode="r", allow_pickle=False))
+
+
+def _missing(folder: Path, meta: dict) -> np.ndarray | None:
+    if not meta.get("n_missing"):  # said there, so that a lost file is not taken for no gaps
+        return None
+    return np.load(folder / "missing.npy", mmap_mode="r", allow_pickle=False)
 
 
 def _read_meta(folder: Path) -> dict:

@@ -1,12 +1,36 @@
 """Small pieces of sentences for people."""
 
+import numpy as np
+
+_JOINER = "\u200d"  # between the parts of an emoji; nothing else that is not seen may stay
+
 
 def shortened(text: object, limit: int = 40) -> str:
-    """Cut a text from a file to what fits into a sentence, on one line."""
+    """
+    Cut a text from a file to what fits into a sentence, on one line.
+
+    Signs that are not seen, or that turn the direction of what follows, are shown as "�": a name
+    must not change how the sentence around it reads.
+    """
     flat = " ".join(str(text).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    cut = flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    return "".join(sign if sign.isprintable() or sign == _JOINER else "\ufffd" for sign in cut)
 
 
 def counted(n: int, noun: str) -> str:
     """Return "1 row" or "2,000 rows"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def is_text(column: np.ndarray) -> bool:
+    """
+    Tell whether every character of an array's texts exists; other arrays have none.
+
+    NumPy takes any 32 bits of a file for a character, and Python then fails on those above
+    U+10FFFF; halves of surrogate pairs cannot be written as UTF-8.
+    """
+    if column.dtype.kind != "U" or not column.size * column.dtype.itemsize:
+        return True
+    own = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1)
+    codes = own.view(np.uint32)
+    return not bool(((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any())

@@ -21,6 +21,9 @@ from appca.models.estimator import (
 from appca.models.gaussian import Array
 from appca.models.gibbs_fit import Plan, fit_by_gibbs
 from appca.models.loop import Callback
+from appca.models.missing import MissingValues
+from appca.models.missing_fit import fit_around, stand_in
+from appca.models.missing_rows import has_gaps
 from appca.models.parameters import (
     ARRAY,
     CALLABLE,
@@ -47,12 +50,13 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
 INFERENCES = ("em", "gibbs", "hard")
 
 
-class AdaptivePPCA(SampledModel):
+class AdaptivePPCA(MissingValues, SampledModel):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
     z_n uniform over the subsets of exactly L of the K components. Both x and z are integrated out
-    exactly, so the likelihood is exact and EM climbs it without approximation.
+    exactly, so the likelihood is exact and EM climbs it without approximation. Missing entries
+    (NaN) are integrated out, too, with inference="em".
 
     Parameters
     ----------
@@ -201,12 +205,27 @@ class AdaptivePPCA(SampledModel):
         self.whiten = whiten
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to X (N, D), float32 or float64, and return the estimator."""
+        """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator."""
         del y
         X = self._validated(X, reset=True)
         self._refuse_conflicts(X)
         with single_threaded_blas():
-            return self._fit(X)
+            return self._fit_around(X) if has_gaps(X) else self._fit(X)
+
+    def _fit_around(self, X: Array) -> Self:
+        if self.inference != "em":
+            msg = (
+                f"X has missing entries, which need inference='em'; got {self.inference!r}: "
+                "change that, or fill in or leave out those cells."
+            )
+            raise ValueError(msg)
+        rows = stand_in(X, zero_mean=self.mean == "zero")
+        refuse_constant(rows)
+        rng, course = generator(self.random_state), self._course(rows)
+        found = fit_around(rng, X, rows, self._start(X), course)
+        self._forget_draws()
+        self._publish_around(X, found, self.n_active)
+        return self
 
     def _fit(self, X: Array) -> Self:
         rows = about(X, None if self.mean == "zero" else centre_of(X))

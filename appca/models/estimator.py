@@ -147,8 +147,13 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             ensure_min_samples=2 if reset else 1,
             ensure_all_finite=False,
         )
-        refuse_not_finite(checked)
+        self._refuse_cells(checked)
         return checked
+
+    @staticmethod
+    def _refuse_cells(X: Array) -> None:
+        """Raise ValueError for cells the model cannot take."""
+        refuse_not_finite(X)
 
     def _publish(self, rows: Rows, state: State, n_active: int, second: Array) -> Self:
         """Set the fitted attributes; components by explained variance, largest entry positive.

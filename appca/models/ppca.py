@@ -4,17 +4,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from appca.models.em import State, floor_of
-from appca.models.estimator import (
-    SubspaceModel,
-    generator,
-    refuse_constant,
-    refuse_sizes,
-)
+from appca.models.em import Settings, State, floor_of
+from appca.models.estimator import generator, refuse_constant, refuse_sizes
 from appca.models.gaussian import Array
+from appca.models.missing import MissingValues
+from appca.models.missing_rows import has_gaps
 from appca.models.parameters import SEED, SWITCH, Rule, whole
 from appca.models.rows import Rows, about, centre_of
 from appca.models.spectrum import Principal, principal
+from appca.models.stiefel import polar
 from appca.models.threads import single_threaded_blas
 
 __all__ = ["PPCA", "closed_form"]
@@ -31,12 +29,16 @@ def closed_form(rows: Rows, leading: Principal, floor: float) -> State:
     return State(leading.V, np.zeros(q), np.maximum(leading.values - noise, floor), noise)
 
 
-class PPCA(SubspaceModel):
+MAX_ITER, TOL = 500, 1e-4  # of EM around missing entries; TOL in nats a row over ten passes
+
+
+class PPCA(MissingValues):
     """Probabilistic PCA: y = W x + mu + e, every component active in every row.
 
-    The maximum of the likelihood in closed form. The noise variance averages all D - q discarded
-    eigenvalues, those that vanish because there are fewer rows than features included, so
-    `score` is the likelihood's maximum also then; scikit-learn's `PCA` averages min(N, D) - q.
+    The maximum of the likelihood in closed form; around missing entries (NaN) by exact EM. The
+    noise variance averages all D - q discarded eigenvalues, those that vanish because there are
+    fewer rows than features included, so `score` is the likelihood's maximum also then;
+    scikit-learn's `PCA` averages min(N, D) - q.
 
     Parameters
     ----------
@@ -50,13 +52,13 @@ class PPCA(SubspaceModel):
     Attributes
     ----------
     components_ : (K, D) orthonormal rows, by descending variance, largest entry positive.
-    mean_ : (D,) sample mean.
+    mean_ : (D,) sample mean; around missing entries learned.
     noise_variance_ : float, sigma2.
     latent_variance_ : (K,) eigenvalues less the noise variance.
     explained_variance_ : (K,) mean square of the latent coordinate.
     scale_ : (K,) root mean square of the training scores.
     log_likelihoods_ : (1,) total log-likelihood of the training rows, nats.
-    n_iter_, stop_reason_ : 1 and "closed form".
+    n_iter_, stop_reason_ : 1 and "closed form"; around missing entries as EM went.
 
     Examples
     --------
@@ -81,10 +83,12 @@ class PPCA(SubspaceModel):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to X (N, D), float32 or float64, and return the estimator."""
+        """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator."""
         del y
         X = self._validated(X, reset=True)
         refuse_sizes(self.n_components, *X.shape)
+        if has_gaps(X):
+            return self._fit_around(X)
         rows = about(X, centre_of(X))
         refuse_constant(rows)
         with single_threaded_blas():
@@ -95,4 +99,17 @@ class PPCA(SubspaceModel):
         self.log_likelihoods_: Array = np.array([self.score_samples(X).sum()])
         self.n_iter_ = 1
         self.stop_reason_ = "closed form"
+        return self
+
+    def _fit_around(self, X: Array) -> Self:
+        from appca.models.missing_fit import fit_around, stand_in  # which need `closed_form`
+        from appca.models.race import Course
+
+        rows, K = stand_in(X), self.n_components
+        refuse_constant(rows)
+        settings = Settings(K, K, "component", True, False, polar, floor_of(rows))
+        course = Course(settings, None, MAX_ITER, TOL, True, len(X))
+        with single_threaded_blas():
+            found = fit_around(generator(self.random_state), X, rows, [], course)
+            self._publish_around(X, found, K)
         return self

@@ -63,7 +63,9 @@ def figure(
     )
     if colour is not None:
         drawing.add_traces(_legend(colour, levels))
-        drawing.update_layout(legend={"itemsizing": "constant", "title": {"text": colour.name}})
+        drawing.update_layout(
+            legend={"itemsizing": "constant", "title": {"text": plain(colour.name)}}
+        )
     return drawing
 
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from appca.data import vae
 from appca.data.dataset import Dataset
+from appca.data.errors import InputError
 from appca.data.preprocessing import Fitted, Preprocessing
+from appca.data.wording import counted
 from appca.runs.config import MODELS, RunConfig, estimator_class
 from appca.runs.home import threads
 from appca.runs.progress import DESCRIBING
@@ -24,6 +26,7 @@ PREVIEW_ROWS, PREVIEW_PASSES = 5000, 20
 PREPROCESSING = "pre_"  # prefix of the preprocessing's arrays among those of a run
 POSTERIOR = "posterior_"  # prefix of the draws
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
+AROUND_GAPS = ("aPPCA", "PPCA")  # models that missing cells can be integrated out of, by EM
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
 _SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
 
@@ -39,6 +42,9 @@ _SWEEP, _SWEEP_PAIRS = 1.0e-6, 8.0e-8  # seconds a row and a component (squared)
 _COLUMNS = 1.0e-7  # seconds a feature and a pair of components, in drawing the components
 _SLOTS, _FACTOR_PASSES = 2.0e-7, 60  # seconds a row, a component, a slot; passes of aFA
 _PATHS, _FEW_SETS = 8.0e-7, 5000  # seconds a row, a component, a slot and a path
+_SETS = 1.0e-8  # seconds an incomplete row, a set of components and the square of its size
+_MOST_SUMMED = 1000  # sets; beyond, each row gets its best one
+_PAIRS = 2.0e-9  # seconds an incomplete row, a feature and a pair of components
 _RACE_PASSES, _RACE_ROWS, _RACE_COLUMNS = 90, 5000, 64
 
 
@@ -48,10 +54,12 @@ class Result(NamedTuple):
 
     Arrays: the estimator's `fitted_arrays`, among them ``components`` (K, D') and ``mean`` (D',);
     ``log_likelihoods`` (n_iter,) in nats; what `described` says of the rows; ``posterior_*``, the
-    draws of a sampled fit; ``pre_*``, the preprocessing's. D' is the number of features after
+    draws of a sampled fit; ``imputed`` (m,), if cells are missing, what the model puts into them,
+    in data units, row by row; ``pre_*``, the preprocessing's. D' is the number of features after
     preprocessing.
     Info: n_iter, stop_reason, seconds, log_likelihood, likelihood (how it was come by),
-    likelihood_error (its standard error), n_rows, n_features, stopped_at, versions.
+    likelihood_error (its standard error), n_rows, n_features, stopped_at, versions; n_missing if
+    cells are missing.
     """
 
     arrays: dict[str, np.ndarray]
@@ -85,14 +93,19 @@ def fit_run(
         When the settings do not suit the data, in one sentence.
     """
     began = time.perf_counter()
+    refuse_gaps(dataset, config)
     _hold_threads()
     if fitted is None:
-        fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
-    Y = fitted.transform(dataset.X)
+        options = Preprocessing.from_dict(config.preprocessing)
+        fitted = options.fit(dataset.X, missing=dataset.missing)
+    Y = fitted.transform(dataset.with_gaps())
     estimator, stopped_at = _fit(Y, config, callback)
     arrays, info = _outcome(estimator, _describe(estimator, Y, config, callback))
     arrays |= _draws(estimator) | _prefixed(fitted)
     info |= {"stopped_at": stopped_at}
+    if dataset.missing is not None:
+        arrays["imputed"] = _imputed(estimator, dataset, Y, fitted)
+        info["n_missing"] = dataset.n_missing
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
 
@@ -111,6 +124,7 @@ def preview(
     preprocessing where it is known; else it is learned from the sample.
     """
     began = time.perf_counter()
+    refuse_gaps(dataset, config)
     n = dataset.n_rows
     sample = np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(n)[: min(rows, n)])
     limits = {"max_iter": passes, "n_init": 1, "inference": "em"}
@@ -121,25 +135,64 @@ def preview(
         known["init"] = "quartimax"
     short = RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
     _hold_threads()
-    X = dataset.X[sample]
+    missing = None if dataset.missing is None else dataset.missing[sample]
     if fitted is None:
-        fitted = Preprocessing.from_dict(config.preprocessing).fit(X)
-    estimator, _ = _fit(fitted.transform(X), short, None)
-    arrays, info = _outcome(estimator, estimator.describe(fitted.transform(dataset.X)))
+        options = Preprocessing.from_dict(config.preprocessing)
+        fitted = options.fit(dataset.X[sample], missing=missing)
+    Y = fitted.transform(dataset.with_gaps())
+    estimator, _ = _fit(Y[sample], short, None)
+    arrays, info = _outcome(estimator, estimator.describe(Y))
     arrays |= _prefixed(fitted)
     info |= {"stopped_at": None, "preview": True}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
 
+def fits_around_gaps(config: RunConfig) -> bool:
+    """Whether the model integrates missing cells out instead of reading placeholders."""
+    return config.model in AROUND_GAPS and config.parameters.get("inference", "em") == "em"
+
+
+def refuse_gaps(dataset: Dataset, config: RunConfig) -> None:
+    """Raise InputError where cells are missing and the model can do nothing about it."""
+    if dataset.missing is not None and not fits_around_gaps(config):
+        msg = (
+            f"{counted(dataset.n_missing, 'cell')} of “{dataset.name}” are missing, which "
+            f"{MODELS[config.model].title} as set cannot be fitted around; choose Adaptive PPCA by "
+            "exact EM or Probabilistic PCA, or load the data with the columns' means put in."
+        )
+        raise InputError(msg)
+
+
+def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
+    """Whether missing cells make a compiler necessary that the model does without otherwise."""
+    sets = math.comb(config.k, config.n_active or config.k)
+    return dataset.missing is not None and sets > _MOST_SUMMED
+
+
+def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, fitted: Fitted) -> np.ndarray:
+    """Return what the model puts into the missing cells (m,), in data units, row by row."""
+    rows = dataset.incomplete_rows
+    return fitted.inverse_transform(estimator.impute(Y[rows]))[dataset.missing[rows]]
+
+
 def estimate_seconds(
-    n_rows: int, n_features: int, config: RunConfig, *, prepared: bool = False
+    n_rows: int,
+    n_features: int,
+    config: RunConfig,
+    *,
+    prepared: bool = False,
+    incomplete: int = 0,
 ) -> float:
     """
     Guess how long `fit_run` takes, rather too long than too short.
 
     Decides whether a fit runs while the slider moves or in a worker; the worker's own progress
-    then tells the time left. `prepared` says that an autoencoder need not be trained any more.
+    then tells the time left. `prepared` says that an autoencoder need not be trained any more,
+    `incomplete` how many rows have missing cells.
     """
+    if incomplete:
+        whole = estimate_seconds(n_rows, n_features, config, prepared=prepared)
+        return whole + _estimate_around(incomplete, n_features, config)
     options = Preprocessing.from_dict(config.preprocessing)
     if options.vae is not None:
         training = 0.0 if prepared else vae.estimate_seconds(n_rows, n_features, options.vae)
@@ -171,6 +224,15 @@ def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
     return once + race + settle + passes(min(likely, parameters["max_iter"]), n_rows, width)
 
 
+def _estimate_around(incomplete: int, n_features: int, config: RunConfig) -> float:
+    """Guess what missing cells add: PPCA and then EM over all sets of each incomplete row."""
+    K, L = config.k, config.n_active or config.k
+    sets = min(math.comb(config.k, L), _MOST_SUMMED)
+    passes = 2 * min(30 + 4 * K, config.parameters.get("max_iter", 500))
+    a_row = (sets * L * L * (L + 4) + K**3) * _SETS + n_features * K * K / 2 * _PAIRS
+    return passes * incomplete * a_row
+
+
 def _estimate_sampling(n_rows: int, n_features: int, config: RunConfig) -> float:
     parameters, K = config.parameters, config.k
     sweeps = parameters["burn_in"] + parameters["n_draws"] * parameters["thin"]
@@ -196,10 +258,16 @@ def _estimate_describing(n_rows: int, config: RunConfig) -> float:
 
 
 def project(
-    config: RunConfig, arrays: dict[str, np.ndarray], X: np.ndarray
+    config: RunConfig,
+    arrays: dict[str, np.ndarray],
+    X: np.ndarray,
+    callback: "Callable[[Progress], object] | None" = None,
 ) -> dict[str, np.ndarray]:
     """
     Describe new rows (N, D), in data units, by the model of a run's arrays; see `described`.
+
+    The rows of the fit get the numbers of the fit again, to the bit: they are described in the
+    same blocks. `callback` is told `Progress` after each block where describing takes long.
 
     Raises
     ------
@@ -209,7 +277,15 @@ def project(
     """
     estimator = estimator_class(config.model)(**config.parameters).restore(arrays)
     _hold_threads()
-    return described(estimator.describe(fitted_preprocessing(arrays).transform(X)))
+    fitted = fitted_preprocessing(arrays)
+    if fitted.reduces and X.dtype.kind == "f" and np.isnan(X).any():
+        msg = (
+            f"The run reduces rows of {X.shape[1]} features to {fitted.n_features} first, for "
+            "which they must be whole; fill in the missing cells or leave out their rows."
+        )
+        raise InputError(msg)
+    Y = fitted.transform(X)
+    return described(_describe(estimator, Y, config, callback))
 
 
 def described(found: "Description") -> dict[str, np.ndarray]:

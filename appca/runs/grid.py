@@ -30,10 +30,10 @@ def grid(spec: dict, context: Context) -> dict:
     config = GridConfig.from_dict({key: spec[key] for key in spec if key != "key"})
     context.report("reading the data", 0.0)
     dataset = DatasetStore(context.home).get(config.dataset)
-    _hold_threads()
+    hold_threads()
     store = JournalStore(context.home, GRIDS)
     done = set(measured(store, config))
-    progress = _Progress(context)
+    progress = PacedProgress(context)
     weights = estimate(config, dataset.n_rows, dataset.n_features)
     todo = [step for step in steps(config) if step not in done]
     total = sum(weights[step[:2]] for step in steps(config))
@@ -59,8 +59,8 @@ def stability(spec: dict, context: Context) -> dict:
     config = StabilityConfig.from_dict({key: spec[key] for key in spec if key != "key"})
     context.report("reading the data", 0.0)
     dataset = DatasetStore(context.home).get(config.dataset)
-    _hold_threads()
-    progress = _Progress(context)
+    hold_threads()
+    progress = PacedProgress(context)
 
     def report(number: int) -> None:
         stage = f"fit {number + 1} of {config.repeats + 1}"
@@ -98,7 +98,7 @@ def in_short(config: GridConfig, n_rows: int) -> str:
     )
 
 
-class _Progress:
+class PacedProgress:
     """Reports the share done and guesses the time left from the pace since this job began."""
 
     def __init__(self, context: Context, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -123,7 +123,7 @@ class _Progress:
         self.context.report(self._stage, self._share, seconds_left=left)
 
 
-def _hold_threads() -> None:
+def hold_threads() -> None:
     """Hold BLAS to `threads()`, as a run's fit does: with another number the last bits differ."""
     from threadpoolctl import threadpool_limits
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from appca.analysis.identity import digest_of
+from appca.data import atomic
 
+DRAFT = ".job-"  # how the names of folders begin that are not whole yet
 LOG_BYTES = 65_536  # of the log are kept
 ENDED = ("done", "failed", "cancelled")
 
@@ -63,12 +65,15 @@ class JobFolder:
     def create(cls, jobs: Path, job: dict) -> "JobFolder":
         """Make a folder that exists only once it is complete."""
         folder = cls(jobs / uuid.uuid4().hex[:12])
-        draft = cls(jobs / f".{uuid.uuid4().hex}")
-        draft.path.mkdir(parents=True)
+        draft = cls(jobs / f"{DRAFT}{uuid.uuid4().hex}")
         text = json.dumps({**job, "created": time.time()}, allow_nan=False)
-        (draft.path / "job.json").write_text(text, encoding="utf-8")
-        draft.write(State("queued", stage="waiting for a free worker"))
-        draft.path.replace(folder.path)
+        try:
+            draft.path.mkdir(parents=True)
+            (draft.path / "job.json").write_text(text, encoding="utf-8")
+            draft.write(State("queued", stage="waiting for a free worker"))
+            draft.path.replace(folder.path)
+        finally:
+            atomic.remove(draft.path)
         return folder
 
     def job(self) -> dict:
@@ -82,12 +87,18 @@ class JobFolder:
     def write(self, state: State) -> None:
         """Replace the present state in one step."""
         draft = self.path / f".{uuid.uuid4().hex}"
-        draft.write_text(json.dumps(state._asdict()), encoding="utf-8")
-        draft.replace(self.path / "status.json")
+        try:
+            draft.write_text(json.dumps(state._asdict()), encoding="utf-8")
+            draft.replace(self.path / "status.json")
+        finally:
+            draft.unlink(missing_ok=True)
 
     def end(self, state: str, message: str) -> None:
         """Close the books on a job whose worker cannot do it."""
-        last = self.read()
+        try:
+            last = self.read()
+        except (OSError, ValueError, TypeError):  # damaged; how it ended is known all the same
+            last = State(state)
         self.write(
             last._replace(state=state, message=message, seconds_left=None, ended=time.time())
         )

@@ -2,16 +2,18 @@
 
 import atexit
 import contextlib
+import json
 import re
-import shutil
 import threading
 import time
+import uuid
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from pathlib import Path
 
+from appca.data import atomic
 from appca.data.errors import InputError
-from appca.runs.jobfolder import ENDED, Curve, JobFolder, JobStatus, State, default_key
+from appca.runs.jobfolder import DRAFT, ENDED, Curve, JobFolder, JobStatus, State, default_key
 from appca.runs.presence import Presence
 from appca.runs.process import COMMAND, WorkerProcess
 from appca.runs.store import RunStore
@@ -19,7 +21,9 @@ from appca.runs.store import RunStore
 HARD_KILL_SECONDS = 1.3  # a worker that has not obeyed by then is killed: gone within 2 s
 FOLDERS_KEPT = 200
 FOLDER_DAYS = 7
+_DRAFT_SECONDS = 60  # writing the folder of a new job takes next to none
 _CURVES_KEPT = 32
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError)  # a folder somebody has tampered with
 _GONE = "The app was closed before this job was over; start it again."
 _CANCELLED = "Cancelled; nothing was stored."
 
@@ -67,13 +71,17 @@ class Jobs:
         self._started = 0
         self._curves: OrderedDict[str, Curve] = OrderedDict()
         self._unwritten: dict[str, State] = {}  # ends of jobs that a full disk refused
+        self._refused: OrderedDict[str, JobStatus] = OrderedDict()  # those it did not let begin
         self._closed = False
         self._clean()
+        RunStore(self.home).sweep()  # what workers left that were killed together with their server
         atexit.register(self.close)
 
     def submit(self, kind: str, spec: dict, key: str | None = None) -> str:
         """
         Queue a job and return its id; a waiting or running job with the same key is joined.
+
+        A job that a full disk does not let be noted has failed at once, and its status says why.
 
         Parameters
         ----------
@@ -87,22 +95,21 @@ class Jobs:
         Raises
         ------
         InputError
-            When the disk refuses, or the app is being closed.
+            When the app is being closed.
         """
         key = key or default_key(kind, spec)
         with self._lock:
             if self._closed:
                 raise InputError(_GONE)
             for job in self._open():
-                if job.key == key and not job.cancelled and not _is_over(job):
+                if job.key == key and not job.cancelled and not self._is_over(job):
                     return job.folder.id
             self._clean()
             task = {"kind": kind, "spec": spec, "key": key, "server": self._presence.token}
             try:
                 job = _Job(JobFolder.create(self.folder, task), key)
             except OSError as error:
-                msg = f"The job could not be noted in {self.folder}: {error.strerror or error}."
-                raise InputError(msg) from error
+                return self._refuse(kind, spec, error)
             self._queue.append(job)
             self._dispatch()
         return job.folder.id
@@ -111,17 +118,20 @@ class Jobs:
         """Return how far a job is, also one of an earlier server; None if it is not known."""
         if not re.fullmatch(r"[0-9a-f]{12}", str(job_id)):
             return None
+        if job_id in self._refused:
+            return self._refused[job_id]
         folder = JobFolder(self.folder / job_id)
         try:
             job, state = folder.job(), self._unwritten.get(job_id) or folder.read()
-        except (OSError, ValueError, TypeError):
+            kind, spec = job["kind"], job["spec"]
+        except _UNREADABLE:
             return None
         if state.state not in ENDED and not self._presence.alive(job.get("server", "")):
             state = state._replace(state="failed", message=_GONE, seconds_left=None)
         until = state.ended or time.time()
         return JobStatus(
             id=job_id,
-            kind=job["kind"],
+            kind=kind,
             state=state.state,
             stage="ending" if self._ending(folder, state) else state.stage,
             fraction=state.fraction,
@@ -131,7 +141,7 @@ class Jobs:
             seconds_left=state.seconds_left,
             result=state.result or {},
             message=state.message,
-            spec=job["spec"],
+            spec=spec,
         )
 
     def active(self) -> list[JobStatus]:
@@ -161,7 +171,8 @@ class Jobs:
                 self._queue.remove(job)
                 self._end(job, "cancelled", "Cancelled before it began.")
                 return True
-            job.folder.request("cancel")
+            with contextlib.suppress(OSError):  # on a full disk by force alone
+                job.folder.request("cancel")
             timer = threading.Timer(HARD_KILL_SECONDS, self._kill, (job,))
             timer.daemon = True
             timer.start()
@@ -171,9 +182,14 @@ class Jobs:
         """Ask a running fit to stop and store what it has; whether there was one to ask."""
         with self._lock:
             job = self._find(job_id)
-            if job is None or job in self._queue or job.folder.job()["kind"] != "fit":
+            if job is None or job in self._queue:
                 return False
-            job.folder.request("keep")
+            try:
+                if job.folder.job()["kind"] != "fit":
+                    return False
+                job.folder.request("keep")
+            except _UNREADABLE:
+                return False
         return True
 
     def warm(self) -> None:
@@ -236,11 +252,15 @@ class Jobs:
     def _listen(self, worker: _Worker) -> None:
         """Free a worker at each answer; bury it when its output ends."""
         for answer in worker.answers():
+            job, _, unwritten = answer.partition(" ")
             with self._lock:
-                if worker.job is not None and worker.job.folder.id == answer:
+                if worker.job is not None and worker.job.folder.id == job:
+                    if unwritten:
+                        self._unwritten[job] = State(**json.loads(unwritten))
                     worker.job = None
                 self._dispatch()
-        RunStore(self.home).sweep(worker.pid)
+        with contextlib.suppress(OSError):
+            RunStore(self.home).sweep(worker.pid)
         with self._lock:
             if worker in self._workers:  # else `close` has ended it
                 self._workers.remove(worker)
@@ -251,7 +271,7 @@ class Jobs:
     def _account(self, worker: _Worker) -> None:
         """Say what became of the job of a dead worker."""
         job = worker.job
-        state = job.folder.read().state if job is not None else "done"
+        state = _state_of(job.folder) if job is not None else "done"
         if state in ENDED:
             return  # without work, or between finishing it and saying so
         if job.cancelled:
@@ -275,6 +295,21 @@ class Jobs:
         except (OSError, ValueError):
             self._unwritten[job.folder.id] = State(state, message=message, ended=time.time())
 
+    def _refuse(self, kind: str, spec: dict, error: OSError) -> str:
+        """Remember a job that could not be noted."""
+        msg = (
+            f"The job could not be noted in {self.folder}: {error.strerror or error}; "
+            "free some space, then start it again."
+        )
+        job = uuid.uuid4().hex[:12]
+        nothing = {"stage": "", "fraction": 0.0, "iteration": None, "curve": [], "result": {}}
+        self._refused[job] = JobStatus(
+            job, kind, "failed", **nothing, seconds=0.0, seconds_left=None, message=msg, spec=spec
+        )
+        while len(self._refused) > _CURVES_KEPT:
+            self._refused.popitem(last=False)
+        return job
+
     def _ending(self, folder: JobFolder, state: State) -> bool:
         return state.state == "running" and folder.requested("cancel")
 
@@ -297,16 +332,26 @@ class Jobs:
         ages = sorted((_age(path), path) for path in folders)
         for place, (age, path) in enumerate(ages):
             if age > FOLDER_DAYS * 86_400 or place >= FOLDERS_KEPT:
-                shutil.rmtree(path, ignore_errors=True)
+                atomic.remove(path)
+        for draft in self.folder.glob(f"{DRAFT}*"):
+            if _age(draft) > _DRAFT_SECONDS:
+                atomic.remove(draft)
+
+    def _is_over(self, job: _Job) -> bool:
+        """Whether the worker has ended the job, though its answer may still be on the way."""
+        return job.folder.id in self._unwritten or _state_of(job.folder) in ENDED
 
 
-def _is_over(job: _Job) -> bool:
-    """Whether the worker has ended the job, though its answer may still be on the way."""
-    return job.folder.read().state in ENDED
+def _state_of(folder: JobFolder) -> str:
+    """Return the state in the folder; that of a folder that was tampered with is unknown."""
+    try:
+        return folder.read().state
+    except _UNREADABLE:
+        return "unknown"
 
 
 def _age(path: Path) -> float:
-    try:
-        return time.time() - (path / "status.json").stat().st_mtime
-    except OSError:
-        return time.time() - path.stat().st_mtime if path.exists() else 0.0
+    for file in (path / "status.json", path):
+        with contextlib.suppress(OSError):
+            return time.time() - file.stat().st_mtime
+    return 0.0

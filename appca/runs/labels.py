@@ -1,13 +1,13 @@
 """Names and signs that a person gave the components of a run: a small file in the run's folder."""
 
 import json
-import uuid
 from typing import NamedTuple
 
 import numpy as np
 
 from appca.analysis.components import NAMES
 from appca.analysis.identity import digest_of
+from appca.data import atomic
 from appca.data.errors import InputError
 from appca.runs.store import Run
 
@@ -74,12 +74,9 @@ def labelled(arrays: dict[str, np.ndarray], given: Labels) -> dict[str, np.ndarr
 
 def _write(run: Run, given: Labels) -> Labels:
     text = json.dumps(given._asdict(), indent=1, ensure_ascii=False)
-    draft = run.path / f".{uuid.uuid4().hex}"
     try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(run.path / FILE)  # in one step: a killed process leaves the old labels
+        atomic.write(run.path / FILE, text)  # in one step: a killed process leaves the old labels
     except OSError as error:
-        draft.unlink(missing_ok=True)
         msg = (
             f"The names of run {run.id} could not be stored ({error.strerror}); "
             "free some space, or fit the run again if it was deleted."

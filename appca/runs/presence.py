@@ -5,6 +5,8 @@ import uuid
 from pathlib import Path
 from typing import IO
 
+from appca.data import atomic
+
 try:
     import fcntl
 except ImportError:  # Windows: every other server counts as gone
@@ -26,16 +28,19 @@ class Presence:
         path = _path(self.folder, token)
         if token == self.token:
             return self._file is not None
-        if fcntl is None or not path.exists():
+        if fcntl is None:
             return False
-        with path.open("r+", encoding="utf-8") as file:
-            return not _locked(file)
+        try:
+            with path.open("r+", encoding="utf-8") as file:
+                return not _locked(file)
+        except OSError:  # not there, or another server has just removed it
+            return False
 
     def sweep(self) -> None:
         """Remove the files of servers that are gone."""
         for path in self.folder.glob(".server-*"):
             if not self.alive(path.name.removeprefix(".server-")):
-                path.unlink(missing_ok=True)
+                atomic.remove(path)
 
     def close(self) -> None:
         """Say that this server is gone."""

@@ -2,17 +2,17 @@
 
 import json
 import re
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from appca.analysis.identity import ID_DIGITS, Recorded, plain
+from appca.data import atomic
 from appca.data.errors import InputError
 from appca.runs.config import RunConfig
 
 SECONDS = 120.0
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError)
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +76,16 @@ class QualityStore:
             When the disk refuses.
         """
         text = json.dumps({"config": config.to_dict(), **found._asdict()}, allow_nan=False)
-        draft = self.folder / f".{uuid.uuid4().hex}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(self.folder / f"{config.id}.json")
+            atomic.sweep(self.folder)
+            atomic.write(self.folder / f"{config.id}.json", text)
         except OSError as error:
             msg = (
                 f"The comparison could not be stored in {self.folder}: {error.strerror or error}; "
                 "free some space, or name another folder in APPCA_HOME."
             )
             raise InputError(msg) from error
-        finally:
-            draft.unlink(missing_ok=True)
         return config.id
 
     def get(self, comparison_id: str) -> Comparison | None:

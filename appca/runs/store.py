@@ -3,25 +3,29 @@
 import json
 import os
 import re
-import shutil
 import time
 import uuid
-import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from appca.analysis.identity import ID_DIGITS
+from appca.data import atomic
 from appca.data.errors import InputError
+from appca.data.wording import shortened
 from appca.runs.config import RunConfig
 from appca.runs.fit import Result
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
-_STALE_SECONDS = 86_400  # a draft older than a day belongs to no living process
 _NAME_LENGTH = 120
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_UNREADABLE += (RecursionError,)
+_FACTS = ("n_iter", "seconds", "log_likelihood", "n_rows")  # numbers among those of every run
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +54,9 @@ class Run:
         file = self.path / "arrays.npz"
         try:
             return _load(file, file.stat().st_mtime_ns)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            msg = f"The arrays of run {self.id} cannot be read ({_why(error)}); fit it again."
+        except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
+            why = f" ({_why(error)})" if isinstance(error, OSError) else ""
+            msg = f"The arrays of run {self.id} cannot be read{why}; fit it again."
             raise InputError(msg) from error
 
     @property
@@ -60,12 +65,19 @@ class Run:
         return self.config.stopped_at is not None
 
 
+class Damaged(NamedTuple):
+    """A run that cannot be read."""
+
+    id: str
+    sentence: str
+
+
 class RunStore:
     """
     Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
 
     A run is built beside its place and moved there in one step, so that a killed process leaves
-    no half run. Damaged runs are left out of lists; `problems` says which and why.
+    no half run. Damaged runs are left out of lists; `damaged` says which and why.
     """
 
     def __init__(self, home: Path) -> None:
@@ -92,24 +104,23 @@ class RunStore:
             When the disk refuses, for example because it is full.
         """
         target = self.folder / config.id
-        try:
+        with self._storing("The run"):
             self.folder.mkdir(parents=True, exist_ok=True)
+            self.sweep()
             if self._readable(target) is None:
                 self._write(target, _meta(config, result, name, origin), result.arrays)
             else:
                 self.renew(config.id, name, origin)
-        except OSError as error:
-            msg = (
-                f"The run could not be stored in {self.folder}: {_why(error)}; "
-                "free some space, or name another folder in APPCA_HOME."
-            )
-            raise InputError(msg) from error
         if origin == "live":
             self._prune()
         return _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """Count a run that is there as new, under a new name if one is given; None without it."""
+        """
+        Count a run that is there as new, under a new name if one is given; None without it.
+
+        On a full disk it stays as old as it was, and without the name.
+        """
         run = self.get(run_id)
         if run is None:
             return None
@@ -117,8 +128,9 @@ class RunStore:
         meta["created"] = time.time()
         meta["name"] = _tidy(name) or meta["name"]
         meta["origin"] = "fit" if "fit" in (origin, meta["origin"]) else "live"
-        _write_json(run.path / "config.json", meta)
-        return _read(run.path)
+        with suppress(OSError):
+            _write_json(run.path / "config.json", meta)
+        return self._readable(run.path)
 
     def get(self, run_id: str) -> Run | None:
         """Return one run, or None when it is not there or damaged."""
@@ -129,21 +141,31 @@ class RunStore:
         found = (self._readable(folder) for folder in self._folders())
         return sorted((run for run in found if run), key=lambda run: -run.created)
 
+    def damaged(self) -> tuple[Damaged, ...]:
+        """Say which runs cannot be read, and in one sentence each why."""
+        found = (self._damage(folder) for folder in self._folders())
+        return tuple(one for one in found if one is not None)
+
     def problems(self) -> tuple[str, ...]:
         """One sentence for each damaged run."""
-        sentences = []
-        for folder in self._folders():
-            try:
-                _read(folder)
-            except _UNREADABLE as error:
-                sentences.append(
-                    f"Run {folder.name} is damaged ({_why(error)}) and left out; "
-                    "delete it or fit it again."
-                )
-        return tuple(sentences)
+        return tuple(one.sentence for one in self.damaged())
+
+    def damage(self, run_id: str) -> str | None:
+        """Return the sentence about one run; None when it is sound or not there."""
+        if not _is_id(run_id) or not os.path.lexists(self.folder / run_id):
+            return None
+        found = self._damage(self.folder / run_id)
+        return found and found.sentence
 
     def rename(self, run_id: str, name: str) -> Run:
-        """Give a run a name; an empty one brings back the name made from the settings."""
+        """
+        Give a run a name; an empty one brings back the name made from the settings.
+
+        Raises
+        ------
+        InputError
+            When there is no such run, or the disk refuses.
+        """
         run = self.get(run_id)
         if run is None:
             msg = (
@@ -152,26 +174,57 @@ class RunStore:
             raise InputError(msg)
         meta = _read_meta(run.path)
         meta["name"] = _tidy(name)
-        _write_json(run.path / "config.json", meta)
-        return _read(run.path)
+        with self._storing("The name of the run"):
+            _write_json(run.path / "config.json", meta)
+            return _read(run.path)
 
     def delete(self, run_id: str) -> None:
-        """Remove a run, damaged or not; one that is gone already is no error."""
-        if _is_id(run_id):
+        """
+        Remove a run, damaged or not; one that is gone already is no error.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        if not _is_id(run_id):
+            return
+        try:
             self._discard(self.folder / run_id)
+        except OSError as error:
+            msg = f"Run {run_id} could not be deleted: {_why(error)}; check the rights of its file."
+            raise InputError(msg) from error
 
     def sweep(self, pid: int | None = None) -> None:
-        """Remove drafts that a dead process (`pid`), or any process a day ago, left behind."""
+        """Remove drafts that a dead process (`pid`, or any), or one a day ago, left behind."""
+        atomic.sweep(self.folder)
         for draft in self.folder.glob(".*"):
-            try:
-                old = time.time() - draft.stat().st_mtime > _STALE_SECONDS
-            except OSError:
-                continue  # its owner has just moved it into place
-            if old or (pid is not None and draft.name.startswith(f".{pid}-")):
-                shutil.rmtree(draft, ignore_errors=True)
+            owner = draft.name[1:].partition("-")[0]
+            if owner == str(pid) or _is_gone(owner):
+                atomic.remove(draft)
+
+    @contextmanager
+    def _storing(self, what: str) -> Iterator[None]:
+        """Say in one sentence that the disk refuses."""
+        try:
+            yield
+        except OSError as error:
+            msg = (
+                f"{what} could not be stored in {self.folder}: {_why(error)}; "
+                "free some space, or name another folder in APPCA_HOME."
+            )
+            raise InputError(msg) from error
 
     def _folders(self) -> tuple[Path, ...]:
         return tuple(sorted(path for path in self.folder.glob("*") if _is_id(path.name)))
+
+    def _damage(self, folder: Path) -> Damaged | None:
+        try:
+            _read(folder)
+        except _UNREADABLE as error:
+            why = f"Run {folder.name} is damaged ({_why(error)}) and left out; "
+            return Damaged(folder.name, f"{why}delete it or fit it again.")
+        return None
 
     def _readable(self, folder: Path) -> Run | None:
         try:
@@ -196,7 +249,7 @@ class RunStore:
                     self._discard(target)
                     draft.replace(target)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            atomic.remove(draft)
 
     def _draft(self) -> Path:
         # The process id tells whose draft it was when a worker is killed; Path globs see dots.
@@ -208,7 +261,7 @@ class RunStore:
             folder.rename(doomed)
         except FileNotFoundError:
             return
-        shutil.rmtree(doomed, ignore_errors=True)
+        atomic.remove(doomed)
 
     def _prune(self) -> None:
         live = [run for run in self.list() if run.origin == "live" and not run.named]
@@ -228,9 +281,13 @@ def _read(folder: Path) -> Run:
     if meta["id"] != folder.name:
         msg = f"it is named {folder.name} but holds {meta['id']}"
         raise ValueError(msg)
+    if config.id != folder.name:
+        msg = "its settings are not those it was fitted with"
+        raise ValueError(msg)
     if size != meta["bytes"]:
         msg = f"arrays.npz has {size} bytes instead of {meta['bytes']}"
         raise ValueError(msg)
+    _check_facts(meta)
     return Run(
         id=folder.name,
         config=config,
@@ -241,6 +298,31 @@ def _read(folder: Path) -> Run:
         origin=meta["origin"],
         path=folder,
     )
+
+
+def _check_facts(meta: dict) -> None:
+    """Refuse facts of a shape that no page could show."""
+    info, name = meta["info"], meta["name"]
+    if not isinstance(info, dict) or not isinstance(name, str | None):
+        msg = "config.json has another shape than that of a run"
+        raise TypeError(msg)
+    wrong = [fact for fact in _FACTS if not isinstance(info.get(fact), int | float)]
+    if wrong or not isinstance(info.get("stop_reason"), str):
+        msg = f"config.json has no {', '.join(wrong) or 'stop_reason'}"
+        raise TypeError(msg)
+
+
+def _is_gone(pid: str) -> bool:
+    """Whether there is no such process; where one cannot ask without harm, it counts as there."""
+    if os.name != "posix" or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def title(config: RunConfig) -> str:
@@ -275,12 +357,7 @@ def _tidy(name: str | None) -> str | None:
 
 
 def _write_json(path: Path, value: dict) -> None:
-    draft = path.with_name(f".{uuid.uuid4().hex}")
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    atomic.write(path, json.dumps(value, indent=1, ensure_ascii=False))
 
 
 @lru_cache(maxsize=4)
@@ -295,6 +372,7 @@ def _load(file: Path, _changed: int) -> dict[str, np.ndarray]:
 def _why(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return f"{Path(error.filename or '').name or 'a file'} is missing"
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return f"{error}".strip(".") or type(error).__name__
+    if isinstance(error, KeyError):
+        return f"“{shortened(error.args[0])}” is missing"
+    reason = error.strerror if isinstance(error, OSError) else None
+    return shortened(reason or str(error) or "it cannot be read", 120).strip(".")

@@ -8,6 +8,7 @@ is gone, and the worker ends at once: what it was writing is a draft nobody will
 """
 
 import contextlib
+import json
 import os
 import queue
 import sys
@@ -19,8 +20,10 @@ from pathlib import Path
 
 from appca.runs import grid, kinds
 from appca.runs.brain import brain
-from appca.runs.jobfolder import JobFolder
+from appca.runs.jobfolder import JobFolder, State
+from appca.runs.masked import masked
 from appca.runs.progress import Cancelled, Context
+from appca.runs.projection import project
 from appca.runs.quality import quality
 from appca.runs.study import study
 from appca.runs.whitening import whitening
@@ -36,6 +39,8 @@ KINDS: dict[str, Handler] = {
     "quality": quality,
     "grid": grid.grid,
     "stability": grid.stability,
+    "masked": masked,
+    "project": project,
 }
 PARENT_CHECK_SECONDS = 1.0
 
@@ -62,15 +67,19 @@ def serve(
     prepare()
     while True:
         folder = JobFolder(Path(inbox.get()))
+        answer = [folder.id]
         with _printing_to(folder.log_file):
-            work(folder, home, handlers)
-        folder.shorten_log()
-        channel.write(f"{folder.id}\n")
+            unwritten = work(folder, home, handlers)
+        if unwritten is not None:
+            answer.append(json.dumps(unwritten._asdict()))
+        with contextlib.suppress(OSError):
+            folder.shorten_log()
+        channel.write(f"{' '.join(answer)}\n")
         channel.flush()
 
 
-def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS) -> None:
-    """Do one job and write how it ended; never raises."""
+def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS) -> State | None:
+    """Do one job and write how it ended; never raises. Returns an end that the disk refused."""
     context = Context(folder, home)
     try:
         context.write()
@@ -79,12 +88,23 @@ def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS)
         if job["kind"] not in handlers:
             msg = f"There is no job of the kind “{job['kind']}”; choose {', '.join(handlers)}."
             raise ValueError(msg)
-        context.end("done", result=handlers[job["kind"]](job["spec"], context))
+        result = handlers[job["kind"]](job["spec"], context)
     except Cancelled:
-        context.end("cancelled", message="Cancelled; nothing was stored.")
+        return _ended(context, "cancelled", message="Cancelled; nothing was stored.")
     except Exception as error:
-        traceback.print_exc()
-        context.end("failed", message=sentence(error))
+        with contextlib.suppress(OSError):  # a full disk, too, has no room for the trace
+            traceback.print_exc()
+        return _ended(context, "failed", message=sentence(error))
+    return _ended(context, "done", result=result)
+
+
+def _ended(context: Context, state: str, **facts: object) -> State | None:
+    """Write the end of a job; return it where a full disk does not let it be written."""
+    try:
+        context.end(state, **facts)
+    except OSError:
+        return context.state
+    return None
 
 
 def sentence(error: Exception) -> str:
@@ -111,21 +131,30 @@ def _watch_parent(parent: int) -> None:
     os._exit(0)
 
 
+def _opened(file: Path) -> int:
+    """Open a log; where the disk refuses, what is printed is lost and the job goes on."""
+    try:
+        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY)
+
+
 @contextlib.contextmanager
 def _printing_to(file: Path) -> Iterator[None]:
     """Send what Python and compiled libraries print to a file."""
     sys.stdout.flush()
     sys.stderr.flush()
     outer = os.dup(2)
-    log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    log = _opened(file)
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
     try:
         yield
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):
+                stream.flush()
         os.dup2(outer, 1)
         os.dup2(outer, 2)
         os.close(outer)

@@ -1,21 +1,15 @@
 """An experiment's tables and figures as files that anybody can open."""
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appca.data.errors import InputError
+from appca.plots.figure_files import NO_PICTURES, page, picture
 from appca.studies.store import csv_text
 from appca.studies.study import Outcome, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-WIDTH = 1100  # pixels of a picture whose figure has no width of its own
-NO_PICTURES = (
-    "Figures are written as HTML only: PNG and SVG need the package kaleido and a Chrome or "
-    "Chromium that it can find."
-)
 
 
 def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str]:
@@ -43,9 +37,9 @@ def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str
         text.write_text(f"{study.title}\n\n{study.paper}\n\n{outcome.text}\n", encoding="utf-8")
         written.append(text)
         for name, figure in figures.items():
-            page = folder / f"{_stem(study.name, name)}.html"
-            page.write_text(figure.to_html(include_plotlyjs=True), encoding="utf-8")
-            written.append(page)
+            file = folder / f"{_stem(study.name, name)}.html"
+            file.write_text(page(figure, study.title), encoding="utf-8")
+            written.append(file)
     except OSError as error:
         msg = f"{error.filename or folder} could not be written: {error.strerror or error}."
         raise InputError(msg) from error
@@ -63,18 +57,12 @@ def _stem(study: str, name: str) -> str:
 
 
 def _draw(pictures: "list[tuple[Path, go.Figure]]") -> list[Path]:
-    """Draw pictures by kaleido; nothing where it or its browser is missing."""
-    try:
-        import kaleido  # noqa: F401
-    except ImportError:
-        return []
-    for name in ("kaleido", "choreographer"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what they lack is said below
+    """Draw pictures; none from the first on that cannot be drawn."""
     drawn = []
     for path, figure in pictures:
         try:
-            figure.write_image(path, width=figure.layout.width or WIDTH)
-        except Exception:  # whatever a browser may lack, the HTML is there
+            path.write_bytes(picture(figure, path.suffix[1:]))
+        except (InputError, OSError):
             return drawn
         drawn.append(path)
     return drawn

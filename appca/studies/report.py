@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from appca.data.errors import InputError
 from appca.data.folder import data_folder
+from appca.plots.figure_files import fragment
+from appca.plots.report_page import fold, framed, table
 from appca.studies.study import Outcome, Row, Study
 
 
@@ -124,8 +126,6 @@ def write_page(results: Sequence[Result], file: Path) -> None:
 
 def page(results: Sequence[Result]) -> str:
     """Return the page's HTML."""
-    from plotly.offline import get_plotlyjs
-
     chosen = {result.study.name: result for result in results}
     ordered = [chosen[study.name] for study in in_order(r.study for r in results)]
     index = "".join(
@@ -133,12 +133,7 @@ def page(results: Sequence[Result]) -> str:
         for r in ordered
     )
     body = "".join(map(_section, ordered))
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>Results of the paper, computed anew</title><style>{_STYLE}</style>"
-        f"<script>{get_plotlyjs()}</script></head><body>"
-        f"<h1>Results of the paper, computed anew</h1><ol>{index}</ol>{body}</body></html>\n"
-    )
+    return framed("Results of the paper, computed anew", f"<ol>{index}</ol>{body}")
 
 
 def _section(result: Result) -> str:
@@ -153,7 +148,7 @@ def _section(result: Result) -> str:
             parts.append(f"<p><b>Verdict.</b> {escape(verdict)}</p>")
         parts.append(f"<p><b>Measured.</b> {_paragraphs(measured)}</p>")
         figures = study.figures(outcome).values()
-        parts += [figure.to_html(include_plotlyjs=False, full_html=False) for figure in figures]
+        parts += map(fragment, figures)
         parts += [_table(name, rows) for name, rows in outcome.tables.items()]
     settings = "; ".join(f"{name} {value}" for name, value in result.options.items())
     command = f"python -m appca paper {study.name}"
@@ -168,25 +163,6 @@ def _paragraphs(text: str) -> str:
 def _table(name: str, rows: Sequence[Row]) -> str:
     if not rows:
         return ""
-    head = "".join(f"<th>{escape(column)}</th>" for column in rows[0])
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
-        for row in rows[:MOST_ROWS]
-    )
     shown = f", the first {MOST_ROWS} of {len(rows)} rows" if len(rows) > MOST_ROWS else ""
-    caption = f"<summary>Table {escape(name)}{shown}</summary>"
-    return f"<details>{caption}<table><tr>{head}</tr>{lines}</table></details>"
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-_STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;"
-    "color:#1c2530}h2{margin-top:3rem;border-top:1px solid #c3c8cf;padding-top:1rem}"
-    "table{border-collapse:collapse;font-size:13px}th,td{padding:2px 10px;text-align:left;"
-    "border-bottom:1px solid #e3e6ea}details{margin:.5rem 0;overflow-x:auto}small{color:#5a6572}"
-)
+    lines = [list(row.values()) for row in rows[:MOST_ROWS]]
+    return fold(f"Table {name}{shown}", table(list(rows[0]), lines))

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import shutil
 import time
 import uuid
 import zipfile
@@ -16,12 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.identity import ID_DIGITS
+from appca.data import atomic
 from appca.data.errors import InputError
 from appca.studies.study import Outcome, Row, Study
 
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError),
+    zipfile.BadZipFile,
+)
 _PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")
-_STALE_SECONDS = 86_400  # a half-written folder older than a day belongs to no living process
 
 
 class Stored(NamedTuple):
@@ -70,10 +72,9 @@ class StudyStore:
         draft = self.folder / f".{uuid.uuid4().hex}"
         try:
             draft.mkdir(parents=True)
-            self._sweep()
+            atomic.sweep(self.folder)
             _write(draft, facts, outcome)
-            self._discard(name)
-            draft.replace(self.folder / name)
+            atomic.replace_folder(draft, self.folder / name)
         except OSError as error:
             msg = (
                 f"The result could not be stored in {self.folder}: {error.strerror or error}; "
@@ -81,7 +82,7 @@ class StudyStore:
             )
             raise InputError(msg) from error
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            atomic.remove(draft)
         return name
 
     def get(self, name: str) -> Stored | None:
@@ -99,18 +100,6 @@ class StudyStore:
         found = [stored for folder in folders if (stored := self.get(folder.name)) is not None]
         wanted = [stored for stored in found if study in {None, stored.study}]
         return sorted(wanted, key=lambda stored: -stored.created)
-
-    def _discard(self, name: str) -> None:
-        doomed = self.folder / f".{uuid.uuid4().hex}"
-        with suppress(FileNotFoundError):
-            (self.folder / name).rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
-
-    def _sweep(self) -> None:
-        for leftover in self.folder.glob(".*"):
-            with suppress(OSError):
-                if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-                    shutil.rmtree(leftover, ignore_errors=True)
 
 
 def versions() -> dict[str, str]:
@@ -160,8 +149,9 @@ def _read(folder: Path) -> Stored:
     with (folder / "arrays.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     outcome = Outcome(tables, arrays, str(facts["text"]))
-    known = (facts["study"], facts["options"], facts["created"], facts["seconds"])
-    return Stored(folder.name, *known, facts["versions"], outcome)
+    times = float(facts["created"]), float(facts["seconds"])
+    known = (str(facts["study"]), dict(facts["options"]), *times)
+    return Stored(folder.name, *known, dict(facts["versions"]), outcome)
 
 
 def _table(file: Path, kinds: dict[str, str]) -> list[Row]:

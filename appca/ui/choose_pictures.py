@@ -10,6 +10,7 @@ from appca.analysis.grid import Cell, GridConfig
 from appca.analysis.grid_choice import Advice, Budget, Table
 from appca.plots import grid as plots
 from appca.ui import state
+from appca.ui.chart import chart
 from appca.ui.text import tag, words
 
 CELL = "choose_cell"  # in `st.session_state`: the (K, L) that was clicked or picked
@@ -85,10 +86,10 @@ def heat_map(config: GridConfig, found: Table, *, live: bool = False) -> None:
         grid_choice.near(found.log_likelihood),
     )
     if live:
-        st.plotly_chart(figure, key="choose_live", config=CHART)
+        chart(figure, key="choose_live", config=CHART)
         return
     key = f"choose_map-{config.id}-{is_error}"
-    st.plotly_chart(
+    chart(
         figure,
         key=key,
         config=CHART,
@@ -251,11 +252,11 @@ def _budgets(found: Table, advice: Advice) -> None:
         figure = plots.by_budget(
             gains.mean, gains.standard_error, name="gain over PPCA with L, nats a row", **common
         )
-        st.plotly_chart(figure, key="choose_gain", config=CHART)
+        chart(figure, key="choose_gain", config=CHART)
     with right:
         shares = grid_choice.closed_on_average(found)
         figure = plots.by_budget(shares, None, name="gap closed", percent=True, **common)
-        st.plotly_chart(figure, key="choose_closed", config=CHART)
+        chart(figure, key="choose_closed", config=CHART)
     st.html(_table(advice.budgets))
     with st.container(horizontal=True):
         for budget in advice.budgets:

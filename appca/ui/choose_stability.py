@@ -12,6 +12,7 @@ from appca.runs.config import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
 from appca.ui import choose_page, progress, services, state, watching
+from appca.ui.chart import chart
 from appca.ui.choose_pictures import signed
 from appca.ui.text import about
 
@@ -98,7 +99,7 @@ def _outcome(config: StabilityConfig, found: Stability) -> None:
             f"One of them ended {signed(ahead)} nats a row above the fit in use: with more starts "
             "on the page Fit, it would be found there, too."
         )
-    st.plotly_chart(
+    chart(
         plots.stability(found.cosines, (ROUGHLY, IDENTIFIED)),
         key="choose_stability",
         config={"displayModeBar": False},

@@ -14,6 +14,7 @@ from appca.runs.config import MODELS, RunConfig
 from appca.runs.labels import labelled, labels
 from appca.runs.store import Run
 from appca.ui import atlas_page, compare_cards, panels, selection
+from appca.ui.chart import chart
 from appca.ui.fitting import Shown
 from appca.ui.text import duration, ended, markdown, nats_a_row, tag, words
 from appca.ui.tray import tray
@@ -233,4 +234,4 @@ def _flow_table(found: Matching, moved: Moves) -> str:
 
 
 def _chart(figure: object, name: str) -> None:
-    st.plotly_chart(figure, key=f"compare_{name}", config={"displayModeBar": False})
+    chart(figure, key=f"compare_{name}", config={"displayModeBar": False})

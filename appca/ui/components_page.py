@@ -13,6 +13,7 @@ from appca.plots.components import component_image, data_uri, pixels_of, ranked_
 from appca.runs import labels
 from appca.runs.fit import posterior_of
 from appca.ui import atlas_page, selection, services, state, vae_view
+from appca.ui.chart import chart
 from appca.ui.component_list import in_data_space, in_units_of_the_fit, title_of
 from appca.ui.data_overview import sheet_of
 from appca.ui.fitting import Shown
@@ -148,7 +149,10 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
         _members(dataset, rows, scores)
     else:
         with st.container(key=f"extremes-{end}-{k}"):
-            st.image(sheet_of(sprites, rows, IMAGES_A_LINE), width="stretch")
+            alt = (
+                f"The {len(rows)} rows with the {sign.lower()} scores. {classes_of(dataset, rows)}"
+            )
+            st.image(sheet_of(sprites, rows, IMAGES_A_LINE), width="stretch", alt=alt)
     mostly = classes_of(dataset, rows)
     if mostly:
         st.caption(markdown(mostly))
@@ -226,7 +230,7 @@ def _flip(shown: Shown, k: int) -> None:
 
 
 def _chart(figure: object, key: str) -> None:
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False})
+    chart(figure, key=key, config={"displayModeBar": False})
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

@@ -5,13 +5,13 @@ import streamlit as st
 from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
-from appca.ui import panels, state
+from appca.ui import panels, sizes_help, state
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
 from appca.ui.text import HELP_K, HELP_L
 
 FEW = 4  # colourings that fit side by side as buttons
-SLIDER = 145  # pixels
+SLIDER = 132  # pixels
 MOST_ON_SLIDER = 12  # more components are set on the page Fit
 
 
@@ -57,6 +57,7 @@ def k_and_l(dataset: Dataset) -> None:
         active = now.parameters["n_active"]
         help_text = f"Components each row uses, L. {HELP_L}"
         _slider("Used by each row L", KEYS.l, "n_active", active, most, help_text)
+    sizes_help.explain(now.k, now.parameters.get("n_active"), dataset.n_rows)
 
 
 def _slider(label: str, key: str, parameter: str, value: int, most: int, help_text: str) -> None:
@@ -167,7 +168,7 @@ def point_size() -> int:
         [2, 3, 4, 5, 6, 8],
         value=3,
         key="point_size",
-        width=105,
+        width=95,
         persist_state="session",
     )
 

@@ -32,6 +32,7 @@ def facts(dataset: Dataset) -> str:
         "Features": _features(dataset),
         "Labels": ", ".join(dataset.labels) or "none",
         "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
+        **_missing(dataset),
         "Constant features": _named(constant, dataset),
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": f"{about(fitting.seconds())} with the present settings",
@@ -50,7 +51,8 @@ def pictures(dataset: Dataset) -> None:
         return
     rows = np.sort(np.argsort(sprites.priority)[: COLUMNS * LINES])
     with st.container(key="pictures"):
-        st.image(sheet_of(sprites, rows, COLUMNS), width="stretch")
+        alt = f"{counted(len(rows), 'image')} of the data set"
+        st.image(sheet_of(sprites, rows, COLUMNS), width="stretch", alt=alt)
     st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
 
 
@@ -76,6 +78,16 @@ def _checked(digest: str, _dataset: Dataset) -> tuple[np.ndarray, int]:
 def constant_features(X: np.ndarray) -> np.ndarray:
     """Return the numbers of the columns that have one value only."""
     return np.flatnonzero((X[:1] == X).all(axis=0))
+
+
+def _missing(dataset: Dataset) -> dict[str, str]:
+    """Say how many cells wait for a model to fill them; nothing of whole data."""
+    if dataset.missing is None:
+        return {}
+    rows = counted(len(dataset.incomplete_rows), "row")
+    share = dataset.n_missing / dataset.X.size
+    text = f"{counted(dataset.n_missing, 'cell')} ({share:.1%}) in {rows}, for the model to fill"
+    return {"Missing": text}
 
 
 def _features(dataset: Dataset) -> str:

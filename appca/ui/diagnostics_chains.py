@@ -21,6 +21,7 @@ from appca.analysis.draws import netcdf_bytes
 from appca.data.wording import counted
 from appca.plots import traces
 from appca.runs.fit import posterior_of
+from appca.ui.chart import chart
 from appca.ui.fitting import Shown
 from appca.ui.text import duration, ended, fact_list
 
@@ -264,4 +265,4 @@ def _heading(name: str) -> str:
 
 
 def _chart(figure: Any, name: str) -> None:
-    st.plotly_chart(figure, key=f"chains_{name}", config={"displayModeBar": False})
+    chart(figure, key=f"chains_{name}", config={"displayModeBar": False})

@@ -9,6 +9,7 @@ from appca.plots import traces
 from appca.plots.curves import likelihood
 from appca.runs.fit import posterior_of
 from appca.ui import diagnostics_chains, diagnostics_components
+from appca.ui.chart import chart
 from appca.ui.fitting import Shown
 from appca.ui.text import duration, ended, fact_list, passes, tag, words
 
@@ -166,4 +167,4 @@ def _allocation(shown: Shown) -> None:
 
 
 def _chart(figure: go.Figure, name: str = "curve") -> None:
-    st.plotly_chart(figure, key=f"diagnostics_{name}", config={"displayModeBar": False})
+    chart(figure, key=f"diagnostics_{name}", config={"displayModeBar": False})

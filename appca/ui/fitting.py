@@ -9,7 +9,7 @@ from appca.data.errors import InputError
 from appca.data.prepared import at_hand, is_at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.config import MODELS, RunConfig
-from appca.runs.fit import Result, estimate_seconds, fit_run, preview
+from appca.runs.fit import Result, estimate_seconds, fit_run, preview, waits_for_compiler
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
 from appca.runs.store import Run
@@ -83,7 +83,13 @@ def seconds() -> float:
     """Return the estimated duration of the present configuration's fit."""
     now = config()
     dataset = services.dataset(now.dataset)
-    return estimate_seconds(dataset.n_rows, dataset.n_features, now, prepared=_is_prepared(now))
+    return estimate_seconds(
+        dataset.n_rows,
+        dataset.n_features,
+        now,
+        prepared=_is_prepared(now),
+        incomplete=len(dataset.incomplete_rows),
+    )
 
 
 def start(*, refine: bool = False) -> str:
@@ -114,6 +120,7 @@ def _quick(wanted: RunConfig) -> bool:
         and wanted.k <= NO_COMPILER
         and wanted.parameters.get("w_update") != "pymanopt"
         and wanted.stopped_at is None
+        and not waits_for_compiler(services.dataset(wanted.dataset), wanted)
         and _is_prepared(wanted)
     )
 

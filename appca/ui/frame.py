@@ -1,15 +1,18 @@
 """What surrounds every page: state from the address, errors as one sentence, and the sidebar."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
 
+from appca.analysis.identity import ID_DIGITS
+from appca.data.errors import InputError
+from appca.data.wording import counted
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
-from appca.ui import cold_start, fitting, selection, state, watching
+from appca.ui import cold_start, fitting, selection, services, state, tour, watching
 from appca.ui.icon import icon, logo
+from appca.ui.state import KEYS
 from appca.ui.text import about, markdown, nats_a_row, passes, tag, words
 
 __all__ = ["around_page", "icon", "sidebar"]
@@ -24,12 +27,13 @@ KINDS = {
     "stability": "Stability",
     "quality": "Comparison",
     "study": "Experiment",
+    "project": "New rows",
+    "masked": "Hidden cells",
 }
 
 
-@contextmanager
-def around_page() -> Iterator[None]:
-    """Prepare the session, run the page, and show what it refuses as one sentence."""
+def around_page(draw: Callable[[], None]) -> None:
+    """Prepare the session, draw the page, and show what either refuses as one sentence."""
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
     # and would build all pictures anew when one more stands above them.
     above = st.container(key="above")
@@ -40,21 +44,28 @@ def around_page() -> Iterator[None]:
     try:
         with above:
             _prepare()
-        yield
-    except ValueError as error:
+        draw()
+        _write_address()
+    except (ValueError, OSError) as error:
         st.error(_sentence(error))
-    _write_address()
 
 
 def sidebar() -> None:
     """Show the data set, the model, and the jobs that run now."""
-    with st.sidebar:
-        if state.is_ready():
-            st.html(_summary())
-        running = watching.active()
-        if running:
-            _jobs_now([job.id for job in running])
-    if watching.any_ended():
+    try:
+        with st.sidebar:
+            if state.is_ready():
+                st.html(_summary())
+            if st.button("Tour", key="tour_start", type="tertiary", icon=":material/tour:"):
+                tour.start()
+                st.switch_page("pages/explore/subspaces.py")
+            running = watching.active()
+            if running:
+                _jobs_now([job.id for job in running])
+        ended = watching.any_ended()
+    except (ValueError, OSError):
+        return  # `around_page` has met it, too, and said so
+    if ended:
         st.rerun()  # a job ended while the page was drawn without its result
 
 
@@ -63,6 +74,8 @@ def _prepare() -> None:
     if state.begin():
         watching.adopt(address.get("run"))
         selection.restore(state.current_dataset(), address.get("sel"))
+        _say_what_is_not_shown(address.get("run", ""))
+    _leave_what_is_gone()
     watching.settle()
     _write_address()  # also now: a reload may come before the page is finished
     notice = state.take_notice()
@@ -72,12 +85,39 @@ def _prepare() -> None:
         )
 
 
+def _say_what_is_not_shown(run: str) -> None:
+    """Say why the run of a link is not on screen, unless something was said already."""
+    damage = services.runs().damage(run)
+    if st.session_state.get(KEYS.notice) is not None:
+        return
+    if damage is not None:
+        state.notify("error", damage)
+    elif run != state.config().id and len(run) == ID_DIGITS:
+        text = f"Run {run} of this link is not stored here; shown is what else the link says."
+        state.notify("info", text)
+
+
+def _leave_what_is_gone() -> None:
+    """Go back to the digits when the data set on screen was deleted or damaged meanwhile."""
+    try:
+        state.current_dataset()
+    except InputError as error:
+        state.notify("error", str(error))
+        state.open_first()
+
+
 def _write_address() -> None:
     if state.is_ready():
         state.write_address(sel=selection.token(state.current_dataset()))
 
 
 def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return _literal(
+            f"The disk refused ({where}{error.strerror or error}); free some space, check the "
+            "rights, or name another folder in APPCA_HOME."
+        )
     return _literal(str(error) or type(error).__name__)
 
 
@@ -93,6 +133,8 @@ def _summary() -> str:
         f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
         words(_model_line()),
     ]
+    if dataset.missing is not None:
+        lines.insert(2, counted(dataset.n_missing, "missing cell"))
     found = fitting.stored()
     if found is not None:
         lines.append(words(_fit_line(found)))

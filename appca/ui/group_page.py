@@ -12,6 +12,7 @@ from appca.data.wording import counted
 from appca.plots import differences
 from appca.plots.components import data_uri
 from appca.ui import atlas_page, selection, tray
+from appca.ui.chart import chart
 from appca.ui.fitting import Shown
 from appca.ui.text import markdown, tag, words
 
@@ -75,7 +76,7 @@ def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> 
 def _strongest(comparison: Comparison) -> None:
     st.subheader("Strongest differences", anchor=False)
     told = [one for one in comparison.differences if one.matters][:BARS]
-    st.plotly_chart(
+    chart(
         differences.bars(told or comparison.differences[:BARS]),
         key="group_bars",
         config={"displayModeBar": False},
@@ -131,7 +132,7 @@ def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np
         used = shown.arrays["active"][:, int(chosen.partition(":")[2])]
         values = np.where(used, values, np.nan)
         st.caption("Among the rows that use the component.")
-    st.plotly_chart(
+    chart(
         differences.histograms(keys[chosen].name, values, mask),
         key="group_histogram",
         config={"displayModeBar": False},

@@ -1,13 +1,35 @@
-"""What was found in an uploaded file, as a list of facts."""
+"""What was found in uploaded files, as a list of facts, and what a fit of them would take."""
 
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from appca.data.dataset import Dataset, categories
 from appca.data.wording import counted
-from appca.ui.text import fact_list
+from appca.runs.config import RunConfig
+from appca.runs.fit import estimate_seconds
+from appca.ui import state
+from appca.ui.text import about, fact_list, size
 
 MOST_NAMES = 5
+MOST_FILES = 500  # listed by name
+COPIES = 3  # of the matrix that a fit holds at its peak, as measured
 ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
 
 
-def facts(report: dict) -> str:
+def draw(report: dict, dataset: Dataset | None) -> None:
+    """Draw the facts and, on demand, the names of all files that were left out."""
+    st.html(facts(report, dataset))
+    skipped = report.get("skipped", ())
+    if len(skipped) > MOST_NAMES:
+        with st.expander("Files left out"):
+            st.text("\n".join(map(str, skipped[:MOST_FILES])))
+            if len(skipped) > MOST_FILES:
+                st.caption(f"The first {MOST_FILES:,} of {len(skipped):,}.")
+
+
+def facts(report: dict, dataset: Dataset | None = None) -> str:
     """
     Return the facts as HTML.
 
@@ -15,8 +37,52 @@ def facts(report: dict) -> str:
     ----------
     report : dict
         As the readers make it; of a file that was refused only what was found until then.
+    dataset : Dataset or None
+        What came of the files, if anything did.
     """
-    return fact_list(_size(report) | _roles(report) | _missing(report) | _oddities(report))
+    lines = _size(report) | _roles(report)
+    if dataset is not None:
+        lines |= _labels(dataset)
+    lines |= _missing(report) | _oddities(report)
+    return fact_list(lines | (_cost(dataset) if dataset is not None else {}))
+
+
+def memory(n_rows: int, n_features: int, itemsize: int) -> int:
+    """Estimate the bytes of memory that a fit needs; bytes are worked on as float32."""
+    return COPIES * n_rows * n_features * max(4, itemsize)
+
+
+def _cost(dataset: Dataset) -> dict[str, str]:
+    """Say what a fit would take: as the data open, and with the K and L on screen."""
+    needed = memory(dataset.n_rows, dataset.n_features, dataset.X.itemsize)
+    held = f"{dataset.X.dtype}, {size(dataset.X.nbytes)}"
+    lines = {"Values": f"{held}; a fit needs about {size(needed)} of memory"}
+    opening = state.first_config(dataset)
+    lines["First fit"] = _takes(dataset, opening)
+    if state.is_ready():
+        now = state.config()
+        wished = {"n_components": now.k, "n_active": now.n_active or now.k}
+        same = replace(opening, parameters=opening.parameters | wished)
+        same = state.fitting_limits(same, dataset)
+        if same.parameters != opening.parameters:
+            lines["With the present K and L"] = _takes(dataset, same)
+    return lines
+
+
+def _takes(dataset: Dataset, config: RunConfig) -> str:
+    seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config)
+    return f"{about(seconds)} for {', '.join(config.sizes)}"
+
+
+def _labels(dataset: Dataset) -> dict[str, str]:
+    """Say of each label column which classes it holds."""
+    lines = {}
+    for name, column in list(dataset.labels.items())[:MOST_NAMES]:
+        classes, codes = categories(column)
+        counts = np.bincount(codes, minlength=len(classes))
+        some = _few([f"{one} ({count:,})" for one, count in zip(classes, counts, strict=True)])
+        lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
+    return lines
 
 
 def _size(report: dict) -> dict[str, str]:
@@ -47,6 +113,8 @@ def _missing(report: dict) -> dict[str, str]:
         return {"Missing": "none"}
     columns = _few([f"{name} ({count:,})" for name, count in cells.items()])
     lines = {"Missing": f"{counted(sum(cells.values()), 'cell')}: {columns}"}
+    if report.get("modelled"):
+        lines["Done about it"] = f"{counted(report['modelled'], 'cell')} left to the model to fill"
     if report.get("filled"):
         lines["Done about it"] = f"{counted(report['filled'], 'cell')} filled"
     if report.get("dropped"):

@@ -11,6 +11,7 @@ from appca.studies.methods import active_for
 from appca.studies.synthetic import LIMITS, dataset_of, drawn
 from appca.studies.z_priors import described
 from appca.ui import services, state
+from appca.ui.chart import chart
 from appca.ui.text import fact_list, markdown
 
 MOST_SHOWN = 200  # rows of Z in the picture
@@ -84,7 +85,7 @@ def picture(design: str, truth: Synthetic) -> None:
     with st.container(key="beside"):
         left, right = st.columns([2, 1], gap="large", vertical_alignment="center")
     with left:
-        st.plotly_chart(
+        chart(
             indicators({f"Z, the first {shown} of {counted(n_rows, 'row')}": truth.Z[:shown]}),
             key="lab_z",
             config={"displayModeBar": False},

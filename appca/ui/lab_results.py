@@ -9,6 +9,7 @@ from appca.studies.catalogue import STUDIES
 from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Study
 from appca.ui import progress, services, watching
+from appca.ui.chart import chart
 from appca.ui.lab_table import comparison_table
 from appca.ui.study_files import made, save_buttons
 from appca.ui.text import about, duration, markdown
@@ -122,7 +123,7 @@ def result(study: Study, kept: Stored) -> None:
     if study.name == "table1":
         comparison_table(kept.outcome.tables["table1"])
     for name, figure in study.figures(kept.outcome).items():
-        st.plotly_chart(figure, key=f"lab_figure_{name}", config={"displayModeBar": False})
+        chart(figure, key=f"lab_figure_{name}", config={"displayModeBar": False})
     st.markdown(f"**The paper.** {markdown(study.paper)}")
     st.markdown(f"**Measured.** {markdown(kept.outcome.text)}")
     save_buttons(study, kept, "lab")

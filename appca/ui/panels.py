@@ -67,6 +67,17 @@ def page_of_panels(
     else:
         used = [subspace for subspace in ranked(arrays["active"]) if subspace.components]
         groups = used[start : start + PAGE]
+    return panels_of(dataset, arrays, sprites, groups, axes)
+
+
+def panels_of(
+    dataset: Dataset,
+    arrays: dict[str, np.ndarray],
+    sprites: Sprites | None,
+    groups: list[Subspace],
+    axes: tuple[int, int] = (0, 1),
+) -> list[Panel]:
+    """Return a panel for each of the given groups; see `page_of_panels`."""
     return [_panel(dataset, arrays, sprites, group, axes) for group in groups]
 
 

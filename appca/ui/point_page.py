@@ -20,6 +20,7 @@ from appca.data.dataset import Dataset
 from appca.plots.point_charts import dumbbells, percent, probabilities
 from appca.runs.fit import fitted_preprocessing
 from appca.ui import atlas_page, point_choice, point_pictures, services
+from appca.ui.chart import chart
 from appca.ui.data_overview import sheet_of
 from appca.ui.fitting import Shown
 from appca.ui.text import fact_list, markdown
@@ -112,7 +113,7 @@ def _features(dataset: Dataset, shown: Shown, found: Parts) -> None:
             ((found.original - found.average) / spread)[top],
             ((found.reconstruction - found.average) / spread)[top],
         )
-        st.plotly_chart(figure, key="point_features", config={"displayModeBar": False})
+        chart(figure, key="point_features", config={"displayModeBar": False})
         if len(order) > MOST_FEATURES:
             st.caption(
                 f"The {MOST_FEATURES} worst rebuilt of {dataset.n_features:,} features, the worst "
@@ -177,7 +178,7 @@ def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
         names = [title(S) for S in found.sets]
         figure = probabilities(names, found.probability, [chosen == S for S in found.sets])
         text = _in_words(found)
-    st.plotly_chart(figure, key="point_sets", config={"displayModeBar": False})
+    chart(figure, key="point_sets", config={"displayModeBar": False})
     st.caption(markdown(text))
 
 
@@ -199,7 +200,8 @@ def _neighbours(dataset: Dataset, found: Near, where: str) -> None:
     for place, row, distance in zip(places, found.rows, found.distances, strict=False):
         with place, st.container(gap=None):
             if sprites is not None:
-                st.image(sheet_of(sprites, np.array([row]), 1), width=72)
+                sheet = sheet_of(sprites, np.array([row]), 1)
+                st.image(sheet, width=72, alt=f"Row {dataset.ids[row]}")
             st.button(
                 markdown(str(dataset.ids[row])),
                 key=f"near-{where}-{row}",

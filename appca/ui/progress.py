@@ -6,6 +6,7 @@ import streamlit as st
 from appca.plots.curves import likelihood
 from appca.runs.jobfolder import ENDED, JobStatus
 from appca.ui import fitting, services, state, watching
+from appca.ui.chart import chart
 from appca.ui.text import about, markdown
 
 POLL_SECONDS = 0.5
@@ -57,7 +58,7 @@ def _follow(job_id: str, cancel: str) -> None:
     if job.curve:
         curve = np.array(job.curve, dtype=float)
         n_rows = services.dataset(state.config().dataset).n_rows
-        st.plotly_chart(
+        chart(
             likelihood(curve[:, 0], curve[:, 1], n_rows),
             key="fit_curve",
             config={"displayModeBar": False},

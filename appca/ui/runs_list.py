@@ -18,8 +18,10 @@ PAGE = 15
 
 def all_runs() -> Sequence[Run]:
     """Return the readable runs, newest first; damaged ones are named in a box."""
-    for sentence in services.runs().problems():
-        st.warning(markdown(sentence))
+    for one in services.runs().damaged():
+        with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{one.id}"):
+            st.warning(markdown(one.sentence))
+            st.button("Delete", key=f"drop-{one.id}", on_click=_delete, args=[one.id])
     return services.runs().list()
 
 
@@ -55,7 +57,10 @@ def comparison(runs: Sequence[Run]) -> None:
                 key=key,
                 persist_state="session",
             )
-            st.html(_facts(by_id[chosen]))
+            try:
+                st.html(_facts(by_id[chosen]))
+            except InputError as error:  # the other run's numbers are shown all the same
+                st.error(markdown(str(error)))
     st.caption(
         "Log-likelihoods can be compared between runs on the same data with the same preprocessing."
     )
@@ -84,7 +89,7 @@ def _card(run: Run) -> None:
                 "Delete this run",
                 key=f"really-{run.id}",
                 type="primary",
-                on_click=services.runs().delete,
+                on_click=_delete,
                 args=[run.id],
             )
 
@@ -108,8 +113,8 @@ def _title(run: Run, open_now: bool) -> str:
 def _data_name(run: Run) -> str:
     try:
         return services.dataset(run.config.dataset).name
-    except InputError:
-        return "data set no longer here"
+    except InputError as error:
+        return "data set damaged" if "damaged" in str(error) else "data set no longer here"
 
 
 def _label(run: Run) -> str:
@@ -137,6 +142,13 @@ def _open(run: Run) -> None:
         state.open_config(run.config)
     except InputError as error:
         state.notify("error", f"{run.name} cannot be shown: {error}")
+
+
+def _delete(run_id: str) -> None:
+    try:
+        services.runs().delete(run_id)
+    except InputError as error:
+        state.notify("error", str(error))
 
 
 def _rename(run_id: str) -> None:

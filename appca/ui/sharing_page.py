@@ -14,6 +14,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.wording import counted, shortened
 from appca.plots import sharing as charts
 from appca.ui import class_choice, services, watching
+from appca.ui.chart import chart
 from appca.ui.class_choice import Classes
 from appca.ui.fitting import Shown
 from appca.ui.text import fact_list, markdown, tag, words
@@ -87,7 +88,7 @@ def beside_paper(dataset: Dataset, found: Sharing, classes: Classes) -> str | No
 
 def _grid(found: Sharing, classes: Classes) -> None:
     figure = charts.circles(found.shared, classes.names, found.counts, found.overall)
-    st.plotly_chart(figure, key="sharing_grid", width="content", config={"displayModeBar": False})
+    chart(figure, key="sharing_grid", width="content", config={"displayModeBar": False})
     st.caption(
         "Area of a circle: how many components a row of the one class and a row of the other use "
         "both, on average over all pairs of different rows. Colour: the same number, from the "
@@ -249,7 +250,7 @@ def _popularity(shown: Shown, classes: Classes | None) -> None:
         text = "Share of all rows that use a component, the most popular first."
         if even is not None:
             text += f" Dashed: L/K = {even:.1%}, if all were equally popular."
-    st.plotly_chart(figure, key="sharing_popularity", config={"displayModeBar": False})
+    chart(figure, key="sharing_popularity", config={"displayModeBar": False})
     unused = int((overall == 0).sum())
     st.caption(text + (f" Used by no row: {counted(unused, 'component')}." if unused else ""))
 

@@ -29,12 +29,16 @@ class Keys(NamedTuple):
     watched: str = "watched"  # the jobs this session waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
+    session_file: str = "session_file"  # counts the session files opened
+    findings: str = "findings"  # what the files in the uploader hold, by how they are read
     declined: str = "declined"  # runs whose refinement was cancelled or failed
     notice: str = "notice"  # one sentence to show once
     selections: str = "selections"  # data set digest -> rows
     points: str = "points"  # data set digest -> the row on the page Point
+    marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
     k: str = "k"
     l: str = "l"  # noqa: E741
+    tour: str = "tour"  # the step of the guided tour, None when it is over
 
 
 KEYS = Keys()
@@ -64,9 +68,14 @@ def begin() -> bool:
     address = dict(st.query_params)
     st.session_state[KEYS.job] = address.get("job")
     if not (_begin_with_run(address.get("run")) or _begin_with_data(address)):
-        open_dataset(services.datasets().put(load(FIRST_DATA)))
+        open_first()
         _apply_k_and_l(address if "data" not in address else {})
     return True
+
+
+def open_first() -> None:
+    """Look at the digits."""
+    open_dataset(services.datasets().put(load(FIRST_DATA)))
 
 
 def is_ready() -> bool:

@@ -6,6 +6,7 @@ import streamlit as st
 from appca.analysis.projection import explained_share
 from appca.analysis.subspaces import ranked
 from appca.plots.curves import likelihood
+from appca.ui.chart import chart
 from appca.ui.fitting import Shown
 from appca.ui.text import duration, ended, fact_list, passes
 
@@ -25,7 +26,7 @@ def summary(shown: Shown) -> None:
     st.html(facts(shown))
     curve = np.asarray(arrays["log_likelihoods"], dtype=float)
     if len(curve) > 1:
-        st.plotly_chart(
+        chart(
             likelihood(np.arange(1, len(curve) + 1), curve, n_rows, shown.config.is_sampled),
             key="summary_curve",
             config={"displayModeBar": False},

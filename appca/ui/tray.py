@@ -17,6 +17,8 @@ from appca.ui.text import fact_list, tag, words
 
 MEMBERS, MEMBERS_A_LINE = 96, 16  # images in the tray
 MOST_BARS = 30
+TOP = 3  # subspaces or components named
+MOST_IN_NAME = 4  # components in the name of a subspace that can still be read
 
 
 def tray(dataset: Dataset, shown: Shown, sprites: Sprites | None, colour: Colour) -> None:
@@ -85,16 +87,32 @@ def class_bars(colour: Colour, rows: np.ndarray) -> str:
 
 def facts(dataset: Dataset, arrays: dict[str, np.ndarray], rows: np.ndarray) -> str:
     """Return numbers about the selected rows beside those of all rows, as HTML."""
-    groups = ranked(arrays["active"][rows])[:3]
-    where = ", ".join(f"{title(group.components)} {len(group.rows):,}" for group in groups)
     lines = {
-        "Most in": where,
+        **_where(arrays["active"], rows),
         "Residual": _beside(arrays["error"], rows),
         "Membership": _beside(arrays["membership"], rows),
         "Density": _beside(arrays["log_likelihood_rows"], rows),
         "First rows": ", ".join(dataset.ids[rows[:4]].tolist()) + ("…" if len(rows) > 4 else ""),
     }
     return fact_list(lines)
+
+
+def _where(active: np.ndarray, rows: np.ndarray) -> dict[str, str]:
+    """
+    Say which subspaces the selected rows are in.
+
+    A row that uses many components shares its subspace with few others, and the name of one is a
+    line of numbers: then which components they use is said instead, those first that they use more
+    than other rows do.
+    """
+    mine = active[rows]
+    if mine.sum(axis=1).max(initial=0) <= MOST_IN_NAME:
+        groups = ranked(mine)[:TOP]
+        return {"Most in": ", ".join(f"{title(g.components)} {len(g.rows):,}" for g in groups)}
+    used, usual = mine.mean(axis=0), active.mean(axis=0)
+    first = np.argsort(usual - used, kind="stable")[:TOP]
+    listed = "; ".join(f"{k + 1} used by {used[k]:.0%} (all rows {usual[k]:.0%})" for k in first)
+    return {"Components": f"{listed}", "Subspaces": f"{len(ranked(mine)):,} different ones"}
 
 
 def _first_label(dataset: Dataset) -> Colour | None:
@@ -117,5 +135,6 @@ def _members(dataset: Dataset, sprites: Sprites | None, rows: np.ndarray) -> Non
         return
     chosen = rows[np.argsort(sprites.priority[rows])][:MEMBERS]
     with st.container(key="pictures"):
-        st.image(sheet_of(sprites, np.sort(chosen), MEMBERS_A_LINE), width="stretch")
+        sheet = sheet_of(sprites, np.sort(chosen), MEMBERS_A_LINE)
+        st.image(sheet, width="stretch", alt=f"{counted(len(chosen), 'image')} of selected rows")
     st.caption(f"{len(chosen)} of them" if len(chosen) < len(rows) else "all of them")

@@ -1,32 +1,38 @@
-"""Own files: what was found in one, what shall be done about it, and then its use as a data set."""
+"""Own files: what was found in them, what shall be done about it, and then their use as data."""
 
+import hashlib
 import json
 from typing import NamedTuple
 
-import numpy as np
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.readers import SUFFIXES, read
-from appca.data.readers.roles import ROLES
+from appca.data.readers import kind_of, read_many
+from appca.data.readers.source import Limits
 from appca.data.wording import counted
-from appca.ui import services, state
-from appca.ui.intake_report import facts
+from appca.runs.home import home
+from appca.ui import intake_report, services, state
 from appca.ui.state import KEYS
 from appca.ui.text import markdown
+from appca.ui.upload_forms import Finding, form_of
 
-KINDS = sorted({suffix.rsplit(".", 1)[-1] for suffix in SUFFIXES})
-MISSING = {
-    "refuse": "Refuse the file",
-    "mean": "Put in the column's mean",
-    "drop": "Leave out their rows",
-}
+WAYS = {"files": "Files", "folder": "A folder of images"}
+KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
+SCRATCH = "uploads"  # below the home: where large files lie while they are looked at
+
+
+class Upload(NamedTuple):
+    """The files that lie in the uploader."""
+
+    files: list[UploadedFile]
+    key: str  # of these files and no others
+    kind: str | None  # the reader of the first that has one
 
 
 class Outcome(NamedTuple):
-    """A file that was read, or the sentence why not; either way what was found in it."""
+    """Files that were read, or the sentence why not; either way what was found in them."""
 
     dataset: Dataset | None
     sentence: str
@@ -34,22 +40,21 @@ class Outcome(NamedTuple):
 
 
 def uploads() -> None:
-    """Draw the uploader and, once a file is there, its report."""
-    generation = st.session_state.setdefault(KEYS.upload, 0)  # another key drops the old file
-    file = st.file_uploader(
-        "A table (CSV, TSV), a NumPy array (NPY), a zip of images or a brain recording (NIfTI)",
-        type=KINDS,
-        key=f"upload-{generation}",
-        help="Tables may have a header, an id column and label columns. Images in a zip take "
-        "their class from their folder or their name.",
-    )
-    if file is None:
-        st.caption("The file stays on this computer.")
+    """Draw the uploader and, once files are there, their report."""
+    generation = st.session_state.setdefault(KEYS.upload, 0)  # another key drops the old files
+    files = _uploader(generation)
+    if not files:
+        st.caption("The files stay on this computer.")
         return
-    options = _options(file)
-    outcome = _read(file, options)
+    try:
+        upload = _upload(files)
+        options = form_of(upload.kind, upload.key, lambda options: _finding(upload, options))
+    except InputError as error:
+        st.error(markdown(str(error)))
+        return
+    outcome = _read(upload, options)
     if outcome.report:
-        st.html(facts(outcome.report))
+        intake_report.draw(outcome.report, outcome.dataset)
     if outcome.dataset is None:
         st.error(markdown(outcome.sentence))
     else:
@@ -62,82 +67,68 @@ def uploads() -> None:
         )
 
 
-def _read(file: UploadedFile, options: dict) -> Outcome:
-    return _outcome(file.file_id, json.dumps(options, sort_keys=True), file, options)
+def _uploader(generation: int) -> list[UploadedFile]:
+    way = st.segmented_control(
+        "What to upload",
+        list(WAYS),
+        default="files",
+        format_func=WAYS.get,
+        key="upload_way",
+        required=True,
+        label_visibility="collapsed",
+    )
+    if way == "folder":
+        return st.file_uploader(
+            "A folder of images; its folders or the files' names tell the classes",
+            accept_multiple_files="directory",
+            key=f"upload-folder-{generation}",
+        )
+    return st.file_uploader(
+        "A table (CSV, TSV, Parquet), arrays (NPY, NPZ, MAT, IDX), images, a zip of them, or a "
+        "brain recording (NIfTI)",
+        accept_multiple_files=True,
+        key=f"upload-{generation}",
+        help="Tables and IDX files may be packed by gzip. Several files make one data set when "
+        "they are images, IDX images with their labels, or a recording with its mask.",
+    )
 
 
-@st.cache_resource(show_spinner="Reading the file", max_entries=4)
-def _outcome(file_id: str, options_text: str, _file: UploadedFile, _options: dict) -> Outcome:
-    del file_id, options_text  # the key
+def _upload(files: list[UploadedFile]) -> Upload:
+    key = hashlib.sha256(" ".join(file.file_id for file in files).encode()).hexdigest()[:16]
+    kinds = (kind_of(file.name, file) for file in files)
+    return Upload(files, key, next((kind for kind in kinds if kind is not None), None))
+
+
+def _finding(upload: Upload, options: dict) -> Finding:
+    """Return what the files hold when read so: the forms ask for it before all is chosen."""
+    text = json.dumps(options, sort_keys=True)
+    known = st.session_state.setdefault(KEYS.findings, {})
+    if known.get("key") != upload.key:
+        known.clear()
+        known["key"] = upload.key
+    if text not in known:
+        outcome = _outcome(upload.key, text, upload.files, options)
+        known[text] = Finding(outcome.sentence, outcome.report)
+    return known[text]
+
+
+def _read(upload: Upload, options: dict) -> Outcome:
+    """Read the files as was chosen; data sets from readings on the way are not kept."""
+    chosen = json.dumps(options, sort_keys=True)
+    for text in set(st.session_state.get(KEYS.findings, {})) - {chosen, "key"}:
+        _outcome.clear(upload.key, text)
+    return _outcome(upload.key, chosen, upload.files, options)
+
+
+@st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
+def _outcome(key: str, options_text: str, _files: list[UploadedFile], _options: dict) -> Outcome:
+    del key, options_text  # they say which
+    limits = Limits(scratch=home() / SCRATCH)
     try:
-        dataset = read(_file.name, _file, **_options)
+        dataset = read_many([(file.name, file) for file in _files], limits=limits, **_options)
     except InputError as error:
         return Outcome(None, str(error), error.report or {})
     return Outcome(dataset, "", dataset.provenance.get("report", {}))
-
-
-def _options(file: UploadedFile) -> dict:
-    """Draw the choices that this file calls for."""
-    if file.name.lower().endswith(".zip"):
-        return _zip_options()
-    options: dict = {}
-    if not file.name.lower().endswith((".npy", ".nii", ".nii.gz")):
-        roles = _roles(file, _read(file, {}))
-        options = {"roles": roles} if roles else {}
-    if _read(file, options).report.get("missing"):
-        chosen = st.selectbox(
-            "Missing cells", list(MISSING), format_func=MISSING.get, key=f"missing-{file.file_id}"
-        )
-        options |= {"missing": chosen} if chosen != "refuse" else {}
-    return options
-
-
-def _zip_options() -> dict:
-    options: dict = {}
-    left, right = st.columns(2)
-    with left:
-        side = st.number_input(
-            "Bring images to, pixels", 2, 1024, None, key="zip_side", placeholder="as they are"
-        )
-        if side:
-            options["size"] = (int(side), int(side))
-    with right:
-        st.space("small")
-        if st.toggle("Keep colour", key="zip_colour"):
-            options["colour"] = "keep"
-        if st.toggle("Skip files that are no images", key="zip_broken"):
-            options["broken"] = "skip"
-    return options
-
-
-def _roles(file: UploadedFile, guess: Outcome) -> dict[str, str]:
-    """Draw the columns' roles; return those that differ from the guess."""
-    roles = guess.report.get("roles")
-    if not roles:
-        return _named_roles(guess)
-    import pandas as pd
-
-    table = pd.DataFrame({"column": list(roles), "used as": list(roles.values())})
-    with st.expander("What each column is for"):
-        edited = st.data_editor(
-            table,
-            key=f"roles-{file.file_id}",
-            hide_index=True,
-            disabled=["column"],
-            column_config={
-                "used as": st.column_config.SelectboxColumn(options=list(ROLES), required=True)
-            },
-        )
-    changed = np.flatnonzero(edited["used as"].to_numpy() != table["used as"].to_numpy())
-    return {table["column"][j]: edited["used as"][j] for j in changed}
-
-
-def _named_roles(guess: Outcome) -> dict[str, str]:
-    """Let columns be left out by name when one of them kept the file from being read."""
-    if "ignored" not in guess.sentence:
-        return {}
-    text = st.text_input("Columns to leave out, by name", key="ignored", placeholder="name, name")
-    return {name.strip(): "ignored" for name in text.split(",") if name.strip()}
 
 
 def _use(dataset: Dataset) -> None:
@@ -147,5 +138,6 @@ def _use(dataset: Dataset) -> None:
         state.notify("error", str(error))
         return
     st.session_state[KEYS.upload] += 1
+    st.session_state.pop(KEYS.findings, None)
     _outcome.clear()
     state.notify("success", f"“{dataset.name}” is open.")

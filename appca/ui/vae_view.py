@@ -10,6 +10,7 @@ from appca.plots.sprites import Sprites, resized, tiles_of
 from appca.plots.vae import loss
 from appca.runs.fit import fitted_preprocessing
 from appca.ui import atlas_page
+from appca.ui.chart import chart
 from appca.ui.data_overview import drawn
 from appca.ui.fitting import Shown
 
@@ -60,7 +61,7 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
         f"variance{sample}. The loss fell from {ends[0]:,.2f} to {ends[-1]:,.2f} nats a row in "
         f"{counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
     )
-    st.plotly_chart(loss(ends), key=f"vae-loss-{key}", config={"displayModeBar": False})
+    chart(loss(ends), key=f"vae-loss-{key}", config={"displayModeBar": False})
     sprites = atlas_page.sprites(dataset.digest)
     if sprites is not None:
         _pictures(dataset, fitted, sprites)
@@ -95,9 +96,12 @@ def _pictures(dataset: Dataset, fitted: Fitted, sprites: Sprites) -> None:
     invented = fitted.inverse_transform(codes.astype(np.float32))
     pairs = np.concatenate([tiles_of(sprites, rows), _tiles(dataset, again, sprites)])
     with st.container(key="vae-pictures"):
-        st.image(drawn(sprites, pairs, COLUMNS), width="stretch")
+        alt = f"{COLUMNS} rows of the data above what their codes are decoded to"
+        st.image(drawn(sprites, pairs, COLUMNS), width="stretch", alt=alt)
         st.caption("Rows of the data, and below each what its code is decoded to.")
-        st.image(drawn(sprites, _tiles(dataset, invented, sprites), COLUMNS), width="stretch")
+        sheet = drawn(sprites, _tiles(dataset, invented, sprites), COLUMNS)
+        alt = f"{len(codes)} pictures decoded from codes drawn at random"
+        st.image(sheet, width="stretch", alt=alt)
         st.caption("Pictures of no row: decoded from codes drawn at random.")
 
 

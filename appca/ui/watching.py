@@ -34,6 +34,13 @@ def adopt(run_id: str | None) -> None:
     """
     job = st.session_state.get(KEYS.job)
     status = services.jobs().status(job) if job else None
+    try:
+        _adopt(job, status, run_id)
+    except (ValueError, KeyError, TypeError, AttributeError):  # its file has been tampered with
+        st.session_state[KEYS.job] = None
+
+
+def _adopt(job: str, status: JobStatus | None, run_id: str | None) -> None:
     if status is None:
         st.session_state[KEYS.job] = None
     elif status.kind == "fit":

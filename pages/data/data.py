@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui import controls, data_overview, sources, state, uploads
+from appca.ui import controls, data_overview, session_file, sources, state, uploads
 from appca.ui.preprocessing_form import preprocessing
 
 controls.heading("Data")
@@ -16,6 +16,7 @@ with choose:
     with published:
         sources.published()
     with own:
+        session_file.open_box()
         uploads.uploads()
 
 with look:

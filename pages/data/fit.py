@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui import controls, fitting, progress, state, vae_view
+from appca.ui import controls, fitting, masked_section, progress, state, vae_view
 from appca.ui.settings import settings
 from appca.ui.summary import next_steps, summary
 
@@ -18,6 +18,7 @@ with right:
     shown = fitting.settled()
     if shown is not None:
         summary(shown)
+        masked_section.section(dataset, shown)
         vae_view.of_run(dataset, shown)
         next_steps()
     elif not progress.waiting():

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui import atlas_page, controls, fitting, progress, state
+from appca.ui import atlas_page, controls, fitting, progress, state, tour
 from appca.ui.component_list import component_list
 from appca.ui.preview_note import preview_note
 from appca.ui.tray import tray
@@ -13,6 +13,10 @@ with st.container(key="beside"):
 
 with main:
     beside_title = controls.heading("Subspaces")
+    tour.strip(
+        with_l="n_active" in state.config().parameters,
+        with_images=dataset.image_shape is not None,
+    )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         controls.k_and_l(dataset)
         choice = controls.colouring(dataset)

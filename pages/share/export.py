@@ -1,14 +1,30 @@
-"""Export: where every row lies, as CSV, Parquet or NPZ, and the run as a Python script."""
+"""Export: projections, components, model, figures, a report, the session, and the run as Python."""
 
-from appca.ui import controls, export_page, fitting, progress, state
+import streamlit as st
+
+from appca.ui import controls, export_files, export_page, fitting, progress, session_file, state
 
 dataset = state.current_dataset()
 controls.heading("Export")
 shown = fitting.settled()
 if shown is not None:
     rows = export_page.which_rows(dataset)
-    export_page.example(dataset, shown, rows)
-    export_page.files(dataset, shown, rows)
-    export_page.as_python(dataset, shown)
+    projections, components, model, figures, report, session, python = st.tabs(
+        ["Projections", "Components", "Model", "Figures", "Report", "Session", "Python"]
+    )
+    with projections:
+        export_page.projections(dataset, shown, rows)
+    with components:
+        export_files.components(dataset, shown)
+    with model:
+        export_files.model(shown)
+    with figures:
+        colour = export_files.standing_figures(dataset, shown, rows)
+    with report:
+        export_files.session_report(dataset, shown, rows, colour)
+    with session:
+        session_file.save(dataset, shown)
+    with python:
+        export_page.as_python(dataset, shown)
 elif not progress.waiting():
     progress.offer()

@@ -222,7 +222,7 @@ def test_only_another_number_of_neighbours_seeks_them_again(tmp_path, digits, mo
 
 def test_neighbours_kept_make_room_but_maps_stay(tmp_path, digits, monkeypatch):
     store = EmbeddingStore(tmp_path)
-    store.save(CONFIG, Embedding(np.zeros((10, 2), np.float32), {}))
+    store.save(CONFIG, Embedding(np.zeros((10, 2), np.float32), {"seconds": 1.0, "n_rows": 10}))
     X = digits.X / np.float32(16)
     monkeypatch.setattr(embedding_module, "MOST_BYTES", 50_000)  # one of 400 x 15 takes 48 kB
     for k in (13, 14, 15):

@@ -7,7 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.export import csv_bytes, neutral, npz_bytes, parquet_bytes, projection_table
+from appca.analysis.components import NAMES
+from appca.analysis.export import (
+    Columns,
+    csv_bytes,
+    headings,
+    neutral,
+    npz_bytes,
+    parquet_bytes,
+    projection_table,
+)
 from appca.data.dataset import Dataset
 
 
@@ -129,3 +138,34 @@ def test_components_travel_with_the_archive_on_request():
     components = np.arange(12.0).reshape(3, 4)
     with np.load(io.BytesIO(npz_bytes(projection_table(dataset(), run_arrays()), components))) as a:
         np.testing.assert_array_equal(a["components"], components)
+
+
+NAMED = {NAMES: np.array(["slant", "", "slant"])}
+
+
+def test_components_are_called_as_a_person_called_them_and_no_two_alike():
+    arrays = run_arrays() | NAMED
+    assert headings(arrays) == ["component_1", "component_2", "component_3"]
+    wanted = ["slant (component_1)", "component_2", "slant (component_3)"]
+    assert headings(arrays, Columns(named=True)) == wanted
+    arrays[NAMES] = np.array(["width", "membership", "component_1"])
+    wanted = ["width", "membership (component_2)", "component_1 (component_3)"]
+    assert headings(arrays, Columns(named=True)) == wanted
+
+
+def test_named_and_uncertain_columns_agree_in_all_formats(seed):
+    arrays = run_arrays(seed=seed) | {NAMES: np.array(["=slant", "id", "scores"])}
+    arrays["inclusion"] = np.random.default_rng(seed).random((30, 3)).astype(np.float32)
+    columns = Columns(named=True, inclusion=True)
+    table = projection_table(dataset(), arrays, columns=columns)
+    names = headings(arrays, columns)
+    assert table[names].to_numpy().tolist() == arrays["scores"].tolist()
+    inclusion = [f"inclusion_{k}" for k in (1, 2, 3)]
+    assert table[inclusion].to_numpy().tolist() == arrays["inclusion"].tolist()
+    as_csv = pd.read_csv(io.BytesIO(csv_bytes(table)))
+    assert list(as_csv.columns) == ["'=slant" if name == "=slant" else name for name in table]
+    with np.load(io.BytesIO(npz_bytes(table, scores=names)), allow_pickle=False) as as_npz:
+        assert as_npz["scores"].tolist() == arrays["scores"].tolist()
+        assert as_npz["scores_"].tolist() == arrays["scores"][:, 2].tolist()
+    as_parquet = pd.read_parquet(io.BytesIO(parquet_bytes(table)))
+    assert list(as_parquet.columns) == list(table.columns)

@@ -38,7 +38,7 @@ def selected(page) -> int:
 
 
 def open_page(page, name: str) -> None:
-    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=name).click()
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=name, exact=True).click()
     page.get_by_role("heading", name=name, exact=True, level=1).wait_for(timeout=20 * SECOND)
 
 

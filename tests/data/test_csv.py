@@ -379,3 +379,19 @@ def test_a_suffix_nobody_knows_is_refused():
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be opened"):
         read("x.csv", tmp_path / "x.csv")
+
+
+def test_long_runs_of_digits_are_looked_at_once():
+    """Where a pattern tries all ways to divide them, this takes an hour."""
+    long = "9" * 130_000
+    with pytest.raises(InputError, match="1 feature column of 2"):
+        table(f"a;b\n{long}x;1\n{long}y;2\n{long}x;3\n")
+
+
+@pytest.mark.parametrize("digits", [30, 400, 5000])
+def test_whole_numbers_of_any_length_are_read_or_refused(digits):
+    dataset, refusal = outcome(f"a,b\n1,2\n{'9' * digits},4\n5,6\n")
+    if digits == 30:
+        assert dataset.X[1, 0] == 1e30
+    else:
+        assert refusal.endswith(".")

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import Dataset, categories, natural
 from appca.data.errors import InputError
 
 
@@ -210,3 +210,20 @@ def test_the_provenance_of_every_built_in_set_is_json_able():
             provenance = load(source.key).provenance
             assert json.loads(json.dumps(provenance)) == provenance
             assert provenance["source"] == source.key
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-1.7e308, 1.7e308), (0.0, 1e-320), (1e-320, 1e300), (1.0, 1.0), (0.0, 1e35)]
+)
+def test_images_of_extreme_values_run_from_black_to_white_without_a_warning(low, high):
+    values = np.array([[low, high], [high, low]])
+    dataset = Dataset("x", values, np.array(["a", "b"]), image_shape=(1, 2))
+    white = 255 if high > low else 0
+    np.testing.assert_array_equal(dataset.image(0), [[0, white]])
+    np.testing.assert_array_equal(dataset.image(1), [[white, 0]])
+
+
+def test_numbers_inside_texts_are_ordered_whatever_their_length():
+    texts = ["obj" + digits for digits in ("10", "2", "9" * 5000, "1" + "0" * 5000)]
+    assert sorted(texts, key=natural)[0] == "obj2"
+    assert sorted(texts, key=natural)[-2:] == texts[-2:]

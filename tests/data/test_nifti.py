@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import struct
 
 import nibabel
 import numpy as np
@@ -133,6 +134,26 @@ def test_a_header_that_promises_too_much_is_refused_before_anything_is_made():
     header.set_zooms((3.0, 3.0, 3.0, 2.0))
     header["vox_offset"], header["magic"] = 352, b"n+1"
     assert "would become" in refusal("a.nii", io.BytesIO(header.binaryblock + bytes(4)))
+
+
+@pytest.mark.parametrize("side", [0.0, np.nan, 1e-30, 1e30])
+def test_voxels_without_a_place_in_space_are_one_sentence(volumes, side):
+    data = bytearray(image_bytes(volumes))
+    struct.pack_into("<f", data, 280, side)  # srow_x
+    assert "affine" in refusal("a.nii", io.BytesIO(data))
+
+
+def test_numbers_too_large_to_square_are_one_sentence(volumes, mask):
+    large = volumes.astype(np.float32) * np.float32(1e35)
+    assert "beyond 1e19" in refusal("a.nii", file(large), mask=file(mask))
+
+
+def test_what_a_header_has_wrong_and_nibabel_mends_is_not_printed(volumes, mask, capfd):
+    data = bytearray(image_bytes(volumes))
+    data[123] = 0xFF  # a unit that does not exist
+    data[254] = 0x77  # a code of the place that does not exist
+    assert read("a.nii", io.BytesIO(bytes(data)), mask=file(mask)).n_rows == 18
+    assert capfd.readouterr().err == ""
 
 
 def test_events_are_read_from_tabs_or_commas():

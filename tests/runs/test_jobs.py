@@ -326,8 +326,12 @@ def test_a_full_disk_at_the_end_of_a_job_is_still_told(jobs, tmp_path, monkeypat
     monkeypatch.setattr(JobFolder, "write", full)
     jobs.cancel(job)
     assert ended(jobs, job).message == "Cancelled; nothing was stored."
-    with pytest.raises(InputError, match="No space left"):
-        jobs.submit("wait", {})
+    refused = jobs.status(jobs.submit("wait", {"gate": "x"}))
+    assert refused.state == "failed"
+    assert "could not be noted" in refused.message
+    assert "No space left on device; free some space" in refused.message
+    assert (refused.kind, refused.spec) == ("wait", {"gate": "x"})
+    assert jobs.log(refused.id) == ""
 
 
 def test_the_job_file_holds_what_was_asked(jobs, tmp_path):

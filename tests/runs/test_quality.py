@@ -235,7 +235,7 @@ def test_results_come_back_and_damaged_ones_do_not(tmp_path, wine, found, monkey
     def full(*_args: object, **_more: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(quality_store.Path, "write_text", full)
+    monkeypatch.setattr(quality_store.Path, "replace", full)
     with pytest.raises(InputError, match=r"comparison could not be stored in .*: No space left"):
         store.save(config, found[1])
     assert [path.name for path in store.folder.iterdir()] == [file.name]

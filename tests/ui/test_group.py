@@ -159,7 +159,7 @@ def test_a_table_is_compared_by_its_features(start):
 
 def test_the_export_page_shows_the_run_as_python(start):
     app = healthy(start("share/export"))
-    text = app.code[0].value
+    text = app.code[-1].value
     assert "dataset = load('digits')" in text
     assert f"# Run {address(app)['run']}" in text
     compile(text, "copied", "exec")

@@ -30,6 +30,7 @@ PAGES = {
     "judge/diagnostics": "Diagnostics",
     "study/lab": "Synthetic lab",
     "share/export": "Export",
+    "share/new_data": "New data",
 }
 DIGITS = 1797
 
@@ -272,7 +273,8 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
     text = downloads.make("csv", load("digits"), shown, np.array([7, 2])).decode()
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
     app.switch_page("pages/share/export.py").run()
-    assert len(app.get("download_button")) == 3
+    saved = [one.proto.label for one in app.get("download_button")]
+    assert saved[:3] == ["Save CSV", "Save Parquet", "Save NPZ"]
 
 
 def test_runs_are_opened_renamed_compared_and_deleted(start):

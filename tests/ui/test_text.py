@@ -106,6 +106,20 @@ def test_bars_and_facts_of_a_selection_show_labels_literally_and_count_right():
     assert "{1} 4" in tray.facts(dataset, run_of(dataset, [0.1, 0.9]), rows)
 
 
+def test_where_selected_rows_are_is_said_by_subspaces_or_by_components_that_set_them_apart():
+    dataset = table(("a", "b"))
+    arrays = run_of(dataset, [0.1, 0.9])
+    rng = np.random.default_rng(0)
+    arrays["active"] = rng.random((30, 40)) < 0.5
+    arrays["active"][:, 7] = np.arange(30) < 6
+    rows = np.arange(6)
+    html = tray.facts(dataset, arrays, rows)
+    assert "8 used by 100% (all rows 20%)" in html
+    assert html.count("(all rows") == 3 + 3  # components named, and the three numbers below
+    assert "6 different ones" in html
+    assert "{" not in html
+
+
 def test_a_report_of_a_file_shows_names_literally_and_cuts_long_lists():
     report = {
         "rows": 10,

@@ -1,59 +1,195 @@
 """Uploaded files as data sets, one module for each format."""
 
+import gzip
+import zlib
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from types import ModuleType
+from typing import BinaryIO, NamedTuple
 
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.readers.source import LIMITS, Limits
+from appca.data.readers.source import LIMITS, Limits, checksum, file_stream
+from appca.data.wording import shortened
 
+_LONGEST_NAME = 80  # characters that a sentence, and the data set, keep of a file's name
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
+_PICTURES = (
+    *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),
+    *(".webp", ".pgm", ".ppm", ".pnm"),
+)
 _HOMES = {
     **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
+    ".parquet": "parquet",
+    ".pq": "parquet",
     ".npy": "npy",
+    ".npz": "npz",
+    ".mat": "mat",
+    **{suffix + packing: "idx" for suffix in (".idx", "-ubyte") for packing in ("", ".gz")},
     ".zip": "images",
+    **dict.fromkeys(_PICTURES, "images"),
     ".nii": "nifti",
     ".nii.gz": "nifti",
 }
 SUFFIXES = tuple(_HOMES)
+MANY = (*_PICTURES, ".idx", ".idx.gz", "-ubyte", "-ubyte.gz")  # of which several make one data set
+_STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat"}  # first bytes of a file
+_IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
+
+
+class Given(NamedTuple):
+    """A file and the reader for it."""
+
+    name: str
+    file: Path | str | BinaryIO
+    kind: str | None  # the reader's module; None if nobody knows
+
+
+def kind_of(name: str, file: Path | str | BinaryIO | None = None) -> str | None:
+    """Name the module that reads a file: by the end of its name, else by its first bytes."""
+    lower = name.lower()
+    found = next((home for end, home in _HOMES.items() if lower.endswith(end)), None)
+    return found or (None if file is None else _kind_by_content(name, file))
 
 
 def read(
     name: str, file: Path | str | BinaryIO, *, limits: Limits = LIMITS, **options: object
 ) -> Dataset:
     """
-    Read a file by the reader its suffix asks for.
+    Read a file by the reader its suffix, or failing that its content, asks for.
 
     Parameters
     ----------
     name : str
-        The file's name; only its suffix decides, and it is never used as a path.
+        The file's name; it is never used as a path.
     file : path or binary file object
     limits : Limits
         What the file may ask of the machine.
     **options
-        ``Options`` of the reader: `appca.data.readers.csv`, ``npy``, ``images`` or ``nifti``.
+        ``Options`` of the reader: `appca.data.readers.csv`, ``parquet``, ``npy``, ``npz``, ``mat``,
+        ``idx``, ``images`` or ``nifti``.
 
     Returns
     -------
     Dataset
         ``provenance["report"]`` says what was found: rows, columns, roles, missing cells,
-        constant columns, duplicate rows, and what was done about them.
+        constant columns, duplicate rows, and what was done about them; ``sha256`` is of the file,
+        ``options`` are those given. Numbers of large files may stay on the disk until they are
+        used.
 
     Raises
     ------
     InputError
         One sentence; its ``report`` holds what was found until then.
     """
-    suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), None)
-    if suffix is None:
-        msg = f"“{name}” is of no known kind; give a file that ends in {', '.join(SUFFIXES)}."
+    return read_many([(name, file)], limits=limits, **options)
+
+
+def read_many(
+    files: Sequence[tuple[str, Path | str | BinaryIO]],
+    *,
+    limits: Limits = LIMITS,
+    **options: object,
+) -> Dataset:
+    """
+    Read files that make one data set together; a single one is read as by `read`.
+
+    Parameters
+    ----------
+    files : sequence of (name, file)
+        Images, with folders in their names if they have some, of which other files are left out
+        and named in the report; IDX files of images and of labels; or a NIfTI recording and its
+        mask.
+    limits : Limits
+    **options
+        As of `read`.
+    """
+    if not files:
+        msg = "There is no file to read; give at least one."
         raise InputError(msg)
-    reader = import_module(f"appca.data.readers.{_HOMES[suffix]}")
+    given = [Given(name, file, kind_of(name, file)) for name, file in files]
+    kind = _common_kind(given)
+    reader = import_module(f"appca.data.readers.{kind}")
+    chosen = _checked_options(kind, reader, options)
+    dataset = _read(reader, given, chosen, limits)
+    dataset.provenance["sha256"] = checksum(files, limits)
+    plain = {key: value for key, value in options.items() if key not in ("mask", "mask_name")}
+    if plain:
+        dataset.provenance["options"] = plain
+    return dataset
+
+
+def _read(reader: ModuleType, given: list[Given], options: tuple, limits: Limits) -> Dataset:
+    first = given[0]
+    packed = first.name.lower().endswith(".zip")
+    if first.kind == "images" and len(given) == 1 and packed:
+        return reader.read(shortened(first.name, _LONGEST_NAME), first.file, options, limits)
+    if hasattr(reader, "read_many"):
+        return reader.read_many([(one.name, one.file) for one in given], options, limits)
+    if len(given) == 2:  # a recording and its mask
+        recorded, mask = sorted(given, key=lambda one: "mask" in one.name.lower())
+        options = options._replace(mask=mask.file, mask_name=mask.name)
+        return reader.read(recorded.name, recorded.file, options, limits)
+    return reader.read(shortened(first.name, _LONGEST_NAME), first.file, options, limits)
+
+
+def _common_kind(given: list[Given]) -> str:
+    """Return the reader for all files together, or say why there is none."""
+    kinds = [one.kind for one in given]
+    if len(given) == 1:
+        if kinds[0] is None:
+            name = shortened(given[0].name, _LONGEST_NAME)
+            known = ", ".join(sorted(SUFFIXES))
+            msg = f"“{name}” is of no known kind; give a file that ends in {known}."
+            raise InputError(msg)
+        return kinds[0]
+    pictures = [one for one in given if one.name.lower().endswith(_PICTURES)]
+    if pictures:
+        return "images"
+    if set(kinds) == {"idx"}:
+        return "idx"
+    if kinds == ["nifti"] * 2 and sum("mask" in one.name.lower() for one in given) == 1:
+        return "nifti"
+    names = ", ".join(f"“{shortened(one.name)}”" for one in given[:3])
+    more = f" and {len(given) - 3:,} more" if len(given) > 3 else ""
+    msg = (
+        f"{names}{more} do not make one data set together; give one of them, or images, or IDX "
+        "files with their labels, or a NIfTI recording and a file with “mask” in its name."
+    )
+    raise InputError(msg)
+
+
+def _checked_options(kind: str, reader: ModuleType, options: dict[str, object]) -> tuple:
     unknown = sorted(set(options) - set(reader.Options._fields))
     if unknown:
         known = ", ".join(reader.Options._fields)
-        msg = f"Reading “{suffix}” has the options {known}; got {', '.join(unknown)}."
+        msg = f"Reading {_TITLES[kind]} has the options {known}; got {', '.join(unknown)}."
         raise InputError(msg)
-    return reader.read(name, file, reader.Options(**options), limits)
+    return reader.Options(**options)
+
+
+_TITLES = {
+    "csv": "tables",
+    "parquet": "Parquet",
+    "npy": "NPY",
+    "npz": "NPZ",
+    "mat": "MAT",
+    "idx": "IDX",
+    "images": "images",
+    "nifti": "NIfTI",
+}
+
+
+def _kind_by_content(name: str, file: Path | str | BinaryIO) -> str | None:
+    with file_stream(name, file) as stream:
+        start = stream.read(4)
+        if start[:2] == b"\x1f\x8b":
+            stream.seek(0)
+            try:
+                with gzip.open(stream) as inner:
+                    start = inner.read(4)
+            except (EOFError, OSError, zlib.error):
+                return None
+    is_idx = len(start) == 4 and start[:2] == b"\0\0" and start[2] in _IDX_TYPES
+    return "idx" if is_idx and 1 <= start[3] <= 4 else _STARTS.get(start)

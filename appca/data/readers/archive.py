@@ -1,15 +1,16 @@
 """A zip from a stranger: looked at before it is unpacked, and never unpacked onto the disk."""
 
 import zipfile
-import zlib
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from appca.data.errors import InputError
-from appca.data.readers.source import Limits
+from appca.data.readers.source import Limits, chunks_of
 from appca.data.wording import shortened
 
 _PACKED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst")
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all
 _SMALL = 64 << 20  # below this nothing is a bomb, however well it is packed
 
 
@@ -17,15 +18,21 @@ def members(name: str, stream: BinaryIO, limits: Limits) -> tuple[zipfile.ZipFil
     """Open a zip and list its files (no folders, nothing hidden) after checking what it claims."""
     try:
         archive = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
-        msg = f"“{name}” is not a zip file or is damaged ({error}); pack or fetch it again."
+    except Exception as error:  # as below
+        msg = f"“{name}” is not a zip file or is damaged; pack or fetch it again."
         raise InputError(msg) from error
-    items = [item for item in archive.infolist() if not item.is_dir()]
+    items = [item for item in archive.infolist() if not item.filename.endswith("/")]
     _check_size(name, items, limits)
     for item in items:
         inner = shortened(item.filename)
         if item.flag_bits & 1:
             msg = f"“{inner}” in “{name}” is encrypted; pack the images without a password."
+            raise InputError(msg)
+        if item.compress_type not in _METHODS:
+            msg = (
+                f"“{inner}” in “{name}” is packed by a rare method, whose size cannot be bounded; "
+                "pack with the usual one, Deflate."
+            )
             raise InputError(msg)
         if item.filename.lower().endswith(_PACKED):
             msg = f"“{name}” holds another archive, “{inner}”; unpack it and pack the images alone."
@@ -35,10 +42,16 @@ def members(name: str, stream: BinaryIO, limits: Limits) -> tuple[zipfile.ZipFil
 
 def content(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes:
     """Bytes of one file; no more than its entry claimed, which was checked."""
+    return b"".join(unpacked(name, archive, item))
+
+
+def unpacked(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield the bytes of one file in chunks: read as a whole, all is unpacked before it is cut."""
     try:
-        return archive.read(item)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
-        msg = f"“{shortened(item.filename)}” in “{name}” is damaged ({error}); pack it again."
+        with archive.open(item) as stream:
+            yield from chunks_of(stream)
+    except Exception as error:  # the module fails in as many ways as there are fields to be wrong
+        msg = f"“{shortened(item.filename)}” in “{name}” is damaged; pack it again."
         raise InputError(msg) from error
 
 

@@ -16,7 +16,10 @@ SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 100
 _PIECE = 1 << 22  # bytes whose separators are counted at a time
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
+# digits stand in one place only, else a cell of a million of them is tried in a trillion ways
+_NUMBER = re.compile(
+    r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE
+)
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _GAP = {"", "na", "n/a", "null", "none", "nan", "?", "-", "."}
 

@@ -1,6 +1,7 @@
-"""A zip of images as one data set: a row for each image, its class from folder or name."""
+"""Images as one data set, from a zip or many files: a row for each, its class from its name."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -23,13 +24,20 @@ _MOST_SIDE = 4096
 
 
 class Options(NamedTuple):
-    """How to read a zip of images."""
+    """How to read images."""
 
     size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
     colour: str = "grey"  # or "keep": three values a pixel when at least one image has colour
     classes: str = "auto"  # or "folder", "name", "none": see `naming.labels_of`
-    pattern: str | None = None  # for names; each named group becomes a label column
+    pattern: str | None = None  # for names, such as {class}__{n}; each part becomes a label column
     broken: str = "refuse"  # or "skip": what to do with files that end like images and are none
+
+
+class Entry(NamedTuple):
+    """One file, not yet read."""
+
+    filename: str
+    load: Callable[[], bytes]
 
 
 def read(
@@ -43,21 +51,60 @@ def read(
     Dataset
         uint8; ``report["skipped"]`` names the files that were left out.
     """
+    with file_stream(name, file, limits) as stream:
+        archive, items = members(name, stream, limits)
+        entries = [
+            Entry(item.filename, lambda item=item: content(name, archive, item)) for item in items
+        ]
+        return _dataset(name, entries, options, limits)
+
+
+def read_many(
+    files: Sequence[tuple[str, Path | str | BinaryIO]], options: Options, limits: Limits = LIMITS
+) -> Dataset:
+    """
+    Read images that came as files of their own, such as those of a folder.
+
+    Parameters
+    ----------
+    files : sequence of (name, file)
+        The names may hold folders; they are never used as paths.
+    """
+    if len(files) > limits.members:
+        msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
+        raise InputError(msg)
+    entries = [Entry(name, lambda pair=(name, file): _bytes(*pair, limits)) for name, file in files]
+    dataset = _dataset(_title([name for name, _ in files]), entries, options, limits)
+    dataset.provenance["files"] = [name for name, _ in files]
+    return dataset
+
+
+def _bytes(name: str, file: Path | str | BinaryIO, limits: Limits) -> bytes:
+    with file_stream(name, file, limits) as stream:
+        return stream.read()
+
+
+def _title(names: list[str]) -> str:
+    """Return the innermost folder that all files share, else how many they are."""
+    folders = [parts(name)[:-1] for name in names]
+    shared = [part for part, *others in zip(*folders, strict=False) if set(others) <= {part}]
+    return shared[-1] if shared else counted(len(names), "image")
+
+
+def _dataset(name: str, entries: list[Entry], options: Options, limits: Limits) -> Dataset:
     _check_options(options)
     report: dict = {}
-    with file_stream(name, file, limits) as stream:
-        found = list(_images(name, stream, options, report, limits))
-    if len(found) < 2:
+    paths, X, sides = _read_all(name, entries, options, report, limits)
+    if len(paths) < 2:
         msg = (
-            f"“{name}” holds {counted(len(found), 'image')}; at least 2 are needed, in files that "
+            f"“{name}” holds {counted(len(paths), 'image')}; at least 2 are needed, in files that "
             f"end in {', '.join(ENDINGS)}."
         )
         raise InputError(msg, report)
-    X, sides = _matrix([pixels for _, pixels in found], options.colour)
     report.update(rows=len(X), columns=X.shape[1], image_shape=sides)
     report.update(missing={}, filled=0, dropped=0)
     note_quality(X, [f"pixel {j + 1}" for j in range(X.shape[1])], report)
-    paths = naming.without_root([path for path, _ in found])
+    paths = naming.without_root(paths)
     return Dataset(
         name=Path(name).stem or name,
         X=X,
@@ -84,20 +131,76 @@ def _check_options(options: Options) -> None:
             raise InputError(msg)
 
 
+def _read_all(
+    name: str, entries: list[Entry], options: Options, report: dict, limits: Limits
+) -> tuple[list[tuple[str, ...]], np.ndarray, tuple[int, ...]]:
+    """Return paths in natural order, pixels (N, D) and an image's shape, held in memory once."""
+    rows = _Rows(name, sum(_is_image(entry) for entry in entries), options, limits)
+    paths = [
+        path for path, pixels in _images(name, entries, options, report, limits) if rows.add(pixels)
+    ]
+    return paths, *rows.matrix()
+
+
+class _Rows:
+    """A matrix that is made when the first image is known, and filled by one after the other."""
+
+    def __init__(self, name: str, most: int, options: Options, limits: Limits) -> None:
+        self.name, self.most, self.limits = name, most, limits
+        self.keep_colour = options.colour == "keep"
+        self.stack, self.n = np.zeros((0, 1, 1), np.uint8), 0
+
+    def add(self, pixels: np.ndarray) -> bool:
+        """Take an image; grey ones among coloured get three equal channels."""
+        pixels = pixels if self.keep_colour else grey(pixels)
+        if not self.n:
+            self.stack = self._empty(pixels.shape)
+        if pixels.ndim > self.stack.ndim - 1:  # the first image with colour
+            coloured = self._empty(pixels.shape)
+            coloured[: self.n] = self.stack[: self.n, :, :, None]
+            self.stack = coloured
+        self.stack[self.n] = pixels if pixels.ndim == self.stack.ndim - 1 else pixels[..., None]
+        self.n += 1
+        return True
+
+    def matrix(self) -> tuple[np.ndarray, tuple[int, ...]]:
+        """Return the rows (N, D) and the shape of an image."""
+        sides = self.stack.shape[1:]
+        return self.stack[: self.n].reshape(self.n, math.prod(sides)), sides
+
+    def _empty(self, sides: tuple[int, ...]) -> np.ndarray:
+        n_bytes = self.most * math.prod(sides)
+        if n_bytes > self.limits.n_bytes:
+            msg = (
+                f"The pixels of “{self.name}” fill more than "
+                f"{self.limits.n_bytes / 1e6:,.0f} MB; choose a smaller size or fewer images."
+            )
+            raise InputError(msg)
+        return np.empty((self.most, *sides), np.uint8)
+
+
+def _is_image(entry: Entry) -> bool:
+    return entry.filename.lower().endswith(ENDINGS)
+
+
+def _is_hidden(entry: Entry) -> bool:
+    return any(part.startswith(".") for part in parts(entry.filename))
+
+
 def _images(
-    name: str, stream: BinaryIO, options: Options, report: dict, limits: Limits
+    name: str, entries: list[Entry], options: Options, report: dict, limits: Limits
 ) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
     """Paths and pixels in natural order; the report receives what was skipped and resized."""
-    archive, items = members(name, stream, limits)
-    candidates = [item for item in items if item.filename.lower().endswith(ENDINGS)]
-    others = [item.filename for item in items if not item.filename.lower().endswith(ENDINGS)]
-    report.update(files=len(items), skipped=others, colour=0)
-    paths = [parts(item.filename) for item in candidates]
-    first, n_bytes = None, 0
+    entries = [entry for entry in entries if not _is_hidden(entry)]
+    candidates = [entry for entry in entries if _is_image(entry)]
+    others = [entry.filename for entry in entries if not _is_image(entry)]
+    report.update(files=len(entries), skipped=others, colour=0)
+    paths = [parts(entry.filename) for entry in candidates]
+    first = None
     for i in naming.in_order(paths):
         label = shortened(candidates[i].filename)
         try:
-            pixels = decode(content(name, archive, candidates[i]), label, options.size, limits)
+            pixels = decode(candidates[i].load(), label, options.size, limits)
         except NotAnImageError as error:
             if options.broken == "refuse":
                 msg = f"“{label}” in “{name}” is not an image; take it out, or skip such files."
@@ -107,9 +210,6 @@ def _images(
         report["colour"] += pixels.ndim == 3
         first = first or (label, pixels.shape)
         _check_same_size(first, (label, pixels.shape), report)
-        pixels = grey(pixels) if options.colour == "grey" else pixels
-        n_bytes += pixels.nbytes
-        _check_total(name, n_bytes, limits, report)
         yield paths[i], pixels
 
 
@@ -118,23 +218,3 @@ def _check_same_size(first: tuple[str, tuple], other: tuple[str, tuple], report:
         sizes = " and ".join(f"“{label}” has {w} x {h}" for label, (h, w, *_) in (first, other))
         msg = f"The images differ in size ({sizes}); choose a size to bring all of them to."
         raise InputError(msg, report)
-
-
-def _check_total(name: str, n_bytes: int, limits: Limits, report: dict) -> None:
-    if n_bytes > limits.n_bytes:
-        msg = (
-            f"The pixels of “{name}” fill more than {limits.n_bytes / 1e6:,.0f} MB; choose a "
-            "smaller size or fewer images."
-        )
-        raise InputError(msg, report)
-
-
-def _matrix(images: list[np.ndarray], colour: str) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return rows of pixels and an image's shape; grey ones among coloured get three channels."""
-    if colour == "keep" and any(pixels.ndim == 3 for pixels in images):
-        images = [
-            pixels if pixels.ndim == 3 else np.repeat(pixels[..., None], 3, axis=2)
-            for pixels in images
-        ]
-    stack = np.stack(images)
-    return stack.reshape(len(stack), -1), stack.shape[1:]

@@ -7,7 +7,7 @@ import numpy as np
 from appca.data.errors import InputError
 from appca.data.wording import counted, shortened
 
-MISSING_CHOICES = ("refuse", "mean", "drop")
+MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 
 
 def settle_missing(
@@ -21,10 +21,12 @@ def settle_missing(
     X : ndarray of shape (N, D)
     names : list of str
         Of the columns.
-    how : {"refuse", "mean", "drop"}
-        Refuse the data, put the column's mean in, or leave out the rows concerned.
+    how : {"refuse", "model", "mean", "drop"}
+        Refuse the data, put the column's mean in as a placeholder that a model may fill (see
+        `left_to_the_model`) or for good, or leave out the rows concerned.
     report : dict
-        Receives ``missing`` (cells by column), ``filled`` (cells) and ``dropped`` (rows).
+        Receives ``missing`` (cells by column), ``filled`` (cells), ``modelled`` (cells, if left to
+        the model) and ``dropped`` (rows).
 
     Returns
     -------
@@ -47,12 +49,13 @@ def settle_missing(
     if how == "refuse":
         msg = (
             f"The data have {counted(int(counts.sum()), 'missing cell')}, in {_listed(columns)}; "
-            "choose to fill with the column's mean or to drop the rows, or correct the file."
+            "let the model fill them, fill with the column's mean, drop the rows, or correct the "
+            "file."
         )
         raise InputError(msg, report)
-    if how == "mean":
+    if how in ("mean", "model"):
         means = np.nanmean(X, axis=0, dtype=np.float64)
-        report["filled"] = int(counts.sum())
+        report["filled" if how == "mean" else "modelled"] = int(counts.sum())
         return np.where(gaps, means.astype(X.dtype), X), rows
     keep = ~gaps.any(axis=1)
     report["dropped"] = int((~keep).sum())
@@ -63,6 +66,22 @@ def settle_missing(
         )
         raise InputError(msg, report)
     return X[keep], rows[keep]
+
+
+def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
+    """
+    Return the cells (N, D) that a data set is to keep as missing; None where there are none.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, D)
+        As read, before `settle_missing` has put placeholders in (or left out rows, which it does
+        not when the cells are left to the model). Pass the result to `Dataset(missing=...)`.
+    how : str
+        The person's choice.
+    """
+    gaps = np.isnan(X) if how == "model" and X.dtype.kind == "f" else None
+    return gaps if gaps is not None and gaps.any() else None
 
 
 def note_quality(X: np.ndarray, names: list[str], report: dict) -> None:

@@ -13,6 +13,9 @@ _PATTERNS = (
     r"(?P<class>.*[^\s_.-])[\s_.-]+\(?(?P<number>\d+)\)?",
     r"(?P<class>.*?[^\d\s_.-])[\s_.-]*\(?(?P<number>\d+)\)?",
 )
+_FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
+_ENDING = re.compile(r"\.(\w{1,5}|\*)$")  # of a file, which a template may name
+_COUNTS = ("n", "number", "index", "view")
 Path = tuple[str, ...]
 
 
@@ -59,8 +62,10 @@ def labels_of(paths: list[Path], source: str, pattern: str | None) -> dict[str, 
     source : {"auto", "folder", "name", "none"}
         "auto" takes folders when there are two or more, else names when they fit a pattern.
     pattern : str or None
-        A regular expression for the whole name without its ending; each named group becomes a
-        column, a single unnamed one the class.
+        For the whole name without its ending. ``{class}__{n}`` is a template: each name in braces
+        stands for some text, or for digits if it is n, number, index or view, and becomes a column;
+        * stands for anything; with a / the folders count, too. Anything else is a regular
+        expression; each named group becomes a column, a single unnamed one the class.
     """
     if source not in CLASS_SOURCES:
         msg = f"classes must be one of {', '.join(CLASS_SOURCES)}; got {source!r}."
@@ -110,23 +115,45 @@ def _from_names(paths: list[Path], required: bool) -> dict[str, np.ndarray]:
 
 
 def _from_pattern(paths: list[Path], pattern: str) -> dict[str, np.ndarray]:
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        msg = f"The pattern {pattern!r} is not a regular expression ({error}); correct it."
-        raise InputError(msg) from error
+    compiled = _compiled(pattern)
     names = list(compiled.groupindex) or ["class"] * bool(compiled.groups)
     if not names:
-        msg = f"The pattern {pattern!r} has no group; put the class into brackets, as in (.+)_.*"
+        msg = f"The pattern {pattern!r} has no group or {{name}}; write {{class}}__{{n}} or (.+)_.*"
         raise InputError(msg)
-    found = [compiled.fullmatch(_stem(path[-1])) for path in paths]
+    deep = "/" in pattern
+    texts = ["/".join((*path[:-1], _stem(path[-1]))) if deep else _stem(path[-1]) for path in paths]
+    found = [compiled.fullmatch(text) for text in texts]
     if not all(found):
-        odd = _stem(paths[found.index(None)][-1])[:40]
+        odd = texts[found.index(None)][:40]
         msg = f"The pattern {pattern!r} does not fit the file name “{odd}”; widen it."
         raise InputError(msg)
     if not compiled.groupindex:
         return {"class": _column([match[1] for match in found])}
     return {name: _column([match[name] for match in found]) for name in names}
+
+
+def _compiled(pattern: str) -> re.Pattern:
+    expression = _template(pattern) if _FIELD.search(pattern) else pattern
+    try:
+        return re.compile(expression)
+    except (re.error, OverflowError, RecursionError) as error:
+        msg = f"The pattern {pattern!r} is not a regular expression ({error}); correct it."
+        raise InputError(msg) from error
+
+
+def _template(pattern: str) -> str:
+    """Turn {class}__{n} into a regular expression."""
+    plain = _ENDING.sub("", pattern)
+    pieces, last = [], 0
+    for field in _FIELD.finditer(plain):
+        body = r"\d+" if field[1] in _COUNTS else "[^/]+"
+        pieces += [_literal(plain[last : field.start()]), f"(?P<{field[1]}>{body})"]
+        last = field.end()
+    return "".join([*pieces, _literal(plain[last:])])
+
+
+def _literal(text: str) -> str:
+    return "[^/]*".join(re.escape(part) for part in text.split("*"))
 
 
 def _column(values: list[str | None]) -> np.ndarray:

@@ -1,7 +1,10 @@
 """NIfTI recordings of the brain: the voxels inside a mask as rows, the volumes as columns."""
 
 import io
+import logging
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 _SECONDS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6, "unknown": 1.0}
 _SLOWEST = 60.0  # seconds; more, in a file without a unit, are milliseconds
+_SIDES = (1e-4, 1e4)  # of a voxel along its main axis, in millimetres
+_FLAT = 1e6  # longest to shortest side of a voxel from which it has no volume
 _NIFTI2 = 540  # length of its header, which its first number states
 
 
@@ -48,15 +53,19 @@ def read(
     image = _image(name, file, limits)
     _check_shape(name, image.shape)
     seconds = _repetition(name, image)
+    _check_affine(name, image.affine)
     check_matrix(name, math.prod(image.shape[:3]), image.shape[3], 4, limits)
     volumes = _numbers(name, image)
     finite = np.isfinite(volumes).all(axis=3)
-    mean = np.where(finite, volumes.mean(axis=3), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # such voxels are left out
+        mean, spread = volumes.mean(axis=3), np.ptp(volumes, axis=3)
+    finite &= np.isfinite(mean) & np.isfinite(spread)
+    mean = np.where(finite, mean, 0.0)
     if options.mask is not None:
         mask = _mask(options.mask_name, options.mask, image.shape[:3], limits)
     else:
         mask = mask_of(mean, image.affine)
-    varies = finite & (np.ptp(volumes, axis=3) > 0)
+    varies = finite & (spread > 0)
     kept = mask & varies
     if np.count_nonzero(kept) < 2:
         msg = f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask."
@@ -90,7 +99,8 @@ def _image(name: str, file: Path | str | BinaryIO, limits: Limits) -> "Nifti1Pai
     first = {int.from_bytes(data[:4], order) for order in ("little", "big")}
     kind = Nifti2Image if _NIFTI2 in first else Nifti1Image
     try:
-        image = kind.from_stream(io.BytesIO(data))
+        with _silence():
+            image = kind.from_stream(io.BytesIO(data))
     except Exception as error:  # nibabel and NumPy fail in many ways on what is no NIfTI file
         msg = f"“{shortened(name)}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
         raise InputError(msg) from error
@@ -101,6 +111,18 @@ def _image(name: str, file: Path | str | BinaryIO, limits: Limits) -> "Nifti1Pai
         )
         raise InputError(msg)
     return image
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep nibabel from printing what it puts right in a header; what it cannot, it raises."""
+    logger = logging.getLogger("nibabel.global")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _check_shape(name: str, shape: tuple[int, ...]) -> None:
@@ -119,8 +141,20 @@ def _check_shape(name: str, shape: tuple[int, ...]) -> None:
         raise InputError(msg)
 
 
+def _check_affine(name: str, affine: np.ndarray) -> None:
+    """Refuse a header that gives voxels no place or no extent."""
+    sides = np.abs(affine[:3, :3]).max(axis=0)
+    sound = np.isfinite(affine).all() and _SIDES[0] < sides.min() and sides.max() < _SIDES[1]
+    if not sound or not np.linalg.cond(affine[:3, :3]) < _FLAT:
+        msg = (
+            f"The header of “{shortened(name)}” gives its voxels no place in space; write true "
+            "millimetres into its affine (srow_x, srow_y, srow_z)."
+        )
+        raise InputError(msg)
+
+
 def _repetition(name: str, image: "Nifti1Pair") -> float:
-    unit = image.header.get_xyzt_units()[1]
+    unit = _unit(image)
     step = float(image.header.get_zooms()[3])
     seconds = step * _SECONDS.get(unit, 1.0)
     if unit == "unknown" and seconds > _SLOWEST:
@@ -132,6 +166,13 @@ def _repetition(name: str, image: "Nifti1Pair") -> float:
         )
         raise InputError(msg)
     return round(seconds, 6)
+
+
+def _unit(image: "Nifti1Pair") -> str:
+    try:
+        return image.header.get_xyzt_units()[1]
+    except KeyError:  # a code the format does not define
+        return "unknown"
 
 
 def _numbers(name: str, image: "Nifti1Pair") -> np.ndarray:

@@ -7,11 +7,12 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import DTYPES, Dataset
+from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.readers.intake import note_quality, settle_missing
-from appca.data.readers.source import LIMITS, Limits, check_matrix, file_bytes
+from appca.data.readers.arrays import Beside, Found, build, check_array, mapped
+from appca.data.readers.source import LIMITS, Limits, plain_file
 
+_MOST_HEADER = 1 << 16  # bytes; NumPy itself believes no header of more than 10,000
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -21,8 +22,15 @@ _HEADERS = {
 class Options(NamedTuple):
     """How to read an array."""
 
-    missing: str = "refuse"  # or "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
+
+
+class Header(NamedTuple):
+    """What an NPY file states before its numbers."""
+
+    array: Found
+    fortran: bool  # the first index runs fastest
 
 
 def read(
@@ -34,81 +42,41 @@ def read(
     Returns
     -------
     Dataset
-        uint8, float32 and float64 stay; float16 becomes float32, other numbers float64.
+        uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
+        float32, other numbers float64.
     """
-    data = file_bytes(name, file, limits)
-    shape, dtype = _header(name, data)
-    _check(name, shape, dtype, limits)
-    array = _array(name, data)
-    sides = tuple(options.image_shape) if options.image_shape else _image_sides(shape)
-    X = array.reshape(len(array), -1)
-    report = {"rows": len(X), "columns": X.shape[1], "dtype": str(dtype), "image_shape": sides}
-    features = [f"column {j + 1}" for j in range(X.shape[1])]
-    X, rows = settle_missing(X, features, options.missing, report)
-    note_quality(X, features, report)
-    return Dataset(
-        name=Path(name).stem or name,
-        X=X,
-        ids=np.array([f"row-{row + 1}" for row in rows]),
-        image_shape=sides,
-        feature_names=None if sides else tuple(features),
-        provenance={"source": "file", "files": [name], "report": report},
-    )
+    with plain_file(name, file, limits) as stream:
+        found = header(name, stream)
+        check_length(name, stream, found.array)
+        check_array(name, found.array, limits)
+        values = mapped(stream, found.array, stream.tell(), fortran=found.fortran)
+    report = {"dtype": str(found.array.dtype)}
+    return build(name, values, Beside(None, {}), options.missing, options.image_shape, report)
 
 
-def _header(name: str, data: bytes) -> tuple[tuple[int, ...], np.dtype]:
+def header(name: str, stream: BinaryIO) -> Header:
     """Shape and type as the file states them, before anything of that size is made."""
-    stream = io.BytesIO(data)
+    start = stream.tell()
+    piece = io.BytesIO(stream.read(_MOST_HEADER))  # its length is a field, which may say anything
     try:
-        version = np.lib.format.read_magic(stream)
-        shape, _, dtype = _HEADERS.get(version, _HEADERS[2, 0])(stream)
+        version = np.lib.format.read_magic(piece)
+        shape, fortran, dtype = _HEADERS.get(version, _HEADERS[2, 0])(piece)
     except Exception as error:  # NumPy parses a text here, and fails in as many ways as it can
         msg = f"“{name}” does not start like an NPY file; write it with numpy.save."
         raise InputError(msg) from error
-    expected = math.prod(shape) * dtype.itemsize
-    present = len(data) - stream.tell()
-    if not dtype.hasobject and present < expected:
+    stream.seek(start + piece.tell())
+    return Header(Found(shape, dtype), fortran)
+
+
+def check_length(name: str, stream: BinaryIO, array: Found) -> None:
+    """Refuse a file with fewer bytes behind its header than that promises."""
+    start = stream.tell()
+    present = stream.seek(0, 2) - start
+    stream.seek(start)
+    expected = math.prod(array.shape) * array.dtype.itemsize
+    if not array.dtype.hasobject and present < expected:
         msg = (
             f"“{name}” breaks off: its header promises {expected:,} bytes of numbers and "
             f"{present:,} are there; copy or write it again."
         )
         raise InputError(msg)
-    return shape, dtype
-
-
-def _check(name: str, shape: tuple[int, ...], dtype: np.dtype, limits: Limits) -> None:
-    if dtype.hasobject or dtype.kind not in "buif":
-        kind = "Python objects" if dtype.hasobject else f"values of type {dtype}"
-        msg = f"“{name}” holds {kind}, not plain numbers; save it as an array of float or uint8."
-        raise InputError(msg)
-    colours = len(shape) == 4 and shape[3] in (1, 3)
-    if len(shape) not in (2, 3) and not colours:
-        msg = (
-            f"“{name}” has shape {shape}; give a matrix (rows, columns), grey images (n, height, "
-            "width) or colour images (n, height, width, 3)."
-        )
-        raise InputError(msg)
-    if shape[0] < 2 or math.prod(shape[1:]) < 2:
-        msg = f"“{name}” has shape {shape}; at least 2 rows and 2 values in each are needed."
-        raise InputError(msg)
-    check_matrix(name, shape[0], math.prod(shape[1:]), max(4, dtype.itemsize), limits)
-
-
-def _array(name: str, data: bytes) -> np.ndarray:
-    try:
-        array = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        msg = f"“{name}” cannot be read as an NPY file; write it again with numpy.save."
-        raise InputError(msg) from error
-    native = array.dtype.newbyteorder("=")
-    if native == np.float16:
-        native = np.dtype(np.float32)
-    elif native not in DTYPES:
-        native = np.dtype(np.float64)
-    return np.ascontiguousarray(array, dtype=native)
-
-
-def _image_sides(shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    if len(shape) == 2:
-        return None
-    return shape[1:3] if len(shape) == 3 or shape[3] == 1 else shape[1:]

@@ -15,7 +15,7 @@ _LABEL_NAME = re.compile(
 )
 _ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
-_FEW = 100  # distinct values up to which a column of whole numbers may be a label
+FEW = 100  # distinct values up to which a column of whole numbers may be a label
 
 
 class Column(NamedTuple):
@@ -23,8 +23,8 @@ class Column(NamedTuple):
 
     name: str
     named: bool  # the name stands in the file
-    kind: str  # "number", "text", "mixed" (numbers and words) or "empty"
-    distinct: int
+    kind: str  # "number", "text", "mixed" (numbers and words), "long", "list" or "empty"
+    distinct: int  # values; 0 in a column of numbers where `counts_matter` says no
     whole: bool  # all numbers are whole
     complete: bool  # no cell is missing
     counts: bool  # 0, 1, 2, ... or 1, 2, 3, ...
@@ -83,6 +83,17 @@ def image_side(names: list[str], named: bool, X: np.ndarray) -> int | None:
     return side if anonymous and are_bytes(X) else None
 
 
+def is_label_name(name: str) -> bool:
+    """Whether a column of this name is usually a class or a target."""
+    return bool(_LABEL_NAME.fullmatch(name.strip()))
+
+
+def counts_matter(name: str, position: int) -> bool:
+    """Whether how many values a column of numbers has can decide its role."""
+    name = name.strip()
+    return position == 0 or bool(_ID_NAME.fullmatch(name) or _LABEL_NAME.fullmatch(name))
+
+
 def _is_id(column: Column, position: int) -> bool:
     if _ID_NAME.fullmatch(column.name.strip()):
         return column.kind == "text" or column.whole
@@ -94,9 +105,11 @@ def _is_id(column: Column, position: int) -> bool:
 def _plain_role(column: Column) -> str:
     if column.kind == "empty":
         return "feature" if column.named else "ignored"
+    if column.kind in ("list", "long"):
+        return "ignored"
     if column.kind == "text":
         return "label"
-    few = column.whole and column.distinct <= _FEW
+    few = column.whole and column.distinct <= FEW
     return "label" if few and _LABEL_NAME.fullmatch(column.name.strip()) else "feature"
 
 

@@ -1,8 +1,11 @@
 """The bytes of a file a stranger may have made, and never more of them than the limits say."""
 
 import gzip
+import hashlib
 import io
+import tempfile
 import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -16,10 +19,12 @@ class Limits(NamedTuple):
     members: int = 200_000  # files in a zip
     ratio: float = 200.0  # unpacked to packed bytes of a zip beyond 64 MB; photographs have 1 to 3
     pixels: int = 50_000_000  # of one image
+    scratch: Path | str | None = None  # folder of temporary files; None takes the system's
 
 
 LIMITS = Limits()
 _CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
 
 
 def file_bytes(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> bytes:
@@ -29,7 +34,75 @@ def file_bytes(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) 
     if not data:
         msg = f"“{name}” is empty; choose a file with data in it."
         raise InputError(msg)
-    return _unpacked(name, data, limits.n_bytes) if data[:2] == b"\x1f\x8b" else data
+    if data[:2] != _GZIP:
+        return data
+    return b"".join(_unpacked(name, io.BytesIO(data), limits.n_bytes))
+
+
+def plain_file(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> BinaryIO:
+    """
+    Return the file as one on the disk, unpacked, so that what it holds can be mapped into memory.
+
+    A path that is not packed is opened where it is. Anything else is copied in chunks into a
+    temporary file in ``limits.scratch`` that ends with the last view of it, even if the process is
+    killed.
+    """
+    stream = file_stream(name, file, limits)
+    start = stream.read(2)
+    stream.seek(0)
+    if not start:
+        stream.close()
+        msg = f"“{name}” is empty; choose a file with data in it."
+        raise InputError(msg)
+    if isinstance(file, (str, Path)) and start != _GZIP:
+        return stream
+    with stream:
+        packed = start == _GZIP
+        chunks = _unpacked(name, stream, limits.n_bytes) if packed else chunks_of(stream)
+        return temporary_file(name, chunks, limits)
+
+
+def temporary_file(name: str, chunks: Iterator[bytes], limits: Limits) -> BinaryIO:
+    """Return a nameless file in ``limits.scratch`` that holds the chunks, at its start."""
+    try:
+        if limits.scratch is not None:
+            Path(limits.scratch).mkdir(parents=True, exist_ok=True)
+        kept = tempfile.TemporaryFile(dir=limits.scratch)  # noqa: SIM115 (the caller closes it)
+        try:
+            for chunk in chunks:
+                kept.write(chunk)
+            kept.seek(0)  # also writes what is still in the buffer
+        except BaseException:
+            kept.close()
+            raise
+    except OSError as error:
+        msg = (
+            f"“{name}” cannot be laid down for reading ({error.strerror or error}); free some "
+            "space on the disk of temporary files."
+        )
+        raise InputError(msg) from error
+    return kept
+
+
+def checksum(files: Sequence[tuple[str, Path | str | BinaryIO]], limits: Limits = LIMITS) -> str:
+    """SHA-256 of a file's bytes; of several, that of their checksums and names, in order."""
+    found = []
+    for name, file in files:
+        sha = hashlib.sha256()
+        with file_stream(name, file, limits) as stream:
+            for chunk in chunks_of(stream):
+                sha.update(chunk)
+        found.append(sha.hexdigest())
+    if len(found) == 1:
+        return found[0]
+    lines = [f"{digest}  {name}\n" for digest, (name, _) in zip(found, files, strict=True)]
+    return hashlib.sha256("".join(lines).encode(errors="surrogatepass")).hexdigest()
+
+
+def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield what is left of a stream, a megabyte at a time."""
+    while chunk := stream.read(_CHUNK):
+        yield chunk
 
 
 def file_stream(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> BinaryIO:
@@ -87,22 +160,23 @@ class _Kept(io.RawIOBase):
         return self.file.read(size)
 
 
-def _unpacked(name: str, data: bytes, limit: int) -> bytes:
-    out = io.BytesIO()
+def _unpacked(name: str, packed: BinaryIO, limit: int) -> Iterator[bytes]:
+    """Yield the unpacked bytes; stop with a refusal before they are more than the limit."""
+    size = 0
     try:
-        with gzip.open(io.BytesIO(data)) as stream:
-            while chunk := stream.read(_CHUNK):
-                out.write(chunk)
-                if out.tell() > limit:
+        with gzip.open(packed) as stream:
+            for chunk in chunks_of(stream):
+                size += len(chunk)
+                if size > limit:
                     msg = (
                         f"“{name}” unpacks to more than {limit / 1e6:,.0f} MB; "
                         "split it or take fewer rows."
                     )
                     raise InputError(msg)
+                yield chunk
     except (EOFError, OSError, zlib.error) as error:
         msg = f"“{name}” breaks off or is damaged inside its gzip packing; pack or fetch it again."
         raise InputError(msg) from error
-    if not out.tell():
+    if not size:
         msg = f"“{name}” is empty inside its gzip packing; choose a file with data in it."
         raise InputError(msg)
-    return out.getvalue()

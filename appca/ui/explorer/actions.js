@@ -6,6 +6,7 @@ import { refreshAll, schedule } from './render.js';
 import { combineRows, countRows, isExactly, joinOf, packMask, sameRows } from './rows.js';
 import { placeOnSheet } from './sheets.js';
 import { homeRanges, relayoutOf } from './views.js';
+import { followCursor } from './walk.js';
 
 /**
  * What a person can do, by pointer, keyboard or button.
@@ -24,6 +25,7 @@ export function actionsOf(explorer) {
     pickCell: (panel, which, event) => pickSet(explorer, rowsOfCell(panel, which), event),
     pickClass: (code, event) =>
       pickSet(explorer, rowsOfClass(explorer.colour.codes, code), event),
+    help: () => explorer.dom.help.showModal(),
     home: () => setRanges(explorer, homeRanges(explorer)),
     resetPanel: (number) => setRanges(explorer, homeRanges(explorer, number)),
     setRanges: (ranges) => setRanges(explorer, ranges),
@@ -33,6 +35,7 @@ export function actionsOf(explorer) {
     leave: () => leave(explorer),
     hint: (text) => showHint(explorer, text),
     redraw: () => schedule(explorer),
+    followCursor: () => followCursor(explorer, explorer.actions),
     wantSheet: (sheet) => wantSheet(explorer, sheet),
   };
 }

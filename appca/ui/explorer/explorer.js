@@ -1,6 +1,7 @@
 import { actionsOf } from './actions.js';
 import { element } from './dom.js';
 import { listenToPointer } from './gestures.js';
+import { buildHelp } from './help.js';
 import { listenToKeys } from './keys.js';
 import { readMessage, acceptsSelection } from './message.js';
 import { advance, resize } from './render.js';
@@ -66,6 +67,7 @@ function createExplorer() {
     thumbnail: 0,
     givenThumbnail: null, // the last size Python asked for
     hovered: null, // {number, place} of panel and point
+    cursor: null, // the same of the point that the keyboard is at
     press: null,
     path: null, // of the lasso, pixels
     activePanel: 0,
@@ -84,17 +86,19 @@ function buildPage(explorer, parent) {
   const head = element('div', 'appca-head');
   const legend = element('div', 'appca-legend', null, { role: 'group', 'aria-label': 'Colours' });
   const stage = element('div', 'appca-stage', null, { 'data-mode': 'pan' });
-  const plot = element('div', 'appca-plot');
+  const plot = element('div', 'appca-plot', null, { 'aria-hidden': 'true' }); // panels have words
   const canvas = element('canvas', 'appca-canvas', null, { 'aria-hidden': 'true' });
   const labels = element('div', 'appca-labels');
   const card = element('div', 'appca-card', null, { role: 'tooltip' });
   card.hidden = true;
-  explorer.dom = { root, head, legend, stage, plot, canvas, labels, card };
+  const voice = element('div', 'appca-voice', '', { role: 'status', 'aria-live': 'polite' });
+  const help = buildHelp();
+  explorer.dom = { root, head, legend, stage, plot, canvas, labels, card, voice, help };
   explorer.actions = actionsOf(explorer);
   explorer.toolbar = buildToolbar(explorer.actions);
   head.append(legend, explorer.toolbar.root);
   stage.append(plot, canvas, labels, card);
-  root.append(head, stage);
+  root.append(head, stage, voice, help);
   parent.append(root);
   listen(explorer);
 }
@@ -107,6 +111,7 @@ function listen(explorer) {
     explorer.activePanel = Number(event.target.closest('.appca-panel').dataset.panel);
   });
   explorer.onArrival = () => advance(explorer);
+  labels.addEventListener('focusout', () => explorer.actions.leave());
   explorer.store.listeners.add(explorer.onArrival);
   explorer.observer = new ResizeObserver(() => resize(explorer));
   explorer.observer.observe(root);

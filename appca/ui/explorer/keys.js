@@ -1,7 +1,11 @@
 import { axisKey, shifted, zoomed } from './axes.js';
+import { isArrow } from './cursor.js';
+import { joinOf } from './rows.js';
+import { selectInView, toggleHere, walk } from './walk.js';
 
 /**
- * The keyboard: arrows move, plus and minus zoom, 0 resets, Escape clears, letters change the mode.
+ * The keyboard: arrows go from point to point, with Shift they move the panel, plus and minus zoom,
+ * 0 resets, Enter selects, Escape clears, letters change the mode. help.js tells people the same.
  */
 
 const ZOOM = 0.8;
@@ -35,22 +39,47 @@ export function rangesAfterKey(frame, number, key) {
 
 /**
  * @param {Object} explorer the state
- * @param {Object} actions {setRanges, resetPanel, clear, setMode}
+ * @param {Object} actions see actions.js
  */
 export function listenToKeys(explorer, actions) {
   explorer.dom.root.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.target.matches('input')) return;
-    if (answerKey(explorer, actions, event.key)) {
+    if (event.ctrlKey || event.metaKey || event.target.closest('input, dialog')) return;
+    const answers = [answerInToolbar, answerOnPanel, answerAnywhere];
+    if (answers.some((answer) => answer(explorer, actions, event))) {
       event.preventDefault();
       event.stopPropagation(); // Streamlit has shortcuts of its own
     }
   });
 }
 
-function answerKey(explorer, actions, key) {
+/** Arrows go from button to button. */
+function answerInToolbar({ toolbar }, _, { key, target }) {
+  if (!toolbar.root.contains(target) || !isArrow(key)) return false;
+  const buttons = [...toolbar.root.querySelectorAll('button:enabled')];
+  const step = key === 'ArrowRight' || key === 'ArrowDown' ? 1 : -1;
+  const next = (buttons.indexOf(target) + step + buttons.length) % buttons.length;
+  buttons[next].focus();
+  return true;
+}
+
+/** What needs a panel: points, and what lies in view. */
+function answerOnPanel(explorer, actions, event) {
+  if (!event.target.closest('.appca-panel')) return false;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const onPanel = event.target.matches('.appca-panel'); // a button in it has keys of its own
+  if ((key === 'Enter' || key === ' ') && onPanel) toggleHere(explorer, actions);
+  else if (key === 'a') selectInView(explorer, actions, joinOf(event));
+  else if ((isArrow(key) && !event.shiftKey) || key === 'n' || key === 'p') {
+    walk(explorer, actions, key);
+  } else return false;
+  return true;
+}
+
+function answerAnywhere(explorer, actions, { key }) {
   const number = explorer.activePanel;
   const panel = explorer.panels[number];
   if (key === 'Escape') actions.clear();
+  else if (key === '?') actions.help();
   else if (key in MODE_KEYS) actions.setMode(MODE_KEYS[key]);
   else if (key === '0') actions.resetPanel(number);
   else {

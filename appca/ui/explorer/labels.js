@@ -14,7 +14,9 @@ import { channelsOf } from './theme.js';
 export function fillLabels(root, panels, onCell) {
   const groups = panels.map((panel, number) => {
     const group = element('div', 'appca-panel', null, {
-      role: 'group',
+      role: 'application', // arrow keys are the panel's own, not the screen reader's
+      'aria-roledescription': 'scatter plot',
+      'aria-description': 'Arrow keys go from point to point, question mark tells all keys.',
       tabindex: '0',
       'aria-label': `Panel ${panel.title}, ${panel.subtitle}`,
       'data-panel': String(number),
@@ -41,13 +43,15 @@ function titleOf(panel) {
 function cellButton(panel, cell, which, onCell) {
   const [x, y] = cell.corner;
   const side = `${y >= 0 ? 'top' : 'bottom'}-${x >= 0 ? 'right' : 'left'}`;
+  const purpose = `Select the ${cell.count.toLocaleString('en-US')} rows with signs ${cell.label}`;
   const button = element('button', `appca-cell appca-cell-${side}`, null, {
     type: 'button',
-    title: `Select the ${cell.count.toLocaleString('en-US')} rows with signs ${cell.label}`,
+    title: purpose,
+    'aria-label': purpose,
     'aria-pressed': 'false',
     'data-cell': String(which),
   });
-  if (cell.image) button.append(element('canvas', 'appca-cell-image'));
+  if (cell.image) button.append(element('canvas', 'appca-cell-image', null, { 'aria-hidden': 'true' }));
   const words = element('span', 'appca-cell-words');
   words.append(
     element('b', '', cell.label),

@@ -39,7 +39,7 @@ function shapeName(shape) {
 
 function bar(colour) {
   const levels = colour.table.slice(0, -1); // the last one is for missing values
-  const strip = element('span', 'appca-bar');
+  const strip = element('span', 'appca-bar', null, { 'aria-hidden': 'true' });
   const stops = levels.filter((_, i) => i % 16 === 0 || i === levels.length - 1);
   strip.style.background = `linear-gradient(to right, ${stops.join(',')})`;
   const [low, high] = colour.limits ?? [0, 1];

@@ -29,9 +29,9 @@ export function refresh(explorer) {
 }
 
 /** What the line above the panels says. */
-export function noteOf({ hint, selection, selectedCount, message, webgl, panels, points }) {
+export function noteOf({ hint, selection, selectedCount, webgl, panels, points }) {
   const words = hint ? [hint] : [];
-  if (selection) words.push(`${counted(selectedCount)} of ${counted(message.rows)} selected`);
+  if (selection) words.push(`${counted(selectedCount)} selected`); // short: a second line would move all
   const total = panels.reduce((sum, panel) => sum + panel.rows.length, 0);
   if (!webgl && points < total) {
     const shown = `${counted(points)} of ${counted(total)} points drawn`;

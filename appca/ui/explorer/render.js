@@ -1,3 +1,4 @@
+import { namePanels } from './describe.js';
 import { buildLayout, buildTraces, domainChanges } from './figure.js';
 import { arrange } from './grid.js';
 import { drawCellImages, fillLabels, measureCells, placeLabels } from './labels.js';
@@ -41,6 +42,7 @@ function takeGeometry(explorer, parcel) {
   Object.assign(explorer, readGeometry(parcel.bytes), {
     geometryName: explorer.message.parcels.geometry,
     hovered: null,
+    cursor: null,
     activePanel: 0,
   });
   fillLabels(explorer.dom.labels, explorer.panels, explorer.actions.pickCell);
@@ -89,6 +91,7 @@ async function drawFigure(explorer) {
   explorer.renders += 1;
   explorer.points = traces.reduce((sum, trace) => sum + trace.x.length, 0);
   fillLegend(explorer.dom.legend, explorer.colour, explorer.actions.pickClass);
+  namePanels(explorer.dom.labels, panels, explorer.axes, explorer.colour);
 }
 
 function listenToPlotly(explorer) {
@@ -156,6 +159,7 @@ export function schedule(explorer) {
     const { drawn, missing } = drawOverlay(explorer);
     explorer.dom.root.dataset.thumbnails = String(drawn);
     missing.forEach(explorer.actions.wantSheet);
+    explorer.actions.followCursor();
   });
 }
 

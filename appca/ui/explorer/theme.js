@@ -8,8 +8,8 @@ export function readTheme(element, fill) {
   const text = read('text-color', style.color);
   return {
     text,
-    soft: withOpacity(text, 0.75), // names of axes
-    faint: withOpacity(text, 0.55), // tick labels
+    soft: withOpacity(text, 0.85), // names of axes
+    faint: withOpacity(text, 0.72), // tick labels
     background: read('background-color', '#ffffff'),
     primary: read('primary-color', '#2f6fb3'),
     zero: withOpacity(text, 0.28), // the axes through zero

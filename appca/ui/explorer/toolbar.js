@@ -10,6 +10,7 @@ const ICONS = {
   box: 'M4 8V4h4M16 4h4v4M20 16v4h-4M8 20H4v-4M11 4h2M11 20h2M4 11v2M20 11v2',
   clear: 'M6 6l12 12M18 6 6 18',
   home: 'M4 11l8-7 8 7M6 10v10h12V10M10 20v-6h4v6',
+  help: 'M8.500 9a3.500 3.500 0 1 1 5.600 2.800c-1.300 1-2.100 1.700-2.100 3.200M12 19v.200',
 };
 
 export const MODES = [
@@ -21,7 +22,7 @@ export const MODES = [
 const LARGEST_THUMBNAIL = 64;
 
 /**
- * @param {Object} actions {setMode, setThumbnail, clear, home}
+ * @param {Object} actions {setMode, setThumbnail, clear, home, help}
  * @returns {{root: HTMLElement, note: HTMLElement, buttons: Object<string, HTMLElement>,
  *   size: HTMLInputElement}}
  */
@@ -39,6 +40,7 @@ export function buildToolbar(actions) {
   root.append(element('span', 'appca-divider'));
   add('home', 'Reset the view (0)', actions.home);
   add('clear', 'Clear the selection (Escape)', actions.clear);
+  add('help', 'Keys and gestures (?)', actions.help);
   return { root, note, buttons, size, holder };
 }
 

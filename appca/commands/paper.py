@@ -1,0 +1,47 @@
+"""``appca paper``: tables and figures of the paper, computed anew."""
+
+import argparse
+from pathlib import Path
+
+from appca.commands import parsing
+from appca.commands.terminal import say, show_share
+from appca.runs.home import home
+from appca.studies.catalogue import STUDIES
+
+EXAMPLES = (
+    "python -m appca paper z-priors --quick",
+    "python -m appca paper z-priors --set n_rows=100 --out results",
+)
+
+
+def add(commands: "argparse._SubParsersAction") -> None:
+    """Add the command."""
+    text = "compute tables and figures of the paper anew"
+    parser = parsing.command(commands, "paper", text, EXAMPLES)
+    parser.set_defaults(run=run, size="default")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(STUDIES))
+    which.add_argument("--all", action="store_true", help="all of them")
+    size = parser.add_mutually_exclusive_group()
+    for name, meaning in (
+        ("quick", "small, for a first look"),
+        ("full", "more data sets and draws"),
+    ):
+        size.add_argument(
+            f"--{name}",
+            dest="size",
+            action="store_const",
+            const=name,
+            default="default",
+            help=meaning,
+        )
+    parsing.add_settings(parser, "--set", "another value of an option, such as seeds=3")
+    parser.add_argument("--out", type=Path, help="folder for tables (CSV) and figures (HTML)")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compute, print, store and write."""
+    from appca.studies.command import paper
+
+    changes = dict(options.set)
+    paper(options.names, options.size, changes, home(), options.out, say, show_share)

@@ -1,0 +1,165 @@
+"""``appca project``: describe new rows by a fitted model, and say which do not fit."""
+
+import argparse
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.new_rows import LEVEL, Verdict, distances_of_new, new_rows_table, verdict
+from appca.analysis.outliers import distances
+from appca.commands import parsing, writing
+from appca.commands.opening import opened_as
+from appca.commands.terminal import Meter, clear, say
+from appca.data.columns import Matched, Wanted, wanted_by
+from appca.data.errors import InputError
+from appca.data.packed import Packed
+from appca.data.store import DatasetStore
+from appca.data.wording import counted, shortened
+from appca.runs.config import RunConfig
+from appca.runs.fit import fitted_preprocessing, project
+from appca.runs.home import home
+from appca.runs.model_file import read_model
+from appca.runs.store import RunStore
+
+EXAMPLES = (
+    "python -m appca project digits.npz new.csv --out rows.parquet",
+    "python -m appca project digits.npz new.csv --flag",
+    "python -m appca project digits.npz digits --flag --level 0.999 --out rows.csv",
+)
+_ROWS = ("scores", "active", "error")  # what limits from the rows of the fit are made of
+_ABOUT = ("data_type", "feature_names", "image_shape")
+
+
+class Fitted(NamedTuple):
+    """A model, and what is known of the rows it was fitted to."""
+
+    config: RunConfig
+    arrays: dict[str, np.ndarray]
+    rows: dict[str, np.ndarray] | None  # None: the file holds the model only
+    wanted: Wanted
+
+
+def add(commands: "argparse._SubParsersAction") -> None:
+    """Add the command."""
+    text = "describe new rows by a fitted model, and say which do not fit"
+    parser = parsing.command(commands, "project", text, EXAMPLES)
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "fitted", metavar="RUN", help="an .npz from `fit` or the app, or the id of a stored run"
+    )
+    parser.add_argument("data", nargs="+", metavar="DATA", help=parsing.DATA_HELP)
+    parsing.add_reading(parser)
+    parser.add_argument(
+        "--flag", action="store_true", help="say how many rows do not fit, and which in --out"
+    )
+    parser.add_argument(
+        "--level",
+        type=float,
+        default=LEVEL,
+        help=f"with --flag: the share of the run's rows within each limit ({LEVEL})",
+    )
+    parser.add_argument("--out", type=Path, help=writing.OUT_HELP)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Describe the rows, say what was found, and write it."""
+    _check(options)
+    fitted = _fitted(options.fitted)
+    new = opened_as(options, fitted.wanted)
+    _say_columns(new)
+    dataset = new.dataset
+    found = project(fitted.config, fitted.arrays, dataset.with_gaps(), Meter(dataset.n_rows))
+    clear()
+    share = np.mean(found["membership"] < 0.5)
+    say(f"{counted(dataset.n_rows, 'row')}; {share:.1%} of them with doubtful membership")
+    said = _judged(fitted, found, options.level) if options.flag else None
+    if options.out:
+        from appca.analysis.export import projection_table
+
+        writing.write(
+            options.out,
+            lambda: (
+                projection_table(dataset, found)
+                if said is None
+                else new_rows_table(dataset, found, said)
+            ),
+            lambda: {**found, **writing.identity(dataset), **_flags(said)},
+        )
+
+
+def _check(options: argparse.Namespace) -> None:
+    writing.check_place(options.out)
+    if options.out is None and not options.flag:
+        msg = "Nothing is to be done with the rows; say where they go by --out, or give --flag."
+        raise InputError(msg)
+    if not 0 < options.level < 1:
+        msg = f"--level must be a share between 0 and 1; got {options.level:g}."
+        raise InputError(msg)
+
+
+def _say_columns(new: Matched) -> None:
+    if new.reordered:
+        say("columns found by their names, in another order")
+    if new.ignored:
+        say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
+
+
+def _judged(fitted: Fitted, found: dict[str, np.ndarray], level: float) -> Verdict:
+    known = None if fitted.rows is None else distances(fitted.arrays | fitted.rows)
+    said = verdict(distances_of_new(fitted.arrays, found), known, level)
+    t2, q = (said.ratios > 1).sum(axis=0)
+    whose = "the run's rows" if known is not None else "rows drawn from the model"
+    say(
+        f"{(~said.fits).sum()} of {counted(len(said.fits), 'row')} do not fit: {q} too far off "
+        f"their subspace (Q), {t2} too far out within it (T2), beyond what {level:.4g} of {whose} "
+        "stay below"
+    )
+    return said
+
+
+def _flags(said: Verdict | None) -> dict[str, np.ndarray]:
+    return {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
+
+
+def _fitted(text: str) -> Fitted:
+    run = RunStore(home()).get(text)
+    if run is not None:
+        return Fitted(run.config, run.arrays, run.arrays, _wanted_by_run(run.config, run.arrays))
+    path = Path(text)
+    if not path.is_file():
+        msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run."
+        raise InputError(msg)
+    model = read_model(path.name, path)
+    with path.open("rb") as stream:
+        packed = Packed(path.name, stream)
+        more = {
+            name: packed.array(f"{name}.npy")
+            for name in (*_ROWS, *_ABOUT)
+            if f"{name}.npy" in packed
+        }
+    wanted = _wanted_by_file(more, len(fitted_preprocessing(model.arrays).offset))
+    rows = {name: more[name] for name in _ROWS if name in more}
+    return Fitted(model.config, model.arrays, rows if len(rows) == len(_ROWS) else None, wanted)
+
+
+def _wanted_by_run(config: RunConfig, arrays: dict[str, np.ndarray]) -> Wanted:
+    try:
+        return wanted_by(DatasetStore(home()).get(config.dataset))
+    except InputError:  # the data are gone, the run is not
+        return Wanted(len(fitted_preprocessing(arrays).offset))
+
+
+def _wanted_by_file(more: dict[str, np.ndarray], n_features: int) -> Wanted:
+    """Return what a file says of the rows; what does not fit together is taken for nothing."""
+    names = tuple(str(name) for name in more.get("feature_names", np.empty(0)).ravel())
+    shape = tuple(int(side) for side in more.get("image_shape", np.empty(0, int)).ravel())
+    is_shape = len(shape) in (2, 3) and min(shape) > 0 and math.prod(shape) == n_features
+    kinds = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}
+    return Wanted(
+        n_features,
+        names if len(set(names)) == n_features else None,
+        shape if is_shape and shape[2:] in ((), (3,)) else None,
+        kinds.get(str(more.get("data_type", "")), np.dtype(np.float64)),
+    )

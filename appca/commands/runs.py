@@ -1,0 +1,35 @@
+"""``appca runs``: the runs that are kept where the app shows them."""
+
+import argparse
+from datetime import datetime
+
+from appca.commands import parsing
+from appca.commands.terminal import say
+from appca.data.store import DatasetStore
+from appca.data.wording import shortened
+from appca.runs.home import home
+from appca.runs.store import RunStore
+
+EXAMPLES = ("python -m appca runs",)
+
+
+def add(commands: "argparse._SubParsersAction") -> None:
+    """Add the command."""
+    parser = parsing.command(commands, "runs", "list the stored runs, newest first", EXAMPLES)
+    parser.set_defaults(run=run)
+
+
+def run(_options: argparse.Namespace) -> None:
+    """Say of every run its id, when it was made, how good it is, its data and its name."""
+    store = RunStore(home())
+    names = {one.digest: one.name for one in DatasetStore(home()).list()}
+    found = store.list()
+    for one in found:
+        when = datetime.fromtimestamp(one.created).strftime("%Y-%m-%d %H:%M")
+        nats = one.info["log_likelihood"] / one.info["n_rows"]
+        data = shortened(names.get(one.config.dataset, "data not kept"), 24)
+        say(f"{one.id}  {when}  {nats:10.4g} nats a row  {data:24}  {one.name}")
+    if not found:
+        say("no runs are stored yet; `fit --store` keeps one")
+    for sentence in store.problems():
+        say(sentence)

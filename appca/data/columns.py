@@ -1,0 +1,222 @@
+"""Rows of another file in the columns of a data set: by name where both have names, or in order."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.readers.frame import KINDS
+from appca.data.readers.intake import are_bytes
+from appca.data.wording import counted, shortened
+
+MOST_NAMED = 5  # columns named in a sentence
+_NUMBERED = re.compile(r"column \d+")  # the readers' names for columns that have none
+
+
+class Wanted(NamedTuple):
+    """What rows must look like to stand beside those of a data set."""
+
+    n_features: int
+    names: tuple[str, ...] | None = None
+    image_shape: tuple[int, ...] | None = None
+    dtype: np.dtype | None = None  # of the values the data set holds
+    image_range: tuple[float, float] | None = None  # drawn as black and as white
+
+
+class Matched(NamedTuple):
+    """New rows, brought into the columns wanted."""
+
+    dataset: Dataset
+    by_name: bool  # columns were found by their names; else they were taken in order
+    reordered: bool  # the file has them in another order
+    ignored: tuple[str, ...]  # columns of the file that were not wanted
+
+
+def wanted_by(dataset: Dataset) -> Wanted:
+    """Return what new rows must look like to stand beside those of a data set."""
+    images = dataset.image_shape is not None
+    return Wanted(
+        dataset.n_features,
+        dataset.feature_names,
+        dataset.image_shape,
+        dataset.X.dtype,
+        dataset.image_range if images else None,
+    )
+
+
+def matched(new: Dataset, wanted: Wanted) -> Matched:
+    """
+    Bring new rows into the columns of a data set, and their values into its type.
+
+    Columns are found by name when both sides have names: their order does not matter, others are
+    left out, and numbers that were read as a label are taken from there. Without names there must
+    be as many, in the same order. Images must have the same size.
+
+    Parameters
+    ----------
+    new : Dataset
+    wanted : Wanted
+
+    Raises
+    ------
+    InputError
+        When columns are missing, or their number or the size of the images differs.
+    """
+    if new.image_shape and wanted.image_shape and new.image_shape != wanted.image_shape:
+        msg = (
+            f"The images of “{shortened(new.name)}” have {_pixels(new.image_shape)}, those of the "
+            f"run {_pixels(wanted.image_shape)}; bring them to that size when they are read."
+        )
+        raise InputError(msg)
+    known, given = _own_names(wanted.names), _own_names(new.feature_names)
+    images = wanted.image_shape is not None and wanted.image_shape == new.image_shape
+    by_name = known is not None and given is not None
+    if by_name and images and not set(known) & set(given):
+        by_name = False  # pixels in their order, named in two ways
+    if by_name:
+        return _by_name(new, wanted)
+    if new.n_features != wanted.n_features:
+        msg = (
+            f"“{shortened(new.name)}” has {counted(new.n_features, 'feature')}, but the run was "
+            f"fitted to {counted(wanted.n_features, 'feature')}; give the same columns, in the "
+            "same order or with the same names."
+        )
+        raise InputError(msg)
+    return Matched(_built(new, wanted, new.X, new.labels), False, False, ())
+
+
+def roles_for(report: dict, wanted: Wanted) -> dict[str, str]:
+    """
+    Return the roles with which a table must be read again to give what is wanted; mostly none.
+
+    A reader guesses what a column is for by its values, so in another file it may take a wanted
+    column for an id or a label, and an unknown one, perhaps with gaps, for a feature.
+
+    Parameters
+    ----------
+    report : dict
+        Of the reader, with ``roles`` where it knows them.
+    wanted : Wanted
+    """
+    known = set(_own_names(wanted.names) or ())
+    roles, kinds = report.get("roles"), report.get("kinds") or {}
+    if roles is None:  # words among the numbers of a column kept the reader from guessing
+        mixed = [name for name, kind in kinds.items() if kind == KINDS["mixed"]]
+        return dict.fromkeys(set(mixed) - known, "label")
+    if not known or not known <= set(roles):
+        return {}
+    return {
+        name: "feature" if name in known else "ignored"
+        for name, role in roles.items()
+        if (name in known) != (role == "feature")
+    }
+
+
+def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matched:
+    """
+    Read rows that shall stand beside others, with the roles of their columns as those need them.
+
+    Parameters
+    ----------
+    read : callable
+        Given roles by name of the column, reads the file.
+    wanted : Wanted
+
+    Raises
+    ------
+    InputError
+        Of the reader, or of `matched`.
+    """
+    roles: dict[str, str] = {}
+    while True:  # every round gives some column its role, mostly there is one
+        try:
+            new = read(roles)
+        except InputError as error:
+            more = roles_for(error.report or {}, wanted)
+            if more.keys() <= roles.keys():
+                raise
+        else:
+            report = new.provenance.get("report", {})
+            more = roles_for(report, wanted)
+            if "feature" not in more.values() and not (more and report.get("missing")):
+                break
+        roles |= more
+    found = matched(new, wanted)
+    left_out = {name: None for name, role in roles.items() if role == "ignored"}
+    return found._replace(ignored=tuple(left_out | dict.fromkeys(found.ignored)))
+
+
+def _by_name(new: Dataset, wanted: Wanted) -> Matched:
+    names = wanted.names or ()
+    place = {name: j for j, name in enumerate(new.feature_names or ())}
+    numbers = {name for name, column in new.labels.items() if column.dtype.kind in "buif"}
+    missing = [name for name in names if name not in place and name not in numbers]
+    if missing:
+        msg = (
+            f"“{shortened(new.name)}” lacks {counted(len(missing), 'column')} that the run was "
+            f"fitted to, {_listed(missing)}; add them, or name them as there."
+        )
+        raise InputError(msg)
+    order = [place.get(name, -1) for name in names]
+    if order == list(range(new.n_features)):
+        return Matched(_built(new, wanted, new.X, new.labels), True, False, ())
+    X = _columns(new, names, order)
+    if new.missing is not None:
+        gaps = new.missing[:, order] & (np.array(order) >= 0)  # labels have no gaps
+        new = replace(new, X=X, feature_names=names, image_shape=None, missing=gaps)
+    labels = {name: column for name, column in new.labels.items() if name not in set(names)}
+    ignored = tuple(name for name in place if name not in set(names))
+    found = [j for j in order if j >= 0]
+    return Matched(_built(new, wanted, X, labels), True, found != sorted(found), ignored)
+
+
+def _columns(new: Dataset, names: tuple[str, ...], order: list[int]) -> np.ndarray:
+    """Columns by place, or from the labels where there is none."""
+    if min(order) >= 0:
+        return new.X[:, order]
+    X = new.X[:, order].astype(np.float64)
+    for j in (j for j, place in enumerate(order) if place < 0):
+        X[:, j] = new.labels[names[j]]
+    return X
+
+
+def _built(new: Dataset, wanted: Wanted, X: np.ndarray, labels: dict) -> Dataset:
+    kept = dict(new.provenance)
+    if wanted.image_range is not None:
+        kept["image_range"] = list(wanted.image_range)  # drawn as the run's own images are
+    return replace(
+        new,
+        X=_in_type(X, wanted.dtype),
+        labels=labels,
+        image_shape=wanted.image_shape,
+        feature_names=wanted.names,
+        provenance=kept,
+    )
+
+
+def _in_type(X: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
+    """Values in the run's type, so that the same rows give the same bits; never cut to bytes."""
+    if dtype is None or X.dtype == dtype or (dtype == np.uint8 and not are_bytes(X)):
+        return X
+    return X.astype(dtype)
+
+
+def _own_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Names that somebody gave; None where a reader has only numbered the columns."""
+    if names is None or all(_NUMBERED.fullmatch(name) for name in names):
+        return None
+    return names
+
+
+def _pixels(shape: tuple[int, ...]) -> str:
+    return f"{shape[0]} × {shape[1]} pixels{' in colour' if len(shape) == 3 else ''}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"“{shortened(name)}”" for name in names[:MOST_NAMED])
+    more = len(names) - MOST_NAMED
+    return f"{shown} and {more:,} more" if more > 0 else shown

@@ -1,0 +1,192 @@
+"""A zip of arrays (NPY) and texts (JSON) from a stranger: looked at before anything is read.
+
+An NPZ file is such a zip. Names inside are looked up and never become paths; pickles are refused.
+"""
+
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from typing import BinaryIO, NoReturn
+
+import numpy as np
+
+from appca.data.errors import InputError
+from appca.data.wording import is_text, shortened
+
+MOST_BYTES = 1 << 32  # of all that a file unpacks to
+MOST_MEMBERS = 10_000
+MOST_TEXT = 1 << 26  # bytes of one JSON text, which becomes many small objects
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all
+
+
+class Packed:
+    """
+    The members of a zip, read one by one when they are asked for.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, for messages.
+    stream : binary file object
+        At any place; stays open.
+    most_bytes : int
+        That all members together may unpack to; checked before anything is read.
+
+    Raises
+    ------
+    InputError
+        When it is no zip, or claims too much.
+    """
+
+    def __init__(self, name: str, stream: BinaryIO, most_bytes: int = MOST_BYTES) -> None:
+        self.name = name
+        try:
+            self._archive = zipfile.ZipFile(stream)
+        except Exception as error:  # the module fails in as many ways as there are fields
+            self._refuse("is not a zip file or is damaged", error)
+        items = [item for item in self._archive.infolist() if not item.filename.endswith("/")]
+        self._items = {item.filename: item for item in items}
+        self.n_bytes = sum(item.file_size for item in items)
+        if len(items) > MOST_MEMBERS or len(self._items) < len(items):
+            self._refuse(f"holds {len(items):,} files, too many or two of one name")
+        if any(item.compress_type not in _METHODS for item in items):
+            self._refuse("is packed by a rare method, whose size cannot be bounded")
+        if self.n_bytes > most_bytes:
+            size, most = self.n_bytes / 1e6, most_bytes / 1e6
+            self._refuse(f"unpacks to {size:,.0f} MB, more than {most:,.0f} MB")
+
+    def __contains__(self, member: str) -> bool:
+        return member in self._items
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the members, in the file's order."""
+        return tuple(self._items)
+
+    def array(self, member: str) -> np.ndarray:
+        """
+        Read one NPY member.
+
+        Raises
+        ------
+        InputError
+            When it is not there, damaged, holds objects, or is not as long as its header says.
+        """
+        item = self._item(member)
+        try:
+            with self._archive.open(item) as stream:
+                shape, by_columns, dtype = _header(stream)
+                expected = math.prod(shape) * dtype.itemsize
+                if dtype.hasobject or dtype.kind not in "biufU" or expected > item.file_size:
+                    msg = "not an array of numbers or texts, or another length than it says"
+                    raise ValueError(msg)
+                data = stream.read(item.file_size)
+                if len(data) != expected:
+                    msg = f"{len(data)} bytes instead of {expected}"
+                    raise ValueError(msg)
+            values = np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")
+            if not is_text(values):
+                msg = "characters that do not exist"
+                raise ValueError(msg)
+            return values.astype(dtype.newbyteorder("="), copy=False)
+        except Exception as error:  # as above, and NumPy's parsers of a header likewise
+            self._refuse(f"holds a damaged “{shortened(member)}”", error)
+
+    def arrays(self, prefix: str) -> dict[str, np.ndarray]:
+        """Read all NPY members whose names begin with `prefix`; keys are what follows it."""
+        found = {
+            member: member.removeprefix(prefix).removesuffix(".npy")
+            for member in self._items
+            if member.startswith(prefix) and member.endswith(".npy")
+        }
+        return {key: self.array(member) for member, key in found.items()}
+
+    def json(self, member: str) -> dict:
+        """
+        Read one JSON member, which must be an object.
+
+        Raises
+        ------
+        InputError
+            When it is not there, damaged, or longer than 64 MB.
+        """
+        item = self._item(member)
+        if item.file_size > MOST_TEXT:
+            self._refuse(f"holds a text of {item.file_size:,} bytes")
+        try:
+            with self._archive.open(item) as stream:
+                return as_object(stream.read(item.file_size).decode())
+        except Exception as error:  # as above, and NumPy's parsers of a header likewise
+            self._refuse(f"holds a damaged “{shortened(member)}”", error)
+
+    def _item(self, member: str) -> zipfile.ZipInfo:
+        if member not in self._items:
+            self._refuse(f"lacks “{shortened(member)}”")
+        return self._items[member]
+
+    def _refuse(self, what: str, cause: Exception | None = None) -> NoReturn:
+        msg = f"“{shortened(self.name)}” {what}; fetch or save it again."
+        raise InputError(msg) from cause
+
+
+def as_object(text: str) -> dict:
+    """
+    Parse a JSON text that must be an object.
+
+    Raises
+    ------
+    ValueError
+        When it is something else.
+    """
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        msg = f"expected an object, got a {type(value).__name__}"
+        raise ValueError(msg)
+    return value
+
+
+def write(
+    stream: BinaryIO,
+    texts: Mapping[str, Mapping],
+    arrays: Mapping[str, np.ndarray],
+    compression: int = zipfile.ZIP_DEFLATED,
+) -> None:
+    """
+    Write a zip of JSON texts and NPY arrays, which `Packed` reads; the same input, the same bytes.
+
+    Parameters
+    ----------
+    stream : binary file object
+    texts : mapping of member name to JSON-able object
+    arrays : mapping of member name (with its ".npy") to array without objects
+    compression : int
+        Of `zipfile`.
+    """
+    with zipfile.ZipFile(stream, "w", compression, compresslevel=1) as archive:
+        for member, value in texts.items():
+            text = json.dumps(value, indent=1, ensure_ascii=False)
+            archive.writestr(_entry(member, compression), text.encode())
+        for member, values in arrays.items():
+            with archive.open(_entry(member, compression), "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
+
+
+def _entry(member: str, compression: int) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(member)  # dated 1980, so that equal contents make equal files
+    entry.compress_type = compression
+    entry.external_attr = 0o644 << 16
+    return entry
+
+
+def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
+    version = np.lib.format.read_magic(stream)
+    shape, by_columns, dtype = _HEADERS.get(version, _HEADERS[2, 0])(stream)
+    if any(side < 0 for side in shape):
+        msg = f"a shape of {shape}"
+        raise ValueError(msg)
+    return shape, by_columns, dtype

@@ -1,0 +1,361 @@
+"""What only a real server and a real browser can show: strangers refused, nothing told, nothing
+lost by reloads and kills, and memory that does not grow.
+"""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from appca.runs.store import RunStore
+from tests.browser.conftest import ROOT, Server, _started
+from tests.browser.test_app import APP, SECOND, drawn, idle, open_page, start_a_long_fit
+from tests.runs.waiting import is_alive, until
+
+PAGE = re.compile(r'st\.Page\([^()]*?title="([^"]+)"')
+TITLES = PAGE.findall(APP.read_text(encoding="utf-8"))
+LISTENING = "0A"
+LOOPBACK = {"0100007F", "00000000000000000000000001000000"}
+GUARD = """
+import os, sys
+def note(event, arguments):
+    if event == "socket.connect":
+        place = arguments[1]
+        host = place[0] if isinstance(place, tuple) else "localhost"
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
+        host = arguments[0] if event != "socket.sendto" else arguments[1][0]
+    else:
+        return
+    host = host.decode() if isinstance(host, bytes) else str(host)
+    if not host.startswith("127.") and host not in ("localhost", "::1", "None", ""):
+        with open(os.environ["APPCA_GUARD"], "a") as file:
+            file.write(f"{event} {host}\\n")
+sys.addaudithook(note)
+"""
+TEXTS = {
+    "HTML": "<img src=x onerror=alert(1)>",
+    "script": "<script>alert(2)</script>",
+    "Markdown": "**bold** [link](javascript:alert(3)) `code` :red[x]",
+    "LaTeX": "$\\frac{1}{2}$ $$x^2$$",
+    "formula": "=HYPERLINK('x')+1",
+    "emoji": "🙂 :smile: :material/home:",
+    "right to left": "שלום \u202eabc\u202c مرحبا",
+}
+
+FILE = "<b>$x$ **n** :red[y] =1+1 שלום 🙂"
+
+
+@pytest.fixture(scope="module")
+def guard(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("guard")
+    (folder / "sitecustomize.py").write_text(GUARD)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(serve, guard: Path) -> Server:
+    """Serve the app; whom it and its workers ask for anything is noted."""
+    return serve(
+        APP,
+        OMP_NUM_THREADS="1",
+        PYTHONPATH=os.pathsep.join([str(guard), str(ROOT)]),
+        APPCA_GUARD=str(guard / "asked.txt"),
+    )
+
+
+def asked(server: Server, path: str, method: str = "GET", **headers: str) -> int:
+    """Return the status that a request with these headers gets."""
+    parts = urlsplit(server.url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    try:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+SOCKET = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec_WebSocket_Version": "13",
+    "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    "Sec_WebSocket_Protocol": "streamlit",
+}
+STREAM = "/_stcore/stream"
+
+
+def test_no_other_site_and_no_other_name_gets_a_connection(server):
+    """All data goes over this one connection; what is served without it is the empty page."""
+    own, evil = server.url, "evil.example"
+    assert asked(server, STREAM, Origin=own, **SOCKET) == 101
+    assert asked(server, STREAM, Origin=f"http://{evil}", **SOCKET) == 403
+    assert asked(server, STREAM, Origin=own, Host=evil, **SOCKET) == 403
+    rebound = f"{evil}:{urlsplit(own).port}"  # a name that was made to lead here
+    assert asked(server, STREAM, Origin=f"http://{rebound}", Host=rebound, **SOCKET) == 403
+
+
+def test_nobody_without_a_session_can_send_a_file(server):
+    path = "/_stcore/upload_file/11111111-2222-3333-4444-555555555555/1"
+    assert asked(server, path, "PUT", Origin=server.url) in {400, 401, 403}
+    assert asked(server, path, "PUT", Origin="http://evil.example") in {400, 401, 403}
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
+def test_the_server_listens_to_this_machine_only(server):
+    port = f"{urlsplit(server.url).port:04X}"
+    listening = []
+    for table in ("tcp", "tcp6"):
+        file = Path(f"/proc/{server.process.pid}/net/{table}")
+        for line in file.read_text().splitlines()[1:] if file.exists() else []:
+            place, _, state = line.split()[1:4]
+            if state == LISTENING and place.endswith(f":{port}"):
+                listening.append(place.partition(":")[0])
+    assert listening
+    assert set(listening) <= LOOPBACK
+
+
+@pytest.mark.browser
+def test_no_page_asks_anybody_but_its_own_server_nor_does_the_server(visit, server, guard):
+    assert len(TITLES) >= 17
+    opened = visit(f"{server.url}/")
+    page, requests, sockets = opened.page, [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("websocket", lambda socket: sockets.append(socket.url))
+    page.reload()
+    drawn(page)
+    for title in TITLES:
+        open_page(page, title)
+        idle(page)
+        assert page.locator("[data-testid=stException]").count() == 0, title
+    own = urlsplit(server.url).netloc
+    web = [url for url in requests if urlsplit(url).scheme not in ("data", "blob")]
+    assert len(web) > 20
+    assert {urlsplit(url).netloc for url in web} == {own}
+    assert sockets
+    assert {urlsplit(url).netloc for url in sockets} == {own}
+    asked_for = guard / "asked.txt"
+    assert (asked_for.read_text() if asked_for.exists() else "") == ""
+
+
+def test_the_guard_notes_who_is_asked(guard, tmp_path):
+    note = tmp_path / "asked.txt"
+    variables = {**os.environ, "PYTHONPATH": str(guard), "APPCA_GUARD": str(note)}
+    lines = [
+        "import sys",
+        "for host in ('127.0.0.1', '192.0.2.1'):",
+        "    sys.audit('socket.connect', None, (host, 80))",
+        "sys.audit('socket.connect', None, '/a/socket/of/this/machine')",
+        "sys.audit('socket.getaddrinfo', 'example.invalid', 80, 0, 0, 0)",
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], env=variables, check=True)
+    assert note.read_text() == "socket.connect 192.0.2.1\nsocket.getaddrinfo example.invalid\n"
+
+
+def hostile_table() -> bytes:
+    """Return a table whose every text is one that wants to be more than text."""
+    texts = list(TEXTS.values())
+    quoted = ['"' + text.replace('"', '""') + '"' for text in texts]
+    lines = [f'name,{quoted[0]},"{TEXTS["Markdown"]}2",x,y']
+    for row in range(63):
+        text = quoted[row % len(quoted)]
+        lines.append(f'"{row} {texts[row % len(texts)]}",{text},{text},{row % 5},{row % 11 / 3}')
+    return "\n".join(lines).encode()
+
+
+def upload(page, name: str, content: bytes) -> None:
+    page.get_by_role("tab", name="Your files").click()
+    idle(page)
+    file = {"name": name, "mimeType": "text/csv", "buffer": content}
+    page.locator('[class*="st-key-upload-"] input[type=file]').set_input_files(file)
+
+
+@pytest.mark.browser
+def test_texts_that_want_to_be_more_are_shown_as_they_are(visit, server):
+    page = visit(f"{server.url}/data").page
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    idle(page)
+    upload(page, f"{FILE}.csv", hostile_table())
+    page.locator(".st-key-upload_use button").click()
+    name = page.locator(".ca-side b").filter(has_text="$x$")
+    name.wait_for(timeout=20 * SECOND)
+    assert name.inner_text() == FILE
+    open_page(page, "Subspaces")
+    drawn(page, "explorer.dataset.points == 63")
+    chips = page.locator(".appca-explorer").first.locator(".appca-chip-name")
+    assert sorted(chips.all_text_contents()) == sorted(TEXTS.values())
+    shown = page.evaluate(
+        "[...document.querySelectorAll('.appca-legend-name')].map(e => e.textContent)"
+    )
+    assert TEXTS["HTML"] in shown
+    hover(page)
+    card = page.locator(".appca-card").first
+    words = card.locator(".appca-card-id").inner_text()
+    number, _, text = words.partition(" ")
+    assert text == TEXTS[list(TEXTS)[int(number) % len(TEXTS)]]
+    for title in ("Data", "Runs", "Components", "Point", "Selection", "Sharing", "Export"):
+        open_page(page, title)
+        idle(page)
+        alien = page.locator("img[src=x], img[onerror], a[href^=javascript], .katex, b b")
+        assert alien.count() == 0, title
+    assert dialogs == []
+
+
+def hover(page) -> None:
+    """Move the pointer over the first panel until a card is shown."""
+    panel = page.locator(".appca-panel").first
+    panel.scroll_into_view_if_needed()
+    box = panel.bounding_box()
+    for share in range(1, 20):
+        for other in range(1, 20):
+            x, y = box["x"] + box["width"] * share / 20, box["y"] + box["height"] * other / 20
+            page.mouse.move(x, y)
+            if page.locator(".appca-card:visible").count():
+                return
+    pytest.fail("no point of the panel shows its card")
+
+
+@pytest.mark.browser
+def test_a_reload_in_the_middle_of_an_upload_loses_nothing_but_the_upload(visit, server):
+    page = visit(f"{server.url}/data").page
+    idle(page)
+    data = page.url.partition("data=")[2][:64]
+    held: list = []
+
+    def hold(route) -> None:
+        held.append(route)
+
+    page.route("**/_stcore/upload_file/**", hold)
+    upload(page, "own.csv", hostile_table())
+    until_held(page, held)
+    page.unroute("**/_stcore/upload_file/**")
+    page.reload()
+    page.locator(".ca-side b", has_text="Handwritten").wait_for(timeout=20 * SECOND)
+    idle(page)
+    assert page.url.partition("data=")[2][:64] == data
+    upload(page, "own.csv", hostile_table())
+    page.locator(".st-key-upload_use button").click()
+    page.locator(".ca-side", has_text="63 rows").wait_for(timeout=20 * SECOND)
+
+
+def until_held(page, held: list) -> None:
+    """Let the browser work until its request has come to the test."""
+    for _ in range(200):
+        if held:
+            return
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+    pytest.fail("the upload was not sent")
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[], Server]]:
+    """Return a function that starts a server; all have one home, and none outlives the test."""
+    home = tmp_path / "shared"
+    home.mkdir()
+    servers: list[Server] = []
+
+    def begin() -> Server:
+        folder = tmp_path / f"server{len(servers)}"
+        folder.mkdir()
+        begun = _started(APP, folder, {"APPCA_HOME": str(home), "OMP_NUM_THREADS": "1"})
+        servers.append(begun._replace(home=home))
+        return servers[-1]
+
+    yield begin
+    for server in servers:
+        server.process.kill()
+        server.process.wait()
+
+
+def workers(home: Path) -> set[int]:
+    """Return the processes that have begun a job of a home."""
+    found = set()
+    for file in home.glob("jobs/*/status.json"):
+        found.add(json.loads(file.read_text())["process"])
+    return found - {None}
+
+
+@pytest.mark.browser
+def test_links_outlive_the_server_and_workers_do_not(visit, start):
+    first = start()
+    page = visit(f"{first.url}/?k=3&l=1").page
+    drawn(page)
+    page.wait_for_url("**run=**")
+    link = urlsplit(page.url).query
+    (run,) = RunStore(first.home).list()
+    start_a_long_fit(page, seed=5)
+    until(lambda: workers(first.home), "a worker")
+    (worker,) = workers(first.home)
+    assert is_alive(worker)
+    broken = urlsplit(page.url).query
+    first.process.kill()
+    first.process.wait()
+    until(lambda: not is_alive(worker), "the worker to follow its server")
+
+    second = start()
+    page = visit(f"{second.url}/fit?{broken}").page
+    page.get_by_text("The app was closed before this job was over").wait_for(timeout=20 * SECOND)
+    idle(page)
+    store = RunStore(second.home)
+    assert store.problems() == ()
+    assert list(store.folder.glob(".*")) == []
+    page.goto(f"{second.url}/?{link}")
+    drawn(page, "explorer.querySelectorAll('.appca-panel').length == 3")
+    page.wait_for_url("**run=**")
+    assert urlsplit(page.url).query == link
+    arrays = store.get(run.id).path / "arrays.npz"
+    assert arrays.stat().st_mtime < run.created + 1, "shown from the disk, not fitted again"
+    idle(page)
+    second.process.send_signal(signal.SIGTERM)
+    second.process.wait(20)
+    assert list(second.home.glob("jobs/.server-*")) == [], "it has said goodbye"
+
+
+GROWTH = 40e6  # bytes between the 5th and the 20th session
+
+
+def resident(pid: int) -> int:
+    """Return the bytes of memory a process holds."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return 1024 * int(re.search(r"VmRSS:\s+(\d+)", text)[1])
+
+
+def connections(server: Server) -> int:
+    """Count the open connections of a server."""
+    port = f"{urlsplit(server.url).port:04X}"
+    lines = Path(f"/proc/{server.process.pid}/net/tcp").read_text().splitlines()[1:]
+    return sum(line.split()[1].endswith(f":{port}") and line.split()[3] == "01" for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_twenty_sessions_in_turn_leave_memory_as_it_was(browsers, start):
+    server = start()
+    sizes = []
+    for number in range(20):
+        context = browsers().new_context(viewport={"width": 1440, "height": 1000})
+        page = context.new_page()
+        page.goto(f"{server.url}/")
+        drawn(page)
+        open_page(page, "Data")
+        idle(page)
+        upload(page, f"own {number}.csv", hostile_table() + f"\n99,a,b,{number},2".encode())
+        page.locator(".st-key-upload_use button").click()
+        page.locator(".ca-side", has_text="64 rows").wait_for(timeout=20 * SECOND)
+        idle(page)
+        context.close()
+        until(lambda: connections(server) == 0, "the connections to close")
+        sizes.append(resident(server.process.pid))
+    assert sizes[19] - sizes[4] < GROWTH, [f"{size / 1e6:.0f} MB" for size in sizes]

@@ -1,0 +1,110 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import appca
+from appca.cli import main
+from appca.data.builtin import load
+from appca.data.preprocessing import suggest
+from appca.data.store import DatasetStore
+from appca.runs.config import RunConfig
+from appca.runs.fit import fit_run
+from appca.runs.store import RunStore
+from tests.commands.conftest import arrays_of
+
+
+def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
+    out = tmp_path / "wine.npz"
+    assert main(["fit", "wine", "-K", "3", "-L", "1", "--seed", "4", "--out", str(out)]) == 0
+    wine = load("wine")
+    parameters = {"n_components": 3, "n_active": 1, "random_state": 4}
+    config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", parameters)
+    expected = fit_run(wine, config)
+    found = arrays_of(out)
+    for name, values in expected.arrays.items():
+        assert found[name].tobytes() == values.tobytes(), name
+    np.testing.assert_array_equal(found["ids"], wine.ids)
+    assert RunConfig.from_dict(json.loads(str(found["run"]))["config"]) == config
+    assert "nats a row" in capsys.readouterr().out
+
+
+def test_the_file_of_a_fit_is_a_model_file(tmp_path):
+    out = tmp_path / "wine.npz"
+    assert main(["fit", "wine", "-K", "4", "--out", str(out)]) == 0
+    model, found = appca.load_model(out), arrays_of(out)
+    np.testing.assert_allclose(model.transform(load("wine").X), found["scores"], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(
+    folder, suffix, capsys
+):
+    np.save("own.npy", np.random.default_rng(0).standard_normal((60, 5)))
+    arguments = ["-K", "2", "-L", "1", "--set", "max_iter=3", "--set", "init=pca"]
+    preprocessing = ["--scale", "global", "--centre", "--pca", "3", "--divide", "2"]
+    out = f"table.{suffix}"
+    assert main(["fit", "own.npy", *arguments, *preprocessing, "--out", out]) == 0
+    assert "reached max_iter=3" in capsys.readouterr().out
+    table = getattr(pd, f"read_{suffix}")(out)
+    assert len(table) == 60
+    assert {"component_1", "component_2", "membership"} <= set(table)
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "words"),
+    [
+        ("refuse", 2, "2 missing cells"),
+        ("mean", 0, "nats a row"),
+        ("drop", 0, "nats a row"),
+        ("model", 0, "2 missing cells, fitted around"),
+    ],
+)
+def test_missing_cells_are_dealt_with_as_asked(folder, capsys, how, code, words):
+    assert main(["fit", "measurements.csv", "-K", "2", "--missing", how]) == code
+    told = capsys.readouterr()
+    assert words in told.out + told.err
+
+
+def test_a_model_that_cannot_be_fitted_around_gaps_says_which_can(folder, capsys):
+    arguments = ["fit", "measurements.csv", "--missing", "model", "--model", "aFA"]
+    assert main(arguments) == 2
+    assert "choose Adaptive PPCA" in capsys.readouterr().err
+
+
+def test_an_autoencoder_goes_before_the_fit_and_is_trained_once(tmp_path, appca_home, capsys):
+    out, again = tmp_path / "coded.npz", tmp_path / "again.npz"
+    coder = ["--vae", "3", "--epochs", "2", "--seed", "1"]
+    assert main(["fit", "wine", *coder, "-K", "2", "-L", "1", "--out", str(out)]) == 0
+    (kept,) = appca_home.glob("autoencoders/*.npz")
+    trained = kept.stat().st_mtime_ns, kept.read_bytes()
+    assert main(["fit", "wine", *coder, "-K", "2", "-L", "1", "--out", str(again)]) == 0
+    assert kept.read_bytes() == trained[1]
+    found = arrays_of(out)
+    assert found["components"].shape == (2, 3)
+    options = json.loads(str(found["run"]))["config"]["preprocessing"]["vae"]
+    assert (options["dimensions"], options["epochs"], options["seed"]) == (3, 2, 1)
+    np.testing.assert_array_equal(found["scores"], arrays_of(again)["scores"])
+    rows = tmp_path / "rows.npz"
+    assert main(["project", str(out), "wine", "--out", str(rows)]) == 0
+    np.testing.assert_array_equal(arrays_of(rows)["scores"], found["scores"])
+    capsys.readouterr()
+
+
+def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys):
+    out = tmp_path / "rows.csv"
+    assert main(["runs"]) == 0
+    assert "no runs are stored yet" in capsys.readouterr().out
+    assert main(["fit", "wine", "--model", "PPCA", "-K", "2", "--store"]) == 0
+    (run,) = RunStore(appca_home).list()
+    assert run.config.model == "PPCA"
+    assert DatasetStore(appca_home).get(run.config.dataset).n_rows == 178
+    capsys.readouterr()
+    assert main(["runs"]) == 0
+    line = capsys.readouterr().out
+    assert line.startswith(run.id)
+    assert "PPCA, K = 2" in line
+    assert "Wine" in line
+    assert main(["project", run.id, "wine", "--out", str(out)]) == 0
+    assert len(pd.read_csv(out)) == 178

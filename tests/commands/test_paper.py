@@ -1,0 +1,46 @@
+import pandas as pd
+import pytest
+
+from appca.cli import main
+from appca.runs.home import home
+from appca.studies.store import StudyStore
+
+
+def test_the_paper_s_experiments_are_printed_stored_and_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("appca.studies.files._draw", lambda _pictures: [])
+    out = tmp_path / "paper"
+    assert main(["paper", "z-priors", "--quick", "--set", "n_rows=30", "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "n_rows 30; n_components 20" in told
+    assert "Chromium that it can find" in told
+    table = pd.read_csv(out / "z-priors-designs.csv")
+    assert list(table["design"]) == ["sparse", "dense", "subspace", "balanced", "single"]
+    assert f"balanced  {table['per_row'][3]:.0f}" in told
+    assert "plotly" in (out / "z-priors-designs.html").read_text("utf-8")
+    (kept,) = StudyStore(home()).list("z-priors")
+    assert kept.options["n_rows"] == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "one of the arguments NAME --all is required"),
+        (["table9"], "There is no experiment “table9”; choose among z-priors"),
+        (["table1", "--all"], "not allowed with argument"),
+        (["table1", "--quick", "--full"], "not allowed with argument"),
+        (["table1", "--set", "depth=3"], "table1 has the options designs"),
+        (["table1", "--set", "n_rows=0"], "n_rows must be a whole number above 0; got 0"),
+        (["--all", "--set", "seeds=1"], "has the options"),
+        (["z-priors", "--out", __file__], "must be a folder"),
+    ],
+)
+def test_a_wrong_wish_for_an_experiment_is_one_sentence_and_exit_code_2(capsys, arguments, words):
+    try:
+        code = main(["paper", *arguments])
+    except SystemExit as leaving:
+        code = leaving.code
+    told = capsys.readouterr()
+    assert code == 2
+    assert words in told.err
+    assert told.err.count("\n") == 1
+    assert told.out == ""

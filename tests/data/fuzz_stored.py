@@ -1,0 +1,134 @@
+"""What the project itself has written, to be broken: data sets, runs, models and sessions."""
+
+import atexit
+import io
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from appca.analysis.selections import Saved
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.store import DatasetStore
+from appca.runs.config import RunConfig
+from appca.runs.fit import fit_run, project
+from appca.runs.model_file import model_bytes, read_model
+from appca.runs.session import Session, pack, unpack
+from appca.runs.store import Run, RunStore, title
+from tests.sentences import faults_of
+
+
+class Work:
+    """A home in which somebody has fitted a small data set, and files of that work."""
+
+    def __init__(self) -> None:
+        self.home = Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, self.home)
+        rng = np.random.default_rng(0)
+        labels = {"kind": np.array(list("aabbcc") * 5), "size <b>": np.arange(30) / 7}
+        ids = np.array([f"r{i}" for i in range(30)])
+        self.dataset = Dataset("small", rng.normal(size=(30, 4)), ids, labels, (2, 2))
+        self.digest = DatasetStore(self.home).put(self.dataset)
+        parameters = {"n_components": 3, "n_active": 1, "init": "pca", "max_iter": 5}
+        self.config = RunConfig(self.digest, {}, "aPPCA", parameters)
+        self.run = RunStore(self.home).save(self.config, fit_run(self.dataset, self.config))
+
+    def file(self, name: str) -> Path:
+        folder = "runs" if name in ("config.json", "arrays.npz") else "datasets"
+        return self.home / folder / (self.run.id if folder == "runs" else self.digest) / name
+
+
+@cache
+def work() -> Work:
+    return Work()
+
+
+@cache
+def stored(name: str) -> tuple[bytes, ...]:
+    return (work().file(name).read_bytes(),)
+
+
+@cache
+def models() -> tuple[bytes, ...]:
+    run = work().run
+    return (model_bytes(run.config, run.arrays, run.info),)
+
+
+@cache
+def sessions() -> tuple[bytes, ...]:
+    rows = np.arange(30) < 5
+    session = Session(work().dataset, [work().run], [Saved("few", rows, 0.0)], rows, work().run.id)
+    return (pack(session), pack(session, with_data=False))
+
+
+def open_data(name: str, data: bytes) -> Dataset:
+    """Open the stored data set with this file in place of its own."""
+    with _Broken(name, data):
+        store = DatasetStore(work().home)
+        store.list()
+        return store.get(work().digest)
+
+
+def open_run(name: str, data: bytes) -> Dataset:
+    """Open the run with this file in place of its own; every sentence about it is checked."""
+    with _Broken(name, data):
+        store = RunStore(work().home)
+        listed, told = store.list(), store.problems()
+        faults = "; ".join(filter(None, map(faults_of, told)))
+        assert not faults, faults
+        run = store.get(work().run.id)
+        assert (run is None) == bool(told) != bool(listed)
+        if run is None:
+            raise InputError(told[0])
+        _use(run)
+    return work().dataset
+
+
+def open_model(data: bytes) -> Dataset:
+    config, _, arrays = read_model("model.npz", io.BytesIO(data))
+    try:
+        with np.errstate(all="ignore"):  # numbers of any size may stand in a model
+            found = project(config, arrays, work().dataset.X)
+    except ValueError as error:  # the models know no InputError; it must be a sentence all the same
+        raise InputError(str(error)) from error
+    assert found["scores"].shape[0] == 30
+    return work().dataset
+
+
+def open_session(data: bytes) -> Dataset:
+    with tempfile.TemporaryDirectory() as folder:
+        found = unpack("work.zip", io.BytesIO(data), Path(folder))
+        dataset = DatasetStore(Path(folder)).get(found.dataset)
+        for run_id in found.runs:
+            _use(RunStore(Path(folder)).get(run_id))
+        return Dataset(  # what was mapped from the folder, which goes
+            dataset.name, np.array(dataset.X), dataset.ids, dataset.labels, dataset.image_shape
+        )
+
+
+def _use(run: Run) -> None:
+    """Ask of a run what pages ask."""
+    assert title(run.config)
+    assert run.config.id
+    assert run.config.k >= 1
+    assert (run.partial, run.named, float(run.created), str(run.origin)) is not None
+    assert {"n_iter", "stop_reason"} <= set(run.info)
+    for values in run.arrays.values():
+        assert values.flags.writeable is False
+
+
+class _Broken:
+    """The stored file is another one as long as this lasts."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.file, self.data = work().file(name), data
+
+    def __enter__(self) -> None:
+        self.sound = self.file.read_bytes()
+        self.file.write_bytes(self.data)
+
+    def __exit__(self, *_: object) -> None:
+        self.file.write_bytes(self.sound)

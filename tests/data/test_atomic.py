@@ -1,0 +1,81 @@
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from appca.data import atomic
+
+DAY = 86_400
+HEX = "0123456789abcdef" * 2
+
+
+def older(path: Path, seconds: float) -> Path:
+    moment = time.time() - seconds
+    os.utime(path, (moment, moment))
+    return path
+
+
+def test_text_and_bytes_come_into_their_place_and_nothing_beside_it(tmp_path):
+    atomic.write(tmp_path / "a", "größe")
+    atomic.write(tmp_path / "a", "anew")
+    atomic.write(tmp_path / "b", b"\xff")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "a": b"anew",
+        "b": b"\xff",
+    }
+
+
+def test_what_cannot_be_put_in_its_place_leaves_nothing_beside_it(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        atomic.write(tmp_path / "folder", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    with pytest.raises(OSError, match="No such file"):
+        atomic.write(tmp_path / "nowhere" / "a", "text")
+
+
+def test_only_drafts_of_another_day_are_swept(tmp_path):
+    names = [f".{HEX}", f".77-{HEX}", f".{HEX}-own.gz", ".profile", f".x{HEX}", HEX, ".DS_Store"]
+    for name in names:
+        (tmp_path / name).write_text("x")
+        older(tmp_path / name, 2 * DAY)
+    (tmp_path / f".{HEX[::-1]}").write_text("young")
+    folder = tmp_path / f".78-{HEX}"
+    folder.mkdir()
+    (folder / "half").write_text("x")
+    older(folder, 2 * DAY)
+    atomic.sweep(tmp_path)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {".profile", f".x{HEX}", HEX, ".DS_Store", f".{HEX[::-1]}"}
+    atomic.sweep(tmp_path / "nowhere")
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "kept")
+    atomic.remove(tmp_path / "link")
+    assert [path.name for path in tmp_path.rglob("*")] == ["kept", "file"]
+    atomic.remove(tmp_path / "kept")
+    atomic.remove(tmp_path / "kept")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_takes_the_place_of_another_or_leaves_it(tmp_path, monkeypatch):
+    for name, text in (("old", "old"), ("draft", "new")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(text)
+    rename = Path.replace
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        atomic.replace_folder(tmp_path / "draft", tmp_path / "old")
+    assert (tmp_path / "old" / "file").read_text() == "old"
+    monkeypatch.setattr(Path, "replace", rename)
+    atomic.replace_folder(tmp_path / "draft", tmp_path / "old")
+    assert (tmp_path / "old" / "file").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]

@@ -1,0 +1,170 @@
+import numpy as np
+import pytest
+
+from appca.data.builtin import load
+from appca.data.columns import Wanted, matched, read_as, roles_for, wanted_by
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.readers import read
+
+NAMES = ("a", "b", "c")
+
+
+def rows(X, names=NAMES, **more) -> Dataset:
+    X = np.asarray(X)
+    return Dataset("new", X, np.arange(len(X)), feature_names=names, **more)
+
+
+@pytest.fixture
+def X(seed) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(5, 3))
+
+
+def test_columns_are_found_by_name_in_any_order_and_others_left_out(X):
+    shuffled = rows(np.column_stack([X[:, 2], np.ones(5), X[:, 0], X[:, 1]]), ("c", "x", "a", "b"))
+    found = matched(shuffled, Wanted(3, NAMES))
+    np.testing.assert_array_equal(found.dataset.X, X)
+    assert found.dataset.feature_names == NAMES
+    assert (found.by_name, found.reordered, found.ignored) == (True, True, ("x",))
+    assert list(found.dataset.ids) == list("01234")
+
+
+def test_the_same_columns_with_one_more_are_not_another_order(X):
+    found = matched(rows(np.column_stack([X, X[:, 0]]), (*NAMES, "x")), Wanted(3, NAMES))
+    assert (found.reordered, found.ignored) == (False, ("x",))
+    np.testing.assert_array_equal(found.dataset.X, X)
+
+
+def test_numbers_that_were_read_as_a_label_are_taken_from_there(X):
+    label = np.array([1, 2, 1, 2, 3])
+    new = rows(X[:, [2, 0]], ("c", "a"), labels={"b": label, "d": label})
+    found = matched(new, Wanted(3, NAMES)).dataset
+    np.testing.assert_array_equal(found.X, np.column_stack([X[:, 0], label, X[:, 2]]))
+    assert list(found.labels) == ["d"]
+
+
+@pytest.mark.parametrize(
+    ("new", "wanted", "sentence"),
+    [
+        (
+            rows(np.eye(3)),
+            Wanted(4, ("a", "b", "hue", "ash")),
+            "“new” lacks 2 columns that the run was fitted to, “hue”, “ash”; add them, or name "
+            "them as there.",
+        ),
+        (
+            rows(np.eye(3)),
+            Wanted(8, tuple("abmnopqr")),
+            "“new” lacks 6 columns that the run was fitted to, “m”, “n”, “o”, “p”, “q” and 1 more; "
+            "add them, or name them as there.",
+        ),
+        (
+            rows(np.eye(3), None),
+            Wanted(4, ("a", "b", "c", "d")),
+            "“new” has 3 features, but the run was fitted to 4 features; give the same columns, in "
+            "the same order or with the same names.",
+        ),
+        (
+            rows(np.eye(4), None, image_shape=(2, 2)),
+            Wanted(9, image_shape=(3, 3)),
+            "The images of “new” have 2 × 2 pixels, those of the run 3 × 3 pixels; bring them to "
+            "that size when they are read.",
+        ),
+        (
+            rows(np.eye(12), None, image_shape=(3, 4)),
+            Wanted(12, image_shape=(2, 2, 3)),
+            "The images of “new” have 3 × 4 pixels, those of the run 2 × 2 pixels in colour; bring "
+            "them to that size when they are read.",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_sentence(new, wanted, sentence):
+    with pytest.raises(InputError) as refused:
+        matched(new, wanted)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("names", [None, ("column 1", "column 2", "column 3")])
+def test_without_names_of_their_own_columns_are_taken_in_order(X, names):
+    found = matched(rows(X, names), Wanted(3, NAMES))
+    assert not found.by_name
+    assert found.dataset.feature_names == NAMES
+    np.testing.assert_array_equal(found.dataset.X, X)
+
+
+def test_pixels_named_in_two_ways_are_taken_in_order():
+    new = rows(np.eye(4), ("p1", "p2", "p3", "p4"), image_shape=(2, 2))
+    wanted = Wanted(4, ("x0", "x1", "x2", "x3"), (2, 2), image_range=(0.0, 16.0))
+    found = matched(new, wanted)
+    assert not found.by_name
+    assert found.dataset.image_range == (0.0, 16.0)
+    assert found.dataset.image_shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("X", "dtype", "expected"),
+    [
+        (np.array([[0.0, 255.0], [3.0, 4.0]]), np.uint8, np.uint8),
+        (np.array([[0.5, 255.0], [3.0, 4.0]]), np.uint8, np.float64),
+        (np.array([[0.5, 255.0], [3.0, 4.0]]), np.float32, np.float32),
+        (np.array([[1, 2], [3, 4]], np.uint8), np.float64, np.float64),
+    ],
+)
+def test_values_come_in_the_run_s_type_unless_that_would_change_them(X, dtype, expected):
+    found = matched(rows(X, None), Wanted(2, dtype=np.dtype(dtype))).dataset.X
+    assert found.dtype == expected
+    np.testing.assert_array_equal(found, X)
+
+
+def test_a_data_set_wants_rows_like_its_own():
+    digits, wine = load("digits"), load("wine")
+    assert wanted_by(digits)[2:] == ((8, 8), digits.X.dtype, digits.image_range)
+    assert wanted_by(wine)[:3] == (13, wine.feature_names, None)
+    same = matched(wine, wanted_by(wine))
+    assert same.dataset.digest == wine.digest
+
+
+def opened(tmp_path, text: str):
+    file = tmp_path / "new.csv"
+    file.write_text(text)
+    return lambda roles: read(file.name, file, **({"roles": roles} if roles else {}))
+
+
+def test_roles_guessed_otherwise_in_the_new_file_give_way_to_the_run_s_columns(tmp_path):
+    # "id" counts up and would be the rows' name; "y" holds few whole numbers and would be a label.
+    table = "id,y,a,extra\n1,0,0.5,\n2,1,0.25,7\n3,0,0.125,8\n"
+    found = read_as(opened(tmp_path, table), Wanted(3, ("y", "a", "id")))
+    np.testing.assert_array_equal(found.dataset.X, [[0, 0.5, 1], [1, 0.25, 2], [0, 0.125, 3]])
+    assert found.ignored == ("extra",)  # its gap does not matter
+
+
+def test_words_among_the_numbers_of_a_column_nobody_wants_do_not_matter(tmp_path):
+    table = "a,b,c,kind\n1,2,3,4\n4,5,7,noise\n7,8,9,5\n"
+    found = read_as(opened(tmp_path, table), Wanted(3, NAMES))
+    assert list(found.dataset.labels["kind"]) == ["4", "noise", "5"]
+    with pytest.raises(InputError, match="Column “a” has 1 word among its numbers"):
+        read_as(opened(tmp_path, "a,b,c\n1,2,3\nx,5,6\n7,8,9\n"), Wanted(3, NAMES))
+
+
+def test_gaps_in_wanted_columns_are_the_reader_s_business(tmp_path):
+    with pytest.raises(InputError, match="1 missing cell") as refused:
+        read_as(opened(tmp_path, "a,b,c\n1,,3\n4,5,6\n7,8,9\n"), Wanted(3, NAMES))
+    assert refused.value.report["missing"] == {"b": 1}
+
+
+def test_roles_are_left_alone_where_columns_are_missing_or_the_run_has_no_names():
+    report = {"roles": {"a": "feature", "b": "label"}}
+    assert roles_for(report, Wanted(3, NAMES)) == {}
+    assert roles_for(report, Wanted(2)) == {}
+    assert roles_for(report, Wanted(2, ("a", "b"))) == {"b": "feature"}
+
+
+def test_missing_cells_go_with_their_columns(X):
+    gaps = np.zeros((5, 3), dtype=bool)
+    gaps[1, 2] = True
+    found = matched(rows(X, ("c", "b", "a"), missing=gaps), Wanted(3, NAMES)).dataset
+    assert np.argwhere(found.missing).tolist() == [[1, 0]]
+    np.testing.assert_array_equal(np.isnan(found.with_gaps()), gaps[:, ::-1])
+    new = rows(X, ("c", "x", "a"), missing=gaps, labels={"b": np.arange(5)})
+    found = matched(new, Wanted(3, NAMES)).dataset
+    assert np.argwhere(found.missing).tolist() == [[1, 0]]

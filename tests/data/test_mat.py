@@ -1,0 +1,96 @@
+import io
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from appca.data.errors import InputError
+from appca.data.readers import read
+from appca.data.readers.source import Limits
+
+
+def saved(compress=True, **variables):
+    stream = io.BytesIO()
+    savemat(stream, variables, do_compression=compress)
+    return stream.getvalue()
+
+
+def load(data, **options):
+    return read("data.mat", io.BytesIO(data), **options)
+
+
+def values(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_the_matrix_is_read_with_the_vectors_of_its_length_as_labels(compress, seed):
+    X = values(seed, 6, 4)
+    data = saved(compress, fea=X, gnd=np.array([[1.0, 1, 2, 2, 3, 3]]).T, s=np.array([[5.0]]))
+    dataset = load(data)
+    np.testing.assert_array_equal(dataset.X, X)
+    assert list(dataset.labels) == ["gnd"]
+    assert dataset.labels["gnd"].tolist() == [1, 1, 2, 2, 3, 3]
+
+
+def test_columns_can_be_the_objects(seed):
+    X = values(seed, 4, 6)
+    np.testing.assert_array_equal(load(saved(X=X), transpose=True).X, X.T)
+
+
+def test_pixels_that_run_down_the_columns_become_upright_images(seed):
+    stack = np.random.default_rng(seed).integers(256, size=(5, 4, 3), dtype=np.uint8)
+    down = np.stack([image.ravel(order="F") for image in stack])
+    np.testing.assert_array_equal(load(saved(X=down), image_shape=(4, 3)).images(range(5)), stack)
+    along = stack.reshape(5, 12)
+    dataset = load(saved(X=along), image_shape=(4, 3), by_column=False)
+    np.testing.assert_array_equal(dataset.images(range(5)), stack)
+
+
+def test_images_stacked_along_the_third_side_are_understood(seed):
+    stack = np.random.default_rng(seed).integers(256, size=(5, 4, 3), dtype=np.uint8)
+    data = saved(img=np.moveaxis(stack, 0, 2), y=np.arange(5))
+    dataset = load(data, transpose=True)
+    np.testing.assert_array_equal(dataset.images(range(5)), stack)
+    assert dataset.labels["y"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_cells_structures_and_texts_are_left_alone(seed):
+    X = values(seed, 3, 2)
+    cells = np.array([1, "two", None], dtype=object)
+    cells[2] = np.arange(3)
+    dataset = load(saved(X=X, cells=cells, struct={"a": 1}, text="words"))
+    np.testing.assert_array_equal(dataset.X, X)
+    assert dataset.labels == {}
+
+
+def version_73():
+    return (
+        b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\0\2IM" + bytes(384) + b"\x89HDF"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "words"),
+    [
+        (b"", {}, "is empty"),
+        (b"words", {}, "is not a MAT file of version 5 to 7"),
+        (version_73(), {}, r"version 7.3; save it in MATLAB with save\('name.mat', 'X', '-v7'\)"),
+        (saved(a=np.eye(3), b=np.eye(4)), {}, "several arrays"),
+        (saved(a=np.eye(3)), {"array": "b"}, "no array “b”"),
+        (saved(a="words"), {}, "no matrix of numbers"),
+        (saved(a=np.eye(3) * 1j), {}, "holds no matrix of numbers; save one"),
+        (saved(a=np.eye(4)), {"image_shape": (3, 2)}, "Images of 3 x 2 pixels have 6 values"),
+        (saved(a=np.eye(4))[:-9], {}, "damaged or no MAT file"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_sentence(data, options, words):
+    with pytest.raises(InputError, match=words):
+        load(data, **options)
+
+
+def test_a_variable_that_unpacks_beyond_the_limit_is_refused_before_it_is_read():
+    data = saved(X=np.zeros((1000, 1000)))
+    assert len(data) < 100_000
+    with pytest.raises(InputError, match="unpacks to more than 1 MB"):
+        load(data, limits=Limits(n_bytes=1_000_000))

@@ -1,0 +1,164 @@
+"""Missing cells from a file to the store and into preprocessing: kept apart, never silent."""
+
+import io
+
+import numpy as np
+import pytest
+
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.prepared import prepared
+from appca.data.preprocessing import Preprocessing
+from appca.data.readers import read
+from appca.data.store import DatasetStore
+
+
+def gappy(seed=0, n=40, d=5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.arange(1, d + 1) + 3.0
+    missing = rng.random((n, d)) < 0.2
+    holes = np.where(missing, np.nan, X)
+    full = np.where(missing, np.nanmean(holes, axis=0), X)
+    ids = np.array([f"r{i}" for i in range(n)])
+    return Dataset("gappy", full, ids, missing=missing), holes
+
+
+def test_a_data_set_knows_its_missing_cells_and_shows_them_as_nan():
+    dataset, holes = gappy()
+    np.testing.assert_array_equal(dataset.with_gaps(), holes)
+    assert np.isfinite(dataset.X).all()
+    assert dataset.n_missing == np.isnan(holes).sum()
+    np.testing.assert_array_equal(
+        dataset.incomplete_rows, np.flatnonzero(np.isnan(holes).any(axis=1))
+    )
+    with pytest.raises(ValueError, match="read-only"):
+        dataset.missing[0, 0] = True
+
+
+def test_without_missing_cells_there_is_no_mask_and_the_digest_is_the_old_one():
+    X, ids = np.arange(12.0).reshape(4, 3), np.array(list("abcd"))
+    plain = Dataset("plain", X, ids)
+    none = Dataset("none", X, ids, missing=np.zeros(X.shape, bool))
+    assert none.missing is None
+    assert none.with_gaps() is none.X
+    assert none.digest == plain.digest
+    assert plain.digest[:12] == "a2ceb31585d2"
+    assert Dataset("gappy", X, ids, missing=X == 5).digest != plain.digest
+
+
+def test_the_digest_tells_where_cells_are_missing():
+    dataset, _ = gappy()
+    other = np.roll(dataset.missing, 1, axis=0)
+    assert Dataset("other", dataset.X, dataset.ids, missing=other).digest != dataset.digest
+
+
+def test_bytes_become_numbers_when_gaps_are_shown():
+    X = np.arange(12, dtype=np.uint8).reshape(4, 3)
+    missing = X == 5
+    shown = Dataset("bytes", X, np.arange(4), missing=missing).with_gaps()
+    assert shown.dtype == np.float64
+    np.testing.assert_array_equal(np.isnan(shown), missing)
+
+
+def test_a_mask_of_another_shape_or_kind_is_refused():
+    dataset, _ = gappy()
+    for mask in (dataset.missing[:3], dataset.missing.astype(float)):
+        with pytest.raises(InputError, match="tell of each of the 40 x 5 cells"):
+            Dataset("bad", dataset.X, dataset.ids, missing=mask)
+
+
+def test_part_of_a_data_set_keeps_its_part_of_the_mask():
+    dataset, holes = gappy()
+    rows = np.array([7, 3, 30, 0])
+    np.testing.assert_array_equal(dataset.take(rows).with_gaps(), holes[rows])
+    whole = np.flatnonzero(~dataset.missing.any(axis=1))
+    assert dataset.take(whole).missing is None
+
+
+def test_the_store_gives_the_mask_back(tmp_path):
+    dataset, holes = gappy()
+    store = DatasetStore(tmp_path)
+    back = store.get(store.put(dataset))
+    np.testing.assert_array_equal(back.with_gaps(), holes)
+    again = Dataset(back.name, np.array(back.X), back.ids, missing=np.array(back.missing))
+    assert again.digest == dataset.digest
+
+
+def test_a_lost_mask_is_a_damaged_data_set(tmp_path):
+    store = DatasetStore(tmp_path)
+    digest = store.put(gappy()[0])
+    (store.folder / digest / "missing.npy").unlink()
+    with pytest.raises(InputError, match="damaged"):
+        store.get(digest)
+
+
+@pytest.mark.parametrize("scale", ["none", "feature", "global"])
+def test_centre_and_scale_are_those_of_the_observed_cells(scale, tmp_path):
+    dataset, holes = gappy()
+    options = Preprocessing(divide=2.0, centre=True, scale=scale)
+    Y = prepared(dataset, options, tmp_path).transform(dataset.with_gaps())
+    wanted = (holes - np.nanmean(holes, axis=0)) / 2.0
+    if scale == "feature":
+        wanted = wanted / np.nanstd(wanted, axis=0)
+    elif scale == "global":
+        wanted = wanted / np.sqrt(np.nanvar(wanted, axis=0).mean())
+    np.testing.assert_allclose(Y, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_placeholders_do_not_count_whatever_they_are():
+    dataset, _ = gappy()
+    odd = np.where(dataset.missing, 1e6, dataset.X)
+    options = Preprocessing(centre=True, scale="feature")
+    a = options.fit(dataset.X, missing=dataset.missing)
+    b = options.fit(odd, missing=dataset.missing)
+    np.testing.assert_allclose(a.offset, b.offset, rtol=1e-12)
+    np.testing.assert_allclose(a.scale, b.scale, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"pca": 3}, "Reducing by PCA"), ({"vae": {"dimensions": 2}}, "Reducing by an autoencoder")],
+)
+def test_what_needs_whole_rows_is_refused_in_a_sentence(options, words):
+    dataset, _ = gappy()
+    with pytest.raises(InputError, match=f"{words} needs whole rows, but {dataset.n_missing} cell"):
+        Preprocessing.from_dict(options).fit(dataset.X, missing=dataset.missing)
+
+
+TABLE = b"name,a,b,c\nx,1,2,3\ny,?,5,6\nz,7,,9\nw,4,8,1\n"
+ARRAY = np.array([[1.0, 2, 3], [np.nan, 5, 6], [7, np.nan, 9], [4, 8, 1]])
+
+
+def as_npy():
+    file = io.BytesIO()
+    np.save(file, ARRAY)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(("name", "content"), [("t.csv", TABLE), ("t.npy", as_npy())])
+def test_a_reader_leaves_missing_cells_to_the_model_when_asked(name, content):
+    dataset = read(name, io.BytesIO(content), missing="model")
+    np.testing.assert_array_equal(dataset.with_gaps(), ARRAY)
+    np.testing.assert_allclose(dataset.X[[1, 2], [0, 1]], [4.0, 5.0])
+    report = dataset.provenance["report"]
+    assert (report["modelled"], report["filled"], report["dropped"]) == (2, 0, 0)
+    mean = read(name, io.BytesIO(content), missing="mean")
+    assert mean.missing is None
+    np.testing.assert_array_equal(mean.X, dataset.X)
+
+
+def test_a_table_without_gaps_has_no_mask_whatever_was_chosen():
+    dataset = read(
+        "t.csv", io.BytesIO(TABLE.replace(b"?", b"0").replace(b",,", b",0,")), missing="model"
+    )
+    assert dataset.missing is None
+
+
+def test_a_column_that_no_row_has_is_refused_for_the_model_too():
+    with pytest.raises(InputError, match="No cell of column “b”"):
+        read(
+            "t.csv",
+            io.BytesIO(b"a,b,c\n1,,2\n3,,4\n5,,7\n"),
+            missing="model",
+            roles={"a": "feature", "b": "feature", "c": "feature"},
+        )

@@ -1,0 +1,116 @@
+import decimal
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from appca.data.errors import InputError
+from appca.data.readers import read
+from appca.data.readers.source import Limits
+
+
+def written(table, **options):
+    stream = io.BytesIO()
+    table = pa.table(table) if isinstance(table, dict) else table
+    parquet.write_table(table, stream, **options)
+    return stream.getvalue()
+
+
+def load(data, **options):
+    data = data if isinstance(data, bytes) else written(data)
+    return read("data.parquet", io.BytesIO(data), **options)
+
+
+def numbers(seed, n=6):
+    rng = np.random.default_rng(seed)
+    return {"a": rng.normal(size=n), "b": rng.integers(-5, 5, size=n)}
+
+
+def test_a_table_is_what_its_csv_would_be(seed):
+    frame = pd.DataFrame({"name": list("uvwxyz"), "class": list("ababab"), **numbers(seed)})
+    from_csv = read("data.csv", io.BytesIO(frame.to_csv(index=False).encode()))
+    assert load(written(pa.Table.from_pandas(frame))).digest == from_csv.digest
+
+
+def test_dictionaries_flags_dates_and_decimals_find_their_roles(seed):
+    table = {
+        "kind": pa.array(list("xyxyxy")).dictionary_encode(),
+        "flag": pa.array([True, False, None, True, False, True]),
+        "day": pa.array(pd.date_range("2024-01-01", periods=3).repeat(2)),
+        "price": pa.array([decimal.Decimal(f"{i}.5") for i in range(6)]),
+        **numbers(seed),
+    }
+    dataset = load(table)
+    assert dataset.provenance["report"]["roles"] == {
+        **dict.fromkeys(["kind", "flag", "day"], "label"),
+        **dict.fromkeys(["price", "a", "b"], "feature"),
+    }
+    assert dataset.labels["flag"].tolist() == ["True", "False", "", "True", "False", "True"]
+    assert (
+        dataset.labels["day"].tolist()
+        == ["2024-01-01"] * 2 + ["2024-01-02"] * 2 + ["2024-01-03"] * 2
+    )
+    assert dataset.X[:, 0].tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]
+
+
+def test_lists_of_one_length_become_columns_and_others_are_left_out(seed):
+    block = np.random.default_rng(seed).normal(size=(6, 3))
+    table = {"vector": pa.array(list(block)), "ragged": pa.array([[1], [2, 3], [], [4], [5], [6]])}
+    dataset = load(table)
+    np.testing.assert_array_equal(dataset.X, block)
+    assert dataset.feature_names == ("vector[0]", "vector[1]", "vector[2]")
+    assert dataset.provenance["report"]["roles"]["ragged"] == "ignored"
+
+
+def test_missing_cells_and_roles_are_chosen_as_for_csv(seed):
+    table = {**numbers(seed), "c": pa.array([1.0, None, 3.0, None, 5.0, 6.0])}
+    with pytest.raises(InputError, match="2 missing cells, in “c”"):
+        load(table)
+    assert load(table, missing="mean").X[1, 2] == pytest.approx(3.75)
+    assert load(table, roles={"c": "ignored"}).n_features == 2
+
+
+def test_row_names_of_pandas_become_ids(seed):
+    frame = pd.DataFrame(numbers(seed), index=list("uvwxyz"))
+    assert load(written(pa.Table.from_pandas(frame))).ids.tolist() == list("uvwxyz")
+
+
+def test_a_few_bytes_cannot_stand_for_gigabytes_of_text():
+    codes = pa.array(np.zeros(50_000, np.int32))
+    text = pa.DictionaryArray.from_arrays(codes, pa.array(["long " * 20_000]))
+    numbers = {"a": range(50_000), "b": range(50_000, 100_000)}
+    data = written(pa.table({"text": text, **numbers}), store_schema=False)
+    assert len(data) < 2_000_000
+    dataset = load(data)
+    assert dataset.X.shape == (50_000, 2)
+    assert dataset.provenance["report"]["roles"]["text"] == "ignored"
+    with pytest.raises(InputError, match="texts of up to 100,000 characters, too long for a label"):
+        load(data, roles={"text": "label"})
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"PAR1 and no more", "is not a Parquet file"),
+        (written({"a": [1.0], "b": [2.0]}), "1 row of data"),
+        (written({"a": [1.0, 2.0]}), "1 feature column of 1"),
+        (written({"a": [1.0, 2.0], "b": [3.0, 4.0]})[:-20], "is not a Parquet file"),
+        (
+            written(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 2, names=["a", "a"])),
+            "Column names must differ",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_sentence(data, words):
+    with pytest.raises(InputError, match=words):
+        load(data)
+
+
+def test_a_table_beyond_the_limit_is_refused_by_its_footer():
+    data = written({"a": np.zeros(200_000), "b": np.zeros(200_000)})
+    assert len(data) < 10_000
+    with pytest.raises(InputError, match="would become 200,000 x 2 numbers"):
+        load(data, limits=Limits(n_bytes=1_000_000))

@@ -1,0 +1,124 @@
+"""Jobs on a full disk and in tampered folders: told once, and the queue goes on."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appca.runs.jobfolder import JobFolder
+from appca.runs.jobs import Jobs
+from appca.runs.store import RunStore
+from tests.runs.waiting import ended, runs, until
+
+FULL = (sys.executable, "-m", "tests.faults.full_worker")
+FAKE = (sys.executable, "-m", "tests.runs.fake_worker")
+NOBODY = 2**22 + 7  # a process number that no system gives
+DISK = "The disk or the network refused (File too large); the log has details."
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Jobs]:
+    jobs = Jobs(tmp_path, command=FULL)
+    yield jobs
+    jobs.close()
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    jobs = Jobs(tmp_path, workers=1, command=FAKE)
+    yield jobs
+    jobs.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "message"),
+    [
+        ("finish", "done", ""),
+        ("refuse", "failed", "K must be smaller."),
+        ("report", "failed", DISK),
+        ("chatter", "failed", DISK),
+    ],
+)
+def test_how_a_job_ended_is_told_though_the_disk_does_not_let_it_be_written(
+    full, kind, state, message
+):
+    job = full.submit(kind, {})
+    status = ended(full, job)
+    assert (status.state, status.message) == (state, message)
+    assert status.result == ({"answer": 42} if state == "done" else {})
+    (worker,) = full._workers
+    assert worker.job is None, "the worker lives, and is free"
+    assert [path.name for path in (full.folder / job).glob(".*")] == []
+    assert full.submit(kind, {}) != job, "what is over is not joined"
+
+
+def gate(folder: Path, name: str) -> dict:
+    return {"gate": str(folder / name)}
+
+
+TAMPERED = {
+    "job.json is gone": lambda path: (path / "job.json").unlink(),
+    "job.json is a list": lambda path: (path / "job.json").write_text("[1, 2]"),
+    "job.json lacks its kind": lambda path: (path / "job.json").write_text("{}"),
+    "status.json is cut": lambda path: (path / "status.json").write_text('{"sta'),
+    "status.json is of another shape": lambda path: (path / "status.json").write_text('{"x": 1}'),
+    "status.json is a number": lambda path: (path / "status.json").write_text("7"),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_a_tampered_folder_of_a_running_job_does_not_stop_the_queue(jobs, tmp_path, how):
+    job = jobs.submit("wait", gate(tmp_path, "never"))
+    runs(jobs, job)
+    pid = jobs._workers[0].pid
+    TAMPERED[how](jobs.folder / job)
+    jobs.status(job)
+    jobs.active()
+    jobs.cancel(job)
+    os.kill(pid, 9)
+    (tmp_path / "a").touch()
+    assert ended(jobs, jobs.submit("wait", gate(tmp_path, "a"))).state == "done"
+    assert jobs.active() == []
+
+
+def test_a_job_whose_folder_vanished_is_over_and_the_same_can_be_asked_again(jobs, tmp_path):
+    job = jobs.submit("wait", gate(tmp_path, "a"))
+    runs(jobs, job)
+    pid = jobs._workers[0].pid
+    for path in (jobs.folder / job).iterdir():
+        path.unlink(missing_ok=True)
+    os.kill(pid, 9)
+    until(lambda: jobs._find(job) is None, "the end of a job that is nowhere")
+    (tmp_path / "a").touch()
+    assert ended(jobs, jobs.submit("wait", gate(tmp_path, "a"))).state == "done"
+
+
+def test_the_next_server_removes_what_workers_left_that_died_with_the_last(tmp_path):
+    draft = tmp_path / "runs" / f".{NOBODY}-{'a' * 32}"
+    own = tmp_path / "runs" / f".{os.getpid()}-{'b' * 32}"
+    for folder in (draft, own):
+        folder.mkdir(parents=True)
+        (folder / "arrays.npz").write_bytes(b"half")
+    half = JobFolder(tmp_path / "jobs" / ".job-half")
+    half.path.mkdir(parents=True)
+    long_ago = half.path.stat().st_mtime - 3600
+    os.utime(half.path, (long_ago, long_ago))
+    Jobs(tmp_path, command=FAKE).close()
+    assert not draft.exists()
+    assert own.exists(), "that of a living process is left alone"
+    assert not half.path.exists()
+    assert RunStore(tmp_path).list() == []
+
+
+def test_a_server_whose_sign_is_nonsense_counts_as_gone(tmp_path):
+    folder = JobFolder.create(tmp_path / "jobs", {"kind": "fit", "spec": {}, "server": "no\nsuch"})
+    (tmp_path / "jobs" / ".server-x").mkdir()
+    jobs = Jobs(tmp_path, command=FAKE)
+    try:
+        assert jobs.status(folder.id).state == "failed"
+        assert json.loads((folder.path / "status.json").read_text())["state"] == "queued"
+    finally:
+        jobs.close()

@@ -1,0 +1,131 @@
+"""Several sessions of one server: nothing of one shows in another, and each outlives the other."""
+
+import numpy as np
+
+from appca.data.store import DatasetStore
+from appca.runs.store import RunStore
+from appca.ui import services
+from tests.ui.conftest import address, healthy, html, sentences, start
+from tests.ui.test_pages import DIGITS, good_table, select, table_of, upload
+
+__all__ = ["start"]  # the fixture
+PAGES = ("data/data", "data/fit", "explore/subspaces", "explore/group", "share/export")
+
+
+def texts(app) -> str:
+    """Return all that a page and its sidebar say."""
+    kinds = (
+        "html",
+        "markdown",
+        "text",
+        "caption",
+        "title",
+        "selectbox",
+        "dataframe",
+        "arrow_table",
+    )
+    return "\n".join(str(item.proto) for kind in kinds for item in app.get(kind)) + html(app)
+
+
+def test_two_sessions_at_once_keep_their_data_selection_and_run_apart(start):
+    one, two = start(), start("data/data")
+    upload(two, ("two-secret.csv", good_table("kind").encode(), "text/csv"))
+    assert "two-secret" not in texts(healthy(one.run()))
+    two.button(key="upload_use").click().run()
+    two.switch_page("pages/explore/subspaces.py").run()
+    select(one, np.array([3, 5, 800]))
+    select(two, np.arange(7), n_rows=40)
+    two.slider(key="k").set_value(2).run()
+    for page in PAGES:
+        for app in (one, two):
+            healthy(app.switch_page(f"pages/{page}.py").run())
+        assert "Handwritten digits" in html(one)
+        assert "two-secret" in html(two)
+        assert "two-secret" not in texts(one)
+        assert ("Handwritten digits" in html(two)) == (page == "data/data"), "a card offers them"
+        first, second = address(one), address(two)
+        assert (first["k"], second["k"]) == ("4", "2")
+        assert first["data"] != second["data"]
+        assert first["run"] != second["run"]
+        assert first["sel"] != second["sel"]
+
+
+def test_a_selection_of_one_session_is_none_in_another_on_the_same_data(start):
+    one, two = start(), start()
+    select(one, np.array([3, 5, 800]))
+    assert "sel" not in address(healthy(two.run()))
+    assert "digit-800" in html(one)
+    assert "digit-800" not in html(two)
+    select(two, np.array([4]))
+    assert address(healthy(one.run()))["sel"] != address(two)["sel"]
+
+
+def test_a_file_that_is_read_in_one_session_can_be_read_in_another_at_the_same_time(start):
+    one, two = start("data/data"), start("data/data")
+    upload(one, table_of(good_table("one")))
+    upload(two, table_of(good_table("two").replace("item 1,", "item one,")))
+    assert "one" in html(healthy(one))
+    one.button(key="upload_use").click().run()  # clears what was read
+    healthy(two.run())
+    two.button(key="upload_use").click().run()
+    assert address(healthy(one))["data"] != address(healthy(two))["data"]
+    assert len(DatasetStore(services.datasets().folder.parent).list()) == 3
+
+
+def test_a_run_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home):
+    one, two = start(), start("data/runs")
+    run = address(one)["run"]
+    assert address(two)["run"] == run
+    two.button(key=f"really-{run}").click().run()
+    assert RunStore(appca_home).get(run) is None
+    for page in ("explore/subspaces", "explore/components", "share/export"):
+        healthy(one.switch_page(f"pages/{page}.py").run())
+    assert address(one)["run"] == run
+    assert RunStore(appca_home).get(run).arrays["scores"].shape == (DIGITS, 4)
+
+
+def test_a_run_deleted_while_another_tab_compares_it_leaves_a_page_that_works(start, appca_home):
+    one = start()
+    for k in (5, 6):
+        one.slider(key="k").set_value(k).run()
+    one.switch_page("pages/data/runs.py").run()
+    runs = RunStore(appca_home).list()
+    one.selectbox(key="compare_b").select(runs[2].id).run()
+    RunStore(appca_home).delete(runs[2].id)
+    healthy(one.run())
+    assert one.selectbox(key="compare_b").value in {runs[0].id, runs[1].id}
+    RunStore(appca_home).delete(runs[1].id)
+    healthy(one.run())
+    assert not [box for box in one.selectbox if box.key == "compare_b"]
+
+
+def test_a_click_on_a_run_that_another_tab_has_deleted_is_no_error(start, appca_home):
+    one = start()
+    one.slider(key="k").set_value(5).run()
+    one.switch_page("pages/data/runs.py").run()
+    other = next(run for run in RunStore(appca_home).list() if run.config.k == 4)
+    stored = (appca_home / "runs" / other.id).rename(appca_home / "elsewhere")
+    one.text_input(key=f"name-{other.id}").set_value("late").run()
+    assert [problem.message for problem in one.exception] == []
+    assert f"no run “{other.id}” to rename" in sentences(one)[0]
+    stored.rename(other.path)
+    healthy(one.run())
+    RunStore(appca_home).delete(other.id)
+    one.button(key=f"open-{other.id}").click().run()
+    assert address(healthy(one))["k"] == "4", "its settings are opened, to be fitted again"
+
+
+def test_data_deleted_in_one_tab_stay_in_the_other_as_long_as_they_are_open(start, appca_home):
+    one, two = start("data/data"), start("data/data")
+    for app in (one, two):
+        app.button(key="source-wine-open").click().run()
+    DatasetStore(appca_home).delete(address(one)["data"])
+    healthy(one.switch_page("pages/explore/subspaces.py").run())
+    assert "Wine" in html(healthy(two.run()))
+    services._opened.clear()
+    two.run()
+    assert [problem.message for problem in two.exception] == []
+    assert "no stored data set" in sentences(two)[0]
+    two.button(key="source-wine-open").click().run()
+    assert "Wine" in html(healthy(two))
+    assert "Wine" in html(healthy(one.run())), "what the one has loaded again is there for both"

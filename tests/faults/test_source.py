@@ -1,0 +1,131 @@
+"""What the source may not hold: ways in which data could become code or leave the machine."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYTHON = sorted([*(ROOT / "appca").rglob("*.py"), *(ROOT / "pages").rglob("*.py"), ROOT / "app.py"])
+SCRIPTS = sorted(path for path in (ROOT / "appca").rglob("*.js"))
+CALLS = {"eval", "exec", "compile", "__import__"}
+MODULES = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "telnetlib", "ftplib"}
+NETWORK = {"requests", "urllib3", "urllib.request", "http.client", "socket", "pooch", "aiohttp"}
+MAY_ASK = {"appca/data/download.py"}  # published data sets, when a person asks for them
+HTML = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc)\b")
+CODE = re.compile(r"\beval\s*\(|\bnew\s+Function\b|\bFunction\s*\(|javascript:")
+OUTSIDE = re.compile(r"\b(fetch|XMLHttpRequest|sendBeacon|WebSocket|EventSource|importScripts)\b")
+
+
+@cache
+def everything() -> tuple[tuple[str, ast.AST], ...]:
+    """Return the calls and imports of the source, each with its place."""
+    return tuple(
+        (f"{path.relative_to(ROOT)}:{node.lineno}", node)
+        for path in PYTHON
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call | ast.Import | ast.ImportFrom)
+    )
+
+
+def nodes(kind: type) -> Iterator[tuple[str, ast.AST]]:
+    return ((place, node) for place, node in everything() if isinstance(node, kind))
+
+
+def imported(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names}
+    base = node.module or ""
+    return {base} | {f"{base}.{alias.name}" for alias in node.names}
+
+
+def named(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+def test_there_is_source_to_look_at():
+    assert len(PYTHON) > 150
+    assert len(SCRIPTS) > 20
+
+
+def test_nothing_of_the_page_is_html_from_data():
+    found = [
+        place
+        for place, call in nodes(ast.Call)
+        for keyword in call.keywords
+        if keyword.arg in {"unsafe_allow_html", "unsafe_allow_javascript"}
+        and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is False)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("pattern", [HTML, CODE, OUTSIDE], ids=["HTML", "code", "network"])
+def test_no_script_of_ours_makes_html_or_code_of_text_or_asks_anybody(pattern):
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in SCRIPTS
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if pattern.search(line) and not line.strip().startswith(("//", "*", "/*"))
+    ]
+    assert found == []
+
+
+def test_no_data_becomes_code():
+    found = [
+        place
+        for place, call in nodes(ast.Call)
+        if isinstance(call.func, ast.Name) and call.func.id in CALLS
+    ]
+    assert found == []
+
+
+def test_nothing_is_unpickled():
+    found = [
+        place
+        for kind in (ast.Import, ast.ImportFrom)
+        for place, node in nodes(kind)
+        if {name.partition(".")[0] for name in imported(node)} & MODULES
+    ]
+    assert found == []
+
+
+def test_every_array_is_loaded_without_pickle():
+    loads = [
+        (place, call)
+        for place, call in nodes(ast.Call)
+        if named(call) in {"load", "read_array", "write_array"}
+        and isinstance(call.func, ast.Attribute)
+        and ast.unparse(call.func.value) in {"np", "numpy", "np.lib.format", "npy_format"}
+    ]
+    assert len(loads) > 5
+    for place, call in loads:
+        given = {word.arg: word.value for word in call.keywords}
+        allowed = given.get("allow_pickle")
+        assert isinstance(allowed, ast.Constant), place
+        assert allowed.value is False, place
+
+
+def test_no_shell_is_started():
+    found = [
+        place
+        for place, call in nodes(ast.Call)
+        if named(call) in {"system", "popen"}
+        or any(
+            word.arg == "shell" and getattr(word.value, "value", None) is not False
+            for word in call.keywords
+        )
+    ]
+    assert found == []
+
+
+def test_only_the_downloader_knows_the_network():
+    found = {
+        place.partition(":")[0]
+        for kind in (ast.Import, ast.ImportFrom)
+        for place, node in nodes(kind)
+        if imported(node) & NETWORK
+    }
+    assert found == MAY_ASK

@@ -1,0 +1,204 @@
+"""All that writes a store: the same entry in two versions, and how to read which one is there."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.analysis.selections import SelectionStore
+from appca.cli import main
+from appca.data.dataset import Dataset
+from appca.data.store import DatasetStore
+from appca.runs import labels
+from appca.runs.config import RunConfig
+from appca.runs.fit import Result
+from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
+from appca.runs.store import RunStore
+from appca.studies.catalogue import STUDIES
+from appca.studies.store import StudyStore
+from appca.studies.study import Outcome
+
+ROWS = 200
+DIGEST = "d" * 64
+RUN = RunConfig(DIGEST, {}, "aPPCA", {"n_components": 4, "n_active": 2})
+MAP = EmbeddingConfig(DIGEST, {})
+QUALITY = QualityConfig(RUN.to_dict(), 4, 2)
+STUDY = STUDIES["z-priors"]
+OPTIONS = STUDY.options("quick")
+
+
+class Refused(Exception):
+    """The command line left with exit code 2; the text is what it said."""
+
+
+def result() -> Result:
+    arrays = {"components": np.ones((4, 7)), "scores": np.full((ROWS, 4), 0.5)}
+    facts = {"n_iter": 3, "stop_reason": "converged", "log_likelihood": -1.5}
+    return Result(arrays, facts | {"n_rows": ROWS, "seconds": 0.1})
+
+
+def dataset(version: int) -> Dataset:
+    ids = np.array([f"row {i}" for i in range(ROWS)])
+    X = np.arange(ROWS * 7, dtype=np.float32).reshape(ROWS, 7)
+    return Dataset(f"{version}", X, ids, {"class": ids})
+
+
+def _put(home: Path, version: int) -> None:
+    DatasetStore(home).put(dataset(version))
+
+
+def _dataset(home: Path) -> int | None:
+    (found,) = DatasetStore(home).list() or (None,)
+    if found is None:
+        return None
+    back = DatasetStore(home).get(found.digest)
+    assert back.X.tobytes() == dataset(0).X.tobytes()
+    assert back.labels["class"][-1] == f"row {ROWS - 1}"
+    return int(back.name)
+
+
+def _save_run(home: Path, version: int) -> None:
+    RunStore(home).save(RUN, result(), name=f"{version}")
+
+
+def _rename_run(home: Path, version: int) -> None:
+    store = RunStore(home)
+    store.save(RUN, result()) if store.get(RUN.id) is None else None
+    store.rename(RUN.id, f"{version}")
+
+
+def _run(home: Path) -> int | None:
+    (found,) = RunStore(home).list() or (None,)
+    assert RunStore(home).problems() == ()
+    if found is None or not found.named:
+        return None
+    assert found.arrays["scores"].tobytes() == result().arrays["scores"].tobytes()
+    return int(found.name)
+
+
+def _label(home: Path, version: int) -> None:
+    store = RunStore(home)
+    run = store.get(RUN.id) or store.save(RUN, result())
+    labels.rename(run, 0, f"{version}")
+
+
+def _labels(home: Path) -> int | None:
+    run = RunStore(home).get(RUN.id)
+    name = labels.labels(run).names[0] if run else ""
+    return int(name) if name else None
+
+
+def _embed(home: Path, version: int) -> None:
+    places = np.full((ROWS, 2), version, dtype=np.float32)
+    EmbeddingStore(home).save(MAP, Embedding(places, {"seconds": 1.0, "n_rows": ROWS}))
+
+
+def _embedding(home: Path) -> int | None:
+    found = EmbeddingStore(home).get(MAP.id)
+    if found is None:
+        return None
+    assert (found.coordinates == found.coordinates[0, 0]).all()
+    return int(found.coordinates[0, 0])
+
+
+def _save_study(home: Path, version: int) -> None:
+    table = [{"row": row, "version": version} for row in range(ROWS)]
+    found = Outcome({"table": table}, {"x": np.full(ROWS, version)}, f"{version}")
+    StudyStore(home).save(STUDY, OPTIONS, found, 1.0)
+
+
+def _study(home: Path) -> int | None:
+    found = StudyStore(home).get(STUDY.id(OPTIONS))
+    if found is None:
+        return None
+    told = {row["version"] for row in found.outcome.tables["table"]}
+    assert told == set(found.outcome.arrays["x"]) == {int(found.outcome.text)}
+    return told.pop()
+
+
+def _compare(home: Path, version: int) -> None:
+    lines = [{"method": f"method {i}", "error": i / 3} for i in range(ROWS)]
+    QualityStore(home).save(QUALITY, Comparison(lines, [], {"version": version}, True))
+
+
+def _comparison(home: Path) -> int | None:
+    found = QualityStore(home).get(QUALITY.id)
+    return found.facts["version"] if found else None
+
+
+def _select(home: Path, version: int) -> None:
+    mask = np.arange(ROWS) < version
+    SelectionStore(home).save(DIGEST, "mine", mask)
+
+
+def _selection(home: Path) -> int | None:
+    (found,) = SelectionStore(home).list(DIGEST, ROWS) or (None,)
+    return int(found.mask.sum()) if found else None
+
+
+def _export(home: Path, version: int) -> None:
+    """Write a file by the command line; its messages are kept, not printed."""
+    import contextlib
+    import io
+
+    home.mkdir(exist_ok=True)
+    told = io.StringIO()
+    source = home.with_name(f"{version}.csv")
+    with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
+        code = main(["data", str(source), "--out", str(home / "out.npz")])
+    if code:
+        assert code == 2
+        raise Refused(told.getvalue().removeprefix("appca: ").rstrip("\n"))
+
+
+def _exported(home: Path) -> int | None:
+    if not (home / "out.npz").exists():
+        return None
+    with np.load(home / "out.npz", allow_pickle=False) as archive:
+        return int(archive["X"][0, 0])
+
+
+class Writer(NamedTuple):
+    """One way of writing."""
+
+    write: Callable[[Path, int], None]
+    read: Callable[[Path], int | None]
+    waits: bool = False  # a mere renewal of what is there; on a full disk it is put off in silence
+    may_be_lost: frozenset = frozenset()  # {None}: made again at will, and gone for a moment
+
+
+WRITERS = {
+    "data set": Writer(_put, _dataset),
+    "run": Writer(_save_run, _run, waits=True),
+    "name of a run": Writer(_rename_run, _run),
+    "names of components": Writer(_label, _labels),
+    "embedding": Writer(_embed, _embedding),
+    "study": Writer(_save_study, _study, may_be_lost=frozenset([None])),
+    "comparison": Writer(_compare, _comparison),
+    "selection": Writer(_select, _selection),
+    "file of the command line": Writer(_export, _exported),
+}
+
+
+def sources(folder: Path) -> None:
+    """Lay down the tables from which the command line makes its file."""
+    for version in (1, 2):
+        lines = [f"{version},{row}" for row in range(ROWS)]
+        (folder / f"{version}.csv").write_text("a,b\n" + "\n".join(lines) + "\n")
+
+
+def tree(home: Path) -> dict[str, bytes]:
+    """Return every file below a folder with its content; the moment of writing left out."""
+    return {
+        str(path.relative_to(home)): _timeless(path) for path in home.rglob("*") if path.is_file()
+    }
+
+
+def _timeless(path: Path) -> bytes:
+    content = path.read_bytes()
+    if path.suffix != ".json":
+        return content
+    return json.dumps({k: v for k, v in json.loads(content).items() if k != "created"}).encode()

@@ -1,0 +1,127 @@
+"""Runs around missing cells."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from appca import AdaptivePPCA
+from appca.analysis.as_python import Recipe, script
+from appca.data.builtin import load
+from appca.data.errors import InputError
+from appca.runs.config import RunConfig
+from appca.runs.fit import estimate_seconds, fit_run, preview, project, waits_for_compiler
+from appca.runs.store import RunStore
+
+OPTIONS = {"centre": True, "scale": "feature"}
+
+
+def with_gaps(name="wine", share=0.15, seed=0):
+    """Return a bundled data set with cells taken out, and the whole one."""
+    dataset = load(name)
+    missing = np.random.default_rng(seed).random(dataset.X.shape) < share
+    holes = np.where(missing, np.nan, dataset.X.astype(float))
+    X = np.where(missing, np.nanmean(holes, axis=0), holes)
+    return replace(dataset, X=X, missing=missing), dataset
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return with_gaps()[0]
+
+
+def config_of(dataset, model="aPPCA", **parameters):
+    sizes = {"n_components": 4, "n_active": 2} if model == "aPPCA" else {"n_components": 2}
+    return RunConfig(dataset.digest, OPTIONS, model, sizes | parameters)
+
+
+@pytest.mark.parametrize("model", ["aPPCA", "PPCA"])
+def test_a_run_says_of_observed_cells_what_the_estimator_says(wine, model):
+    config = config_of(wine, model)
+    result = fit_run(wine, config)
+    assert result.info["n_missing"] == wine.n_missing
+    holes = wine.with_gaps()
+    scaled = (holes - np.nanmean(holes, axis=0)) / np.nanstd(holes, axis=0)
+    H, W = result.arrays["scores"], result.arrays["components"]
+    left = scaled - result.arrays["mean"] - H @ W
+    np.testing.assert_allclose(result.arrays["error"], np.nanmean(left**2, axis=1), rtol=1e-4)
+    if model == "aPPCA":
+        sizes = {"n_components": 4, "n_active": 2, "random_state": 0}
+        estimator = AdaptivePPCA(**sizes).fit(scaled)
+        full = estimator.impute(scaled) * np.nanstd(holes, axis=0) + np.nanmean(holes, axis=0)
+        np.testing.assert_allclose(result.arrays["imputed"], full[wine.missing], rtol=1e-4)
+
+
+def test_what_the_model_puts_in_is_nearer_to_the_truth_than_the_placeholders():
+    gappy, whole = with_gaps()
+    found = fit_run(gappy, config_of(gappy)).arrays["imputed"]
+    spread = np.broadcast_to(whole.X.std(axis=0), whole.X.shape)[gappy.missing]
+    truth = whole.X[gappy.missing]
+    mine = np.square((found - truth) / spread).mean()
+    assert mine < 0.85 * np.square((gappy.X[gappy.missing] - truth) / spread).mean()
+
+
+def test_the_rows_of_the_fit_get_the_numbers_of_the_fit_again(wine, tmp_path):
+    config = config_of(wine)
+    run = RunStore(tmp_path).save(config, fit_run(wine, config))
+    again = project(config, run.arrays, wine.with_gaps())
+    for name, values in again.items():
+        np.testing.assert_array_equal(values, run.arrays[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model": "aFA", "n_active": 1},
+        {"model": "NPPCA"},
+        {"inference": "gibbs"},
+        {"inference": "hard"},
+    ],
+    ids=str,
+)
+def test_models_that_cannot_refuse_in_a_sentence_that_names_those_that_can(wine, config):
+    if config.get("model") == "NPPCA":
+        run = RunConfig(wine.digest, OPTIONS, "NPPCA", {})
+    else:
+        run = config_of(wine, **config)
+    for fit in (fit_run, preview):
+        with pytest.raises(InputError, match="choose Adaptive PPCA by exact EM or Prob") as refusal:
+            fit(wine, run)
+        assert f"{wine.n_missing} cells of “{wine.name}”" in str(refusal.value)
+
+
+def test_a_preview_has_gaps_too(wine):
+    found = preview(wine, config_of(wine), rows=100)
+    assert found.info["preview"]
+    assert np.isfinite(found.arrays["log_likelihood_rows"]).all()
+    whole = fit_run(wine, config_of(wine))
+    near = np.mean(found.arrays["log_likelihood_rows"] - whole.arrays["log_likelihood_rows"])
+    assert abs(near) < 1.5
+
+
+def test_new_rows_with_gaps_must_be_whole_where_they_are_reduced(wine):
+    whole = load("wine")
+    config = RunConfig(whole.digest, {"centre": True, "pca": 5}, "PPCA", {"n_components": 2})
+    result = fit_run(whole, config)
+    with pytest.raises(InputError, match="reduces rows of 13 features to 5 first"):
+        project(config, result.arrays, wine.with_gaps())
+
+
+def test_missing_cells_cost_time_and_many_sets_a_compiler(wine):
+    config = config_of(wine)
+    n, d = wine.X.shape
+    rows = len(wine.incomplete_rows)
+    assert estimate_seconds(n, d, config, incomplete=rows) > estimate_seconds(n, d, config)
+    assert not waits_for_compiler(wine, config)
+    many = config_of(wine, n_components=13, n_active=6)
+    assert waits_for_compiler(wine, many)
+    assert not waits_for_compiler(load("wine"), many)
+
+
+def test_the_run_in_python_is_fitted_around_the_gaps(wine):
+    estimator = "appca.models.adaptive_ppca:AdaptivePPCA"
+    recipe = Recipe("0" * 12, "wine", estimator, {}, OPTIONS, None, None, 1, 0.0)
+    text = script(wine, recipe)
+    assert ".fit(dataset.X, missing=dataset.missing)" in text
+    assert "Y = preprocessing.transform(dataset.with_gaps())" in text
+    assert "missing" not in script(load("wine"), recipe)

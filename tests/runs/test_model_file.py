@@ -1,0 +1,184 @@
+"""A model in a file: the same bits on new rows, for every model, and no harm from a bad file."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from appca import load_model
+from appca.data.builtin import load
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.preprocessing import Preprocessing
+from appca.runs.config import RunConfig, estimator_class
+from appca.runs.fit import fit_run, project
+from appca.runs.model_file import model_arrays, model_bytes, read_model
+
+SHORT = {"n_chains": 1, "burn_in": 4, "n_draws": 4}
+MODELS = [
+    ("aPPCA", {"n_components": 5, "n_active": 2}),
+    ("aPPCA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
+    ("PPCA", {"n_components": 3}),
+    ("aFA", {"n_components": 5, "n_active": 2}),
+    ("NPPCA", {"max_components": 4, **SHORT}),
+    ("isFA", {"max_components": 4, **SHORT}),
+    ("fsFA", {"max_components": 4, **SHORT}),
+]
+QUERIES = (
+    "transform",
+    "allocate",
+    "inclusion_probabilities",
+    "allocation_probability",
+    "score_samples",
+)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Dataset:
+    return load("digits").take(np.arange(300))
+
+
+def config_of(dataset: Dataset, model: str, **parameters: object) -> RunConfig:
+    options = {"divide": 16.0, "scale": "global", "pca": 12}
+    return RunConfig(dataset.digest, options, model, parameters)
+
+
+@pytest.mark.parametrize(("model", "parameters"), MODELS)
+def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, parameters):
+    config = config_of(digits, model, **parameters)
+    fitted = Preprocessing.from_dict(config.preprocessing).fit(digits.X)
+    Y = fitted.transform(digits.X)
+    before = estimator_class(model)(**config.parameters).fit(Y)
+    result = fit_run(digits, config)
+    path = tmp_path / "model.npz"
+    path.write_bytes(model_bytes(config, result.arrays, result.info))
+
+    after = load_model(path)
+    assert type(after.estimator) is type(before)
+    assert after.estimator.get_params() == before.get_params()
+    assert after.config == config
+    assert after.estimator.stop_reason_ == before.stop_reason_
+    new = load("digits").X[400:460]
+    prepared = fitted.transform(new)
+    for query in QUERIES:
+        expected, got = getattr(before, query)(prepared), getattr(after, query)(new)
+        assert got.tobytes() == expected.tobytes(), query
+    assert after.sample(3).tobytes() == fitted.inverse_transform(before.sample(3)).tobytes()
+    scores = after.transform(digits.X).astype(np.float32)
+    np.testing.assert_allclose(scores, result.arrays["scores"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        after.score_samples(digits.X), result.arrays["log_likelihood_rows"], rtol=1e-10
+    )
+
+
+def test_a_model_file_is_enough_for_projecting_and_holds_nothing_of_the_rows(digits):
+    config = config_of(digits, "aPPCA")
+    result = fit_run(digits, config)
+    content = model_bytes(config, result.arrays, result.info)
+    assert content == model_bytes(config, result.arrays, result.info)
+    read = read_model("model.npz", io.BytesIO(content))
+    assert not {"scores", "active", "membership"} & set(read.arrays)
+    again = project(read.config, read.arrays, digits.X)
+    assert again["scores"].tobytes() == result.arrays["scores"].tobytes()
+
+
+def test_a_file_that_holds_the_rows_too_is_a_model_file(digits, tmp_path):
+    config = config_of(digits, "aPPCA")
+    result = fit_run(digits, config)
+    path = tmp_path / "fit.npz"
+    np.savez_compressed(path, **{**result.arrays, **model_arrays(config, *result)})
+    rows = np.asarray(digits.X[:5], dtype=np.int64)  # other numbers than the store keeps
+    np.testing.assert_array_equal(load_model(path).allocate(rows), result.arrays["active"][:5])
+    assert "scores" not in read_model("fit.npz", path).arrays
+
+
+def test_an_autoencoder_goes_with_its_model(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 6)).astype(np.float32)
+    data = Dataset("made up", X, np.arange(60).astype(str))
+    vae = {"dimensions": 3, "hidden": 8, "epochs": 1, "seed": 0}
+    config = RunConfig(data.digest, {"vae": vae}, "PPCA", {"n_components": 2})
+    result = fit_run(data, config)
+    path = tmp_path / "model.npz"
+    path.write_bytes(model_bytes(config, result.arrays, result.info))
+    model = load_model(path)
+    assert model.describe(X).scores.tobytes() == result.arrays["scores"].tobytes()
+    assert model.inverse_transform(model.transform(X)).shape == (60, 6)
+
+
+def altered(content: bytes, **changes: np.ndarray | None) -> io.BytesIO:
+    """Return an NPZ with other arrays in it; None takes one away."""
+    with np.load(io.BytesIO(content)) as archive:
+        arrays = {name: archive[name] for name in archive.files} | changes
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: value for name, value in arrays.items() if value is not None})
+    buffer.seek(0)
+    return buffer
+
+
+@pytest.fixture(scope="module")
+def content(digits) -> bytes:
+    config = config_of(digits, "aPPCA")
+    result = fit_run(digits, config)
+    return model_bytes(config, result.arrays, result.info)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"run": None}, "is no model file"),
+        ({"mean": None}, "lacks mean"),
+        ({"mean": np.zeros(3)}, "do not fit together"),
+        ({"components": np.zeros(12)}, "do not fit together"),
+        ({"mean": np.full(12, np.nan)}, "do not fit together"),
+        ({"pre_scale": np.ones(2)}, "do not fit together"),
+        ({"run": np.array("[1]")}, "does not say which model"),
+        ({"run": np.array('{"config": {"model": "os"}}')}, "does not say which model"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused_in_a_sentence(content, changes, sentence):
+    with pytest.raises(InputError, match=sentence) as refused:
+        read_model("given.npz", altered(content, **changes))
+    assert str(refused.value).startswith(("“given.npz”", "The arrays in “given.npz”"))
+
+
+def test_objects_are_never_unpickled(content):
+    harmful = np.array([print], dtype=object)
+    with zipfile.ZipFile(io.BytesIO(content)) as old, io.BytesIO() as stream:
+        with zipfile.ZipFile(stream, "w") as new:
+            for name in old.namelist():
+                if name != "mean.npy":
+                    new.writestr(name, old.read(name))
+            with new.open("mean.npy", "w") as member:
+                np.lib.format.write_array(member, harmful, allow_pickle=True)
+        with pytest.raises(InputError, match=r"holds a damaged “mean\.npy”"):
+            read_model("given.npz", io.BytesIO(stream.getvalue()))
+
+
+@pytest.mark.parametrize("cut", [0, 10, 400, -30])
+def test_a_file_that_breaks_off_is_refused(content, cut):
+    with pytest.raises(InputError, match="is not a zip file or is damaged"):
+        read_model("given.npz", io.BytesIO(content[:cut]))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"“gone\.npz” cannot be opened"):
+        load_model(tmp_path / "gone.npz")
+
+
+def test_any_flipped_byte_gives_the_same_numbers_or_a_refusal(content, seed):
+    rng = np.random.default_rng(seed)
+    whole = read_model("given.npz", io.BytesIO(content)).arrays
+    refused = 0
+    for place in rng.choice(len(content), 200, replace=False):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << rng.integers(8)
+        try:
+            found = read_model("given.npz", io.BytesIO(bytes(damaged))).arrays
+        except InputError:
+            refused += 1
+            continue
+        for name, values in found.items():
+            assert values.tobytes() == whole[name].tobytes(), (place, name)
+    assert refused > 100

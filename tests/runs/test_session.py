@@ -1,0 +1,252 @@
+"""A session in a file: the same data, runs, names and selections in another home, or a refusal."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appca.analysis.selections import Saved, SelectionStore
+from appca.data.builtin import load
+from appca.data.dataset import Dataset
+from appca.data.errors import InputError
+from appca.data.store import DatasetStore
+from appca.runs.config import RunConfig
+from appca.runs.fit import fit_run
+from appca.runs.labels import flip, labels, rename
+from appca.runs.session import CONTENTS, Session, pack, unpack
+from appca.runs.store import Run, RunStore
+
+PARAMETERS = ({"n_components": 4, "n_active": 2}, {"n_components": 3, "n_active": 1})
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    part = load("digits").take(np.arange(80))
+    labels_ = {**part.labels, "size <b>": np.arange(80) / 7}
+    return Dataset("My digits", part.X, part.ids, labels_, part.image_shape, None, {"source": "x"})
+
+
+@pytest.fixture(scope="module")
+def home(dataset, tmp_path_factory) -> Path:
+    """A home in which somebody has worked."""
+    folder = tmp_path_factory.mktemp("sender")
+    DatasetStore(folder).put(dataset)
+    for i, parameters in enumerate(PARAMETERS):
+        config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
+        run = RunStore(folder).save(config, fit_run(dataset, config), "my run" if i else None)
+        rename(run, 1, "slant =1+1")
+        flip(run, 2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def session(dataset, home) -> Session:
+    runs = sorted(RunStore(home).list(), key=lambda run: run.config.k)
+    few, odd = np.arange(80) < 5, np.arange(80) % 2 == 1
+    return Session(dataset, runs, [Saved("few", few, 0.0), Saved("odd", odd, 0.0)], few, runs[1].id)
+
+
+@pytest.fixture(scope="module")
+def content(session) -> bytes:
+    return pack(session)
+
+
+def everything_of(run: Run) -> dict:
+    arrays = {name: (v.dtype, v.shape, v.tobytes()) for name, v in run.arrays.items()}
+    return {
+        "id": run.id,
+        "config": run.config,
+        "info": run.info,
+        "name": run.name,
+        "labels": labels(run),
+        "arrays": arrays,
+    }
+
+
+def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
+    found = unpack("my.appca", io.BytesIO(content), tmp_path)
+    got = DatasetStore(tmp_path).get(found.dataset)
+    given = session.dataset
+    assert got.digest == given.digest
+    assert (got.name, got.image_shape, got.provenance) == ("My digits", (8, 8), {"source": "x"})
+    assert got.X.dtype == given.X.dtype
+    np.testing.assert_array_equal(got.X, given.X)
+    np.testing.assert_array_equal(got.ids, given.ids)
+    assert list(got.labels) == list(given.labels)
+    for name, column in given.labels.items():
+        np.testing.assert_array_equal(got.labels[name], column)
+    assert found.runs == tuple(run.id for run in session.runs)
+    assert found.opened == session.opened
+    for run in session.runs:
+        assert everything_of(RunStore(tmp_path).get(run.id)) == everything_of(run)
+    kept = SelectionStore(tmp_path).list(found.dataset, 80)
+    assert [saved.name for saved in kept] == ["few", "odd"] == list(found.selections)
+    for saved, expected in zip(kept, session.selections, strict=True):
+        np.testing.assert_array_equal(saved.mask, expected.mask)
+    np.testing.assert_array_equal(found.selected, session.selected)
+
+
+def test_missing_cells_stay_missing(dataset, tmp_path):
+    gaps = np.zeros(dataset.X.shape, bool)
+    gaps[[3, 70], [5, 60]] = True
+    holed = Dataset("holes", dataset.X.astype(float), dataset.ids, missing=gaps)
+    found = unpack("h.appca", io.BytesIO(pack(Session(holed, []))), tmp_path)
+    got = DatasetStore(tmp_path).get(found.dataset)
+    np.testing.assert_array_equal(got.missing, gaps)
+    np.testing.assert_array_equal(got.with_gaps(), holed.with_gaps())
+
+
+def test_packing_what_was_unpacked_gives_the_same_file(session, content, tmp_path):
+    found = unpack("my.appca", io.BytesIO(content), tmp_path)
+    runs = [RunStore(tmp_path).get(one) for one in found.runs]
+    selections = SelectionStore(tmp_path).list(found.dataset, 80)
+    again = Session(
+        DatasetStore(tmp_path).get(found.dataset), runs, selections, found.selected, found.opened
+    )
+    assert pack(again) == content == pack(session)
+
+
+def test_what_is_there_already_stays(content, session, tmp_path):
+    first = unpack("my.appca", io.BytesIO(content), tmp_path)
+    run = RunStore(tmp_path).rename(first.runs[0], "mine")
+    rename(run, 1, "width")
+    other = np.arange(80) == 70
+    SelectionStore(tmp_path).save(first.dataset, "few", other)
+    second = unpack("my.appca", io.BytesIO(content), tmp_path)
+    assert second.runs == first.runs
+    run = RunStore(tmp_path).get(first.runs[0])
+    assert (run.name, labels(run).names[1]) == ("mine", "width")
+    assert second.selections == ("few (2)", "odd")
+    kept = {saved.name: saved.mask for saved in SelectionStore(tmp_path).list(first.dataset, 80)}
+    np.testing.assert_array_equal(kept["few"], other)
+    np.testing.assert_array_equal(kept["few (2)"], session.selections[0].mask)
+
+
+def test_without_data_the_data_must_be_here(session, dataset, tmp_path):
+    light = pack(session, with_data=False)
+    assert not any(
+        name.startswith("data/") for name in zipfile.ZipFile(io.BytesIO(light)).namelist()
+    )
+    with pytest.raises(InputError, match="“My digits” is not here; open it first from your own"):
+        unpack("light.appca", io.BytesIO(light), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    DatasetStore(tmp_path).put(dataset)
+    assert unpack("light.appca", io.BytesIO(light), tmp_path).runs == tuple(
+        run.id for run in session.runs
+    )
+
+
+def test_bundled_data_need_not_be_sent(tmp_path):
+    wine = load("wine")
+    found = unpack("w.appca", io.BytesIO(pack(Session(wine, []), with_data=False)), tmp_path)
+    np.testing.assert_array_equal(DatasetStore(tmp_path).get(found.dataset).X, wine.X)
+
+
+def test_published_data_are_named_with_the_options_to_open_them_with(dataset, tmp_path):
+    provenance = {"source": "mnist", "options": {"n": 80}}
+    mnist = Dataset("MNIST", dataset.X, dataset.ids, provenance=provenance)
+    with pytest.raises(InputError, match="open it first from MNIST with n = 80"):
+        unpack("m.appca", io.BytesIO(pack(Session(mnist, []), with_data=False)), tmp_path)
+
+
+def altered(content: bytes, change, **members: bytes | None) -> io.BytesIO:
+    """Return the file with its contents changed, and members replaced or taken away."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for name in old.namelist():
+            given = old.read(name)
+            if name == CONTENTS:
+                contents = json.loads(given)
+                change(contents)
+                given = json.dumps(contents).encode()
+            given = members.get(name, given)
+            if given is not None:
+                new.writestr(name, given)
+    buffer.seek(0)
+    return buffer
+
+
+def npy(values: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, values)
+    return buffer.getvalue()
+
+
+def nothing(_contents: dict) -> None:
+    pass
+
+
+def set_to(*path, value):
+    def change(contents: dict) -> None:
+        for step in path[:-1]:
+            contents = contents[step]
+        contents[path[-1]] = value
+
+    return change
+
+
+BAD = [
+    (nothing, {CONTENTS: None}, "is no session file"),
+    (nothing, {CONTENTS: b"["}, "holds a damaged “session.json”"),
+    (set_to("version", value=2), {}, "this version of appca"),
+    (nothing, {"data/matrix.npy": npy(np.zeros((80, 64), np.uint8))}, "digest is another"),
+    (nothing, {"data/matrix.npy": npy(np.zeros((80, 64)))[:900]}, "holds a damaged"),
+    (nothing, {"data/matrix.npy": None}, "lacks “data/matrix.npy”"),
+    (nothing, {"runs/0/scores.npy": npy(np.zeros((80, 9)))}, "is damaged"),
+    (nothing, {"runs/1/active.npy": npy(np.zeros((80, 4)))}, "is damaged"),
+    (nothing, {"runs/1/mean.npy": npy(np.full(64, np.nan))}, "is damaged"),
+    (nothing, {"runs/1/pre_offset.npy": None}, "is damaged"),
+    (nothing, {"selections/0.npy": npy(np.zeros(79, bool))}, "is damaged"),
+    (set_to("runs", 0, "config", "dataset", value="e" * 64), {}, "is damaged"),
+    (set_to("runs", 0, "config", "model", value="no"), {}, "There is no model “no”"),
+    (set_to("runs", 1, "info", value={}), {}, "is damaged"),
+    (set_to("runs", value=[None]), {}, "is damaged"),
+    (set_to("dataset", "provenance", value={"image_range": "ab"}), {}, "is damaged"),
+]
+
+
+@pytest.mark.parametrize(("change", "members", "sentence"), BAD)
+def test_what_does_not_fit_is_refused_and_nothing_is_stored(
+    content, tmp_path, change, members, sentence
+):
+    with pytest.raises(InputError, match=sentence):
+        unpack("bad.appca", altered(content, change, **members), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(content, tmp_path):
+    claims = bytearray(content)
+    place = claims.rindex(b"PK\x01\x02")  # the last entry of the list of members
+    claims[place + 24 : place + 28] = (0xFFFFFFF0).to_bytes(4, "little")  # its unpacked size
+    with pytest.raises(InputError, match="more than 4,295 MB"):
+        unpack("big.appca", io.BytesIO(bytes(claims)), tmp_path)
+
+
+def test_names_in_the_file_lead_nowhere(content, tmp_path):
+    evil = altered(content, set_to("selections", 0, value="../../few"))
+    inside = tmp_path / "a" / "b"
+    found = unpack("../../x.appca", evil, inside)
+    assert found.selections == ("../../few", "odd")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
+    assert {path.name for path in inside.iterdir()} == {"datasets", "runs", "selections"}
+
+
+def test_any_flipped_bit_gives_the_same_session_or_a_refusal(content, session, tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    refused = 0
+    for number, place in enumerate(rng.choice(len(content), 60, replace=False)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << rng.integers(8)
+        home = tmp_path / str(number)
+        try:
+            found = unpack("x.appca", io.BytesIO(bytes(damaged)), home)
+        except InputError:
+            refused += 1
+            assert not home.exists()
+        else:
+            assert found.runs == tuple(run.id for run in session.runs)
+    assert refused > 30

@@ -1,0 +1,43 @@
+"""What every refusal must be: one sentence with what was given, the rule, and the remedy."""
+
+import re
+
+_TRACE = re.compile(r"Traceback|Error\b|Exception\b|File \"|<class |object at 0x|\berrno\b", re.I)
+_LONGEST = 600  # characters; a name from a file is shortened before it gets into a sentence
+
+
+def faults_of(sentence: str, *named: str) -> str:
+    """
+    Say what keeps a text from being such a sentence; empty when nothing does.
+
+    Parameters
+    ----------
+    sentence : str
+    *named : str
+        The file or value that was given: one of them must be in the sentence.
+    """
+    trace = _TRACE.search(_unquoted(sentence))
+    rules = {
+        "it is empty": not sentence.strip(),
+        "it has more than one line": len(sentence.splitlines()) > 1,
+        "it has characters that do not print": not _prints(sentence),
+        "it ends without a period": not sentence.endswith("."),
+        "it has more than one period": re.search(r"[a-z]\. [A-Z]", _unquoted(sentence)) is not None,
+        "it says a rule or a remedy nowhere": not re.search(r"[;,(]", sentence),
+        f"it reads like a trace ({trace and trace[0]})": trace is not None,
+        f"it is longer than {_LONGEST} characters": len(sentence) > _LONGEST,
+        f"it names none of {named}": bool(named) and not any(word in sentence for word in named),
+    }
+    broken = [rule for rule, is_broken in rules.items() if is_broken]
+    return f"{'; '.join(broken)}: {sentence[:1000]!r}" if broken else ""
+
+
+def _unquoted(sentence: str) -> str:
+    """Take out what stands in quotation marks: a person's names may hold anything."""
+    return re.sub(r"“[^”]*”", "“”", sentence)
+
+
+def _prints(sentence: str) -> bool:
+    return all(
+        character.isprintable() or character == "\N{ZERO WIDTH JOINER}" for character in sentence
+    )
