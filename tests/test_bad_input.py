@@ -24,6 +24,8 @@ from appca.data.errors import InputError
 from appca.data.readers import read, read_many
 from appca.data.readers.source import Limits
 from tests import bad_files as bad
+from tests.data.fuzz_stored import work
+from tests.data.fuzz_targets import mutant
 from tests.sentences import faults_of
 from tests.ui.conftest import APP, SECONDS, healthy, html, sentences
 
@@ -320,3 +322,18 @@ def test_the_checker_of_sentences_finds_what_is_none():
     ):
         assert fault in faults_of(text), text
     assert "names none of" in faults_of(good, "y.csv")
+
+
+def test_broken_models_are_used_or_refused_by_the_command_line(seed, capsys):
+    """Model files broken in a hundred ways (`tests.data.test_fuzz` reads a thousand)."""
+    rows = work().dataset.X
+    Path("rows.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), "utf-8")
+    codes = []
+    for case in range(100):
+        Path("model.npz").write_bytes(mutant("model", seed, case)[0].data)
+        with np.errstate(all="ignore"):  # numbers of any size may stand in a model
+            codes.append(main(["project", "model.npz", "rows.csv", "--out", "out.csv"]))
+        told = capsys.readouterr().err
+        assert told.count("\n") == (codes[-1] == 2), f"case {case}: {told}"
+        assert not told or faults_of(told.removeprefix("appca: ").strip()) == "", f"case {case}"
+    assert set(codes) == {0, 2}
