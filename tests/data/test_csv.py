@@ -230,7 +230,7 @@ def test_a_bad_table_is_refused_in_one_sentence(text, words):
     [
         ({"separator": "::"}, "separator must be one character; got '::'"),
         ({"encoding": "klingon"}, "no encoding 'klingon'"),
-        ({"missing": "zero"}, "missing must be one of refuse, mean, drop; got 'zero'"),
+        ({"missing": "zero"}, "one of refuse, model, mean, drop; got 'zero'"),
         ({"roles": {"width": "target"}}, "A role is one of id, label, feature, ignored"),
         ({"roles": {"depth": "label"}}, "no column “depth”"),
         ({"roles": {"species": "feature"}}, "“species” cannot be a feature: it holds words"),
