@@ -49,8 +49,8 @@ def settle_missing(
     if how == "refuse":
         msg = (
             f"The data have {counted(int(counts.sum()), 'missing cell')}, in {_listed(columns)}; "
-            "choose to let the model fill them, to put the column's mean in or to drop the rows, or "
-            "correct the file."
+            "choose to let the model fill them, to put the column's mean in, or to drop the rows, "
+            "or correct the file."
         )
         raise InputError(msg, report)
     if how in ("mean", "model"):
