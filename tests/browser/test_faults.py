@@ -95,16 +95,6 @@ SOCKET = {
 STREAM = "/_stcore/stream"
 
 
-def test_no_other_site_and_no_other_name_gets_a_connection(server):
-    """All data goes over this one connection; what is served without it is the empty page."""
-    own, evil = server.url, "evil.example"
-    assert asked(server, STREAM, Origin=own, **SOCKET) == 101
-    assert asked(server, STREAM, Origin=f"http://{evil}", **SOCKET) == 403
-    assert asked(server, STREAM, Origin=own, Host=evil, **SOCKET) == 403
-    rebound = f"{evil}:{urlsplit(own).port}"  # a name that was made to lead here
-    assert asked(server, STREAM, Origin=f"http://{rebound}", Host=rebound, **SOCKET) == 403
-
-
 def test_nobody_without_a_session_can_send_a_file(server):
     path = "/_stcore/upload_file/11111111-2222-3333-4444-555555555555/1"
     assert asked(server, path, "PUT", Origin=server.url) in {400, 401, 403}
@@ -144,8 +134,19 @@ def test_no_page_asks_anybody_but_its_own_server_nor_does_the_server(visit, serv
     assert {urlsplit(url).netloc for url in web} == {own}
     assert sockets
     assert {urlsplit(url).netloc for url in sockets} == {own}
+    assert asked(server, STREAM, Origin="http://evil.example", **SOCKET) == 403
     asked_for = guard / "asked.txt"
     assert (asked_for.read_text() if asked_for.exists() else "") == ""
+
+
+def test_no_other_site_and_no_other_name_gets_a_connection(server):
+    """All data goes over this one connection; what is served without it is the empty page."""
+    own, evil = server.url, "evil.example"
+    assert asked(server, STREAM, Origin=own, **SOCKET) == 101
+    assert asked(server, STREAM, Origin=f"http://{evil}", **SOCKET) == 403
+    assert asked(server, STREAM, Origin=own, Host=evil, **SOCKET) == 403
+    rebound = f"{evil}:{urlsplit(own).port}"  # a name that was made to lead here
+    assert asked(server, STREAM, Origin=f"http://{rebound}", Host=rebound, **SOCKET) == 403
 
 
 def test_the_guard_notes_who_is_asked(guard, tmp_path):
