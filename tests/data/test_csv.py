@@ -395,3 +395,10 @@ def test_whole_numbers_of_any_length_are_read_or_refused(digits):
         assert dataset.X[1, 0] == 1e30
     else:
         assert refusal.endswith(".")
+
+
+@pytest.mark.parametrize("how", ["mean", "model"])
+@pytest.mark.parametrize("value", ["1.7e308", "inf"])
+def test_columns_too_large_to_be_averaged_are_refused(value, how):
+    with pytest.raises(InputError, match="“b” holds numbers too large to be averaged"):
+        table(f"a,b\n1,{value}\n2,{value}\n3,\n4,{value}", missing=how)
