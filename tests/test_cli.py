@@ -50,6 +50,7 @@ def test_help_names_every_command_and_starts_from_any_folder(tmp_path):
         (["fit", "wine", "--pca", "0.0"], "pca must be a whole number of dimensions"),
         (["fit", "wine", "--pca", "3", "--vae", "2"], "not allowed with argument"),
         (["fit", "wine", "--vae", "0"], "dimensions of the autoencoder must be a whole number"),
+        (["fit", "wine", "--epochs", "3"], "--epochs is of an autoencoder; give --vae"),
         (["fit", "wine", "--divide", "0"], "divide must be a positive number"),
         (["fit", "wine", "--out", "x.txt"], "must end in .csv, .parquet, .npz; got “x.txt”"),
         (["fit", "wine", "--out", "no/such/x.csv"], "there is no “no/such”"),

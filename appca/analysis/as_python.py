@@ -8,6 +8,7 @@ from appca.data.builtin import SOURCES
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 
+MOST_NAMED = 6  # files
 WIDTH = 88  # columns; longer calls are broken into lines
 
 
@@ -69,7 +70,9 @@ def _imports(kind: str, load_import: str, recipe: Recipe) -> str:
         *load_import.splitlines(),
         "from appca.data.preprocessing import Preprocessing",
     ]
-    standard = ["import itertools", ""] if recipe.stopped_at is not None else []
+    standard = ["import itertools"] if recipe.stopped_at is not None else []
+    standard += ["from pathlib import Path"] if load_import.endswith("read_many") else []
+    standard += [""] if standard else []
     others = ["import numpy as np", "from threadpoolctl import threadpool_limits"]
     return "\n".join([*standard, *others, "", *sorted(own)])
 
@@ -84,8 +87,10 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
         return "from appca.data.builtin import load", [
             _call("dataset = load", special, first=repr(source))
         ]
-    if source == "file" and dataset.provenance.get("files"):
-        return "from appca.data.readers import read", _reading(dataset)
+    files = dataset.provenance.get("files")
+    if source == "file" and files:
+        name = "read" if len(files) == 1 else "read_many"
+        return f"from appca.data.readers import {name}", _reading(dataset)
     copy = [
         "# The app's own copy of the data, on the machine the run was made on.",
         f"dataset = DatasetStore(home()).get({dataset.digest!r})",
@@ -95,12 +100,33 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
 
 
 def _reading(dataset: Dataset) -> list[str]:
-    name = PurePath(str(dataset.provenance["files"][0])).name
-    options = reading_options(dataset.provenance.get("report", {}), dataset)
+    kept = dataset.provenance
+    given = {key: _from_json(value) for key, value in kept.get("options", {}).items()}
+    options = reading_options(kept.get("report", {}), dataset) | given
+    if len(kept["files"]) > 1:
+        return _reading_many([str(name) for name in kept["files"]], options)
+    name = PurePath(str(kept["files"][0])).name
     return [
         f"path = {name!r}  # write here where the file lies",
         _call("dataset = read", options, first=f"{name!r}, path"),
     ]
+
+
+def _reading_many(names: list[str], options: dict) -> list[str]:
+    """Name the files where they are few; else they are all those of a folder."""
+    found = "sorted(path for path in folder.rglob('*') if path.is_file())"
+    if len(names) <= MOST_NAMED:
+        found = f"[folder / name for name in {[PurePath(name).name for name in names]!r}]"
+    return [
+        'folder = Path(".")  # write here where the files lie',
+        f"paths = {found}",
+        "files = [(path.relative_to(folder).as_posix(), path) for path in paths]",
+        _call("dataset = read_many", options, first="files"),
+    ]
+
+
+def _from_json(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def reading_options(report: Mapping, dataset: Dataset) -> dict:

@@ -3,11 +3,14 @@
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from appca.data.preprocessing import Fitted
+
+if TYPE_CHECKING:
+    from appca.data.dataset import Dataset
 
 MOST_SETS = 5000  # that are enumerated; beyond, only inclusion probabilities are known
 _BLOCK_VALUES = 1 << 21
@@ -67,6 +70,16 @@ def parts(fitted: Fitted, arrays: dict[str, np.ndarray], x: np.ndarray, row: int
     return Parts(original, average, tuple(used.tolist()), scores, terms, reconstruction, residual)
 
 
+def row_of(dataset: "Dataset", arrays: dict[str, np.ndarray], row: int) -> np.ndarray:
+    """Return a row (D,) in data units, with what the run puts into its missing cells."""
+    if dataset.missing is None or "imputed" not in arrays:
+        return dataset.X[row]
+    before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
+    x = dataset.X[row].astype(np.float64)
+    x[gaps] = arrays["imputed"][before : before + int(gaps.sum())]
+    return x
+
+
 def alternatives(
     arrays: dict[str, np.ndarray], y: np.ndarray, most: int = 8
 ) -> Alternatives | None:
@@ -83,7 +96,7 @@ def alternatives(
         A run's `components` (K, D'), `mean`, `noise_variance`, `latent_variance` (K,), and
         `n_active` or, for models where rows differ in that, `weights` (K,).
     y : ndarray, shape (D',)
-        The row after preprocessing.
+        The row after preprocessing; NaN where a cell is missing, which then does not count.
     most : int
         How many sets to return at most.
     """
@@ -93,7 +106,10 @@ def alternatives(
         return None
     noise = float(arrays["noise_variance"])
     tau2 = np.maximum(np.asarray(arrays["latent_variance"], float), np.finfo(float).tiny)
-    c = W @ (y - arrays["mean"].astype(np.float64)) / noise
+    left = y - arrays["mean"].astype(np.float64)
+    if np.isnan(left).any():
+        W, left = W[:, ~np.isnan(left)], left[~np.isnan(left)]
+    c = W @ left / noise
     members: list[tuple[int, ...]] = []
     value: list[np.ndarray] = []
     for same_size in sets:

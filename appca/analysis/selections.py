@@ -4,7 +4,6 @@ import hashlib
 import re
 import time
 import uuid
-import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,6 @@ from appca.data import atomic
 from appca.data.errors import InputError
 
 NAME_LENGTH = 60
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
 class Combination(NamedTuple):
@@ -161,5 +159,5 @@ def _read(file: Path, n_rows: int) -> Saved | None:
                 return None
             mask = np.unpackbits(archive["bits"], count=n_rows).astype(bool)
             return Saved(str(archive["name"]), mask, float(archive["created"]))
-    except _UNREADABLE:
+    except Exception:  # a damaged file fails in as many ways as its parsers can
         return None

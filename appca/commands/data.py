@@ -27,7 +27,7 @@ def add(commands: "argparse._SubParsersAction") -> None:
     parser = parsing.command(commands, "data", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument("data", nargs="*", metavar="DATA", help=parsing.DATA_HELP)
-    parsing.add_reading(parser)
+    parsing.add_reading(parser, missing="kept")
     parser.add_argument(
         "--out", type=Path, help=f"{writing.OUT_HELP}; missing cells stay missing in it"
     )

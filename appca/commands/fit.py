@@ -12,6 +12,7 @@ from appca.commands.opening import opened
 from appca.commands.terminal import Meter, clear, say, show_share
 from appca.data import vae
 from appca.data.dataset import Dataset
+from appca.data.errors import InputError
 from appca.data.prepared import prepared
 from appca.data.preprocessing import SCALES, Preprocessing, suggest
 from appca.data.store import DatasetStore
@@ -58,6 +59,9 @@ def add(commands: "argparse._SubParsersAction") -> None:
 def run(options: argparse.Namespace) -> None:
     """Fit, say how it went, and keep what was asked for."""
     writing.check_place(options.out)
+    if options.epochs is not None and options.vae is None:
+        msg = "--epochs is of an autoencoder; give --vae with its dimensions, or leave it out."
+        raise InputError(msg)
     dataset = opened(options)
     before = _preprocessing(options, dataset)
     config = RunConfig(dataset.digest, before.to_dict(), options.model, _settings(options))

@@ -34,12 +34,12 @@ def command(commands: "argparse._SubParsersAction", name: str, text: str, exampl
     )
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add what says how a file is read."""
+def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> None:
+    """Add what says how a file is read; `missing` is what happens to gaps if nothing is said."""
     group = parser.add_argument_group("how to read DATA")
     add_settings(group, "--option", "an option of the data, such as n=1000 or size=[32,32]")
     group.add_argument(
-        "--missing", choices=MISSING_CHOICES, help="what to do with missing cells (refuse)"
+        "--missing", choices=MISSING_CHOICES, help=f"what to do with missing cells ({missing})"
     )
     for flag, text in (
         ("--label", "a column that names classes"),

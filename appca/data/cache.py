@@ -3,14 +3,11 @@
 import contextlib
 import os
 import uuid
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from appca.data import atomic
-
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
 def read(file: Path) -> dict[str, np.ndarray] | None:
@@ -18,7 +15,7 @@ def read(file: Path) -> dict[str, np.ndarray] | None:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
-    except _UNREADABLE:
+    except Exception:  # a damaged file fails in as many ways as its parsers can
         return None
     with contextlib.suppress(OSError):
         os.utime(file)

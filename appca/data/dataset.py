@@ -92,13 +92,13 @@ class Dataset:
         """Row numbers (n,) of the rows with missing cells."""
         return np.flatnonzero([] if self.missing is None else self.missing.any(axis=1))
 
-    def with_gaps(self) -> np.ndarray:
-        """Return X (N, D) with NaN in the missing cells; X itself where there are none."""
+    def with_gaps(self, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return X (N, D), or rows of it, with NaN in the missing cells, if there are any."""
         if self.missing is None:
-            return self.X
+            return self.X[rows]
         dtype = self.X.dtype if self.X.dtype.kind == "f" else np.float64
-        X = self.X.astype(dtype)
-        X[self.missing] = np.nan
+        X = self.X[rows].astype(dtype)
+        X[self.missing[rows]] = np.nan
         return X
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from appca.data import atomic, coil20, mnist
 from appca.data.errors import InputError
 from appca.data.folder import data_folder as folder_of_files
-from appca.data.readers.source import file_stream
+from appca.data.readers.source import chunks_of, file_stream
 
 _MNIST = {item.name: item for pair in mnist.FILES.values() for item in pair}
 
@@ -54,8 +54,8 @@ def _keep(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         atomic.sweep(target.parent)
-        with file_stream(name, file) as stream:
-            draft.write_bytes(stream.read())
+        with file_stream(name, file) as stream, draft.open("wb") as kept:
+            kept.writelines(chunks_of(stream))
         check(draft)
         draft.replace(target)
     except InputError as error:

@@ -13,6 +13,7 @@ import numpy as np
 from appca.data import atomic
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
+from appca.data.wording import shortened
 
 
 class Summary(NamedTuple):
@@ -126,7 +127,7 @@ class DatasetStore:
         # The digest may come from the address bar: it must not become a path unless it is one.
         if not re.fullmatch(r"[0-9a-f]{64}", str(digest)) or not (self.folder / digest).is_dir():
             msg = (
-                f"There is no stored data set “{str(digest)[:12]}”; "
+                f"There is no stored data set “{shortened(digest, 13)}”; "
                 "choose one from the list or load it again."
             )
             raise InputError(msg)

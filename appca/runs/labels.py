@@ -36,7 +36,7 @@ def labels(run: Run) -> Labels:
         kept = json.loads((run.path / FILE).read_text(encoding="utf-8"))
         names = tuple(_tidy(name) for name in kept["names"])
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except Exception:  # a damaged file fails in as many ways as there are types
         return _none(k)
     return Labels(names, signs) if len(names) == len(signs) == k else _none(k)
 

@@ -12,7 +12,6 @@ from appca.data.errors import InputError
 from appca.runs.config import RunConfig
 
 SECONDS = 120.0
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,5 +95,5 @@ class QualityStore:
             text = (self.folder / f"{comparison_id}.json").read_text(encoding="utf-8")
             stored = json.loads(text)
             return Comparison(**{name: stored[name] for name in Comparison._fields})
-        except _UNREADABLE:
+        except Exception:  # a damaged file fails in as many ways as its parsers can
             return None

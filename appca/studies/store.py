@@ -6,7 +6,6 @@ import json
 import re
 import time
 import uuid
-import zipfile
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,10 +18,6 @@ from appca.data import atomic
 from appca.data.errors import InputError
 from appca.studies.study import Outcome, Row, Study
 
-_UNREADABLE = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError),
-    zipfile.BadZipFile,
-)
 _PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -91,7 +86,7 @@ class StudyStore:
             return None
         try:
             return _read(self.folder / name)
-        except _UNREADABLE:
+        except Exception:  # a damaged file fails in as many ways as its parsers can
             return None
 
     def list(self, study: str | None = None) -> list[Stored]:

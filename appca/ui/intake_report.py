@@ -14,7 +14,7 @@ from appca.ui.text import about, fact_list, size
 
 MOST_NAMES = 5
 MOST_FILES = 500  # listed by name
-COPIES = 3  # of the matrix that a fit holds at its peak, as measured
+COPIES = 2  # of the matrix that a fit holds at its peak; 1.7 were measured
 ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
 
 
@@ -124,9 +124,11 @@ def _missing(report: dict) -> dict[str, str]:
 
 def _oddities(report: dict) -> dict[str, str]:
     lines = {}
-    for key, label in (("constant", "Constant features"), ("skipped", "Files left out")):
-        if report.get(key):
-            lines[label] = f"{len(report[key]):,}: {_few(report[key])}"
+    if report.get("constant"):
+        names = f": {_few(report['constant'])}" if not report.get("image_shape") else " pixels"
+        lines["Constant features"] = f"{len(report['constant']):,}{names}"
+    if report.get("skipped"):
+        lines["Files left out"] = f"{len(report['skipped']):,}: {_few(report['skipped'])}"
     if report.get("duplicates"):
         lines["Repeated rows"] = f"{report['duplicates']:,}"
     return lines

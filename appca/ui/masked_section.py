@@ -143,17 +143,28 @@ def table(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:
 
 
 def verdict(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:
-    """Say which method foretells best; also where that is not the model."""
+    """Say which method foretells best; also where that is not the model, or nobody can tell."""
     means = {method: float(errors.mean()) for method, errors in found.items()}
-    best = min(means, key=means.__getitem__)
-    own = config.methods[0]
-    if best == own:
+    ranked = sorted(means, key=means.__getitem__)
+    best, own = ranked[0], config.methods[0]
+    rivals = [method for method in ranked if method != own]
+    if best == own and is_clear(found[own], found[rivals[0]]):
         return "The model foretells hidden cells best."
+    if own in found and rivals and not is_clear(*(found[method] for method in ranked[:2])):
+        near = " and ".join(titles(config)[method] for method in ranked[:2])
+        return f"{near} foretell hidden cells about equally well."
     if best == MEANS:
         return "Nothing foretells hidden cells better than the columns' means here."
-    if own in means and FEW in means and means[own] < means[FEW]:
+    if best == EVERY and means.get(own, np.inf) < means.get(FEW, -np.inf):
         return (
             "With equally many components a row the model foretells better than PPCA, but PPCA "
             "with all components is better still: where cells are to be filled, use that."
         )
     return "PPCA foretells hidden cells better here: where cells are to be filled, use that."
+
+
+def is_clear(less: np.ndarray, more: np.ndarray) -> bool:
+    """Whether errors on the same hidden cells differ by more than twice their standard error."""
+    n = min(len(less), len(more))
+    left = more[:n] - less[:n]
+    return n > 1 and bool(left.mean() > 2.0 * left.std(ddof=1) / np.sqrt(n))

@@ -9,7 +9,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from appca.data.columns import Matched, Wanted, matched, read_as, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.readers import SUFFIXES, kind_of, read_many
+from appca.data.readers import kind_of, read_many
 from appca.data.wording import counted, shortened
 from appca.runs.fit import fits_around_gaps, fitted_preprocessing
 from appca.ui import services, state
@@ -17,7 +17,6 @@ from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
 from appca.ui.text import markdown
 
-KINDS = sorted({suffix.rsplit(".", 1)[-1] for suffix in SUFFIXES})
 MISSING = {
     "refuse": "Refuse the file",
     "model": "Leave them to the model",
@@ -60,7 +59,7 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     if outcome.matched is None:
         st.error(markdown(outcome.sentence))
         return None
-    _found(outcome.matched)
+    _found(outcome.matched, keep=source == "file")
     return outcome.matched.dataset
 
 
@@ -79,25 +78,26 @@ def in_words(found: Matched) -> str:
     return f"{'; '.join(parts)}."
 
 
-def _found(found: Matched) -> None:
+def _found(found: Matched, *, keep: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(markdown(in_words(found)), width="content")
-        st.button(
-            "Keep as a data set",
-            key="new_data_keep",
-            icon=":material/save:",
-            type="tertiary",
-            on_click=_keep,
-            args=[found.dataset],
-            help="The new rows are then listed under “Another data set”, here and for other runs.",
-        )
+        if keep:
+            st.button(
+                "Keep as a data set",
+                key="new_data_keep",
+                icon=":material/save:",
+                type="tertiary",
+                on_click=_keep,
+                args=[found.dataset],
+                help="The new rows are then listed under “Another data set”, here and for other "
+                "runs.",
+            )
 
 
 def _from_file(shown: Shown, wanted: Wanted) -> Outcome | None:
     generation = st.session_state.setdefault(KEYS.upload, 0)
     files = st.file_uploader(
         "A file of the kinds that the page Data opens, or several images",
-        type=KINDS,
         accept_multiple_files=True,
         key=f"new-data-{generation}",
         help="A table needs the columns the run was fitted to, in any order; others are left out. "
@@ -177,9 +177,15 @@ def _from_store(dataset: Dataset, wanted: Wanted) -> Outcome | None:
     if digest is None:
         return None
     try:
-        return Outcome(matched(services.dataset(digest), wanted), "", {})
+        return Outcome(_matched(digest, dataset.digest, wanted), "", {})
     except InputError as error:
         return Outcome(None, str(error), {})
+
+
+@st.cache_resource(show_spinner="Matching the columns", max_entries=4)
+def _matched(digest: str, of_run: str, _wanted: Wanted) -> Matched:
+    del of_run
+    return matched(services.dataset(digest), _wanted)
 
 
 def _keep(dataset: Dataset) -> None:

@@ -13,6 +13,7 @@ from appca.analysis.point import (
     near_in_data,
     near_in_subspace,
     parts,
+    row_of,
     share_below,
 )
 from appca.analysis.subspaces import title
@@ -34,7 +35,8 @@ DOUBTFUL = 0.5
 
 def sum_of(dataset: Dataset, shown: Shown, row: int) -> None:
     """Draw the row as average + components = reconstruction, and what is left."""
-    found = parts(fitted_preprocessing(shown.arrays), shown.arrays, dataset.X[row], row)
+    x = row_of(dataset, shown.arrays, row)
+    found = parts(fitted_preprocessing(shown.arrays), shown.arrays, x, row)
     if dataset.image_shape is None:
         _features(dataset, shown, found)
     else:
@@ -225,7 +227,8 @@ def _alternatives(
     key: str, _arrays: dict[str, np.ndarray], _dataset: Dataset, row: int
 ) -> Alternatives | None:
     del key
-    y = fitted_preprocessing(_arrays).transform(_dataset.X[row : row + 1])[0]
+    rows = _dataset.with_gaps(slice(row, row + 1))
+    y = fitted_preprocessing(_arrays).transform(rows)[0]
     return alternatives(_arrays, y.astype(np.float64))
 
 

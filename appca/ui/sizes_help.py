@@ -15,7 +15,7 @@ SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def explain(k: int, active: int | None, n_rows: int) -> None:
     """Draw the words behind a button; `active` is L, None for a model where rows choose it."""
-    with st.popover("Explain", type="tertiary", key="sizes_help"):
+    with st.popover("K and L?", type="tertiary", key="sizes_help"):
         st.markdown(
             "**K** is how many building blocks the whole data set shares. A building block, or "
             "component, is a pattern that can be added to the average or taken from it."

@@ -18,6 +18,7 @@ from appca.runs.config import MODELS, RunConfig, defaults, suited
 from appca.ui import services
 
 FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
+_LONGEST_SIZE = 9  # digits; Python refuses to read thousands of them
 
 
 class Keys(NamedTuple):
@@ -111,10 +112,13 @@ def _begin_with_data(address: dict[str, str]) -> bool:
 def _apply_k_and_l(address: dict[str, str]) -> None:
     now = config()
     names = {"k": now.name_of_k} | ({"l": "n_active"} if "n_active" in now.parameters else {})
-    wished = {
-        name: int(address[key]) for key, name in names.items() if address.get(key, "").isdecimal()
-    }
-    set_parameters(**wished)
+    given = {name: address.get(key, "") for key, name in names.items()}
+    set_parameters(**{name: int(text) for name, text in given.items() if _is_size(text)})
+
+
+def _is_size(text: str) -> bool:
+    """Whether a text is a whole number of a length that K and L may have."""
+    return text.isdecimal() and len(text) <= _LONGEST_SIZE
 
 
 def open_dataset(digest: str) -> None:

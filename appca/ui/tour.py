@@ -126,5 +126,5 @@ def _go(to: int | None) -> None:
 
 def _text(step: Step, place: str) -> str:
     frame = f"<style>{step.target} {{ outline: 3px solid #d97706; outline-offset: 0; }}</style>"
-    body = f"{tag('span', words(place))} {tag('b', words(step.title))} {words(step.text)}"
+    body = f"{tag('span', words(place))} {tag('b', words(step.title))}: {words(step.text)}"
     return frame + tag("div", body, "ca-tour", role="status")

@@ -82,6 +82,7 @@ def _uploader(generation: int) -> list[UploadedFile]:
             "A folder of images; its folders or the files' names tell the classes",
             accept_multiple_files="directory",
             key=f"upload-folder-{generation}",
+            help="A thousand files take the browser a while; a zip of the folder arrives at once.",
         )
     return st.file_uploader(
         "A table (CSV, TSV, Parquet), arrays (NPY, NPZ, MAT, IDX), images, a zip of them, or a "

@@ -7,7 +7,15 @@ from scipy.spatial import cKDTree
 from tests.browser import explorer_demo
 from tests.browser.contrast import too_faint
 from tests.browser.test_app import APP, SECOND, drawn, idle, open_page
-from tests.browser.test_explorer import DEMO, on_screen, ranges, received, shown, until
+from tests.browser.test_explorer import (
+    DEMO,
+    on_screen,
+    panel_circle,
+    ranges,
+    received,
+    shown,
+    until,
+)
 
 pytestmark = pytest.mark.browser
 VOICE = "document.querySelector('.appca-voice').textContent"
@@ -146,6 +154,41 @@ def test_the_help_opens_by_key_and_button_and_gives_the_focus_back(linked, panel
     linked.get_by_role("button", name="Keys and gestures").click()
     help_box.get_by_role("button", name="Close").click()
     help_box.wait_for(state="hidden")
+
+
+def test_escape_gives_up_a_lasso_while_it_is_drawn_and_keeps_the_selection(linked, panel):
+    linked.keyboard.press("ArrowRight")
+    kept = cursor(linked)
+    linked.keyboard.press("Enter")
+    received(linked, 1)
+    linked.keyboard.press("l")
+    for given_up in (True, False):
+        polygon = panel_circle(linked, 1)
+        linked.mouse.move(*polygon[0])
+        linked.mouse.down()
+        for corner in polygon[1:]:
+            linked.mouse.move(*corner)
+        if given_up:
+            linked.keyboard.press("Escape")
+        linked.mouse.up()
+        linked.keyboard.press("n")  # what comes after the release has come when this is answered
+        linked.locator(".appca-card").wait_for()
+        if given_up:
+            assert received(linked, 1) == [kept]
+        else:
+            until(linked, "explorer.dataset.selected > 1")
+    linked.keyboard.press("m")
+
+
+def test_nothing_moves_for_those_who_ask_for_no_movement(atlas):
+    longest = """() => Math.max(...Array.from(document.querySelectorAll('.stApp *'), (element) => {
+        const { transitionDuration, animationDuration } = getComputedStyle(element);
+        return Math.max(...`${transitionDuration},${animationDuration}`.split(',').map(parseFloat));
+    }))"""
+    assert atlas.evaluate(longest) > 0.05
+    atlas.emulate_media(reduced_motion="reduce")
+    assert atlas.evaluate(longest) <= 1e-4
+    atlas.emulate_media(reduced_motion="no-preference")
 
 
 def test_focus_is_seen_and_panels_say_what_they_show(atlas):

@@ -1,4 +1,6 @@
+import io
 import os
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -63,3 +65,18 @@ def test_an_autoencoder_is_trained_once_for_the_same_data_and_options(tmp_path, 
     other = replace(options, vae=replace(options.vae, seed=2))
     assert ask(other) > 0, "a full disk does not fail the run"
     assert not prepared.is_at_hand(digits.digest, other, tmp_path)
+
+
+def test_a_file_that_fails_in_an_unusual_way_is_as_if_it_were_not_there(tmp_path):
+    """A later version of zip, and a header that ends amid a bracket, are no ValueError."""
+    file = tmp_path / "a.npz"
+    cache.write(file, values=np.zeros(3))
+    sound = file.read_bytes()
+    place = sound.rfind(b"PK\x01\x02")
+    file.write_bytes(sound[: place + 6] + b"\xff\x00" + sound[place + 8 :])
+    assert cache.read(file) is None
+    with zipfile.ZipFile(file, "w") as archive:
+        stream = io.BytesIO()
+        np.save(stream, np.zeros(3))
+        archive.writestr("values.npy", stream.getvalue().replace(b"(3,)", b"(3,("))
+    assert cache.read(file) is None

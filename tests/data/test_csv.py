@@ -230,7 +230,7 @@ def test_a_bad_table_is_refused_in_one_sentence(text, words):
     [
         ({"separator": "::"}, "separator must be one character; got '::'"),
         ({"encoding": "klingon"}, "no encoding 'klingon'"),
-        ({"missing": "zero"}, "missing must be one of refuse, mean, drop; got 'zero'"),
+        ({"missing": "zero"}, "one of refuse, model, mean, drop; got 'zero'"),
         ({"roles": {"width": "target"}}, "A role is one of id, label, feature, ignored"),
         ({"roles": {"depth": "label"}}, "no column “depth”"),
         ({"roles": {"species": "feature"}}, "“species” cannot be a feature: it holds words"),
@@ -395,3 +395,10 @@ def test_whole_numbers_of_any_length_are_read_or_refused(digits):
         assert dataset.X[1, 0] == 1e30
     else:
         assert refusal.endswith(".")
+
+
+@pytest.mark.parametrize("how", ["mean", "model"])
+@pytest.mark.parametrize("value", ["1.7e308", "inf"])
+def test_columns_too_large_to_be_averaged_are_refused(value, how):
+    with pytest.raises(InputError, match="“b” holds numbers too large to be averaged"):
+        table(f"a,b\n1,{value}\n2,{value}\n3,\n4,{value}", missing=how)

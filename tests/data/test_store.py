@@ -144,7 +144,7 @@ def test_an_interrupted_write_leaves_nothing_behind(store, monkeypatch):
 
 def test_a_half_written_folder_is_no_entry_and_is_swept_when_old(store):
     store.put(tiny(0))
-    leftover = store.folder / ".abandoned"
+    leftover = store.folder / f".{0:032x}"
     leftover.mkdir()
     (leftover / "matrix.npy").write_bytes(b"half")
     assert len(store.list()) == 1

@@ -1,12 +1,21 @@
 """What the source may not hold: ways in which data could become code or leave the machine."""
 
 import ast
+import io
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from appca.analysis.selections import SelectionStore
+from appca.data.readers import read_many
+from appca.data.readers.source import Limits
+from appca.data.receive import receive
+from appca.data.store import DatasetStore
 
 ROOT = Path(__file__).parents[2]
 PYTHON = sorted([*(ROOT / "appca").rglob("*.py"), *(ROOT / "pages").rglob("*.py"), ROOT / "app.py"])
@@ -129,3 +138,48 @@ def test_only_the_downloader_knows_the_network():
         if imported(node) & NETWORK
     }
     assert found == MAY_ASK
+
+
+def test_the_settings_keep_the_server_to_this_machine_and_silent():
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    server = settings["server"]
+    assert server["address"] == "127.0.0.1"
+    assert set(server["allowedHosts"]) <= {"localhost", "127.0.0.1"}
+    assert server.get("enableXsrfProtection", True)
+    assert server.get("enableCORS", True)
+    assert not server.get("enableAgentApi", False)
+    assert not server.get("enableStaticServing", False)
+    assert not server["showEmailPrompt"]
+    assert not settings["browser"]["gatherUsageStats"]
+    assert not settings["client"]["showErrorLinks"]
+
+
+HOSTILE_NAMES = [
+    "../../evil.csv",
+    "/evil.csv",
+    "..\\..\\evil.csv",
+    "C:\\evil.csv",
+    "a\0b.csv",
+    "CON.csv",
+    "~/evil.csv",
+    f"{'x' * 5000}.csv",
+    "$(touch evil).csv",
+    "../mnist/../../train-images-idx3-ubyte.gz",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
+def test_the_name_of_a_file_never_becomes_a_path(name, tmp_path, monkeypatch):
+    table = b"a,b\n" + b"".join(b"%d,%d\n" % (row, row * row) for row in range(9))
+    home, here = tmp_path / "deep" / "home", tmp_path / "deep" / "here"
+    here.mkdir(parents=True)
+    monkeypatch.chdir(here)
+    limits = Limits(scratch=home / "uploads")
+    dataset = read_many([(name.replace(".gz", ".csv"), io.BytesIO(table))], limits=limits)
+    digest = DatasetStore(home).put(dataset)
+    mask = np.ones(dataset.n_rows, dtype=bool)
+    SelectionStore(home).save(digest, name, mask)
+    assert receive(name, io.BytesIO(table), home / "data") is None
+    made = {path.relative_to(home).parts[0] for path in tmp_path.rglob("*") if path.is_file()}
+    assert made == {"datasets", "selections"}
+    assert DatasetStore(home).get(digest).n_rows == 9

@@ -7,10 +7,18 @@ import pytest
 
 from appca import AdaptivePPCA
 from appca.analysis.as_python import Recipe, script
+from appca.analysis.point import alternatives, row_of
 from appca.data.builtin import load
 from appca.data.errors import InputError
 from appca.runs.config import RunConfig
-from appca.runs.fit import estimate_seconds, fit_run, preview, project, waits_for_compiler
+from appca.runs.fit import (
+    estimate_seconds,
+    fit_run,
+    fitted_preprocessing,
+    preview,
+    project,
+    waits_for_compiler,
+)
 from appca.runs.store import RunStore
 
 OPTIONS = {"centre": True, "scale": "feature"}
@@ -125,3 +133,16 @@ def test_the_run_in_python_is_fitted_around_the_gaps(wine):
     assert ".fit(dataset.X, missing=dataset.missing)" in text
     assert "Y = preprocessing.transform(dataset.with_gaps())" in text
     assert "missing" not in script(load("wine"), recipe)
+
+
+def test_a_row_with_gaps_is_taken_apart_by_its_observed_cells(wine):
+    arrays = fit_run(wine, config_of(wine)).arrays
+    filled = np.array(wine.X)
+    filled[wine.missing] = arrays["imputed"]
+    for row in wine.incomplete_rows[:10]:
+        np.testing.assert_allclose(row_of(wine, arrays, row), filled[row])
+        rows = wine.with_gaps(slice(row, row + 1))
+        y = fitted_preprocessing(arrays).transform(rows)[0].astype(np.float64)
+        found = alternatives(arrays, y)
+        assert found.probability[0] == pytest.approx(arrays["membership"][row], abs=1e-4)
+        assert found.sets[0] == tuple(np.flatnonzero(arrays["active"][row]))

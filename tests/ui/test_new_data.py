@@ -9,11 +9,19 @@ import pytest
 from PIL import Image
 
 from appca.data.builtin import load
+from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
+from appca.data.readers import read
 from appca.data.store import DatasetStore
 from appca.runs.home import home
+from appca.runs.jobfolder import JobFolder
+from appca.runs.progress import Context
+from appca.runs.projection import key_of, project
 from appca.runs.store import RunStore
+from appca.ui import downloads, new_data_page, new_data_pictures, services
+from appca.ui.state import KEYS
 from tests.ui.conftest import address, healthy, sentences
+from tests.ui.test_background import ScriptedJobs
 
 PAGE = "share/new_data"
 
@@ -123,3 +131,124 @@ def test_another_data_set_is_held_against_the_run_and_noise_stands_first(start):
     assert set(first["fits"]) == {"no"}
     assert all(uri.startswith("data:image/png") for uri in first["image"])
     assert all(uri.startswith("data:image/png") for uri in first["reconstruction"])
+
+
+@pytest.fixture
+def jobs(monkeypatch) -> ScriptedJobs:
+    """Let describing new rows always be work for a worker, and say what becomes of it."""
+    scripted = ScriptedJobs()
+    monkeypatch.setattr(services, "jobs", lambda: scripted)
+    monkeypatch.setattr(new_data_page, "is_quick", lambda *_: False)
+    return scripted
+
+
+def finish(jobs: ScriptedJobs, job: str) -> None:
+    spec = jobs.jobs[job].spec
+    folder = JobFolder.create(home(), {"kind": "project", "spec": spec})
+    jobs.end(job, "done", **project(spec, Context(folder, home())))
+
+
+def test_long_work_is_a_job_that_can_be_cancelled_and_started_again(wine_page, jobs):
+    app = healthy(upload(wine_page, csv_of(wine_frame())))
+    (first,) = jobs.jobs
+    assert jobs.jobs[first].kind == "project"
+    assert not app.dataframe
+    app.button(key="new_data_cancel").click().run()
+    assert jobs.cancelled == [first]
+    assert not app.dataframe
+    app.button(key="new_data_start").click().run()
+    second = list(jobs.jobs)[-1]
+    assert second != first
+    finish(jobs, second)
+    app = healthy(app.run())
+    assert len(app.dataframe) == 2  # the rows, and one of them taken apart
+    assert len(app.dataframe[0].value) == 100
+    assert "The 100 that fit least of 178; the saved file has all." in words(app)
+    app.run()
+    assert len(jobs.jobs) == 2  # what is known is not computed again
+
+
+def test_a_job_that_fails_says_why(wine_page, jobs):
+    app = healthy(upload(wine_page, csv_of(wine_frame())))
+    (job,) = jobs.jobs
+    jobs.end(job, "failed", "The run or the new rows are not there any more; open both again.")
+    app.run()
+    assert sentences(app) == ["The run or the new rows are not there any more; open both again."]
+    assert len(jobs.jobs) == 1
+
+
+def test_rows_marked_in_the_picture_are_the_ones_listed(wine_page):
+    frame = wine_frame().head(30)
+    app = healthy(upload(wine_page, csv_of(frame)))
+    assert len(app.dataframe[0].value) == 30
+    run = RunStore(home()).get(address(app)["run"])
+    new = matched(read_frame(frame), wanted_by(load("wine"))).dataset
+    app.session_state[KEYS.marked] = {f"{key_of(run.id, new.digest)}-": np.array([4, 9])}
+    app = healthy(app.run())
+    assert sorted(app.dataframe[0].value["id"]) == ["row-10", "row-5"]
+
+
+def read_frame(frame: pd.DataFrame) -> Dataset:
+    name, content, _ = csv_of(frame)
+    return read(name, io.BytesIO(content))
+
+
+def test_new_rows_can_be_kept_and_are_then_a_data_set(wine_page, appca_home):
+    app = healthy(upload(wine_page, csv_of(wine_frame().head(30), "harvest.csv")))
+    before = len(DatasetStore(appca_home).list())
+    app = healthy(app.button(key="new_data_keep").click().run())
+    found = DatasetStore(appca_home).list()
+    assert len(found) == before + 1
+    assert found[0].name == "harvest"
+    assert [box.value for box in app.success] == ["“harvest” is kept as a data set\\."]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+def test_the_saved_file_holds_every_new_row_with_its_distances(
+    wine_page, monkeypatch, suffix, tmp_path
+):
+    saved = {}
+
+    def keep(made, shown, stem, **_how):
+        saved[stem] = downloads.file_of(suffix, made, shown)
+
+    monkeypatch.setattr(new_data_page, "table_buttons", keep)
+    healthy(upload(wine_page, csv_of(wine_frame().head(30))))
+    file = tmp_path / f"rows.{suffix}"
+    file.write_bytes(saved["new-rows"])
+    if suffix == "npz":
+        with np.load(file, allow_pickle=False) as archive:
+            found = {name: archive[name] for name in archive.files}
+    else:
+        found = getattr(pd, f"read_{suffix}")(file)
+    assert len(found["fits"]) == 30
+    assert (np.asarray(found["q"]) >= 0).all()
+    beyond = np.asarray(found["q"]) > np.asarray(found["q_limit_run"])
+    assert not np.asarray(found["fits"])[beyond].any()
+
+
+def arrays_like(active: np.ndarray) -> dict[str, np.ndarray]:
+    n, k = active.shape
+    numbers = {name: np.full(n, 0.5) for name in ("membership", "error", "log_likelihood_rows")}
+    return {"scores": np.where(active, 1.0, 0.0), "active": active, **numbers, "K": np.array(k)}
+
+
+def test_the_picture_holds_both_kinds_of_rows_new_thumbnails_first():
+    old = Dataset("old", np.eye(6)[:, :4], np.arange(6), {"class": np.arange(6)}, (2, 2))
+    new = Dataset("new", np.ones((3, 4)), np.array(["0", "1", "x"]), {"kind": ["a", "b", "c"]})
+    active = np.array([[1, 1, 0]] * 6, dtype=bool)
+    mixed = np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1]], dtype=bool)
+    both = new_data_pictures.together(
+        old, arrays_like(active), new, arrays_like(mixed), np.array([0, 1, 2])
+    )
+    assert both.n_old == 6
+    assert len(set(both.dataset.ids)) == 9
+    assert list(both.dataset.labels["class"]) == [*"012345", "", "", ""]
+    assert list(both.dataset.labels["kind"]) == [""] * 6 + ["a", "b", "c"]
+    assert sorted(both.sprites.priority[6:]) == [0, 1, 2]
+    assert sorted(both.sprites.priority) == list(range(9))
+    groups = new_data_pictures.groups_of(both, by_pair=False)
+    assert [group.components for group in groups] == [(1, 2), (0, 1)]  # by the new rows in them
+    assert [group.rows.tolist() for group in groups] == [[7, 8], [0, 1, 2, 3, 4, 5, 6]]
+    pairs = new_data_pictures.groups_of(both, by_pair=True)
+    assert [(group.components, len(group.rows)) for group in pairs] == [((1, 2), 2), ((0, 1), 7)]

@@ -49,12 +49,12 @@ def settle_missing(
     if how == "refuse":
         msg = (
             f"The data have {counted(int(counts.sum()), 'missing cell')}, in {_listed(columns)}; "
-            "let the model fill them, fill with the column's mean, drop the rows, or correct the "
-            "file."
+            "choose to let the model fill them, to put the column's mean in, or to drop the rows, "
+            "or correct the file."
         )
         raise InputError(msg, report)
     if how in ("mean", "model"):
-        means = np.nanmean(X, axis=0, dtype=np.float64)
+        means = _means(X, names, report)
         report["filled" if how == "mean" else "modelled"] = int(counts.sum())
         return np.where(gaps, means.astype(X.dtype), X), rows
     keep = ~gaps.any(axis=1)
@@ -66,6 +66,20 @@ def settle_missing(
         )
         raise InputError(msg, report)
     return X[keep], rows[keep]
+
+
+def _means(X: np.ndarray, names: list[str], report: dict) -> np.ndarray:
+    """Average the columns without their gaps; refuse those whose sum is no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.nanmean(X, axis=0, dtype=np.float64)
+        fits = np.isfinite(means) & np.isfinite(means.astype(X.dtype))
+    if not fits.all():
+        msg = (
+            f"“{shortened(names[np.argmin(fits)])}” holds numbers too large to be averaged; give "
+            "it in a smaller unit, or correct or ignore it."
+        )
+        raise InputError(msg, report)
+    return means
 
 
 def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:

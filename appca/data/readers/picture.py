@@ -52,7 +52,8 @@ def decode(data: bytes, name: str, size: tuple[int, int] | None, limits: Limits)
     except InputError:
         raise
     except too_big as error:
-        msg = f"“{name}” has too many pixels to be opened safely; make it smaller."
+        most = limits.pixels / 1e6
+        msg = f"“{name}” has far more than {most:,.0f} million pixels; make it smaller."
         raise InputError(msg) from error
     except Exception as error:  # decoders fail in as many ways as there are formats
         raise NotAnImageError(name) from error

@@ -21,6 +21,7 @@ export function actionsOf(explorer) {
     setMode: (mode) => setMode(explorer, mode),
     setThumbnail: (size) => setThumbnail(explorer, size),
     clear: () => select(explorer, [], 'replace'),
+    escape: () => giveUpOrClear(explorer),
     select: (rows, how) => select(explorer, rows, how),
     pickCell: (panel, which, event) => pickSet(explorer, rowsOfCell(panel, which), event),
     pickClass: (code, event) =>
@@ -58,6 +59,14 @@ function setRanges(explorer, ranges) {
 function activate(explorer, number) {
   explorer.activePanel = number;
   explorer.dom.labels.children[number]?.focus({ preventScroll: true });
+}
+
+/** Give up the lasso that is being drawn; without one, clear the selection. */
+function giveUpOrClear(explorer) {
+  if (explorer.path) {
+    explorer.path = null;
+    schedule(explorer);
+  } else select(explorer, [], 'replace');
 }
 
 /** Select a class or a sign cell; a second time lets it go. */

@@ -55,6 +55,7 @@ function pressed(explorer, actions, event) {
   event.stopPropagation();
   explorer.dom.stage.setPointerCapture(event.pointerId);
   explorer.path = [[left, top]];
+  actions.activate(number); // keys, such as Escape, are for this panel now
   actions.leave();
 }
 

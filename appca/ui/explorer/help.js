@@ -22,7 +22,7 @@ const KEYS = [
   ['+ and −', 'zoom in and out'],
   ['0', 'reset the panel'],
   ['M, L, B', 'what a drag does: move, lasso or box'],
-  ['Escape', 'clear the selection'],
+  ['Escape', 'give up a lasso while it is drawn; else clear the selection'],
   ['?', 'this help'],
 ];
 

@@ -78,7 +78,7 @@ function answerOnPanel(explorer, actions, event) {
 function answerAnywhere(explorer, actions, { key }) {
   const number = explorer.activePanel;
   const panel = explorer.panels[number];
-  if (key === 'Escape') actions.clear();
+  if (key === 'Escape') actions.escape();
   else if (key === '?') actions.help();
   else if (key in MODE_KEYS) actions.setMode(MODE_KEYS[key]);
   else if (key === '0') actions.resetPanel(number);

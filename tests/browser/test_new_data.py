@@ -1,0 +1,45 @@
+"""New rows from upload to picture to file, in a browser."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from appca.data.builtin import load
+from tests.browser.test_app import APP, DIGITS, SECOND, drawn, idle
+
+pytestmark = pytest.mark.browser
+NEW, NOISE = 40, 6
+
+
+def table() -> bytes:
+    """Return digits of the run and some noise, as a person's table."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([load("digits").X[:NEW], rng.integers(0, 17, (NOISE, 64))]).astype(int)
+    lines = [",".join(f"pixel{j}" for j in range(64))]
+    return "\n".join(lines + [",".join(map(str, row)) for row in X.tolist()]).encode()
+
+
+def test_new_rows_go_from_upload_to_picture_to_file(visit, serve, tmp_path):
+    address = serve(APP, OMP_NUM_THREADS="1").url
+    page = visit(f"{address}/new_data").page
+    page.get_by_role("heading", name="New data", exact=True, level=1).wait_for(timeout=40 * SECOND)
+    idle(page)
+    file = {"name": "new.csv", "mimeType": "text/csv", "buffer": table()}
+    page.locator("input[type=file]").last.set_input_files(file)
+    drawn(page, f"explorer.dataset.points == {DIGITS + NEW + NOISE}")
+    page.get_by_text("46 new rows; 64 features in the order of the file").wait_for()
+    idle(page)
+    page.locator(".appca-explorer").get_by_text("new, does not fit").click()
+    drawn(page, f"explorer.dataset.selected >= {NOISE}")
+    idle(page)
+    with page.expect_download(timeout=60 * SECOND) as waited:
+        page.locator(".st-key-download-new-rows-csv button").click()
+    waited.value.save_as(tmp_path / "rows.csv")
+    text = (tmp_path / "rows.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert len(rows) == NEW + NOISE
+    assert {row["fits"] for row in rows[NEW:]} == {"False"}
+    flagged = sum(row["fits"] == "False" for row in rows)
+    drawn(page, f"explorer.dataset.selected == {flagged}")
+    assert page.locator("[data-testid=stException]").count() == 0
