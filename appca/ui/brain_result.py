@@ -12,6 +12,7 @@ from appca.runs.home import home
 from appca.studies.fmri import STUDY, titles_of
 from appca.studies.store import Stored, StudyStore, csv_text
 from appca.studies.study import Row
+from appca.ui.chart import chart
 from appca.ui.study_files import made
 from appca.ui.text import markdown
 
@@ -67,7 +68,7 @@ def result(kept: Stored) -> None:
 
 
 def _chart(name: str, figures: dict) -> None:
-    st.plotly_chart(figures[name], key=f"brain_{name}", config={"displayModeBar": False})
+    chart(figures[name], key=f"brain_{name}", config={"displayModeBar": False})
 
 
 def _maps(kept: Stored) -> dict[str, np.ndarray]:
@@ -91,7 +92,7 @@ def _cuts(kept: Stored) -> None:
         key = f"brain_cut_{kept.id}_{title}_{side}"
         place.append(column.slider(side, 0, n - 1, best, key=key))
     figure = plots.cuts(arrays, maps[title], tuple(place))
-    st.plotly_chart(figure, key="brain_cuts", config={"displayModeBar": False})
+    chart(figure, key="brain_cuts", config={"displayModeBar": False})
     st.caption("The slices begin at the map's largest value; point at a voxel to read its value.")
 
 

@@ -26,6 +26,7 @@ from appca.ui import (
     services,
     watching,
 )
+from appca.ui.chart import chart
 from appca.ui.downloads import table_buttons
 from appca.ui.fitting import LIVE_SECONDS, Shown
 from appca.ui.text import markdown
@@ -137,7 +138,7 @@ def listed(
             ((found.original - found.average) / spread)[top],
             ((found.reconstruction - found.average) / spread)[top],
         )
-        st.plotly_chart(figure, key="new_data_features", config={"displayModeBar": False})
+        chart(figure, key="new_data_features", config={"displayModeBar": False})
     with right:
         shown_order = order[: point_page.MOST_LINES]
         table = point_page.sum_table(names, seen.arrays, found, shown_order, spread)

@@ -10,6 +10,7 @@ from appca.studies.catalogue import STUDIES
 from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Study
 from appca.ui import progress, services, watching
+from appca.ui.chart import chart
 from appca.ui.lab_results import AT_ONCE, SIZES
 from appca.ui.lab_table import comparison_table
 from appca.ui.study_files import made, save_buttons
@@ -132,7 +133,7 @@ def _result(study: Study, kept: Stored) -> None:
 def _figures(study: Study, kept: Stored) -> None:
     for name, figure in study.figures(kept.outcome).items():
         key = f"paper_figure_{study.name}_{name}"
-        st.plotly_chart(figure, key=key, config={"displayModeBar": False})
+        chart(figure, key=key, config={"displayModeBar": False})
     first = next(iter(kept.outcome.tables.values()))
     if study.name == "table1":
         comparison_table(first)

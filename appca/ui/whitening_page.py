@@ -12,6 +12,7 @@ from appca.studies.report import split
 from appca.studies.store import Stored, StudyStore
 from appca.studies.whitening import STUDY
 from appca.ui import progress, services, watching
+from appca.ui.chart import chart
 from appca.ui.class_choice import columns, none_yet
 from appca.ui.study_files import made, save_buttons
 from appca.ui.text import about, markdown
@@ -150,7 +151,7 @@ def _start(options: dict) -> None:
 def result(kept: Stored) -> None:
     """Draw the curves, what they say, and the numbers."""
     (figure,) = STUDY.figures(kept.outcome).values()
-    st.plotly_chart(figure, key="whitening_curves", config={"displayModeBar": False})
+    chart(figure, key="whitening_curves", config={"displayModeBar": False})
     st.caption("Mean over the folds; bars: standard deviation over the folds.")
     measured, verdict = split(kept.outcome.text)
     st.markdown(f"**Verdict.** {markdown(verdict)}")
