@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 from appca.models import starts, stiefel
 from appca.models.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
 from appca.models.chains import Schedule
-from appca.models.em import Settings, floor_of
+from appca.models.em import Settings, floor_of, worth_compiling
 from appca.models.em_fit import Fit, fit_by_em, fit_in_closed_form
 from appca.models.estimator import (
     SampledModel,
@@ -248,6 +248,7 @@ class AdaptivePPCA(SampledModel):
             hard=self.inference == "hard",
             update=W_UPDATES.get(self.w_update, stiefel.polar),
             floor=floor_of(rows),
+            compiled=worth_compiling(rows.n, self.n_components, self.n_active),
         )
         return Course(
             settings, self.callback, self.max_iter, self.tol, self.accelerate, len(rows.X)
