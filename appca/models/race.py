@@ -182,9 +182,9 @@ def _draws(
     larger = SECOND_SAMPLE * size
     if larger >= rows.n or larger * rows.d * rows.dtype.itemsize > MAX_SAMPLE_BYTES:
         return rows.take(first), None
-    others = np.delete(np.arange(rows.n), first)
-    more = rng.choice(others, larger - size, replace=False)
-    numbers = np.sort(np.concatenate([first, more]))
+    others = rng.choice(rows.n, larger, replace=False)
+    others = others[~np.isin(others, first)][: larger - size]
+    numbers = np.sort(np.concatenate([first, others]))
     drawn = rows.take(numbers)
     return drawn[np.searchsorted(numbers, first)], drawn
 

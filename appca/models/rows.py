@@ -1,5 +1,6 @@
 """Observations about an origin, visited in blocks."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -200,7 +201,13 @@ def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
 
 def project(rows: Observations, W: Array) -> Array:
     """Projections (y_n - origin)' W, (N, K) in the dtype of the data."""
-    return np.concatenate(list(rows.over(lambda block: block.times(W))))
+    P = np.empty((rows.n, W.shape[1]), rows.dtype)
+
+    def fill(block: Block) -> None:
+        P[block.part] = block.times(W)
+
+    deque(rows.over(fill), maxlen=0)
+    return P
 
 
 def transposed_product(rows: Observations, S: Array) -> Array:

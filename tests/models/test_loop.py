@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -93,8 +94,8 @@ def test_momentum_begins_anew_where_the_likelihood_falls():
         return onwards(before, now, beta)
 
     values = iterate(swinging(creeping, 1.0, extend), tol=-1.0, max_iter=200).log_likelihoods
-    assert all(b >= a for a, b in zip(values, values[1:], strict=False))
-    rises = [b - a for a, b in zip(seen, seen[1:], strict=False)]
+    assert all(b >= a for a, b in pairwise(values))
+    rises = [b - a for a, b in pairwise(seen)]
     assert min(rises) < 0.0  # it did begin anew
     assert max(seen) <= 0.98
 
