@@ -84,9 +84,11 @@ def _climb(found: Found, passes: Passes, course: Course) -> Climb[State]:
     if found.climb.stop_reason == STOPPED:
         path = plain(passes, start)
         return iterate(path, tol=0.0, max_iter=1)._replace(stop_reason=STOPPED)
+    # After strides, of twenty passes over a sample each, one pass stands for ten.
+    each = WINDOW if found.window == 1 else 1
     return iterate(
         ascent(start, passes, accelerate=course.accelerate),
-        tol=course.tol * passes.rows.n,
+        tol=each * course.tol * passes.rows.n,
         max_iter=course.max_iter,
         window=found.window,
         watch=watcher(course.callback, "fit", course.max_iter),

@@ -125,8 +125,7 @@ def _stride_on_all(
     run: Climb[State], passes: Passes, sample: Sample, course: Course
 ) -> Climb[State]:
     """Go on with all rows and twenty passes over the sample for each pass over them."""
-    slack = course.tol * passes.rows.n
-    path = strides(run.state, passes, sample, slack)
+    path = strides(run.state, passes, sample)
     stage = f"stride over {passes.rows.n:,} rows"
     return course.run(stage, path, passes.rows, MOST_STRIDES, WINDOW * course.tol, window=1)
 

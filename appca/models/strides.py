@@ -32,7 +32,7 @@ __all__ = ["Sample", "strides", "widened"]
 
 # Measured on MNIST, 16,000 of 60,000 rows, K = 10, L = 3: with 10 a stride gains less, with 60 the
 # second one already believes the sample too much and falls.
-INNER_PASSES = 20
+INNER_PASSES, LEAST_INNER_PASSES = 20, 5
 LEAST_NEW = 1e-8  # of a unit direction: what is less outside the basis is rounding
 
 
@@ -61,32 +61,31 @@ def widened(basis: Array, W: Array) -> Array:
     return np.hstack([basis, U[:, size > LEAST_NEW]])
 
 
-def strides(
-    start: State, passes: Passes, sample: Sample, slack: float
-) -> Iterator[tuple[float, State]]:
+def strides(start: State, passes: Passes, sample: Sample) -> Iterator[tuple[float, State]]:
     """Yield (log-likelihood of all rows, state), one pass over all rows each.
 
-    Ends where a stride lowers the likelihood: the sample is too small to tell more. What is
-    yielded never falls; a fall of at most `slack` nats in all counts as standing still.
+    A stride that lowers the likelihood is not yielded but taken again at half the length. It ends
+    where short ones fall, too: the sample is too small to tell more.
     """
     rows, settings = passes.rows, passes.settings
     whole = Whole(rows.n, rows.total, rows.n_features)
     state, leading = start, _about(sample, sample.basis)
     squares = about(sample.X, sample.origin).squares
-    while True:
-        sums = passes.sums(state)
-        yield sums.log_likelihood, state
+    sums, inner = passes.sums(state), INNER_PASSES
+    yield sums.log_likelihood, state
+    while inner >= LEAST_INNER_PASSES:
         basis = widened(sample.basis, np.hstack([state.W, polar(sums.A, state.W)]))
         others = _about(sample, basis[:, leading.shape[1] :])
         part = Rows(np.hstack([leading, others]), None, squares, rows.n_features)
         inside = state._replace(W=basis.T @ state.W)
-        inside = _stride(inside, sums._replace(A=basis.T @ sums.A), part, whole, settings)
-        before, state = state, inside._replace(W=polar(basis @ inside.W))
-        fall = sums.log_likelihood - passes.sums(state).log_likelihood
-        if not fall <= 0.0:
-            if fall <= slack:
-                yield sums.log_likelihood, before
-            return
+        inside = _stride(inside, sums._replace(A=basis.T @ sums.A), part, whole, settings, inner)
+        ahead = inside._replace(W=polar(basis @ inside.W))
+        reached = passes.sums(ahead)
+        if reached.log_likelihood >= sums.log_likelihood:
+            state, sums = ahead, reached
+            yield sums.log_likelihood, state
+        else:
+            inner //= 2
 
 
 def _about(sample: Sample, V: Array) -> Array:
@@ -94,7 +93,9 @@ def _about(sample: Sample, V: Array) -> Array:
     return P if sample.origin is None else P - (sample.origin @ V).astype(P.dtype)
 
 
-def _stride(start: State, sums: Sums, sample: Rows, whole: Whole, settings: Settings) -> State:
+def _stride(
+    start: State, sums: Sums, sample: Rows, whole: Whole, settings: Settings, inner: int
+) -> State:
     """Climb l~ from `start`, where `sums` are those of all rows."""
     scale = whole.n / sample.n
     C = correction(sums, expect(start, sample, settings), scale)
@@ -102,7 +103,7 @@ def _stride(start: State, sums: Sums, sample: Rows, whole: Whole, settings: Sett
         corrected_step, sample=sample, C=C, scale=scale, whole=whole, settings=settings
     )
     path = swinging(advance, start, partial(extend, settings=settings))
-    return iterate(path, tol=0.0, max_iter=INNER_PASSES).state
+    return iterate(path, tol=0.0, max_iter=inner).state
 
 
 def correction(all_rows: Sums, sample: Sums, scale: float) -> Sums:

@@ -131,25 +131,29 @@ def test_strides_rise_and_end_where_em_on_all_rows_ends(seed):
     start = first_state(rows, stiefel.polar(data.W + 0.1), passes.settings)
     basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((12, 7)))[0]
     basis = strides.widened(basis[:, :4], start.W)
-    values = [
-        v for v, _ in strides.strides(start, passes, Sample(rows.X[::2], rows.origin, basis), 0.0)
-    ]
+    sample = Sample(rows.X[::2], rows.origin, basis)
+    values = [value for value, _ in strides.strides(start, passes, sample)]
     assert np.all(np.diff(values) >= 0.0)
     plain = iterate(ascent(start, passes), tol=1e-7 * 4000, max_iter=2000).log_likelihood
     assert len(values) < 15
     assert values[-1] == pytest.approx(plain, abs=1e-3 * 4000)
 
 
-def test_a_fall_within_the_slack_counts_as_standing_still(seed):
+def test_strides_that_fall_are_shortened_and_then_end(seed, monkeypatch):
     _, rows, state = problem(seed, n=900)
     passes = Passes(rows, settings(rows, 5, 2))
     top = iterate(ascent(state, passes), tol=1e-9 * 900, max_iter=3000).state
-    # a sample of ten rows knows nothing
-    sample = Sample(rows.X[:10], rows.origin, np.eye(12))
-    assert len(list(strides.strides(top, passes, sample, 0.0))) <= 2
-    *_, before, last = list(strides.strides(top, passes, sample, np.inf))
-    assert last[0] == before[0]
-    assert last[1] is before[1]
+    lengths, stride = [], strides._stride
+
+    def counted(*given):
+        lengths.append(given[-1])
+        return stride(*given)
+
+    monkeypatch.setattr(strides, "_stride", counted)
+    # a sample of ten rows knows nothing of the top of all
+    seen = list(strides.strides(top, passes, Sample(rows.X[:10], rows.origin, np.eye(12))))
+    assert np.all(np.diff([value for value, _ in seen]) >= 0.0)
+    assert sorted(set(lengths), reverse=True) == [20, 10, 5]
 
 
 def test_wider_bases_are_orthonormal_and_hold_both(seed):
