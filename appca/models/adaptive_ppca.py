@@ -93,7 +93,7 @@ class AdaptivePPCA(SampledModel):
     tol : float
         EM stops when ten iterations together gain less than this, in nats a row.
     accelerate : bool
-        SQUAREM leaps between EM iterations; the likelihood never falls either way.
+        Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw. All chains start
         from one fit by EM, with init="random" each from its own.
