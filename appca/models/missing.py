@@ -166,5 +166,5 @@ class MissingValues(SubspaceModel):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = getattr(self, "inference", "em") == "em"
         return tags
