@@ -217,12 +217,7 @@ class AdaptivePPCA(MissingValues, SampledModel):
             return self._fit_around(X) if has_gaps(X) else self._fit(X)
 
     def _fit_around(self, X: Array) -> Self:
-        if self.inference != "em":
-            msg = (
-                f"X has missing entries, which need inference='em'; got {self.inference!r}: "
-                "change that, or fill in or leave out those cells."
-            )
-            raise ValueError(msg)
+        self._refuse_gaps()
         rows = stand_in(X, zero_mean=self.mean == "zero")
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)

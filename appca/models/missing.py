@@ -72,7 +72,19 @@ class MissingValues(SubspaceModel):
         """Return the checked rows if an entry of theirs is missing."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        return X if has_gaps(X) else None
+        if not has_gaps(X):
+            return None
+        self._refuse_gaps()
+        return X
+
+    def _refuse_gaps(self) -> None:
+        inference = getattr(self, "inference", "em")
+        if inference != "em":
+            msg = (
+                f"X has missing entries (NaN), which need inference='em'; got {inference!r}: "
+                "change that, or fill in or leave out those cells."
+            )
+            raise ValueError(msg)
 
     def transform(self, X: Any) -> Array:
         """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
