@@ -71,11 +71,11 @@ class MissingValues(SubspaceModel):
     def _gaps_in(self, X: Any) -> Array | None:
         """Return the checked rows if an entry of theirs is missing."""
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        if not has_gaps(X):
+        rows: Array = self._validated(X, reset=False)
+        if not has_gaps(rows):
             return None
         self._refuse_gaps()
-        return X
+        return rows
 
     def _refuse_gaps(self) -> None:
         inference = getattr(self, "inference", "em")
