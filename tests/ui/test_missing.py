@@ -69,6 +69,18 @@ def test_the_fit_says_how_many_cells_it_left_out_and_offers_the_filled_data(star
     ]
 
 
+@pytest.mark.parametrize(
+    ("page", "address", "times"),
+    [("judge/choose", {}, 2), ("judge/compare", {"view": "methods"}, 1)],
+)
+def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
+    start, stored, gappy, jobs, page, address, times
+):
+    said = f"{gappy.n_missing} cells of these data are missing."
+    assert text_of(healthy(start(page, data=stored, **address))).count(said) == times
+    assert "of these data are missing" not in text_of(healthy(start(page, **address)))
+
+
 def test_other_models_refuse_in_a_box(start, stored):
     app = start("data/fit", data=stored)
     app.selectbox(key="set-inference").select("hard").run()
