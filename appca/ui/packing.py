@@ -17,7 +17,9 @@ MOST = 100  # files that are sent one by one; far below the first failure
 _packer = st.components.v2.component(
     "appca_packing",
     html='<div class="ca-packing" role="status"></div>',
-    css=".ca-packing { font-size: 0.875rem; opacity: 0.75; }",
+    css=""".ca-packing { font-size: 0.875rem; opacity: 0.75; }
+[class*=st-key-packing-]:has(.ca-packing:empty) { display: none; }
+""",
     js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
