@@ -8,20 +8,21 @@ from appca.data.builtin import SOURCES, load
 from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
+from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, Limits
 
 _ROLES = {"label": "label", "id": "id", "ignore": "ignored"}  # argument to role
 
 
 def opened(options: argparse.Namespace) -> Dataset:
     """Open DATA as its arguments say."""
-    return _read(options, {})
+    return _read(options, {}, LIMITS)
 
 
 def opened_as(options: argparse.Namespace, wanted: Wanted) -> Matched:
-    """Open DATA in the columns of the rows a model was fitted to."""
+    """Open DATA, of which one row is enough, in the columns of those a model was fitted to."""
     if _source(options.data) is not None:
         return matched(opened(options), wanted)
-    return read_as(lambda roles: _read(options, roles), wanted)
+    return read_as(lambda roles: _read(options, roles, ONE_IS_ENOUGH), wanted)
 
 
 def opened_with_gaps(options: argparse.Namespace) -> Dataset:
@@ -34,7 +35,7 @@ def opened_with_gaps(options: argparse.Namespace) -> Dataset:
     return opened(argparse.Namespace(**(vars(options) | {"missing": "model"})))
 
 
-def _read(options: argparse.Namespace, roles: dict[str, str]) -> Dataset:
+def _read(options: argparse.Namespace, roles: dict[str, str], limits: Limits) -> Dataset:
     chosen = dict(options.option)
     given = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
     roles = roles | dict(chosen.get("roles") or {}) | given
@@ -47,7 +48,7 @@ def _read(options: argparse.Namespace, roles: dict[str, str]) -> Dataset:
         return load(source, **chosen)
     from appca.data.readers import read_many
 
-    return read_many(_files(options.data), **chosen)
+    return read_many(_files(options.data), limits=limits, **chosen)
 
 
 def _source(data: list[str]) -> str | None:

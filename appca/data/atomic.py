@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _DRAFT = re.compile(r"\.(\d+-)?[0-9a-f]{32}(-.+)?")
+ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
 _STALE_SECONDS = 86_400  # a draft older than a day belongs to no living process
 
 
@@ -38,25 +39,35 @@ def replace_folder(draft: Path, target: Path) -> None:
     """
     Put a finished folder in the place of another, which is gone then.
 
-    When the disk refuses, the other stays. Only a process killed between two renamings leaves
-    neither, because a system cannot exchange two folders in one step.
+    A system cannot exchange two folders in one step, so the other stands in `aside` between two
+    renamings; who reads looks there when nothing is in its place. So at every moment the old one or
+    the new one is found, also by those who come after a killed process; the next replacement puts
+    in order what that left. When the disk refuses, the other stays.
 
     Raises
     ------
     OSError
     """
-    doomed = draft.with_name(f".{uuid.uuid4().hex}")
+    before = aside(target)
+    if before.exists() and not target.exists():  # killed between the renamings
+        before.rename(target)
+    remove(before)  # killed while it was removed
     try:
-        target.rename(doomed)
+        target.rename(before)
     except FileNotFoundError:
         draft.replace(target)
         return
     try:
         draft.replace(target)
     except OSError:
-        doomed.rename(target)
+        before.rename(target)
         raise
-    remove(doomed)
+    remove(before)
+
+
+def aside(target: Path) -> Path:
+    """Return where a folder stands while another takes its place."""
+    return target.with_name(f"{target.name}{ASIDE}")
 
 
 def remove(path: Path) -> None:

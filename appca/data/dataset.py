@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from appca.data.errors import InputError
-from appca.data.wording import is_text, shortened
+from appca.data.wording import counted, is_text, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
@@ -41,6 +41,8 @@ class Dataset:
     missing : ndarray of shape (N, D) or None
         True where a cell of X is a placeholder (its column's mean), because its value is missing.
         Models that can are fitted around such cells; everything else reads the placeholder.
+    least_rows : int
+        1 for rows that a model fitted already describes; nothing can be fitted to a single one.
 
     Raises
     ------
@@ -56,10 +58,11 @@ class Dataset:
     feature_names: tuple[str, ...] | None = None
     provenance: dict = field(default_factory=dict)
     missing: np.ndarray | None = None
+    least_rows: int = 2
 
     def __post_init__(self) -> None:
         """Bring the parts into their one form and check that they fit together."""
-        X = _checked_matrix(self.X)
+        X = _checked_matrix(self.X, self.least_rows)
         n, d = X.shape
         ids = _checked_ids(self.ids, n)
         labels = {str(key): _checked_label(key, value, n) for key, value in self.labels.items()}
@@ -242,7 +245,7 @@ def _category_name(value: object) -> str:
     return str(value) or MISSING
 
 
-def _checked_matrix(X: np.ndarray) -> np.ndarray:
+def _checked_matrix(X: np.ndarray, least_rows: int) -> np.ndarray:
     stored = isinstance(X, np.memmap)  # from the store: it was checked when it was put there
     X = np.asarray(X)
     if X.ndim != 2:
@@ -254,8 +257,9 @@ def _checked_matrix(X: np.ndarray) -> np.ndarray:
     if X.dtype not in DTYPES:
         X = X.astype(np.float64)
     n, d = X.shape
-    if n < 2:
-        msg = f"A data set needs at least 2 rows; got {n}, so add rows or choose more of them."
+    if n < least_rows:
+        least = counted(least_rows, "row")
+        msg = f"A data set needs at least {least}; got {n}, so add rows or choose more of them."
         raise InputError(msg)
     if d < 2:
         msg = f"A data set needs at least 2 feature columns; got {d}, so add columns."

@@ -15,6 +15,8 @@ from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.wording import shortened
 
+_LEAST_ROWS = 2  # of a data set to which something can be fitted
+
 
 class Summary(NamedTuple):
     """What a list of data sets shows of one of them."""
@@ -51,8 +53,14 @@ class DatasetStore:
         Raises
         ------
         InputError
-            When the disk refuses.
+            When it has a single row, or the disk refuses.
         """
+        if dataset.n_rows < _LEAST_ROWS:
+            msg = (
+                f"“{shortened(dataset.name)}” has a single row; only {_LEAST_ROWS} or more can be "
+                "kept as a data set, so add rows."
+            )
+            raise InputError(msg)
         target = self.folder / dataset.digest
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

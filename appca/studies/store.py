@@ -38,7 +38,7 @@ class StudyStore:
     Results below ``<home>/studies/<id>/``.
 
     A folder holds ``config.json``, one CSV for each table and ``arrays.npz``. It is built beside
-    its place and moved there in one step.
+    its place and moved there whole; see `atomic.replace_folder`.
     """
 
     def __init__(self, home: Path) -> None:
@@ -84,15 +84,17 @@ class StudyStore:
         """Return a result, or None when it is not there or cannot be read."""
         if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(name)):
             return None
-        try:
-            return _read(self.folder / name)
-        except Exception:  # a damaged file fails in as many ways as its parsers can
-            return None
+        place = self.folder / name
+        for folder in (place, atomic.aside(place), place):  # it may be replaced just now
+            with suppress(Exception):  # a damaged file fails in as many ways as its parsers can
+                return _read(folder, name)
+        return None
 
     def list(self, study: str | None = None) -> list[Stored]:
         """Return all readable results, or those of one experiment, newest first."""
-        folders = sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []
-        found = [stored for folder in folders if (stored := self.get(folder.name)) is not None]
+        folders = self.folder.glob("[0-9a-f]*") if self.folder.is_dir() else ()
+        names = sorted({folder.name.removesuffix(atomic.ASIDE) for folder in folders})
+        found = [stored for name in names if (stored := self.get(name)) is not None]
         wanted = [stored for stored in found if study in {None, stored.study}]
         return sorted(wanted, key=lambda stored: -stored.created)
 
@@ -136,17 +138,19 @@ def _write(folder: Path, facts: dict, outcome: Outcome) -> None:
         np.savez_compressed(file, **outcome.arrays)
 
 
-def _read(folder: Path) -> Stored:
-    facts = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    tables = {
-        name: _table(folder / f"{name}.csv", kinds) for name, kinds in facts["tables"].items()
-    }
+def _read(folder: Path, name: str) -> Stored:
+    text = (folder / "config.json").read_text(encoding="utf-8")
+    facts = json.loads(text)
+    tables = {key: _table(folder / f"{key}.csv", kinds) for key, kinds in facts["tables"].items()}
     with (folder / "arrays.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+        arrays = {key: archive[key] for key in archive.files}
+    if (folder / "config.json").read_text(encoding="utf-8") != text:
+        msg = "Another result took its place while it was read."
+        raise ValueError(msg)
     outcome = Outcome(tables, arrays, str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
     known = (str(facts["study"]), dict(facts["options"]), *times)
-    return Stored(folder.name, *known, dict(facts["versions"]), outcome)
+    return Stored(name, *known, dict(facts["versions"]), outcome)
 
 
 def _table(file: Path, kinds: dict[str, str]) -> list[Row]:

@@ -46,7 +46,7 @@ def explained() -> None:
 
 
 def recording() -> Choice:
-    """Draw the choice of the recording, and the uploader for an own one; return the choice."""
+    """Draw the choice of the recording, and the uploader for one's own; return the choice."""
     choices = _choices()
     if st.session_state.get("brain_recording") not in choices:
         st.session_state["brain_recording"] = next(
@@ -60,7 +60,7 @@ def recording() -> Choice:
         key="brain_recording",
         persist_state="session",
     )
-    with st.expander("Open an own recording"):
+    with st.expander("Open a recording of your own"):
         _upload()
     return choices[key]
 

@@ -14,6 +14,7 @@ from appca.runs.grid import estimate, in_short
 from appca.runs.home import home
 from appca.runs.jobfolder import ENDED, JobStatus
 from appca.ui import choose_pictures, services, state, watching
+from appca.ui.gaps_note import gaps_note
 from appca.ui.text import about, duration, markdown
 
 ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
@@ -87,6 +88,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
         n_folds = _number("Folds", "n_folds", asked, (2, min(20, dataset.n_rows)), HELP_FOLDS)
         max_rows = _number("Most rows", "max_rows", asked, (4, 10_000_000), HELP_ROWS)
         seed = _number("Seed", "seed", asked, (0, 2**31 - 1), HELP_SEED)
+    gaps_note(dataset, "The fits of the grid")
     try:
         return GridConfig(
             dataset=dataset.digest,

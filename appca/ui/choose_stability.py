@@ -14,6 +14,7 @@ from appca.runs.home import home
 from appca.ui import choose_page, progress, services, state, watching
 from appca.ui.chart import chart
 from appca.ui.choose_pictures import signed
+from appca.ui.gaps_note import gaps_note
 from appca.ui.text import about
 
 WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
@@ -30,6 +31,7 @@ def section(dataset: Dataset) -> None:
     now = state.config()
     st.subheader(f"Stability of the components: K = {now.k}, L = {now.n_active}", anchor=False)
     st.caption(INTRODUCTION)
+    gaps_note(dataset, "These fits, the reference among them,")
     config = _settings(now)
     if config is None or progress.follow(config.id):
         return

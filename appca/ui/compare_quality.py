@@ -9,6 +9,7 @@ from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
 from appca.ui import compare_tables, services, watching
 from appca.ui.compare_choice import sizes
 from appca.ui.fitting import Shown
+from appca.ui.gaps_note import gaps_note
 from appca.ui.text import about, markdown
 
 MANY = 10_000  # rows above which a sample is compared unless all are asked for
@@ -18,6 +19,7 @@ METHODS = 9
 
 def settings(dataset: Dataset, shown: Shown) -> QualityConfig:
     """Draw the choice of rows where there are many, and return what is to be compared."""
+    gaps_note(dataset, "All methods here, this model among them,")
     k, active = sizes(shown)
     whole = QualityConfig(shown.config.to_dict(), k, active)
     if dataset.n_rows <= MANY:

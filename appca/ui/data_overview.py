@@ -5,7 +5,7 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import duplicate_rows
-from appca.data.wording import counted
+from appca.data.wording import counted, shortened
 from appca.plots.components import montage
 from appca.plots.sprites import Sprites, tiles_of
 from appca.ui import atlas_page, fitting
@@ -37,10 +37,17 @@ def facts(dataset: Dataset) -> str:
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": f"{about(fitting.seconds())} with the present settings",
     }
-    source = dataset.provenance.get("citation") or dataset.provenance.get("source")
-    if source:
-        lines["Source"] = str(source)
-    return fact_list(lines)
+    source = source_of(dataset)
+    return fact_list(lines | ({"Source": source} if source else {}))
+
+
+def source_of(dataset: Dataset) -> str:
+    """Return where the data come from: what to cite, the file, or the maker's name."""
+    known = dataset.provenance
+    if known.get("source") != "file":
+        return str(known.get("citation") or known.get("source") or "")
+    files = known.get("files", [])
+    return shortened(files[0]) if len(files) == 1 else counted(len(files), "file")
 
 
 def pictures(dataset: Dataset) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.alignment import ROUGHLY, Summary, identification, summarise
+from appca.analysis.components import name_of
 from appca.plots.components import component_image, data_uri
 from appca.runs.fit import posterior_of
 from appca.ui.component_list import in_data_space, in_units_of_the_fit
@@ -57,7 +58,9 @@ def cards(
         arrays["components"],
         lambda W: space(arrays | {"components": W}),
     )
-    every = "".join(_card(found, k, image_shape, names) for k in range(len(found.mean)))
+    every = "".join(
+        _card(found, k, name_of(arrays, k), image_shape, names) for k in range(len(found.mean))
+    )
     grid = "grid-template-columns:repeat(auto-fill,minmax(260px,1fr))"
     return tag("div", every, "ca-cards", style=grid)
 
@@ -65,16 +68,17 @@ def cards(
 def _card(
     found: Summary,
     k: int,
+    called: str,
     image_shape: tuple[int, ...] | None,
     names: tuple[str, ...] | None,
 ) -> str:
-    name = tag("div", f"Component {k + 1}", "ca-name")
+    name = tag("div", words(called[:1].upper() + called[1:]), "ca-name")
     lines = "".join(tag("div", words(line)) for line in agreement(found, k))
     text = tag("div", lines, "ca-quiet")
     if image_shape is None:
         return tag("div", tag("div", name + _loadings(found, k, names) + text), "ca-card")
-    pictures = _picture(found.mean[k], image_shape, "mean", k)
-    pictures += _picture(found.sd[k], image_shape, "sd", k)
+    pictures = _picture(found.mean[k], image_shape, "mean", called)
+    pictures += _picture(found.sd[k], image_shape, "sd", called)
     return tag("div", pictures + tag("div", name + text), "ca-card")
 
 
@@ -98,9 +102,9 @@ def agreement(found: Summary, k: int) -> list[str]:
     return lines
 
 
-def _picture(values: np.ndarray, image_shape: tuple[int, ...], what: str, k: int) -> str:
+def _picture(values: np.ndarray, image_shape: tuple[int, ...], what: str, called: str) -> str:
     source = data_uri(component_image(values, image_shape))
-    image = f'<img src="{source}" alt="{what} of component {k + 1}">'
+    image = tag("img", "", src=source, alt=f"{what} of {called}")
     below = tag("div", what, "ca-quiet", style="text-align:center")
     return tag("div", image + below, style="flex:none")
 

@@ -11,7 +11,7 @@ from appca.data.errors import InputError
 from appca.data.wording import counted
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
-from appca.ui import cold_start, fitting, selection, services, state, tour, watching
+from appca.ui import cold_start, fitting, memory, selection, services, state, tour, watching
 from appca.ui.icon import icon, logo
 from appca.ui.state import KEYS
 from appca.ui.text import about, markdown, nats_a_row, passes, tag, words
@@ -36,6 +36,7 @@ KINDS = {
 def around_page(draw: Callable[[], None]) -> None:
     """Prepare the session, draw the page, and show what either refuses as one sentence."""
     _ask_nobody()
+    memory.tidy()
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
     # and would build all pictures anew when one more stands above them.
     above = st.container(key="above")

@@ -40,7 +40,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    st.markdown(f"##### {markdown(sentence(comparison))}")
+    unbroken = markdown(sentence(comparison)).replace(" %", "\u00a0%")  # a line must not part them
+    st.markdown(f"##### {unbroken}")
     with st.container(key="beside"):  # its columns stand below each other in a narrow window
         left, right = st.columns([3, 2], gap="large")
         with left:

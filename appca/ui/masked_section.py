@@ -21,8 +21,9 @@ from appca.ui.text import about, tag, words
 
 PLACEHOLDERS = (
     "Adaptive PPCA by exact EM and PPCA leave the missing cells out of the fit, and errors of rows "
-    "are those of their observed cells. The PCA panel, UMAP, nearest rows, statistics of columns "
-    "and the grids of “Choose K and L” read the column's mean in their place."
+    "are those of their observed cells. The PCA panel, UMAP, nearest rows, statistics of "
+    "columns and the fits of “Choose K and L” and “Compare” with other methods read the column's "
+    "mean in their place."
 )
 WHAT_FOR = (
     "Some of the known cells are hidden, the models are fitted without them, and what they put "

@@ -10,9 +10,10 @@ from appca.data.columns import Matched, Wanted, matched, read_as, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.readers import kind_of, read_many
+from appca.data.readers.source import ONE_IS_ENOUGH
 from appca.data.wording import counted, shortened
 from appca.runs.fit import fits_around_gaps, fitted_preprocessing
-from appca.ui import services, state
+from appca.ui import packing, services, state
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
 from appca.ui.text import markdown
@@ -96,9 +97,8 @@ def _found(found: Matched, *, keep: bool) -> None:
 
 def _from_file(shown: Shown, wanted: Wanted) -> Outcome | None:
     generation = st.session_state.setdefault(KEYS.upload, 0)
-    files = st.file_uploader(
+    files = packing.uploader(
         "A file of the kinds that the page Data opens, or several images",
-        accept_multiple_files=True,
         key=f"new-data-{generation}",
         help="A table needs the columns the run was fitted to, in any order; others are left out. "
         "Images must have the size of the run's.",
@@ -150,9 +150,11 @@ def _outcome(
     named = [(file.name, file) for file in _files]
 
     def opened(roles: dict[str, str]) -> Dataset:
-        return read_many(named, **_options, **({"roles": roles} if roles else {}))
+        chosen = _options | ({"roles": roles} if roles else {})
+        return read_many(named, limits=ONE_IS_ENOUGH, **chosen)
 
     try:
+        packing.check(_files)
         found = read_as(opened, _wanted)
     except InputError as error:
         return Outcome(None, str(error), error.report or {})

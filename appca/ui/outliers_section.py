@@ -197,10 +197,9 @@ def _worst(dataset: Dataset, shown: Shown, flagged: Flagged) -> None:
             on_click=_select,
             args=[dataset, beyond],
         )
-        st.caption(
-            f"The {len(top)} farthest of {len(beyond):,} beyond a limit; a tick at the left shows "
-            "the row above."
-        )
+        some = f"The {len(top)} farthest of {len(beyond):,}"
+        which = counted(len(top), "row") if len(top) == len(beyond) else some
+        st.caption(f"{which} beyond a limit; a tick at the left shows the row above.")
 
 
 def table_of(

@@ -18,6 +18,7 @@ from appca.analysis.point import (
 )
 from appca.analysis.subspaces import title
 from appca.data.dataset import Dataset
+from appca.data.wording import counted
 from appca.plots.point_charts import dumbbells, percent, probabilities
 from appca.runs.fit import fitted_preprocessing
 from appca.ui import atlas_page, point_choice, point_pictures, services
@@ -38,7 +39,8 @@ def sum_of(dataset: Dataset, shown: Shown, row: int) -> None:
     x = row_of(dataset, shown.arrays, row)
     found = parts(fitted_preprocessing(shown.arrays), shown.arrays, x, row)
     if dataset.image_shape is None:
-        _features(dataset, shown, found)
+        gaps = None if dataset.missing is None else dataset.missing[row]
+        _features(dataset, shown, found, gaps)
     else:
         st.html(point_pictures.pictured(dataset, shown.arrays, found, dark_ink=_dark_ink(dataset)))
         st.caption(
@@ -102,7 +104,7 @@ def _dark_ink(dataset: Dataset) -> bool:
     return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
 
 
-def _features(dataset: Dataset, shown: Shown, found: Parts) -> None:
+def _features(dataset: Dataset, shown: Shown, found: Parts, gaps: np.ndarray | None) -> None:
     """Draw a row of a table: its features beside their reconstruction, and the sum as a table."""
     names = feature_names(dataset)
     spread = _spread(dataset.digest)
@@ -123,7 +125,7 @@ def _features(dataset: Dataset, shown: Shown, found: Parts) -> None:
             )
     with right:
         st.dataframe(
-            sum_table(names, shown.arrays, found, order[:MOST_LINES], spread),
+            sum_table(names, shown.arrays, found, order[:MOST_LINES], spread, gaps),
             hide_index=True,
             width="stretch",
             height=430,
@@ -131,7 +133,15 @@ def _features(dataset: Dataset, shown: Shown, found: Parts) -> None:
         st.caption(
             "In the units of the data: average + components = reconstruction; residual = this row "
             "− reconstruction, in the last column in standard deviations (sd) of the feature."
+            + _of_gaps(gaps)
         )
+
+
+def _of_gaps(gaps: np.ndarray | None) -> str:
+    if gaps is None or not gaps.any():
+        return ""
+    n = counted(int(gaps.sum()), "cell")
+    return f" {n} of this row {'is' if gaps.sum() == 1 else 'are'} missing and left empty here."
 
 
 def sum_table(
@@ -140,8 +150,9 @@ def sum_table(
     found: Parts,
     order: np.ndarray,
     spread: np.ndarray,
+    gaps: np.ndarray | None = None,
 ) -> "object":
-    """Return the sum as a table, one line a feature."""
+    """Return the sum as a table, one line a feature; of missing cells only what the run says."""
     import pandas as pd
 
     columns = {"feature": [names[j] for j in order], "this row": found.original[order]}
@@ -154,6 +165,8 @@ def sum_table(
     table = pd.DataFrame(columns)
     numbers = table.columns[1:]
     table[numbers] = table[numbers].map(lambda value: float(f"{value:.4g}"))
+    if gaps is not None:
+        table.loc[gaps[order], ["this row", "residual", "residual, sd"]] = np.nan
     return table
 
 

@@ -54,10 +54,11 @@ def save(dataset: Dataset, shown: Shown) -> None:
         key="session",
         primary=True,
     )
+    kept = f"{counted(len(session.selections), 'kept selection')} " if session.selections else ""
     st.caption(
         "One file with the data set, the chosen runs, the names and signs of their components, "
-        f"{counted(len(session.selections), 'kept selection')} and the rows selected now. “Open a "
-        "session file” on the page Data brings all of it back, on this machine or another."
+        f"{kept}and the rows selected now. “Open a session file” on the page Data brings all of it "
+        "back, on this machine or another."
     )
 
 
@@ -95,8 +96,7 @@ def _look_at(found: Unpacked) -> None:
     dataset = state.current_dataset()
     if found.selected is not None:
         selection.put(dataset, found.selected)
-    state.notify(
-        "success",
-        f"“{dataset.name}” is open, with {counted(len(found.runs), 'run')} and "
-        f"{counted(len(found.selections), 'kept selection')}.",
-    )
+    kept = counted(len(found.selections), "kept selection")
+    with_kept = f" and {kept}" if found.selections else ""
+    runs = counted(len(found.runs), "run")
+    state.notify("success", f"“{dataset.name}” is open, with {runs}{with_kept}.")

@@ -27,6 +27,7 @@ from appca.plots.sprites import Sprites, mean_image, sprites_of, tiles_of
 from appca.runs.config import MODELS
 from appca.runs.quality_store import Comparison
 from appca.ui.compare_tables import COLUMNS
+from appca.ui.data_overview import source_of
 from appca.ui.run_figures import Material, figures
 from appca.ui.text import duration, ended, nats_a_row, passes, size
 
@@ -73,9 +74,7 @@ def _data(material: Material, pictured: Sprites | None) -> str:
         "Images": "–" if dataset.image_shape is None else " × ".join(map(str, dataset.image_shape)),
         "Labels": ", ".join(dataset.labels) or "none",
         "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
-        "Source": str(
-            dataset.provenance.get("citation") or dataset.provenance.get("source") or "–"
-        ),
+        "Source": source_of(dataset) or "–",
         "Digest (SHA-256)": dataset.digest,
     }
     parts = [facts(lines)]

@@ -13,7 +13,7 @@ from appca.data.readers import kind_of, read_many
 from appca.data.readers.source import Limits
 from appca.data.wording import counted
 from appca.runs.home import home
-from appca.ui import intake_report, services, state
+from appca.ui import intake_report, packing, services, state
 from appca.ui.state import KEYS
 from appca.ui.text import markdown
 from appca.ui.upload_forms import Finding, form_of
@@ -78,16 +78,15 @@ def _uploader(generation: int) -> list[UploadedFile]:
         label_visibility="collapsed",
     )
     if way == "folder":
-        return st.file_uploader(
+        return packing.uploader(
             "A folder of images; its folders or the files' names tell the classes",
-            accept_multiple_files="directory",
+            folder=True,
             key=f"upload-folder-{generation}",
-            help="A thousand files take the browser a while; a zip of the folder arrives at once.",
+            help="Many files are packed into one by the browser, so that none is lost on the way.",
         )
-    return st.file_uploader(
+    return packing.uploader(
         "A table (CSV, TSV, Parquet), arrays (NPY, NPZ, MAT, IDX), images, a zip of them, or a "
         "brain recording (NIfTI)",
-        accept_multiple_files=True,
         key=f"upload-{generation}",
         help="Tables and IDX files may be packed by gzip. Several files make one data set when "
         "they are images, IDX images with their labels, or a recording with its mask.",
@@ -95,6 +94,7 @@ def _uploader(generation: int) -> list[UploadedFile]:
 
 
 def _upload(files: list[UploadedFile]) -> Upload:
+    packing.check(files)
     key = hashlib.sha256(" ".join(file.file_id for file in files).encode()).hexdigest()[:16]
     kinds = (kind_of(file.name, file) for file in files)
     return Upload(files, key, next((kind for kind in kinds if kind is not None), None))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.browser.test_app import APP, SECOND, idle
+from tests.data.test_images import encoded, noise
 
 pytestmark = pytest.mark.browser
 EXPLORER = "document.querySelector('.appca-explorer')"
@@ -167,6 +168,31 @@ def test_files_that_do_not_belong_together_get_one_sentence_and_the_page_lives(
     assert page.locator("[data-testid=stException]").count() == 0
     page.get_by_role("button", name="Remove a.csv").click()
     use(page, "3")
+
+
+DROP = """(box, pictures) => {
+  const given = new DataTransfer();
+  pictures.forEach((bytes, i) => given.items.add(new File([new Uint8Array(bytes)], `p${i}.png`)));
+  const told = { bubbles: true, cancelable: true, dataTransfer: given };
+  box.dispatchEvent(new DragEvent('drop', told));
+}"""
+
+
+@pytest.mark.parametrize("way", ["chosen", "dropped"])
+def test_a_hundred_and_twenty_images_come_as_one_zip(visit, address, tmp_path, way):
+    pictures = [encoded(noise(i, 4, 4)) for i in range(120)]
+    page = visit(f"{address}/data").page
+    open_uploader(page, address)
+    if way == "chosen":
+        files = [tmp_path / f"p{i}.png" for i in range(120)]
+        for file, picture in zip(files, pictures, strict=True):
+            file.write_bytes(picture)
+        give(page, files)
+    else:
+        box = page.locator("[data-testid=stFileUploaderDropzone]").last
+        box.evaluate(DROP, [list(picture) for picture in pictures])
+    page.get_by_text("120 files.zip").first.wait_for(timeout=WAIT)
+    use(page, "120")
 
 
 @pytest.mark.slow

@@ -88,6 +88,30 @@ def test_gaps_in_new_rows_are_left_to_a_model_that_can(wine, capsys):
     assert np.flatnonzero(off > 1e-6).tolist() == [7]
 
 
+def test_a_single_row_is_described_as_among_all(wine, capsys):
+    wine.iloc[[7]].to_csv("one.csv", index=False)
+    assert main(["project", "wine.npz", "one.csv", "--flag", "--out", "one.npz"]) == 0
+    assert "1 row; " in capsys.readouterr().out
+    scores = arrays_of("wine.npz")["scores"]
+    np.testing.assert_allclose(arrays_of("one.npz")["scores"], scores[[7]], rtol=0, atol=1e-6)
+    wine.iloc[[7, 7, 7]].to_csv("same.csv", index=False)
+    assert main(["project", "wine.npz", "same.csv", "--out", "same.npz"]) == 0
+    assert arrays_of("same.npz")["scores"].shape == (3, 4)
+    assert main(["fit", "one.csv", "-K", "1", "--out", "no.npz"]) == 2
+    assert "“one.csv” has 1 row of data; at least 2 are needed" in capsys.readouterr().err
+
+
+def test_a_gap_in_a_single_row_is_left_to_the_model_as_among_all(wine):
+    gappy = wine.copy()
+    gappy.loc[7, "hue"] = np.nan
+    for name, rows in (("all", gappy), ("one", gappy.iloc[[7]])):
+        rows.to_csv(f"{name}.csv", index=False)
+        arguments = ["project", "wine.npz", f"{name}.csv", "--missing", "model"]
+        assert main([*arguments, "--out", f"{name}.npz"]) == 0
+    one, among_all = arrays_of("one.npz")["scores"], arrays_of("all.npz")["scores"]
+    np.testing.assert_allclose(one, among_all[[7]], rtol=0, atol=1e-6)
+
+
 def test_a_stored_run_whose_data_are_gone_still_describes_rows(wine, appca_home, capsys):
     assert main(["fit", "wine.csv", "-K", "4", "--label", "grower", "--store"]) == 0
     (run,) = RunStore(appca_home).list()

@@ -79,3 +79,33 @@ def test_a_folder_takes_the_place_of_another_or_leaves_it(tmp_path, monkeypatch)
     atomic.replace_folder(tmp_path / "draft", tmp_path / "old")
     assert (tmp_path / "old" / "file").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_what_a_kill_left_aside_is_put_in_order_by_the_next_replacement(tmp_path):
+    target, before, draft = tmp_path / "a", atomic.aside(tmp_path / "a"), tmp_path / "draft"
+    for left in ("old, nothing in its place", "rest of the old, beside the new"):
+        for folder in (draft, target, before):
+            folder.mkdir(exist_ok=True)
+            (folder / "file").write_text(folder.name)
+        if left.startswith("old"):
+            atomic.remove(target)
+        older(before, 2 * DAY)
+        atomic.sweep(tmp_path)
+        assert (before / "file").read_text() == "a.before"
+        atomic.replace_folder(draft, target)
+        assert (target / "file").read_text() == "draft", left
+        assert [path.name for path in tmp_path.iterdir()] == ["a"], left
+
+
+def test_a_refused_replacement_keeps_what_stood_aside(tmp_path, monkeypatch):
+    for folder in (tmp_path / "draft", atomic.aside(tmp_path / "a")):
+        folder.mkdir()
+        (folder / "file").write_text(folder.name)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        atomic.replace_folder(tmp_path / "draft", tmp_path / "a")
+    assert (tmp_path / "a" / "file").read_text() == "a.before"

@@ -167,7 +167,6 @@ class Writer(NamedTuple):
     write: Callable[[Path, int], None]
     read: Callable[[Path], int | None]
     waits: bool = False  # a mere renewal of what is there; on a full disk it is put off in silence
-    may_be_lost: frozenset = frozenset()  # {None}: made again at will, and gone for a moment
 
 
 WRITERS = {
@@ -176,7 +175,7 @@ WRITERS = {
     "name of a run": Writer(_rename_run, _run),
     "names of components": Writer(_label, _labels),
     "embedding": Writer(_embed, _embedding),
-    "study": Writer(_save_study, _study, may_be_lost=frozenset([None])),
+    "study": Writer(_save_study, _study),
     "comparison": Writer(_compare, _comparison),
     "selection": Writer(_select, _selection),
     "file of the command line": Writer(_export, _exported),

@@ -1,10 +1,12 @@
 """Results on disk: back as they were, never half, never in the way when damaged."""
 
 import math
+import shutil
 
 import numpy as np
 import pytest
 
+from appca.data.atomic import aside
 from appca.data.errors import InputError
 from appca.studies import store as store_module
 from appca.studies.catalogue import STUDIES, study_of
@@ -90,6 +92,30 @@ def test_a_full_disk_leaves_the_old_result_and_no_half_one(store, monkeypatch):
         store.save(STUDY, OPTIONS, OUTCOME._replace(text="anew"), 1.0)
     assert store.get(name).outcome.text == OUTCOME.text
     assert [path.name for path in store.folder.iterdir()] == [name]
+
+
+def test_a_result_that_stands_aside_is_found_once_and_by_its_name(store):
+    name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
+    place = store.folder / name
+    place.rename(aside(place))
+    assert (store.get(name).id, store.get(name).outcome.text) == (name, OUTCOME.text)
+    assert [kept.id for kept in store.list()] == [name]
+    store.save(STUDY, OPTIONS, OUTCOME._replace(text="anew"), 1.0)
+    shutil.copytree(place, aside(place))
+    assert [kept.outcome.text for kept in store.list()] == ["anew"]
+
+
+def test_a_result_that_is_replaced_while_it_is_read_is_read_again(store, monkeypatch):
+    name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
+    load = np.load
+
+    def late(*given, **more):
+        monkeypatch.setattr(store_module.np, "load", load)
+        store.save(STUDY, OPTIONS, OUTCOME._replace(text="anew"), 1.0)
+        return load(*given, **more)
+
+    monkeypatch.setattr(store_module.np, "load", late)
+    assert store.get(name).outcome.text == "anew"
 
 
 def test_an_unknown_experiment_is_refused_with_the_names_there_are():

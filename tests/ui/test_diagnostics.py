@@ -11,6 +11,7 @@ from appca.analysis.diagnostics import diagnose, failures, verdict
 from appca.data.dataset import Dataset
 from appca.data.designs import draw_synthetic
 from appca.data.store import DatasetStore
+from appca.runs import labels
 from appca.runs.config import RunConfig
 from appca.runs.fit import Result, fit_run, posterior_of
 from appca.runs.home import home
@@ -211,6 +212,17 @@ def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table
     pictures = diagnostics_components.cards(arrays, (1, 5), None)
     assert pictures.count("<img") == 6
     assert 'alt="sd of component 3"' in pictures
+
+
+def test_components_bear_the_names_that_somebody_gave_them(show, sampled):
+    config, result = sampled
+    app = show(config, result)
+    labels.rename(RunStore(home()).get(config.id), 1, "<i>slant</i>")
+    shown = html(healthy(app.run()))
+    assert "2 · &lt;i&gt;slant&lt;/i&gt;" in shown
+    assert "<i>slant" not in shown
+    assert "Component 1" in shown
+    assert "Component 2" not in shown
 
 
 def test_a_chain_with_something_else_in_a_place_is_named(sampled):

@@ -60,6 +60,22 @@ def test_every_page_draws_data_with_missing_cells(start, stored, gappy, jobs):
         assert f"{gappy.n_missing} missing cells" in html(app)
 
 
+def test_missing_cells_are_empty_in_the_tables_of_rows(start, stored, gappy, jobs):
+    app = healthy(start("data/data", data=stored))
+    shown = app.dataframe[0].value.iloc[:, 2:].to_numpy(float)
+    np.testing.assert_array_equal(np.isnan(shown), gappy.missing[: len(shown)])
+    row = int(gappy.incomplete_rows[0])
+    app = healthy(app.switch_page("pages/explore/point.py").run())
+    app.text_input[0].set_value(str(gappy.ids[row])).run()
+    summed = next(one.value for one in healthy(app).dataframe if "residual" in one.value)
+    empty = {f"feature {j + 1}" for j in np.flatnonzero(gappy.missing[row])}
+    for column in ("this row", "residual", "residual, sd"):
+        assert set(summed["feature"][summed[column].isna()]) == empty
+    assert not summed["= reconstruction"].isna().any()
+    said = "1 cell of this row is" if len(empty) == 1 else f"{len(empty)} cells of this row are"
+    assert f"{said} missing and left empty here." in text_of(app)
+
+
 def test_the_fit_says_how_many_cells_it_left_out_and_offers_the_filled_data(start, stored, gappy):
     app = healthy(start("data/fit", data=stored))
     assert f"**{gappy.n_missing} cells** in {len(gappy.incomplete_rows)} rows" in text_of(app)
@@ -67,6 +83,18 @@ def test_the_fit_says_how_many_cells_it_left_out_and_offers_the_filled_data(star
     assert "Save the data, filled by the model" in [
         one.proto.label for one in app.get("download_button")
     ]
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "times"),
+    [("judge/choose", {}, 2), ("judge/compare", {"view": "methods"}, 1)],
+)
+def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
+    start, stored, gappy, jobs, page, address, times
+):
+    said = f"{gappy.n_missing} cells of these data are missing."
+    assert text_of(healthy(start(page, data=stored, **address))).count(said) == times
+    assert "of these data are missing" not in text_of(healthy(start(page, **address)))
 
 
 def test_other_models_refuse_in_a_box(start, stored):

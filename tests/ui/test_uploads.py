@@ -92,6 +92,12 @@ def test_columns_of_numbers_and_words_are_offered_to_be_left_out(start):
     assert "Ignored" in html(healthy(app))
 
 
+def test_an_open_file_is_named_as_the_source_of_the_data(start):
+    app = give(start("data/data"), ("mine <b>.csv", b"a,b\n1,2\n3,4\n5,4\n"))
+    app.button(key="upload_use").click().run()
+    assert "mine &lt;b&gt;.csv" in html(healthy(app))
+
+
 def wide(columns):
     rng = np.random.default_rng(0)
     lines = [",".join(["kind", *(f"g{j}" for j in range(columns))])]

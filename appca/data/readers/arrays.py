@@ -11,8 +11,8 @@ from appca.data.dataset import DTYPES, Dataset
 from appca.data.errors import InputError
 from appca.data.readers.intake import left_to_the_model, note_quality, settle_missing
 from appca.data.readers.roles import FEW, is_label_name
-from appca.data.readers.source import Limits, check_matrix
-from appca.data.wording import shortened
+from appca.data.readers.source import LIMITS, Limits, check_matrix
+from appca.data.wording import counted, shortened
 
 _MOST_LISTED = 6
 _EXACT = 2.0**53  # whole numbers below it are exact as reals, too
@@ -34,7 +34,13 @@ class Beside(NamedTuple):
     labels: dict[str, np.ndarray]
 
 
-def choose(name: str, arrays: Mapping[str, Found], wanted: str | None, report: dict) -> str:
+def choose(
+    name: str,
+    arrays: Mapping[str, Found],
+    wanted: str | None,
+    report: dict,
+    limits: Limits = LIMITS,
+) -> str:
     """
     Return the name of the array that holds the rows.
 
@@ -47,8 +53,10 @@ def choose(name: str, arrays: Mapping[str, Found], wanted: str | None, report: d
         What the person chose; else it is the one named X, or the only one it can be.
     report : dict
         Receives ``arrays``: those it can be, with their sizes in words.
+    limits : Limits
+        An array with less rows than usual is taken only where no other can be.
     """
-    possible = {key: one for key, one in arrays.items() if _is_matrix(one)}
+    possible = _matrices(arrays, LIMITS.least_rows) or _matrices(arrays, limits.least_rows)
     report["arrays"] = {key: _sides(one.shape) for key, one in possible.items()}
     if wanted is not None:
         if wanted not in arrays:
@@ -83,8 +91,9 @@ def check_array(name: str, array: Found, limits: Limits) -> None:
             "width) or colour images (n, height, width, 3)."
         )
         raise InputError(msg)
-    if shape[0] < 2 or math.prod(shape[1:]) < 2:
-        msg = f"“{name}” has shape {shape}; at least 2 rows and 2 values in each are needed."
+    if shape[0] < limits.least_rows or math.prod(shape[1:]) < 2:
+        least = counted(limits.least_rows, "row")
+        msg = f"“{name}” has shape {shape}; at least {least} and 2 values in each are needed."
         raise InputError(msg)
     check_matrix(name, shape[0], math.prod(shape[1:]), max(4, dtype.itemsize), limits)
 
@@ -147,6 +156,7 @@ def build(
     missing: str,
     image_shape: Sequence[int] | None,
     report: dict,
+    limits: Limits = LIMITS,
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
     sides = tuple(image_shape) if image_shape else image_sides(array.shape)
@@ -155,8 +165,8 @@ def build(
     report.setdefault("dtype", str(array.dtype))
     features = [f"column {j + 1}" for j in range(X.shape[1])]
     gaps = left_to_the_model(X, missing)
-    X, rows = settle_missing(X, features, missing, report)
-    note_quality(X, features, report)
+    X, rows = settle_missing(X, features, missing, report, limits.least_rows)
+    note_quality(X, features, report, limits.least_rows)
     ids = np.array([f"row-{row + 1}" for row in rows]) if found.ids is None else found.ids[rows]
     return Dataset(
         name=Path(name).name.split(".")[0] or name,
@@ -167,6 +177,7 @@ def build(
         feature_names=None if sides else tuple(features),
         provenance={"source": "file", "files": [name], "report": report},
         missing=gaps,
+        least_rows=limits.least_rows,
     )
 
 
@@ -177,10 +188,14 @@ def image_sides(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     return shape[1:3] if len(shape) == 3 or shape[3] == 1 else shape[1:]
 
 
-def _is_matrix(array: Found) -> bool:
+def _matrices(arrays: Mapping[str, Found], least_rows: int) -> dict[str, Found]:
+    return {key: one for key, one in arrays.items() if _is_matrix(one, least_rows)}
+
+
+def _is_matrix(array: Found, least_rows: int) -> bool:
     shape, dtype = array
     plain = dtype.kind in "buif" and not dtype.hasobject
-    return plain and len(shape) >= 2 and shape[0] >= 2 and math.prod(shape[1:]) >= 2
+    return plain and len(shape) >= 2 and shape[0] >= least_rows and math.prod(shape[1:]) >= 2
 
 
 def _named(arrays: Mapping[str, Found]) -> bool:

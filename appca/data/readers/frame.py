@@ -64,7 +64,7 @@ def build(
     limits : Limits
     """
     report.update(rows=len(frame), columns=len(frame.columns))
-    _check_rows(name, frame, report)
+    _check_rows(name, frame, report, limits)
     columns = describe(frame, named)
     report["kinds"] = {column.name: KINDS[column.kind] for column in columns}
     try:
@@ -76,8 +76,8 @@ def build(
     check_matrix(name, len(frame), len(features), 8, limits)
     _check_texts(frame, roles, limits)
     matrix = _matrix(frame, features, report)
-    X, rows = settle_missing(matrix, features, options.missing, report)
-    note_quality(X, features, report)
+    X, rows = settle_missing(matrix, features, options.missing, report, limits.least_rows)
+    note_quality(X, features, report, limits.least_rows)
     shape = _image_shape(options.image_shape, features, any(named), X)
     report["image_shape"] = shape
     provenance = {"source": "file", "files": [name], "report": report}
@@ -93,6 +93,7 @@ def build(
         feature_names=None if shape is not None and not any(named) else tuple(features),
         provenance=provenance,
         missing=left_to_the_model(matrix, options.missing),
+        least_rows=limits.least_rows,
     )
 
 
@@ -176,9 +177,11 @@ def _as_numbers(values: "pd.Series") -> "pd.Series":
         return pd.to_numeric(values.astype(str), errors="coerce")
 
 
-def _check_rows(name: str, frame: "pd.DataFrame", report: dict) -> None:
-    if len(frame) < 2:
-        msg = f"“{name}” has {counted(len(frame), 'row')} of data; at least 2 are needed, add rows."
+def _check_rows(name: str, frame: "pd.DataFrame", report: dict, limits: Limits) -> None:
+    if len(frame) < limits.least_rows:
+        needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
+        rows = counted(len(frame), "row")
+        msg = f"“{name}” has {rows} of data; at least {needed} needed, add rows."
         raise InputError(msg, report)
 
 

@@ -72,8 +72,9 @@ def read_many(
     values = rows[0].values
     values = np.concatenate([part.values for part in rows]) if len(rows) > 1 else values
     report: dict = {}
+    beside = Beside(None, names)
     dataset = build(
-        rows[0].name, values, Beside(None, names), options.missing, options.image_shape, report
+        rows[0].name, values, beside, options.missing, options.image_shape, report, limits
     )
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset

@@ -95,15 +95,16 @@ def _dataset(name: str, entries: list[Entry], options: Options, limits: Limits) 
     _check_options(options)
     report: dict = {}
     paths, X, sides = _read_all(name, entries, options, report, limits)
-    if len(paths) < 2:
+    if len(paths) < limits.least_rows:
+        needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         msg = (
-            f"“{name}” holds {counted(len(paths), 'image')}; at least 2 are needed, in files that "
-            f"end in {', '.join(ENDINGS)}."
+            f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
+            f"that end in {', '.join(ENDINGS)}."
         )
         raise InputError(msg, report)
     report.update(rows=len(X), columns=X.shape[1], image_shape=sides)
     report.update(missing={}, filled=0, dropped=0)
-    note_quality(X, [f"pixel {j + 1}" for j in range(X.shape[1])], report)
+    note_quality(X, [f"pixel {j + 1}" for j in range(X.shape[1])], report, limits.least_rows)
     paths = naming.without_root(paths)
     return Dataset(
         name=Path(name).stem or name,
@@ -117,6 +118,7 @@ def _dataset(name: str, entries: list[Entry], options: Options, limits: Limits) 
             "image_range": [0, 255],
             "report": report,
         },
+        least_rows=limits.least_rows,
     )
 
 

@@ -11,7 +11,7 @@ MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 
 
 def settle_missing(
-    X: np.ndarray, names: list[str], how: str, report: dict
+    X: np.ndarray, names: list[str], how: str, report: dict, least_rows: int = 2
 ) -> tuple[np.ndarray, np.ndarray]:
     """
     Deal with missing cells (NaN) as the person chose, and note it in the report.
@@ -27,6 +27,9 @@ def settle_missing(
     report : dict
         Receives ``missing`` (cells by column), ``filled`` (cells), ``modelled`` (cells, if left to
         the model) and ``dropped`` (rows).
+    least_rows : int
+        How many rows there must be. Of a single one, a column may be empty that is left to the
+        model; its placeholder is 0.
 
     Returns
     -------
@@ -45,7 +48,9 @@ def settle_missing(
     report.update(missing=columns, filled=0, dropped=0)
     if not columns:
         return X, rows
-    _check_no_empty_column(counts, len(X), names, report)
+    empty = counts == len(X)
+    if least_rows > 1 or how not in ("refuse", "model"):
+        _check_no_empty_column(empty, names, report)
     if how == "refuse":
         msg = (
             f"The data have {counted(int(counts.sum()), 'missing cell')}, in {_listed(columns)}; "
@@ -54,12 +59,12 @@ def settle_missing(
         )
         raise InputError(msg, report)
     if how in ("mean", "model"):
-        means = _means(X, names, report)
+        means = _means(np.where(empty, 0, X) if empty.any() else X, names, report)
         report["filled" if how == "mean" else "modelled"] = int(counts.sum())
         return np.where(gaps, means.astype(X.dtype), X), rows
     keep = ~gaps.any(axis=1)
     report["dropped"] = int((~keep).sum())
-    if keep.sum() < 2:
+    if keep.sum() < least_rows:
         msg = (
             f"Dropping the rows with missing cells would leave {keep.sum()} of {len(X)} rows; "
             "fill the cells with the column's mean, or ignore the columns with most gaps."
@@ -98,8 +103,12 @@ def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
     return gaps if gaps is not None and gaps.any() else None
 
 
-def note_quality(X: np.ndarray, names: list[str], report: dict) -> None:
-    """Note constant columns and duplicate rows; refuse infinite values and data all the same."""
+def note_quality(X: np.ndarray, names: list[str], report: dict, least_rows: int = 2) -> None:
+    """
+    Note constant columns and duplicate rows; refuse infinite values and data all the same.
+
+    Rows of which a single one is enough may be all the same, too.
+    """
     if X.dtype.kind == "f" and np.isinf(X).any():
         row, column = np.argwhere(np.isinf(X))[0]
         msg = (
@@ -110,7 +119,7 @@ def note_quality(X: np.ndarray, names: list[str], report: dict) -> None:
     constant = X.min(axis=0) == X.max(axis=0)
     report["constant"] = [names[j] for j in np.flatnonzero(constant)]
     report["duplicates"] = duplicate_rows(X)
-    if constant.all():
+    if constant.all() and least_rows > 1:
         msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
         raise InputError(msg, report)
 
@@ -126,11 +135,11 @@ def are_bytes(X: np.ndarray) -> bool:
     return bool(X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all())
 
 
-def _check_no_empty_column(counts: np.ndarray, n: int, names: list[str], report: dict) -> None:
-    empty = [names[j] for j in np.flatnonzero(counts == n)]
-    if empty:
-        shown = ", ".join(f"“{shortened(name)}”" for name in empty[:3])
-        more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
+def _check_no_empty_column(empty: np.ndarray, names: list[str], report: dict) -> None:
+    found = [names[j] for j in np.flatnonzero(empty)]
+    if found:
+        shown = ", ".join(f"“{shortened(name)}”" for name in found[:3])
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         msg = f"No cell of column {shown}{more} holds a number; ignore the column or fill it."
         raise InputError(msg, report)
 

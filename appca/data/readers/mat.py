@@ -45,7 +45,7 @@ def read(
         _check_version(name, stream)
         inside = _contents(name, stream, limits)
         arrays = {key: Found(one.shape, one.dtype) for key, one in inside.items()}
-        wanted = choose(name, arrays, options.array, report)
+        wanted = choose(name, arrays, options.array, report, limits)
         check_array(shortened(wanted), _turned(arrays[wanted], options.transpose), limits)
         report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
         rows = _load(name, stream, inside[wanted], limits)
@@ -53,7 +53,7 @@ def read(
         others = {key: one for key, one in arrays.items() if key != wanted}
         found = beside(len(matrix), others, lambda key: _load(name, stream, inside[key], limits))
     matrix = _row_major(matrix, options)
-    return build(name, matrix, found, options.missing, options.image_shape, report)
+    return build(name, matrix, found, options.missing, options.image_shape, report, limits)
 
 
 def _check_version(name: str, stream: BinaryIO) -> None:

@@ -51,7 +51,9 @@ def read(
         check_array(name, found.array, limits)
         values = mapped(stream, found.array, stream.tell(), fortran=found.fortran)
     report = {"dtype": str(found.array.dtype)}
-    return build(name, values, Beside(None, {}), options.missing, options.image_shape, report)
+    return build(
+        name, values, Beside(None, {}), options.missing, options.image_shape, report, limits
+    )
 
 
 def header(name: str, stream: BinaryIO) -> Header:

@@ -42,7 +42,7 @@ def read(
         archive, items = members(name, stream, limits)
         inside = {_key(item): item for item in items if item.filename.endswith(".npy")}
         arrays = {key: _found(name, archive, item) for key, item in inside.items()}
-        wanted = choose(name, arrays, options.array, report)
+        wanted = choose(name, arrays, options.array, report, limits)
         check_array(shortened(wanted), arrays[wanted], limits)
         values = _values(name, archive, inside[wanted], limits)
         report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
@@ -52,7 +52,7 @@ def read(
             if key != wanted and one.dtype.kind in "USbiuf" and inside[key].file_size <= _MOST
         }
         rows = beside(len(values), others, lambda key: _small(name, archive, inside[key]))
-    return build(name, values, rows, options.missing, options.image_shape, report)
+    return build(name, values, rows, options.missing, options.image_shape, report, limits)
 
 
 def _key(item: zipfile.ZipInfo) -> str:

@@ -48,7 +48,7 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
         if column.name in roles:
             continue
         free = "id" not in roles.values()
-        if free and column.distinct == n_rows and column.complete and _is_id(column, j):
+        if free and column.distinct == n_rows and column.complete and _is_id(column, j, n_rows):
             roles[column.name] = "id"
         elif column.kind == "mixed":
             msg = (
@@ -94,9 +94,11 @@ def counts_matter(name: str, position: int) -> bool:
     return position == 0 or bool(_ID_NAME.fullmatch(name) or _LABEL_NAME.fullmatch(name))
 
 
-def _is_id(column: Column, position: int) -> bool:
+def _is_id(column: Column, position: int, n_rows: int) -> bool:
     if _ID_NAME.fullmatch(column.name.strip()):
         return column.kind == "text" or column.whole
+    if n_rows < 2:  # that its values differ says nothing
+        return False
     if column.kind == "text":
         return not _LABEL_NAME.fullmatch(column.name.strip())
     return position == 0 and not column.named and column.counts

@@ -20,9 +20,11 @@ class Limits(NamedTuple):
     ratio: float = 200.0  # unpacked to packed bytes of a zip beyond 64 MB; photographs have 1 to 3
     pixels: int = 50_000_000  # of one image
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
+    least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
 
 
 LIMITS = Limits()
+ONE_IS_ENOUGH = Limits(least_rows=1)
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 

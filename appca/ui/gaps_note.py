@@ -1,0 +1,18 @@
+"""What a page says of missing cells where it does not leave them out, as the fit does."""
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.data.wording import counted
+
+
+def gaps_note(dataset: Dataset, whose: str) -> None:
+    """Say that `whose` fits ("The fits of the grid") read placeholders; nothing of whole data."""
+    if dataset.missing is None:
+        return
+    verb = "is" if dataset.n_missing == 1 else "are"
+    st.caption(
+        f":material/info: {counted(dataset.n_missing, 'cell')} of these data {verb} missing. "
+        f"{whose} read the column's mean in their place, while the run leaves them out: compare "
+        "these numbers with each other, not with the run's."
+    )
