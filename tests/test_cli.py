@@ -105,7 +105,11 @@ def test_ctrl_c_ends_a_command_with_130_and_leaves_nothing(tmp_path, monkeypatch
 
     monkeypatch.setattr("appca.commands.fit.Meter", lambda _n: interrupted)
     out = tmp_path / "wine.npz"
-    assert main(["fit", "wine", "-K", "3", "--out", str(out)]) == 130
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test process ignores it
+    try:
+        assert main(["fit", "wine", "-K", "3", "--out", str(out)]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert list(tmp_path.iterdir()) == []
     assert "Traceback" not in capsys.readouterr().err
 

@@ -27,7 +27,8 @@ KINDS = {  # tab -> keys of its buttons
 
 @pytest.fixture(scope="module")
 def sender(serve):
-    return serve(APP, OMP_NUM_THREADS="1")
+    """Start a server that no other test puts runs onto."""
+    return serve(APP, OMP_NUM_THREADS="1", APPCA_TEST_SERVER="sender")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_report_and_figures_open_without_a_network(files, browsers):
 
 
 def test_a_session_opens_on_a_server_that_knows_nothing_of_it(visit, serve, sender, files):
-    fresh = serve(APP, OMP_NUM_THREADS="1", APPCA_FRESH="1")
+    fresh = serve(APP, OMP_NUM_THREADS="1", APPCA_TEST_SERVER="fresh")
     (run,) = RunStore(sender.home).list()
     page = visit(f"{fresh.url}/data").page
     page.get_by_role("tab", name="Your files").click(timeout=40 * SECOND)
