@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 from appca.models import starts, stiefel
 from appca.models.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
 from appca.models.chains import Schedule
-from appca.models.em import Settings, floor_of
+from appca.models.em import Settings, floor_of, worth_compiling
 from appca.models.em_fit import Fit, fit_by_em, fit_in_closed_form
 from appca.models.estimator import (
     SampledModel,
@@ -34,10 +34,12 @@ from appca.models.parameters import (
     Rule,
     either,
     one_of,
+    refuse,
     whole,
 )
 from appca.models.race import Course
-from appca.models.rows import Rows, about, centre_of
+from appca.models.rows import Observations, Rows, about, centre_of
+from appca.models.streams import Blocks, Mapped, is_large_map, stream
 from appca.models.threads import single_threaded_blas
 
 __all__ = ["AdaptivePPCA"]
@@ -207,8 +209,10 @@ class AdaptivePPCA(MissingValues, SampledModel):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator."""
         del y
+        if is_large_map(X) and self.inference != "gibbs":
+            return self.fit_blocks(Mapped(X))
         X = self._validated(X, reset=True)
-        self._refuse_conflicts(X)
+        self._refuse_conflicts(X.shape)
         with single_threaded_blas():
             return self._fit_around(X) if has_gaps(X) else self._fit(X)
 
@@ -222,18 +226,45 @@ class AdaptivePPCA(MissingValues, SampledModel):
         rows = stand_in(X, zero_mean=self.mean == "zero")
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)
-        found = fit_around(rng, X, rows, self._start(X), course)
+        found = fit_around(rng, X, rows, self._start(rows.d), course)
         self._forget_draws()
         self._publish_around(X, found, self.n_active)
         return self
 
+    def fit_blocks(self, blocks: Blocks) -> Self:
+        """Fit to data that are larger than memory: rows that come in blocks.
+
+        The answer is that of `fit` on all rows at once, up to rounding, and memory does not grow
+        with their number. A large `numpy.memmap` given to `fit` takes this way by itself.
+
+        Parameters
+        ----------
+        blocks : iterable of arrays (n_i, D), or a function that returns a new iterator of them
+            Gone through once for every pass, some dozen times; some thousand rows at a time are
+            right. The first block decides between float32 and float64.
+        """
+        refuse(self._rules, self.get_params(deep=False))
+        if self.inference == "gibbs":
+            msg = (
+                "inference must be 'em' or 'hard' to fit blocks, because the sampler holds all "
+                "rows; got 'gibbs': change it, or pass all rows to fit."
+            )
+            raise ValueError(msg)
+        with single_threaded_blas():
+            rows = stream(blocks, zero_mean=self.mean == "zero")
+            self._refuse_conflicts((rows.n, rows.d))
+            self.n_features_in_ = rows.d
+            return self._fit_rows(rows)
+
     def _fit(self, X: Array) -> Self:
-        rows = about(X, None if self.mean == "zero" else centre_of(X))
+        return self._fit_rows(about(X, None if self.mean == "zero" else centre_of(X)))
+
+    def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)
         begin = partial(self._begin, rows=rows, course=course)
         self._forget_draws()
-        if self.inference == "gibbs":
+        if self.inference == "gibbs" and isinstance(rows, Rows):
             sampled = fit_by_gibbs(rng, rows, begin, course, self._plan())
             fit, rows, self.posterior_ = sampled
         else:
@@ -244,10 +275,10 @@ class AdaptivePPCA(MissingValues, SampledModel):
         self.stop_reason_ = fit.stop_reason
         return self
 
-    def _begin(self, rng: np.random.Generator, rows: Rows, course: Course) -> Fit:
+    def _begin(self, rng: np.random.Generator, rows: Observations, course: Course) -> Fit:
         if self.n_active == self.n_components and isinstance(self.latent_variance, str):
             return fit_in_closed_form(rng, rows, course)
-        return fit_by_em(rng, rows, self._start(rows.X), course)
+        return fit_by_em(rng, rows, self._start(rows.d), course)
 
     def _plan(self) -> Plan:
         return Plan(
@@ -257,7 +288,7 @@ class AdaptivePPCA(MissingValues, SampledModel):
             own_starts=isinstance(self.init, str) and self.init == "random",
         )
 
-    def _course(self, rows: Rows) -> Course:
+    def _course(self, rows: Observations) -> Course:
         latent = self.latent_variance
         settings = Settings(
             n_components=self.n_components,
@@ -267,17 +298,16 @@ class AdaptivePPCA(MissingValues, SampledModel):
             hard=self.inference == "hard",
             update=W_UPDATES.get(self.w_update, stiefel.polar),
             floor=floor_of(rows),
+            compiled=worth_compiling(rows.n, self.n_components, self.n_active),
         )
-        return Course(
-            settings, self.callback, self.max_iter, self.tol, self.accelerate, len(rows.X)
-        )
+        return Course(settings, self.callback, self.max_iter, self.tol, self.accelerate, rows.n)
 
-    def _start(self, X: Array) -> Array | list[starts.Candidate]:
+    def _start(self, n_features: int) -> Array | list[starts.Candidate]:
         """Directions (D, K) of an array given as `init`, or the candidates its name stands for."""
         if isinstance(self.init, str):
             return starts.candidates(self.init, self.n_init)
         given: Array = check_array(self.init, dtype=np.float64)
-        wanted = (self.n_components, X.shape[1])
+        wanted = (self.n_components, n_features)
         if given.shape != wanted:
             msg = (
                 f"init must have shape {wanted}, n_components by features; got {given.shape}: "
@@ -286,9 +316,9 @@ class AdaptivePPCA(MissingValues, SampledModel):
             raise ValueError(msg)
         return given.T
 
-    def _refuse_conflicts(self, X: Array) -> None:
+    def _refuse_conflicts(self, shape: tuple[int, int]) -> None:
         """Raise ValueError for parameters that exclude one another or do not suit the data."""
-        refuse_sizes(self.n_components, *X.shape)
+        refuse_sizes(self.n_components, *shape)
         if self.n_active > self.n_components:
             msg = (
                 f"n_active must be at most n_components={self.n_components}; got {self.n_active}: "

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.models.em import Settings, State, expect, step
+from appca.models.em import Passes, Settings, State, expect
 from appca.models.gaussian import Array
-from appca.models.loop import STOPPED, Climb, iterate, plain, watcher
+from appca.models.loop import STOPPED, WINDOW, Climb, iterate, plain, watcher
 from appca.models.ppca import closed_form
-from appca.models.race import Course, search
-from appca.models.rows import Rows
+from appca.models.race import Course, Found, search
+from appca.models.rows import Observations, Rows
 from appca.models.spectrum import Thin, lift, lower, principal, thin
 from appca.models.starts import Candidate, ascent, first_state
 from appca.models.stiefel import polar
@@ -32,7 +32,7 @@ class Fit(NamedTuple):
     stop_reason: str
 
 
-def fit_in_closed_form(rng: np.random.Generator, rows: Rows, course: Course) -> Fit:
+def fit_in_closed_form(rng: np.random.Generator, rows: Observations, course: Course) -> Fit:
     """Fit at L = K, where all rows use all components and the model is PPCA."""
     settings = course.settings
     state = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
@@ -45,7 +45,7 @@ def fit_in_closed_form(rng: np.random.Generator, rows: Rows, course: Course) -> 
 
 
 def fit_by_em(
-    rng: np.random.Generator, rows: Rows, start: Array | list[Candidate], course: Course
+    rng: np.random.Generator, rows: Observations, start: Array | list[Candidate], course: Course
 ) -> Fit:
     """Climb from given directions (D, K), or from the winner of a race between candidates.
 
@@ -53,40 +53,42 @@ def fit_by_em(
     """
     settings = course.settings
     space = _thin_space(rows, settings)
-    work = rows if space is None else space.rows
+    work: Observations = rows if space is None else space.rows
+    passes = Passes(work, settings)
     if isinstance(start, list):
         # Starts race under the polar update whatever the fit's is: both have the same maximum.
-        race = course._replace(settings=settings._replace(update=polar))
-        climb = search(rng, work, start, race)
+        passes.settings = settings._replace(update=polar)
+        found = search(rng, passes, start, course._replace(settings=passes.settings))
+        passes.settings = settings
     else:
         W = polar(start if space is None else lower(start, space, rows))
-        climb = Climb(first_state(work, W, settings), np.nan, [], "")
-    climb = _climb(climb.state, work, course, stopped=climb.stop_reason == STOPPED)
-    state, second = climb.state, expect(climb.state, work, settings).second
+        found = Found(Climb(first_state(work, W, settings), np.nan, [], ""), WINDOW)
+    climb = _climb(found, passes, course)
+    state, second = climb.state, passes.sums(climb.state).second
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
     return Fit(state, second, climb.log_likelihoods, climb.stop_reason)
 
 
-def _thin_space(rows: Rows, settings: Settings) -> Thin | None:
+def _thin_space(rows: Observations, settings: Settings) -> Thin | None:
     """Coordinates in the row space, where that is cheap to find and holds K directions."""
-    n, d = rows.X.shape
-    if n >= d or n > THIN_LIMIT:
+    if rows.n >= rows.d or rows.n > THIN_LIMIT or not isinstance(rows, Rows):
         return None
     space = thin(rows)
-    return space if space.rows.X.shape[1] >= settings.n_components else None
+    return space if space.rows.d >= settings.n_components else None
 
 
-def _climb(start: State, rows: Rows, course: Course, *, stopped: bool) -> Climb[State]:
+def _climb(found: Found, passes: Passes, course: Course) -> Climb[State]:
     """Run EM on all rows; after a callback's stop a single step, so that the fit is complete."""
-    settings = course.settings
-    if stopped:
-        path = plain(partial(step, rows=rows, settings=settings), start)
+    settings, start = course.settings, found.climb.state
+    if found.climb.stop_reason == STOPPED:
+        path = plain(passes, start)
         return iterate(path, tol=0.0, max_iter=1)._replace(stop_reason=STOPPED)
     return iterate(
-        ascent(start, rows, settings, accelerate=course.accelerate),
-        tol=course.tol * len(rows.X),
+        ascent(start, passes, accelerate=course.accelerate),
+        tol=course.tol * passes.rows.n,
         max_iter=course.max_iter,
+        window=found.window,
         watch=watcher(course.callback, "fit", course.max_iter),
         halt=partial(_halt, floor=settings.floor),
     )

@@ -5,7 +5,7 @@ else. No name that scikit-learn keeps private is used.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +17,8 @@ from appca.models.chains import Draws, to_arviz
 from appca.models.em import State
 from appca.models.gaussian import Array
 from appca.models.parameters import Rule, refuse
-from appca.models.rows import Block, Rows, over_blocks
+from appca.models.rows import Block, Observations, Rows, over_blocks
+from appca.models.streams import Blocks, checked
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -75,11 +76,11 @@ def refuse_not_finite(X: Array) -> None:
         raise ValueError(msg)
 
 
-def refuse_constant(rows: Rows) -> None:
+def refuse_constant(rows: Observations) -> None:
     """Raise ValueError where all rows are the same."""
-    if not rows.squares.sum() > 0.0:
+    if not rows.total > 0.0:
         msg = (
-            f"X must vary, but all its {len(rows.X)} rows are equal: "
+            f"X must vary, but all its {rows.n} rows are equal: "
             "there is no direction to find; check how the data were read."
         )
         raise ValueError(msg)
@@ -155,7 +156,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Raise ValueError for cells the model cannot take."""
         refuse_not_finite(X)
 
-    def _publish(self, rows: Rows, state: State, n_active: int, second: Array) -> Self:
+    def _publish(self, rows: Observations, state: State, n_active: int, second: Array) -> Self:
         """Set the fitted attributes; components by explained variance, largest entry positive.
 
         Parameters
@@ -169,28 +170,30 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         largest = np.argmax(np.abs(W), axis=0)
         W = W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
         origin = 0.0 if rows.origin is None else rows.origin
-        dtype = rows.X.dtype
+        dtype = rows.dtype
         self.n_active_ = n_active
         self.components_ = np.ascontiguousarray(W.T, dtype=dtype)
         self.mean_ = (origin - state.W @ state.shift).astype(dtype)
         self.noise_variance_ = float(state.noise)
         self.latent_variance_ = state.latent[order]
-        self.explained_variance_ = second[order] / len(rows.X)
+        self.explained_variance_ = second[order] / rows.n
         self.scale_ = self._active_scale(rows)
         return self
 
-    def _active_scale(self, rows: Rows) -> Array:
+    def _active_scale(self, rows: Observations) -> Array:
         """Root mean square of every component's score over the training rows that use it."""
         K = len(self.components_)
         power, used = np.zeros(K), np.zeros(K)
+        origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
+        shift = (origin - self.mean_) @ self.components_.T.astype(np.float64)
 
         def active_power(block: Block) -> tuple[Array, Array]:
-            P = block.times(self.components_.T)
+            P = block.times(self.components_.T) + shift
             active = self._top(P)
             squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
             return squares.sum(axis=0), active.sum(axis=0)
 
-        for more_power, more_used in over_blocks(active_power, rows._replace(origin=self.mean_)):
+        for more_power, more_used in rows.over(active_power):
             power += more_power
             used += more_used
         scale: Array = self._shrinkage() * np.sqrt(power / np.maximum(used, 1))
@@ -317,6 +320,18 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return squares
 
         return np.concatenate(list(over_blocks(mean_square, rows)))
+
+    def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
+        """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
+        yield from (self.transform(block) for block in checked(blocks)())
+
+    def score_blocks(self, blocks: Blocks) -> float:
+        """Mean log-likelihood of all rows that come in blocks, in nats, as `score`."""
+        total, n = 0.0, 0
+        for block in checked(blocks)():
+            total += float(self.score_samples(block).sum())
+            n += len(block)
+        return total / n
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""

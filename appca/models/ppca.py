@@ -10,7 +10,7 @@ from appca.models.gaussian import Array
 from appca.models.missing import MissingValues
 from appca.models.missing_rows import has_gaps
 from appca.models.parameters import SEED, SWITCH, Rule, whole
-from appca.models.rows import Rows, about, centre_of
+from appca.models.rows import Observations, about, centre_of
 from appca.models.spectrum import Principal, principal
 from appca.models.stiefel import polar
 from appca.models.threads import single_threaded_blas
@@ -18,13 +18,13 @@ from appca.models.threads import single_threaded_blas
 __all__ = ["PPCA", "closed_form"]
 
 
-def closed_form(rows: Rows, leading: Principal, floor: float) -> State:
+def closed_form(rows: Observations, leading: Principal, floor: float) -> State:
     """Maximum of the likelihood given the leading eigenvectors (their eqs. 7 and 8, R = I).
 
     sigma2 = mean of all D - q discarded eigenvalues, zero ones included; tau2_k = lambda_k - sigma2
     """
-    n, q = len(rows.X), len(leading.values)
-    total, spare = float(rows.squares.sum()) / n, rows.n_features - q
+    n, q = rows.n, len(leading.values)
+    total, spare = rows.total / n, rows.n_features - q
     noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
     return State(leading.V, np.zeros(q), np.maximum(leading.values - noise, floor), noise)
 

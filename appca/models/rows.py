@@ -1,15 +1,28 @@
 """Observations about an origin, visited in blocks."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appca.models.gaussian import Array
 from appca.models.threads import in_order
 
-__all__ = ["Block", "Rows", "about", "centre_of", "over_blocks", "project", "transposed_product"]
+__all__ = [
+    "Block",
+    "Observations",
+    "Rows",
+    "about",
+    "block_rows",
+    "centre_of",
+    "is_far",
+    "over_blocks",
+    "project",
+    "transposed_product",
+]
 
 R = TypeVar("R")
 
@@ -18,12 +31,51 @@ R = TypeVar("R")
 # neither do the bits of a sum over them.
 BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
+CACHE_BYTES = 2**20  # of rows that a core works on before they leave its own cache
 MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
 
 # Where the origin is at most this many times as long as a typical row about it, its products may
 # be subtracted instead of itself, which saves a copy: at most one more decimal digit is lost than
 # the rounding of X has lost already.
 NEAR = 10.0
+
+
+class Observations(Protocol):
+    """What EM needs of the data: sums over blocks of rows, wherever the rows are.
+
+    `Rows` hold them in memory, `streams.Stream` reads them anew in each pass; nothing but what
+    `work` returns, sums of size d x K and K x K, needs to travel.
+    """
+
+    @property
+    def n(self) -> int:
+        """Number N of rows."""
+
+    @property
+    def d(self) -> int:
+        """Number of coordinates a row is stored in."""
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features, at least d."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What products are computed in."""
+
+    @property
+    def origin(self) -> Array | None:
+        """(d,) subtracted on the fly; None where the rows are already about their origin."""
+
+    @property
+    def total(self) -> float:
+        """Sum over rows of |y_n - origin|^2, over all D features."""
+
+    def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
+        """Yield work(block) for blocks that hold all rows once, in order."""
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows (len(which), d) by their numbers, which rise."""
 
 
 class Rows(NamedTuple):
@@ -35,6 +87,35 @@ class Rows(NamedTuple):
     n_features: int  # D, at least d
     careful: bool = False  # whether to subtract the origin before products, not after
 
+    @property
+    def n(self) -> int:
+        """Number N of rows."""
+        return len(self.X)
+
+    @property
+    def d(self) -> int:
+        """Number of stored coordinates."""
+        return int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the data."""
+        return self.X.dtype
+
+    @property
+    def total(self) -> float:
+        """Sum over rows of |y_n - origin|^2."""
+        return float(self.squares.sum())
+
+    def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
+        """Yield work(block) for blocks of rows, see `over_blocks`."""
+        return over_blocks(work, self)
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows by their numbers."""
+        taken: Array = self.X[which]
+        return taken
+
 
 class Block(NamedTuple):
     """Some rows; products with them are products with the rows about the origin."""
@@ -42,6 +123,10 @@ class Block(NamedTuple):
     part: slice
     X: Array  # (n, d)
     origin: Array | None  # still to be subtracted
+
+    def centred(self) -> Array:
+        """Rows about the origin (n, d)."""
+        return self.X if self.origin is None else self.X - self.origin
 
     def times(self, W: Array) -> Array:
         """(y - origin)' W, (n, K), in the dtype of the data."""
@@ -60,17 +145,37 @@ def centre_of(X: Array) -> Array:
     return mean.astype(X.dtype)
 
 
+def block_rows(d: int, itemsize: int) -> int:
+    """Most rows of a block of data d wide."""
+    return min(max(BLOCK_BYTES // (d * itemsize), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
+
+
+def is_far(origin: Array, mean_square: float) -> bool:
+    """Whether an origin must be subtracted before products, for the digits' sake."""
+    length = float(np.sum(np.square(origin, dtype=np.float64)))
+    return length > NEAR**2 * mean_square
+
+
 def about(X: Array, origin: Array | None) -> Rows:
     """Take X (N, D) about an origin without copying it; costs one pass for the squared norms."""
-    rows = Rows(X, origin, np.empty(0), X.shape[1], careful=True)
-    squares = np.concatenate(
-        list(over_blocks(lambda b: np.einsum("nd,nd->n", b.X, b.X, dtype=np.float64), rows))
-    )
-    if origin is None:
-        return rows._replace(squares=squares)
-    length = float(np.sum(np.square(origin, dtype=np.float64)))
-    careful = length > NEAR**2 * float(squares.mean())
+    rows = Rows(X, origin, np.empty(0), X.shape[1])
+    squares = np.concatenate(list(over_blocks(_squares, rows)))
+    careful = origin is not None and is_far(origin, float(squares.mean()))
     return rows._replace(squares=squares, careful=careful)
+
+
+def _squares(block: Block) -> Array:
+    """|y - origin|^2 (n,), float64, a few rows at a time: they stay in cache while centred.
+
+    Each is a sum in the dtype of the data, by parts, so float32 keeps six digits of it.
+    """
+    out = np.empty(len(block.X))
+    size = max(1, CACHE_BYTES // (block.X.shape[1] * block.X.itemsize))
+    for start in range(0, len(out), size):
+        B = block.X[start : start + size]
+        B = B if block.origin is None else B - block.origin
+        out[start : start + size] = np.einsum("nd,nd->n", B, B)
+    return out
 
 
 def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
@@ -79,7 +184,7 @@ def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
     Where the origin is far off, a block holds a centred copy of its rows.
     """
     n, d = rows.X.shape
-    most = min(max(BLOCK_BYTES // (d * rows.X.itemsize), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
+    most = block_rows(d, rows.X.itemsize)
     count = -(-n // most)
     if count % 2 and n >= 2 * MIN_SHARED_ROWS:
         count += 1
@@ -94,14 +199,20 @@ def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
     return in_order(block, list(pairwise(edges)))
 
 
-def project(rows: Rows, W: Array) -> Array:
+def project(rows: Observations, W: Array) -> Array:
     """Projections (y_n - origin)' W, (N, K) in the dtype of the data."""
-    return np.concatenate(list(over_blocks(lambda block: block.times(W), rows)))
+    P = np.empty((rows.n, W.shape[1]), rows.dtype)
+
+    def fill(block: Block) -> None:
+        P[block.part] = block.times(W)
+
+    deque(rows.over(fill), maxlen=0)
+    return P
 
 
-def transposed_product(rows: Rows, S: Array) -> Array:
+def transposed_product(rows: Observations, S: Array) -> Array:
     """Sum over rows of (y_n - origin) s_n', (d, K) float64, for S (N, K)."""
-    A = np.zeros((rows.X.shape[1], S.shape[1]))
-    for part in over_blocks(lambda block: block.transposed_times(S[block.part]), rows):
+    A = np.zeros((rows.d, S.shape[1]))
+    for part in rows.over(lambda block: block.transposed_times(S[block.part])):
         A += part
     return A

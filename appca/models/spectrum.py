@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from appca.models.gaussian import Array
-from appca.models.rows import Rows, over_blocks, project, transposed_product
+from appca.models.rows import Block, Observations, Rows, project, transposed_product
 from appca.models.stiefel import polar
 
 __all__ = ["Principal", "Thin", "lift", "lower", "principal", "thin"]
@@ -31,12 +31,17 @@ class Thin(NamedTuple):
     duals: Array  # (N, r) with directions = (Y - origin)' duals
 
 
-def covariance(rows: Rows) -> Array:
+def covariance(rows: Observations) -> Array:
     """Sum of y y' / N about the origin, (d, d), products in the data's dtype, sums in float64."""
-    C = np.zeros((rows.X.shape[1],) * 2)
-    for part in over_blocks(lambda block: block.X.T @ block.X, rows._replace(careful=True)):
+    C = np.zeros((rows.d, rows.d))
+
+    def products(block: Block) -> Array:
+        B = block.centred()
+        return B.T @ B
+
+    for part in rows.over(products):
         C += part
-    return C / len(rows.X)
+    return C / rows.n
 
 
 def gram(rows: Rows) -> Array:
@@ -51,18 +56,18 @@ def gram(rows: Rows) -> Array:
     return G
 
 
-def principal(rng: np.random.Generator, rows: Rows, q: int) -> Principal:
+def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
     """Find the q leading principal directions, q <= min(N, d).
 
     A dense symmetric eigenproblem of the smaller side where that is at most 3,000 wide, subspace
     iteration (the only user of `rng`) beyond.
     """
-    n, d = rows.X.shape
-    if min(n, d) > DENSE_LIMIT:
-        return iterated(rng, rows, q)
-    if d <= n:
+    n, d = rows.n, rows.d
+    if d <= n and d <= DENSE_LIMIT:
         values, V = _leading(covariance(rows), q)
         return Principal(np.maximum(values, 0.0), V)
+    if min(n, d) > DENSE_LIMIT or not isinstance(rows, Rows):
+        return iterated(rng, rows, q)
     values, U = _leading(gram(rows), q)
     values = np.maximum(values, 0.0)
     # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish; the polar factor
@@ -71,9 +76,9 @@ def principal(rng: np.random.Generator, rows: Rows, q: int) -> Principal:
     return Principal(values / n, polar(V))
 
 
-def iterated(rng: np.random.Generator, rows: Rows, q: int) -> Principal:
+def iterated(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
     """Find the same by subspace iteration V <- orth(Y'Y V), for data wide and long alike."""
-    n, d = rows.X.shape
+    n, d = rows.n, rows.d
     width = min(q + max(q // 2, 10), n, d)
     V = np.linalg.qr(rng.standard_normal((d, width)))[0]
     values = np.zeros(q)
@@ -102,12 +107,12 @@ def thin(rows: Rows) -> Thin:
     return Thin(Rows(coordinates, None, rows.squares, rows.n_features), U[:, :r] / root)
 
 
-def lift(W: Array, space: Thin, rows: Rows) -> Array:
+def lift(W: Array, space: Thin, rows: Observations) -> Array:
     """Directions (D, K) in the features of `rows` from their thin coordinates (r, K)."""
     return polar(transposed_product(rows, space.duals @ W))
 
 
-def lower(W: Array, space: Thin, rows: Rows) -> Array:
+def lower(W: Array, space: Thin, rows: Observations) -> Array:
     """Thin coordinates (r, K) of directions W (D, K); what lies outside the row space is lost."""
     W_thin: Array = space.duals.T @ project(rows, W)
     return W_thin

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.models import subsets
-from appca.models.em import Settings, State, step
+from appca.models.em import Passes, Settings, State, step
 from appca.models.gaussian import Array
-from appca.models.loop import accelerated, plain
-from appca.models.rows import Block, Rows, over_blocks
+from appca.models.loop import accelerated, plain, swinging
+from appca.models.momentum import extend
+from appca.models.rows import Block, Observations
 from appca.models.squarem import extrapolate
 from appca.models.stiefel import polar
 
@@ -25,6 +26,7 @@ __all__ = [
     "first_state",
     "quartimax",
     "random_rotation",
+    "sprint",
     "unrotated",
 ]
 
@@ -86,13 +88,13 @@ def candidates(init: str, n_init: int) -> list[Candidate]:
     return [*NAMED[init], *NAMED["random"] * (n_init - 1)]
 
 
-def first_state(rows: Rows, W: Array, settings: Settings) -> State:
+def first_state(rows: Observations, W: Array, settings: Settings) -> State:
     """Variances from the hard assignment of rows to their L largest projections on W.
 
     sigma2 is what the assignment leaves, per feature; tau2 what it captures, less sigma2. At
     L = K and W the leading eigenvectors this is the maximum of the likelihood in closed form.
     """
-    K, L, n = settings.n_components, settings.n_active, len(rows.X)
+    K, L, n = settings.n_components, settings.n_active, rows.n
     captured, used = np.zeros(K), np.zeros(K)
 
     def top_power(block: Block) -> tuple[Array, Array]:
@@ -100,10 +102,10 @@ def first_state(rows: Rows, W: Array, settings: Settings) -> State:
         active = subsets.top(power, L)
         return np.where(active, power, 0.0).sum(axis=0), active.sum(axis=0)
 
-    for more_captured, more_used in over_blocks(top_power, rows):
+    for more_captured, more_used in rows.over(top_power):
         captured += more_captured
         used += more_used
-    left, spare = float(rows.squares.sum() - captured.sum()), n * (rows.n_features - L)
+    left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
     # With nothing to spare (L = D) the split is anybody's guess: half and half.
     noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
     if settings.latent == "shared":
@@ -115,7 +117,7 @@ def first_state(rows: Rows, W: Array, settings: Settings) -> State:
     return State(W, np.zeros(K), np.maximum(tau2, settings.floor), noise)
 
 
-def annealed(start: State, rows: Rows, settings: Settings) -> Iterator[tuple[float, State]]:
+def annealed(start: State, rows: Observations, settings: Settings) -> Iterator[tuple[float, State]]:
     """EM with logits times beta rising to 1: early passes hardly tell subsets apart.
 
     The values it yields are tempered, so they may fall.
@@ -127,11 +129,16 @@ def annealed(start: State, rows: Rows, settings: Settings) -> Iterator[tuple[flo
         yield value, state
 
 
-def ascent(
-    start: State, rows: Rows, settings: Settings, *, accelerate: bool = True
-) -> Iterator[tuple[float, State]]:
-    """EM on `rows` from `start`, with SQUAREM leaps or plain."""
+def sprint(start: State, rows: Observations, settings: Settings) -> Iterator[tuple[float, State]]:
+    """EM with SQUAREM leaps, which rise fastest in the first passes."""
     advance = partial(step, rows=rows, settings=settings)
-    if not accelerate:
-        return plain(advance, start)
     return accelerated(advance, start, partial(extrapolate, settings=settings))
+
+
+def ascent(
+    start: State, passes: Passes, *, accelerate: bool = True
+) -> Iterator[tuple[float, State]]:
+    """EM from `start`, with momentum or plain."""
+    if not accelerate:
+        return plain(passes, start)
+    return swinging(passes, start, partial(extend, settings=passes.settings))

@@ -8,8 +8,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from appca.models import stiefel
-from appca.models.em import Settings, State, expect, floor_of, maximise, step
+from appca.models.em import Passes, Settings, State, expect, floor_of, maximise, step
 from appca.models.loop import accelerated, iterate
+from appca.models.momentum import extend
 from appca.models.rows import about, centre_of
 from appca.models.squarem import extrapolate, step_length
 from appca.models.starts import annealed, ascent, first_state
@@ -147,13 +148,15 @@ def test_accelerated_em_never_decreases_the_likelihood(latent):
         assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:])), seed
 
 
-def test_leaps_save_iterations_and_end_as_high(seed):
+def test_momentum_saves_iterations_and_ends_as_high(seed):
     data = planted(400, 20, 6, 3, seed=seed, noise=1.0)
     rows = about(data.X, centre_of(data.X))
     chosen = settings(rows, 3, k=6)
     start = first_state(rows, data.W, chosen)  # the truth, so that both climb the same hill
     ends = [
-        iterate(ascent(start, rows, chosen, accelerate=leaps), tol=1e-6 * 400, max_iter=5000)
+        iterate(
+            ascent(start, Passes(rows, chosen), accelerate=leaps), tol=1e-6 * 400, max_iter=5000
+        )
         for leaps in (False, True)
     ]
     assert len(ends[1].log_likelihoods) < 0.8 * len(ends[0].log_likelihoods)
@@ -197,6 +200,34 @@ def test_states_that_slow_down_no_more_are_not_leapt_over(seed):
     _, rows, x0 = random_problem(seed)
     states, _ = geometric(x0, -0.5, seed)
     assert extrapolate(*states, settings(rows, 2, "component")) is states[2]
+
+
+def test_momentum_stays_on_the_manifold_above_the_floor_and_within_reach(seed):
+    _, rows, x0 = random_problem(seed)
+    states, _ = geometric(x0, 0.98, seed)
+    for noise in (1e-12, 1e3):
+        now = states[1]._replace(noise=noise)
+        ahead = extend(states[0], now, 0.9, settings(rows, 2, "component"))
+        np.testing.assert_allclose(ahead.W.T @ ahead.W, np.eye(4), atol=1e-12)
+        assert ahead.noise >= floor_of(rows)
+        assert abs(np.log(ahead.noise / max(noise, floor_of(rows)))) <= 1.0 + 1e-12
+        np.testing.assert_allclose(ahead.shift, 1.9 * now.shift - 0.9 * states[0].shift)
+        np.testing.assert_array_equal(
+            extend(states[0], now, 0.9, settings(rows, 2, 1.0)).latent, now.latent
+        )
+
+
+def test_passes_remember_their_last_sums(seed, monkeypatch):
+    _, rows, state = random_problem(seed)
+    passes = Passes(rows, settings(rows, 2))
+    value, following = passes(state)
+    assert (value, following.noise) == pytest.approx(
+        (step(state, rows, passes.settings)[0], step(state, rows, passes.settings)[1].noise)
+    )
+    monkeypatch.setattr("appca.models.em.expect", None)
+    assert passes.sums(state).log_likelihood == value
+    with pytest.raises(TypeError):
+        passes.sums(following)
 
 
 def test_a_fixed_latent_variance_stays_fixed(seed):

@@ -1,9 +1,10 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from appca.models.loop import STOPPED, Progress, accelerated, iterate, plain, watcher
+from appca.models.loop import STOPPED, Progress, accelerated, iterate, plain, swinging, watcher
 
 
 def halving(state):
@@ -66,6 +67,60 @@ def test_every_leap_starts_from_three_successive_states(leap):
     iterate(accelerated(halving, 1024.0, extrapolate), tol=-math.inf, max_iter=12)
     assert len(seen) >= 4
     assert all(b == a / 2.0 and c == b / 2.0 for a, b, c in seen)
+
+
+def onwards(before, now, beta):
+    return now + beta * (now - before)
+
+
+def creeping(state):
+    """Log-likelihood -x^2; every step takes a hundredth off x."""
+    return -(state**2), 0.99 * state
+
+
+def test_momentum_needs_fewer_steps_than_plain_iteration():
+    lengths = [
+        len(iterate(path, tol=1e-6, max_iter=5000).log_likelihoods)
+        for path in (plain(creeping, 1.0), swinging(creeping, 1.0, onwards))
+    ]
+    assert lengths[1] < 0.4 * lengths[0]
+
+
+def test_momentum_begins_anew_where_the_likelihood_falls():
+    seen = []
+
+    def extend(before, now, beta):
+        seen.append(beta)
+        return onwards(before, now, beta)
+
+    values = iterate(swinging(creeping, 1.0, extend), tol=-1.0, max_iter=200).log_likelihoods
+    assert all(b >= a for a, b in pairwise(values))
+    rises = [b - a for a, b in pairwise(seen)]
+    assert min(rises) < 0.0  # it did begin anew
+    assert max(seen) <= 0.98
+
+
+@pytest.mark.parametrize("value", [-1e9, math.nan], ids=["lower", "not a number"])
+def test_momentum_that_hurts_is_refused(value):
+    def advance(state):
+        return (value, state) if state > 100.0 else halving(state)
+
+    path = swinging(advance, 8.0, lambda _before, _now, _beta: 1000.0)
+    climb = iterate(path, tol=-math.inf, max_iter=6)
+    assert climb.log_likelihoods == [-(4.0**2 / 4.0**i) for i in range(6)]
+
+
+def test_a_path_that_ends_ends_the_climb():
+    climb = iterate(iter([(1.0, "a"), (2.0, "b")]), tol=0.0, max_iter=9)
+    assert climb == ("b", 2.0, [2.0], "the path ended")
+
+
+def test_a_shorter_window_has_its_share_of_the_tolerance():
+    path = ((0.1 * i, i) for i in range(30))
+    climb = iterate(path, tol=1.01, max_iter=29, window=1)
+    assert len(climb.log_likelihoods) == 1
+    path = ((0.1 * i, i) for i in range(30))
+    assert len(iterate(path, tol=0.99, max_iter=29, window=1).log_likelihoods) == 29
 
 
 def test_halt_turns_its_sentence_into_the_reason():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from appca.models import race, starts, stiefel
-from appca.models.em import Settings, expect, floor_of
+from appca.models.em import Passes, Settings, expect, floor_of
 from appca.models.loop import STOPPED
 from appca.models.race import Course
 from appca.models.rows import about, centre_of
@@ -15,6 +15,12 @@ def settings(rows, k, n_active, *, learn_mean=True):
 
 def rows_of(X):
     return about(X, centre_of(X))
+
+
+def searched(rng, rows, chosen, seen, candidates, *, max_iter=500, tol=1e-4):
+    call = seen if callable(seen) else seen.append
+    course = Course(chosen, call, max_iter, tol, True, rows.n)
+    return race.search(rng, Passes(rows, chosen), candidates, course)
 
 
 @pytest.fixture
@@ -32,21 +38,29 @@ def test_small_data_race_on_all_rows_in_all_coordinates(rng, seed):
     rows = rows_of(planted(200, 10, 4, 2, seed=seed, offset=3.0).X)
     ring = race.arena(rng, rows, settings(rows, 4, 2))
     assert ring.sample.X.shape == (200, 10)
-    assert ring.settling == []
+    assert ring.more is None
     back = ring.sample.X @ ring.basis.T
     np.testing.assert_allclose(back, rows.X - rows.origin, atol=1e-10)
 
 
 @pytest.mark.usefixtures("small_sample")
 @pytest.mark.parametrize("learn_mean", [True, False])
-def test_long_data_race_on_a_sample_about_the_right_origin(learn_mean, rng, seed):
-    rows = rows_of(planted(400, 10, 4, 2, seed=seed, offset=3.0).X)
+@pytest.mark.parametrize(("n", "q"), [(150, 10), (400, 5)], ids=["to settle", "to stride"])
+def test_long_data_race_on_a_sample_about_the_right_origin(n, q, learn_mean, rng, seed):
+    rows = rows_of(planted(n, 10, 4, 2, seed=seed, offset=3.0).X)
     ring = race.arena(rng, rows, settings(rows, 4, 2, learn_mean=learn_mean))
-    assert ring.sample.X.shape == (50, 10)
-    assert len(ring.settling) == 1
+    assert ring.sample.X.shape == (50, q)
+    if n == 400:
+        assert ring.more.shape == (200, 10)
+        assert len(np.unique(np.vstack([ring.more, rows.X]), axis=0)) == 400
+    else:
+        assert ring.more is None
     mean = ring.sample.X.mean(axis=0)
     assert np.allclose(mean, 0.0, atol=1e-12) == learn_mean
-    np.testing.assert_allclose(ring.sample.squares, np.sum(ring.sample.X**2, axis=1), rtol=1e-10)
+    if q == 10:
+        np.testing.assert_allclose(
+            ring.sample.squares, np.sum(ring.sample.X**2, axis=1), rtol=1e-10
+        )
 
 
 def test_wide_data_race_in_leading_coordinates_that_keep_all_squared_norms(rng, seed, monkeypatch):
@@ -55,7 +69,6 @@ def test_wide_data_race_in_leading_coordinates_that_keep_all_squared_norms(rng, 
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     ring = race.arena(rng, rows, settings(rows, 4, 2))
     assert ring.sample.X.shape == (200, 8)
-    assert ring.settling == [ring.sample]
     np.testing.assert_array_equal(ring.sample.squares, rows.squares)
     leading = np.linalg.svd(rows.X - rows.origin, full_matrices=False)[2][:8]
     np.testing.assert_allclose(principal_cosines(leading, ring.basis), 1.0, atol=1e-8)
@@ -78,19 +91,18 @@ def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, mon
 def test_the_winner_settles_on_the_sample_and_then_on_all_rows(rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
     monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
-    rows = rows_of(planted(400, 30, 4, 2, seed=seed).X)
+    rows = rows_of(planted(150, 30, 4, 2, seed=seed).X)
     chosen = settings(rows, 4, 2)
-    ring = race.arena(rng, rows, chosen)
-    assert [len(part.X) for part in ring.settling] == [50, 400]
     seen = []
-    run = race.search(
-        rng, rows, starts.candidates("auto", 1), Course(chosen, seen.append, 500, 1e-4, True, 400)
-    )
+    found = searched(rng, rows, chosen, seen, candidates=starts.candidates("auto", 1))
+    run = found.climb
     assert run.state.W.shape == (30, 4)
     inside = expect(run.state, rows, chosen).log_likelihood
     assert run.log_likelihood == pytest.approx(inside, rel=1e-10)
-    assert seen[-1].stage == "settle on 400 rows"
+    assert next(p.stage for p in seen if "settle" in p.stage) == "settle on 50 rows"
+    assert seen[-1].stage == "settle on 150 rows"
     assert seen[-1].log_likelihood == pytest.approx(run.log_likelihood)
+    assert found.window == race.SETTLED_WINDOW
 
 
 def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
@@ -110,8 +122,8 @@ def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
 def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
     rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
     seen = []
-    course = Course(settings(rows, 4, 2), seen.append, 3, 1e-4, True, 300)
-    race.search(rng, rows, starts.candidates("quartimax", 2), course)
+    chosen = settings(rows, 4, 2)
+    searched(rng, rows, chosen, seen, starts.candidates("quartimax", 2), max_iter=3)
     assert max(p.iteration for p in seen) == 3
     assert {p.max_iter for p in seen} == {3}
 
@@ -126,7 +138,7 @@ def test_a_callback_may_stop_the_search_anywhere(where, rng, seed, monkeypatch):
         if where in progress.stage:
             raise StopIteration
 
-    course = Course(settings(rows, 4, 2), callback, 500, 1e-4, True, 300)
-    run = race.search(rng, rows, starts.candidates("auto", 1), course)
+    chosen = settings(rows, 4, 2)
+    run = searched(rng, rows, chosen, callback, starts.candidates("auto", 1)).climb
     assert run.stop_reason == STOPPED
     np.testing.assert_allclose(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)

@@ -1,0 +1,179 @@
+"""Observations that are read anew in every pass, a block of rows at a time.
+
+EM needs sums over rows and a sample of them, so nothing here grows with the number of rows. A
+cluster can stand in for a `Stream` by offering what `Observations` asks for: `over` and `take`.
+"""
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.gaussian import Array
+from appca.models.rows import Block, block_rows, is_far
+from appca.models.threads import in_order
+
+__all__ = ["Blocks", "Mapped", "Stream", "checked", "is_large_map", "stream"]
+
+R = TypeVar("R")
+Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
+
+LARGE_MAP_BYTES = 2**26
+MAPPED_BYTES = 2**25  # of a mapped file looked at before its pages are given back
+
+
+class Stream(NamedTuple):
+    """N observations that `read` yields in blocks, the same ones each time."""
+
+    read: Callable[[], Iterator[Array]]
+    n: int
+    d: int
+    dtype: np.dtype[Any]
+    origin: Array | None
+    total: float  # sum over rows of |y_n - origin|^2
+    careful: bool = False  # whether to subtract the origin before products, not after
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features: streams are not in other coordinates."""
+        return self.d
+
+    def over(self, work: Callable[[Block], R]) -> Iterator[R]:
+        """Yield work(block) for blocks of rows, in order, each block as read cut for all cores."""
+        first, most = 0, block_rows(self.d, self.dtype.itemsize)
+        for given in self.read():
+            count = -(-len(given) // most)
+            edges = [len(given) * i // count for i in range(count + 1)]
+            begin = first
+
+            def one(ends: tuple[int, int], given: Array = given, begin: int = begin) -> R:
+                part = slice(begin + ends[0], begin + ends[1])
+                block = Block(part, given[slice(*ends)], self.origin)
+                if self.careful:
+                    block = Block(part, block.centred(), None)
+                return work(block)
+
+            yield from in_order(one, list(pairwise(edges)))
+            first += len(given)
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows by their numbers, which rise; one pass."""
+        out, first = np.empty((len(which), self.d), self.dtype), 0
+        for given in self.read():
+            low, high = np.searchsorted(which, [first, first + len(given)])
+            out[low:high] = given[which[low:high] - first]
+            first += len(given)
+        return out
+
+
+class Mapped:
+    """Blocks of a memory-mapped array, whose pages are given back once they were used."""
+
+    def __init__(self, X: np.memmap[Any, Any]) -> None:
+        self.X = X
+
+    def __iter__(self) -> Iterator[Array]:
+        """Yield views of some rows at a time."""
+        size = max(1, MAPPED_BYTES // max(1, self.X.strides[0]))
+        for start in range(0, len(self.X), size):
+            part = self.X[start : start + size]
+            yield np.asarray(part)
+            _give_back(cast("np.memmap[Any, Any]", part))
+
+
+def is_large_map(X: Any) -> bool:
+    """Whether X is a memory-mapped matrix of some size: smaller ones may as well be in memory."""
+    return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
+
+
+def _give_back(part: np.memmap[Any, Any]) -> None:
+    """Tell the system that the pages of some rows are not needed; they stay in the file.
+
+    Not for copies on write, whose changes are nowhere else.
+    """
+    base: Any = part
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = base.base
+    if base is None or part.mode == "c" or not part.flags.c_contiguous:
+        return
+    begin = part.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
+    first = begin - begin % mmap.PAGESIZE
+    base.madvise(mmap.MADV_DONTNEED, first, begin + part.nbytes - first)
+
+
+def checked(blocks: Blocks) -> Callable[[], Iterator[Array]]:
+    """Make a reader of blocks, (n_i, D) arrays, that refuses what is none.
+
+    Parameters
+    ----------
+    blocks : iterable that can be gone through again and again, or a function without arguments
+        that returns a new iterator each time.
+
+    Raises
+    ------
+    ValueError
+        For an iterator that is spent after one pass; while reading, for blocks that are no
+        matrices of numbers, of unlike widths, or with NaN or infinities.
+    """
+    if not callable(blocks) and iter(blocks) is blocks:
+        msg = (
+            "blocks must be readable again for every pass; got an iterator that is spent after "
+            "one: pass a list, an object with __iter__, or a function that returns a new iterator."
+        )
+        raise ValueError(msg)
+
+    def read() -> Iterator[Array]:
+        width, dtype = None, None
+        for i, block in enumerate(blocks() if callable(blocks) else blocks):
+            given = np.asarray(block)
+            if given.ndim != 2 or given.dtype.kind not in "fiub":
+                msg = (
+                    f"blocks must be matrices of numbers, rows by features; block {i} has "
+                    f"{given.ndim} dimension(s) and holds {given.dtype}: convert it first."
+                )
+                raise ValueError(msg)
+            width = given.shape[1] if width is None else width
+            dtype = dtype or (np.float32 if given.dtype == np.float32 else np.float64)
+            if given.shape[1] != width:
+                msg = (
+                    f"blocks must have the same number of columns; block {i} has "
+                    f"{given.shape[1]}, those before have {width}: check what yields them."
+                )
+                raise ValueError(msg)
+            if len(given):
+                yield given.astype(dtype, copy=False)
+
+    return read
+
+
+def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
+    """Take a look at all blocks, twice: for the mean, and for squared distances from it.
+
+    Raises
+    ------
+    ValueError
+        Where blocks are refused, see `checked`, and where there is not a single row.
+    """
+    read = checked(blocks)
+    n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
+    for i, block in enumerate(read()):
+        sums = block.sum(axis=0, dtype=np.float64)
+        if not np.isfinite(sums).all():
+            msg = (
+                f"X must be finite, but block {i} holds NaN or inf: "
+                "fill in or leave out those cells or rows."
+            )
+            raise ValueError(msg)
+        total = total + sums if n else sums
+        n, dtype = n + len(block), block.dtype
+    if n == 0:
+        msg = "blocks must hold rows; got none: check what yields them."
+        raise ValueError(msg)
+    origin = None if zero_mean else (total / n).astype(dtype)
+    found = Stream(read, n, len(total), dtype, origin, 0.0, careful=True)
+    square = sum(found.over(lambda b: float(np.einsum("nd,nd->", b.X, b.X, dtype=np.float64))))
+    careful = origin is not None and is_far(origin, square / n)
+    return found._replace(total=cast(float, square), careful=careful)
