@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from appca.models.estimator import SubspaceModel
+from appca.models.estimator import Description, SubspaceModel
 from appca.models.gaussian import Array
 from appca.models.rows import Block, added, is_far
 from appca.models.streams import cut, seen_from, square_sum
@@ -35,6 +35,7 @@ R = TypeVar("R")
 
 FAN_IN = 8  # sums that are added up in one place
 CHUNKS_AT_ONCE = 64  # whose answers are held at a time where they are not summed
+DESCRIBED_AT_ONCE = 8
 
 
 def is_dask(X: Any) -> bool:
@@ -263,22 +264,42 @@ class OnDask(SubspaceModel):
             return float(self.score_samples(X).mean().compute())
         return super().score(X, y)
 
-    def _asked(self, question: str, X: Any) -> Any:
-        """Ask about every chunk; nothing is computed yet."""
+    def describe_chunks(self, X: Any) -> Iterator[Description]:
+        """Say of each chunk of rows of a Dask array all that `describe` says, some at a time."""
         from dask.delayed import delayed
 
+        X, shared = self._suited(X), self._shared()
+        chunks = X.to_delayed(optimize_graph=True).ravel().tolist()
+        for start in range(0, len(chunks), DESCRIBED_AT_ONCE):
+            some = chunks[start : start + DESCRIBED_AT_ONCE]
+            for found in _computed([delayed(_described, pure=False)(c, shared) for c in some]):
+                if found is not None:
+                    yield found
+
+    def _suited(self, X: Any) -> Any:
+        """Return X in chunks of whole rows, if it has the features of the fit."""
         check_is_fitted(self)
         X = _matrix(X)
-        K, D = self.components_.shape
+        D = self.components_.shape[1]
         if X.shape[1] != D:
             msg = (
                 f"X must have the {D} features {type(self).__name__} was fitted to; "
                 f"got {X.shape[1]}: choose the same columns."
             )
             raise ValueError(msg)
+        return X
+
+    def _shared(self) -> Any:
+        """One task that gives the workers the model."""
+        from dask.delayed import delayed
+
         # What was fitted, without a callback, which may be bound to this process.
         fitted = type(self)(whiten=self.whiten).restore(self.fitted_arrays())
-        shared = delayed(fitted, name=f"model-{uuid.uuid4().hex}", traverse=False)
+        return delayed(fitted, name=f"model-{uuid.uuid4().hex}", traverse=False)
+
+    def _asked(self, question: str, X: Any) -> Any:
+        """Ask about every chunk; nothing is computed yet."""
+        X, shared, K = self._suited(X), self._shared(), len(self.components_)
         floating = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         kinds = {"transform": floating, "allocate": np.dtype(bool)}
         dtype = kinds.get(question, np.dtype(np.float64))
@@ -288,6 +309,12 @@ class OnDask(SubspaceModel):
             return X.map_blocks(answer, model=shared, dtype=dtype, drop_axis=1, meta=meta)
         chunks, meta = (X.chunks[0], (K,)), np.empty((0, 0), dtype)
         return X.map_blocks(answer, model=shared, dtype=dtype, chunks=chunks, meta=meta)
+
+
+def _described(chunk: Any, model: Any) -> Description | None:
+    rows = _plain(chunk)
+    with single_threaded_blas():
+        return model.describe(rows) if len(rows) else None
 
 
 def _answered(

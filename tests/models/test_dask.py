@@ -313,22 +313,22 @@ def memory(field, forget=False):
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 def test_the_memory_of_workers_does_not_grow_with_the_rows(da, client, seed):
-    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((100, 3)))[0].astype(np.float32)
+    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((50, 3)))[0].astype(np.float32)
 
     def fitted(n_chunks):
         X = da.map_blocks(
             partial(made, 10_000, W),
-            chunks=((10_000,) * n_chunks, (100,)),
+            chunks=((10_000,) * n_chunks, (50,)),
             dtype=np.float32,
             meta=np.empty((0, 0), np.float32),
         )
-        return AdaptivePPCA(3, 1, random_state=0, init="pca", max_iter=3).fit(X), X.nbytes
+        return AdaptivePPCA(3, 1, random_state=0, init="pca", max_iter=1).fit(X), X.nbytes
 
-    fitted(4)  # all loaded
+    fitted(2)  # all loaded
     before = client.run(memory, "VmRSS", forget=True)
     model, size = fitted(60)
     after = client.run(memory, "VmHWM")
-    assert size == 240_000_000
+    assert size == 120_000_000
     assert model.noise_variance_ == pytest.approx(0.25, rel=0.01)
     for worker, peak in after.items():
-        assert peak - before[worker] < 0.3 * size
+        assert peak - before[worker] < 0.4 * size
