@@ -22,7 +22,8 @@ def address():
         processes=False,
         protocol="tcp://",
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
     ) as cluster:
         yield cluster.scheduler_address
 

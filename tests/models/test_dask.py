@@ -33,7 +33,8 @@ def client():
             threads_per_worker=1,
             memory_limit=WORKER_BYTES,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -300,7 +301,7 @@ def made(n_rows, W, block_info=None):
     rng = np.random.default_rng(block_info[None]["chunk-location"][0])
     scores = 5.0 * rng.standard_normal((n_rows, 3), dtype=np.float32)
     scores *= np.eye(3, dtype=np.float32)[rng.integers(0, 3, n_rows)]
-    noise = rng.standard_normal((n_rows, len(W)), dtype=np.float32)
+    noise = np.tile(rng.standard_normal((n_rows // 20, len(W)), dtype=np.float32), (20, 1))
     return scores @ W.T + 0.5 * noise
 
 
@@ -313,22 +314,23 @@ def memory(field, forget=False):
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 def test_the_memory_of_workers_does_not_grow_with_the_rows(da, client, seed):
-    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((50, 3)))[0].astype(np.float32)
+    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((500, 3)))[0].astype(np.float32)
 
     def fitted(n_chunks):
         X = da.map_blocks(
-            partial(made, 10_000, W),
-            chunks=((10_000,) * n_chunks, (50,)),
+            partial(made, 1000, W),
+            chunks=((1000,) * n_chunks, (500,)),
             dtype=np.float32,
             meta=np.empty((0, 0), np.float32),
         )
-        return AdaptivePPCA(3, 1, random_state=0, init="pca", max_iter=1).fit(X), X.nbytes
+        given = {"inference": "hard", "init": "pca", "max_iter": 1}  # "em" would load a compiler
+        return AdaptivePPCA(3, 1, random_state=0, **given).fit(X), X.nbytes
 
     fitted(2)  # all loaded
     before = client.run(memory, "VmRSS", forget=True)
     model, size = fitted(60)
     after = client.run(memory, "VmHWM")
     assert size == 120_000_000
-    assert model.noise_variance_ == pytest.approx(0.25, rel=0.01)
+    assert model.noise_variance_ == pytest.approx(0.25, rel=0.02)
     for worker, peak in after.items():
         assert peak - before[worker] < 0.4 * size
