@@ -318,8 +318,8 @@ def test_the_memory_of_workers_does_not_grow_with_the_rows(da, client, seed):
 
     def fitted(n_chunks):
         X = da.map_blocks(
-            partial(made, 1000, W),
-            chunks=((1000,) * n_chunks, (500,)),
+            partial(made, 2000, W),
+            chunks=((2000,) * n_chunks, (500,)),
             dtype=np.float32,
             meta=np.empty((0, 0), np.float32),
         )
@@ -328,7 +328,7 @@ def test_the_memory_of_workers_does_not_grow_with_the_rows(da, client, seed):
 
     fitted(2)  # all loaded
     before = client.run(memory, "VmRSS", forget=True)
-    model, size = fitted(60)
+    model, size = fitted(30)
     after = client.run(memory, "VmHWM")
     assert size == 120_000_000
     assert model.noise_variance_ == pytest.approx(0.25, rel=0.02)
