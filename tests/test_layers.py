@@ -28,7 +28,7 @@ MAY_IMPORT = {
 }
 STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}
-HEAVY |= {"nibabel", "nilearn"}
+HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
 # compiled kernels import numba at their top, and are themselves imported inside functions only
 KERNELS = {"appca.models.compiled", "appca.models.subset_rows", "appca.analysis.neighbour_scan"}
 KERNELS_END_IN = "_kernels"  # so do all others, which may import one another

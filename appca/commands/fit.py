@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from appca.commands import parsing, writing
+from appca.commands import cluster, parsing, writing
 from appca.commands.opening import opened
 from appca.commands.terminal import Meter, clear, say, show_share
 from appca.data import vae
@@ -53,12 +53,21 @@ def add(commands: "argparse._SubParsersAction") -> None:
     )
     before.add_argument("--epochs", type=int, help="of the autoencoder; suggested by the data")
     parser.add_argument("--out", type=Path, help=f"{writing.OUT_HELP}; `project` reads the .npz")
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="fit on the Dask cluster there; DATA is then one NPY, Parquet or Zarr file that all "
+        "workers can read, and may be larger than memory",
+    )
     parser.add_argument("--store", action="store_true", help="keep the run where the app shows it")
 
 
 def run(options: argparse.Namespace) -> None:
     """Fit, say how it went, and keep what was asked for."""
     writing.check_place(options.out)
+    if options.scheduler is not None:
+        cluster.run(options, _settings(options))
+        return
     if options.epochs is not None and options.vae is None:
         msg = "--epochs is of an autoencoder; give --vae with its dimensions, or leave it out."
         raise InputError(msg)

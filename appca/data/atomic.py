@@ -5,8 +5,10 @@ import re
 import shutil
 import time
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 _DRAFT = re.compile(r"\.(\d+-)?[0-9a-f]{32}(-.+)?")
 ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
@@ -23,11 +25,24 @@ def write(path: Path, content: bytes | str) -> None:
     ------
     OSError
     """
+    with growing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def growing(path: Path) -> Iterator[BinaryIO]:
+    """
+    Give a file to write to part by part; it takes its place once it is whole, see `write`.
+
+    Raises
+    ------
+    OSError
+    """
     sweep(path.parent)
     draft = path.with_name(f".{uuid.uuid4().hex}")
     try:
         with draft.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)

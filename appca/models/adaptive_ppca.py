@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array
 from appca.models import starts, stiefel
 from appca.models.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
 from appca.models.chains import Schedule
+from appca.models.dask_rows import OnDask, dask_rows, is_dask
 from appca.models.em import Settings, floor_of, worth_compiling
 from appca.models.em_fit import Fit, fit_by_em, fit_in_closed_form
 from appca.models.estimator import (
@@ -52,7 +53,7 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
 INFERENCES = ("em", "gibbs", "hard")
 
 
-class AdaptivePPCA(MissingValues, SampledModel):
+class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
@@ -207,8 +208,14 @@ class AdaptivePPCA(MissingValues, SampledModel):
         self.whiten = whiten
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator."""
+        """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
+
+        A Dask array, which may be larger than memory, is fitted where its chunks are: by threads,
+        or by the workers of the present Client. It must be whole.
+        """
         del y
+        if is_dask(X):
+            return self._fit_parts(partial(dask_rows, X))
         if is_large_map(X) and self.inference != "gibbs":
             return self.fit_blocks(Mapped(X))
         X = self._validated(X, reset=True)
@@ -238,6 +245,10 @@ class AdaptivePPCA(MissingValues, SampledModel):
             Gone through once for every pass, some dozen times; some thousand rows at a time are
             right. The first block decides between float32 and float64.
         """
+        return self._fit_parts(partial(stream, blocks))
+
+    def _fit_parts(self, look: Callable[..., Observations]) -> Self:
+        """Fit to rows that are never in memory all at once."""
         refuse(self._rules, self.get_params(deep=False))
         if self.inference == "gibbs":
             msg = (
@@ -246,7 +257,7 @@ class AdaptivePPCA(MissingValues, SampledModel):
             )
             raise ValueError(msg)
         with single_threaded_blas():
-            rows = stream(blocks, zero_mean=self.mean == "zero")
+            rows = look(zero_mean=self.mean == "zero")
             self._refuse_conflicts((rows.n, rows.d))
             self.n_features_in_ = rows.d
             return self._fit_rows(rows)

@@ -114,19 +114,7 @@ def expect(state: State, rows: Observations, settings: Settings, beta: float = 1
     sums = Sums(n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K))
     soft = not settings.hard or beta != 1.0
     block = _expect_compiled if settings.compiled and soft else _expect_block
-    for part in rows.over(partial(block, state=state, settings=settings, beta=beta)):
-        sums = _added(sums, part)
-    return sums
-
-
-def _added(a: Sums, b: Sums) -> Sums:
-    return Sums(
-        a.log_likelihood + b.log_likelihood,
-        a.A + b.A,
-        a.s + b.s,
-        a.second + b.second,
-        a.used + b.used,
-    )
+    return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
 
 
 def _expect_block(block: Block, state: State, settings: Settings, beta: float) -> Sums:

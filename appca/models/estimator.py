@@ -6,6 +6,7 @@ else. No name that scikit-learn keeps private is used.
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -84,6 +85,24 @@ def refuse_constant(rows: Observations) -> None:
             "there is no direction to find; check how the data were read."
         )
         raise ValueError(msg)
+
+
+class Gate(NamedTuple):
+    """What decides which components a row uses."""
+
+    W: Array  # (D, K)
+    shift: Array  # (K,) to add to projections
+    noise: float
+    latent: Array  # (K,)
+    n_active: int
+
+
+def _active_power(block: Block, gate: Gate) -> tuple[Array, Array]:
+    """Sum (K,) the squared projections of the rows that use a component, and count those."""
+    P = block.times(gate.W) + gate.shift
+    active = subsets.top(gaussian.logits(P, gate.noise, gate.latent), gate.n_active)
+    squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
+    return squares.sum(axis=0), active.sum(axis=0)
 
 
 class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -183,19 +202,12 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _active_scale(self, rows: Observations) -> Array:
         """Root mean square of every component's score over the training rows that use it."""
         K = len(self.components_)
-        power, used = np.zeros(K), np.zeros(K)
         origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
         shift = (origin - self.mean_) @ self.components_.T.astype(np.float64)
-
-        def active_power(block: Block) -> tuple[Array, Array]:
-            P = block.times(self.components_.T) + shift
-            active = self._top(P)
-            squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
-            return squares.sum(axis=0), active.sum(axis=0)
-
-        for more_power, more_used in rows.over(active_power):
-            power += more_power
-            used += more_used
+        gate = Gate(
+            self.components_.T, shift, self.noise_variance_, self.latent_variance_, self.n_active_
+        )
+        power, used = rows.summed(partial(_active_power, gate=gate), (np.zeros(K), np.zeros(K)))
         scale: Array = self._shrinkage() * np.sqrt(power / np.maximum(used, 1))
         return np.where(scale > 0.0, scale, 1.0)
 

@@ -4,12 +4,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from appca.models.dask_rows import OnDask, dask_rows, is_dask
 from appca.models.em import Settings, State, floor_of
 from appca.models.estimator import generator, refuse_constant, refuse_sizes
 from appca.models.gaussian import Array
 from appca.models.missing import MissingValues
 from appca.models.missing_rows import has_gaps
-from appca.models.parameters import SEED, SWITCH, Rule, whole
+from appca.models.parameters import SEED, SWITCH, Rule, refuse, whole
 from appca.models.rows import Observations, about, centre_of
 from appca.models.spectrum import Principal, principal
 from appca.models.stiefel import polar
@@ -32,7 +33,7 @@ def closed_form(rows: Observations, leading: Principal, floor: float) -> State:
 MAX_ITER, TOL = 500, 1e-4  # of EM around missing entries; TOL in nats a row over ten passes
 
 
-class PPCA(MissingValues):
+class PPCA(OnDask, MissingValues):
     """Probabilistic PCA: y = W x + mu + e, every component active in every row.
 
     The maximum of the likelihood in closed form; around missing entries (NaN) by exact EM. The
@@ -83,20 +84,31 @@ class PPCA(MissingValues):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator."""
+        """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
+
+        Of a Dask array, which must be whole, only sums of D x D numbers travel.
+        """
         del y
+        if is_dask(X):
+            refuse(self._rules, self.get_params(deep=False))
+            found = dask_rows(X)
+            refuse_sizes(self.n_components, found.n, found.d)
+            self.n_features_in_ = found.d
+            return self._fit_rows(X, found)
         X = self._validated(X, reset=True)
         refuse_sizes(self.n_components, *X.shape)
         if has_gaps(X):
             return self._fit_around(X)
-        rows = about(X, centre_of(X))
+        return self._fit_rows(X, about(X, centre_of(X)))
+
+    def _fit_rows(self, X: Any, rows: Observations) -> Self:
         refuse_constant(rows)
         with single_threaded_blas():
             leading = principal(generator(self.random_state), rows, self.n_components)
         state = closed_form(rows, leading, floor_of(rows))
-        second = np.maximum(leading.values - state.noise, 0.0) * len(X)
+        second = np.maximum(leading.values - state.noise, 0.0) * rows.n
         self._publish(rows, state, self.n_components, second)
-        self.log_likelihoods_: Array = np.array([self.score_samples(X).sum()])
+        self.log_likelihoods_: Array = np.array([float(self.score_samples(X).sum())])
         self.n_iter_ = 1
         self.stop_reason_ = "closed form"
         return self

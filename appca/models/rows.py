@@ -1,9 +1,9 @@
 """Observations about an origin, visited in blocks."""
 
-from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ __all__ = [
     "Observations",
     "Rows",
     "about",
+    "added",
     "block_rows",
     "centre_of",
     "is_far",
@@ -43,8 +44,9 @@ NEAR = 10.0
 class Observations(Protocol):
     """What EM needs of the data: sums over blocks of rows, wherever the rows are.
 
-    `Rows` hold them in memory, `streams.Stream` reads them anew in each pass; nothing but what
-    `work` returns, sums of size d x K and K x K, needs to travel.
+    `Rows` hold them in memory, `streams.Stream` reads them anew in each pass, `dask_rows.DaskRows`
+    leaves them with the workers of a cluster; nothing but `work`, with its d x K numbers, and the
+    sums it returns needs to travel.
     """
 
     @property
@@ -73,6 +75,9 @@ class Observations(Protocol):
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
         """Yield work(block) for blocks that hold all rows once, in order."""
+
+    def summed(self, work: Callable[["Block"], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, see `added`."""
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows (len(which), d) by their numbers, which rise."""
@@ -111,6 +116,10 @@ class Rows(NamedTuple):
         """Yield work(block) for blocks of rows, see `over_blocks`."""
         return over_blocks(work, self)
 
+    def summed(self, work: Callable[["Block"], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, in order."""
+        return reduce(added, self.over(work), start)
+
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows by their numbers."""
         taken: Array = self.X[which]
@@ -137,6 +146,14 @@ class Block(NamedTuple):
         """Sum of (y - origin) s', (d, K), in float64."""
         A: Array = (self.X.T @ S.astype(self.X.dtype, copy=False)).astype(np.float64)
         return A if self.origin is None else A - np.outer(self.origin, S.sum(axis=0))
+
+
+def added(a: R, b: R) -> R:
+    """Add numbers, arrays, or tuples of them (named ones, too) element by element."""
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return cast(R, a + b)  # type: ignore[operator]
+    parts = [added(x, y) for x, y in zip(a, b, strict=True)]
+    return cast(R, type(a)(*parts) if hasattr(a, "_fields") else tuple(parts))
 
 
 def centre_of(X: Array) -> Array:
@@ -202,12 +219,13 @@ def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
 def project(rows: Observations, W: Array) -> Array:
     """Projections (y_n - origin)' W, (N, K) in the dtype of the data."""
     P = np.empty((rows.n, W.shape[1]), rows.dtype)
-
-    def fill(block: Block) -> None:
-        P[block.part] = block.times(W)
-
-    deque(rows.over(fill), maxlen=0)
+    for part, values in rows.over(partial(_projected, W=W)):
+        P[part] = values
     return P
+
+
+def _projected(block: Block, W: Array) -> tuple[slice, Array]:
+    return block.part, block.times(W)
 
 
 def transposed_product(rows: Observations, S: Array) -> Array:

@@ -1,5 +1,6 @@
 """Principal directions from whichever of D x D and N x N is smaller."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,15 +34,12 @@ class Thin(NamedTuple):
 
 def covariance(rows: Observations) -> Array:
     """Sum of y y' / N about the origin, (d, d), products in the data's dtype, sums in float64."""
-    C = np.zeros((rows.d, rows.d))
+    return rows.summed(_products, np.zeros((rows.d, rows.d))) / rows.n
 
-    def products(block: Block) -> Array:
-        B = block.centred()
-        return B.T @ B
 
-    for part in rows.over(products):
-        C += part
-    return C / rows.n
+def _products(block: Block) -> Array:
+    B = block.centred()
+    return B.T @ B
 
 
 def gram(rows: Rows) -> Array:
@@ -84,13 +82,17 @@ def iterated(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
     values = np.zeros(q)
     for _ in range(MAX_SUBSPACE_ITERATIONS):
         before = values
-        U, singular, _ = np.linalg.svd(
-            transposed_product(rows, project(rows, V)), full_matrices=False
-        )
+        YV = rows.summed(partial(_there_and_back, V=V), np.zeros(V.shape))
+        U, singular, _ = np.linalg.svd(YV, full_matrices=False)
         values, V = singular[:q] / n, U
         if np.all(np.abs(values - before) <= 1e-10 * values[0]):
             break
     return Principal(values, V[:, :q])
+
+
+def _there_and_back(block: Block, V: Array) -> Array:
+    """Sum over rows of y y'V, (d, q): one pass, and no row needs to leave where it is."""
+    return block.transposed_times(block.times(V))
 
 
 def thin(rows: Rows) -> Thin:

@@ -95,16 +95,7 @@ def first_state(rows: Observations, W: Array, settings: Settings) -> State:
     L = K and W the leading eigenvectors this is the maximum of the likelihood in closed form.
     """
     K, L, n = settings.n_components, settings.n_active, rows.n
-    captured, used = np.zeros(K), np.zeros(K)
-
-    def top_power(block: Block) -> tuple[Array, Array]:
-        power = np.square(block.times(W), dtype=np.float64)
-        active = subsets.top(power, L)
-        return np.where(active, power, 0.0).sum(axis=0), active.sum(axis=0)
-
-    for more_captured, more_used in rows.over(top_power):
-        captured += more_captured
-        used += more_used
+    captured, used = rows.summed(partial(_top_power, W=W, n_active=L), (np.zeros(K), np.zeros(K)))
     left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
     # With nothing to spare (L = D) the split is anybody's guess: half and half.
     noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
@@ -115,6 +106,13 @@ def first_state(rows: Observations, W: Array, settings: Settings) -> State:
     else:
         tau2 = np.full(K, settings.latent)
     return State(W, np.zeros(K), np.maximum(tau2, settings.floor), noise)
+
+
+def _top_power(block: Block, W: Array, n_active: int) -> tuple[Array, Array]:
+    """Sum over rows (K,) their largest squared projections, and count the rows that have each."""
+    power = np.square(block.times(W), dtype=np.float64)
+    active = subsets.top(power, n_active)
+    return np.where(active, power, 0.0).sum(axis=0), active.sum(axis=0)
 
 
 def annealed(start: State, rows: Observations, settings: Settings) -> Iterator[tuple[float, State]]:

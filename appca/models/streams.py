@@ -1,11 +1,12 @@
 """Observations that are read anew in every pass, a block of rows at a time.
 
 EM needs sums over rows and a sample of them, so nothing here grows with the number of rows. A
-cluster can stand in for a `Stream` by offering what `Observations` asks for: `over` and `take`.
+cluster stands in for a `Stream` by offering what `Observations` asks for, see `dask_rows`.
 """
 
 import mmap
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -13,10 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.gaussian import Array
-from appca.models.rows import Block, block_rows, is_far
+from appca.models.rows import Block, added, block_rows, is_far
 from appca.models.threads import in_order
 
-__all__ = ["Blocks", "Mapped", "Stream", "checked", "is_large_map", "stream"]
+__all__ = [
+    "Blocks",
+    "Mapped",
+    "Stream",
+    "checked",
+    "cut",
+    "is_large_map",
+    "seen_from",
+    "square_sum",
+    "stream",
+]
 
 R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
@@ -43,21 +54,20 @@ class Stream(NamedTuple):
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
         """Yield work(block) for blocks of rows, in order, each block as read cut for all cores."""
-        first, most = 0, block_rows(self.d, self.dtype.itemsize)
+        first = 0
         for given in self.read():
-            count = -(-len(given) // most)
-            edges = [len(given) * i // count for i in range(count + 1)]
             begin = first
 
             def one(ends: tuple[int, int], given: Array = given, begin: int = begin) -> R:
-                part = slice(begin + ends[0], begin + ends[1])
-                block = Block(part, given[slice(*ends)], self.origin)
-                if self.careful:
-                    block = Block(part, block.centred(), None)
-                return work(block)
+                block = Block(slice(begin + ends[0], begin + ends[1]), given[slice(*ends)], None)
+                return work(seen_from(block, self.origin, careful=self.careful))
 
-            yield from in_order(one, list(pairwise(edges)))
+            yield from in_order(one, cut(given))
             first += len(given)
+
+    def summed(self, work: Callable[[Block], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, in order."""
+        return reduce(added, self.over(work), start)
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows by their numbers, which rise; one pass."""
@@ -67,6 +77,23 @@ class Stream(NamedTuple):
             out[low:high] = given[which[low:high] - first]
             first += len(given)
         return out
+
+
+def cut(given: Array) -> list[tuple[int, int]]:
+    """Where blocks of some rows begin and end, of a size that suits the kernels."""
+    count = -(-len(given) // block_rows(given.shape[1], given.itemsize))
+    return list(pairwise(len(given) * i // count for i in range(count + 1))) if count else []
+
+
+def seen_from(block: Block, origin: Array | None, *, careful: bool) -> Block:
+    """Take rows as they are about an origin, which is subtracted at once where care is needed."""
+    block = block._replace(origin=origin)
+    return block._replace(X=block.centred(), origin=None) if careful else block
+
+
+def square_sum(block: Block) -> float:
+    """Sum over rows that are about their origin already of |y|^2."""
+    return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
 
 
 class Mapped:
@@ -174,6 +201,6 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
         raise ValueError(msg)
     origin = None if zero_mean else (total / n).astype(dtype)
     found = Stream(read, n, len(total), dtype, origin, 0.0, careful=True)
-    square = sum(found.over(lambda b: float(np.einsum("nd,nd->", b.X, b.X, dtype=np.float64))))
+    square = found.summed(square_sum, 0.0)
     careful = origin is not None and is_far(origin, square / n)
-    return found._replace(total=cast(float, square), careful=careful)
+    return found._replace(total=square, careful=careful)

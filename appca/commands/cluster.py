@@ -1,0 +1,183 @@
+"""``appca fit --scheduler ADDRESS``: a fit by the workers of a Dask cluster, its table in parts."""
+
+import argparse
+import hashlib
+import importlib.util
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from appca.commands.terminal import Meter, clear, say
+from appca.data import atomic
+from appca.data.errors import InputError
+from appca.data.lazy import open_lazily
+from appca.data.preprocessing import Preprocessing
+from appca.runs.config import RunConfig, estimator_class
+from appca.runs.fit import PREPROCESSING, described, versions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from dask.array import Array
+
+MODELS = ("aPPCA", "PPCA")
+WAIT = 10  # seconds for a scheduler to answer
+NEEDLESS = {  # arguments that need all rows at hand, or the app's own store
+    "store": "--store",
+    "label": "--label",
+    "id": "--id",
+    "ignore": "--ignore",
+    "option": "--option",
+    "missing": "--missing",
+    "divide": "--divide",
+    "centre": "--centre",
+    "scale": "--scale",
+    "pca": "--pca",
+    "vae": "--vae",
+    "epochs": "--epochs",
+}
+
+
+class Numbered(NamedTuple):
+    """Rows that have nothing but numbers."""
+
+    ids: np.ndarray
+    labels: dict[str, np.ndarray]
+
+
+def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
+    """Fit where the rows are, say how it went, and write what was asked for part by part."""
+    path = _check(options)
+    with _connected(options.scheduler):
+        began = time.perf_counter()
+        X = open_lazily(path)
+        config = RunConfig(_digest(path, X), Preprocessing().to_dict(), options.model, parameters)
+        kind, keywords = estimator_class(config.model), dict(config.parameters)
+        if options.model == "aPPCA":
+            keywords["callback"] = Meter(X.shape[0])
+        say(f"{X.shape[0]} rows of {X.shape[1]} features, on the cluster at {options.scheduler}")
+        model = kind(**keywords).fit(X)
+        mean = model.score(X)
+        clear()
+        seconds = round(time.perf_counter() - began, 3)
+        say(f"{model.stop_reason_}; {model.n_iter_} iterations, {seconds} s")
+        say(f"log-likelihood {mean:.6g} nats a row")
+        info = {
+            "n_iter": int(model.n_iter_),
+            "stop_reason": str(model.stop_reason_),
+            "log_likelihood": mean * X.shape[0],
+            "likelihood": "exact",
+            "likelihood_error": 0.0,
+            "n_rows": X.shape[0],
+            "n_features": X.shape[1],
+            "versions": versions(),
+            "stopped_at": None,
+            "seconds": seconds,
+        }
+        if options.out:
+            _write(options.out, model, X, config, info)
+
+
+def _check(options: argparse.Namespace) -> Path:
+    """Return the file, after refusing what a fit on a cluster cannot do, before anything is done.
+
+    Raises
+    ------
+    InputError
+    """
+    needless = [
+        flag for name, flag in NEEDLESS.items() if getattr(options, name) not in (None, False, [])
+    ]
+    if needless:
+        msg = (
+            f"{needless[0]} does not go with --scheduler, which fits the numbers in the file as "
+            "they are; leave one of the two out."
+        )
+        raise InputError(msg)
+    if options.model not in MODELS:
+        msg = f"--scheduler fits {' or '.join(MODELS)}; got {options.model}: name one of these."
+        raise InputError(msg)
+    if len(options.data) != 1:
+        msg = f"--scheduler takes one file or folder; got {len(options.data)}: name one."
+        raise InputError(msg)
+    if any(importlib.util.find_spec(name) is None for name in ("dask", "distributed")):
+        msg = (
+            "--scheduler needs the packages dask and distributed, which are not installed; "
+            "install the extra “dask” of appca, as in pip install 'appca[dask]'."
+        )
+        raise InputError(msg)
+    return Path(options.data[0])
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[None]:
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=WAIT)
+    except (OSError, ValueError) as error:
+        msg = (
+            f"No scheduler answers at “{address}”; start one with `dask scheduler`, or correct "
+            "the address, such as tcp://127.0.0.1:8786."
+        )
+        raise InputError(msg) from error
+    with client:
+        yield
+
+
+def _digest(path: Path, X: "Array") -> str:
+    """Tell files apart without reading them: name, shape, type, size and time of writing."""
+    facts = path.stat()
+    text = repr((path.name, X.shape, str(X.dtype), facts.st_size, facts.st_mtime_ns))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _write(path: Path, model: Any, X: "Array", config: RunConfig, info: dict) -> None:
+    if path.suffix == ".npz":
+        from appca.runs.model_file import model_bytes
+
+        nothing = Preprocessing().fit(np.zeros((2, X.shape[1]), X.dtype))
+        arrays = {PREPROCESSING + name: value for name, value in nothing.arrays().items()}
+        arrays |= model.fitted_arrays() | {"log_likelihoods": np.asarray(model.log_likelihoods_)}
+        atomic.write(path, model_bytes(config, arrays, info))
+    else:
+        _write_tables(path, _tables(model, X))
+    say(f"wrote {path}, {path.stat().st_size} bytes")
+
+
+def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
+    """Say of the rows, chunk by chunk, what `fit` says of them all."""
+    from appca.analysis.export import projection_table
+
+    first = 0
+    for found in model.describe_chunks(X):
+        ids = np.arange(first, first + len(found.scores)).astype(str)
+        yield projection_table(Numbered(ids, {}), described(found))
+        first += len(ids)
+
+
+def _write_tables(path: Path, tables: Iterator["pd.DataFrame"]) -> None:
+    from appca.analysis.export import csv_bytes
+
+    with atomic.growing(path) as file:
+        if path.suffix == ".parquet":
+            _write_parquet(file, tables)
+            return
+        for i, table in enumerate(tables):
+            content = csv_bytes(table)
+            file.write(content if i == 0 else content.split(b"\r\n", 1)[1])
+
+
+def _write_parquet(file: Any, tables: Iterator["pd.DataFrame"]) -> None:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    parts = (pa.Table.from_pandas(table, preserve_index=False) for table in tables)
+    first = next(parts)
+    with ParquetWriter(file, first.schema) as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(part)
