@@ -53,6 +53,8 @@ def _facts(trace: go.Scatter, figure: go.Figure) -> str:
         shape = np.shape(trace.z)
         size = f"{shape[0]} by {shape[1]}, " if len(shape) == 2 else ""
         return size + _extent(np.ravel(trace.z), None) if trace.z is not None else ""
+    if trace.type == "image":  # colours of pixels are no numbers to tell
+        return ""
     lying = trace.type == "bar" and trace.orientation == "h"
     values, places = (trace.x, trace.y) if lying else (trace.y, trace.x)
     if values is None:
