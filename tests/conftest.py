@@ -60,6 +60,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return ByFile(config, log)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Try a browser test that fails once more: the summary counts it, and twice is a failure."""
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 def real_data_folder() -> Path | None:
     """Return the folder of MNIST and COIL-20, or None when it was not given."""
     folder = os.environ.get("APPCA_DATA")

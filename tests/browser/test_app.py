@@ -124,6 +124,8 @@ def test_a_fit_survives_pages_and_reloads_and_is_cancelled(visit, address):
     open_page(page, "Runs")
     page.locator(f".st-key-cancel-{job}").wait_for()
     open_page(page, "Fit")
+    page.wait_for_url(f"**job={job}**")  # a link of the navigation takes it away for a moment
+    idle(page)
     page.reload()
     page.locator(".st-key-fit_keep button").first.wait_for(timeout=20 * SECOND)
     assert page.locator(".st-key-set-n_init input").input_value() == "50"

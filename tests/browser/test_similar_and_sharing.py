@@ -35,6 +35,7 @@ def test_a_group_of_similar_objects_is_selected_on_the_other_pages_and_after_a_r
     page.wait_for_url("**sel=**")
     page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Subspaces").click()
     page.wait_for_function(f"() => {SELECTED} === {count}", timeout=60 * SECOND)
+    page.wait_for_url("**sel=**")
     page.reload()
     page.wait_for_function(f"() => {SELECTED} === {count}", timeout=60 * SECOND)
 
