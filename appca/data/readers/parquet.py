@@ -56,7 +56,10 @@ def _table(name: str, stream: BinaryIO, limits: Limits) -> "pa.Table":
         _check_names(name, file.schema_arrow.names)
         _check_size(name, file.metadata, limits)
         # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
-        return parquet.read_table(_again(stream), read_dictionary=words, use_threads=False)
+        # No threads, to read ahead either: one left over from a broken file can abort at exit.
+        return parquet.read_table(
+            _again(stream), read_dictionary=words, use_threads=False, pre_buffer=False
+        )
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
