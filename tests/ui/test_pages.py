@@ -28,7 +28,10 @@ PAGES = {
     "judge/choose": "Choose K and L",
     "judge/compare": "Compare",
     "judge/diagnostics": "Diagnostics",
+    "study/paper": "Paper",
+    "study/whitening": "Whitening",
     "study/lab": "Synthetic lab",
+    "study/brain": "Brain",
     "share/export": "Export",
     "share/new_data": "New data",
 }
