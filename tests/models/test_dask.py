@@ -313,6 +313,7 @@ def memory(field, forget=False):
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
+@pytest.mark.slow  # the memory of a process beside others varies
 def test_the_memory_of_workers_does_not_grow_with_the_rows(da, client, seed):
     W = np.linalg.qr(np.random.default_rng(seed).standard_normal((500, 3)))[0].astype(np.float32)
 
