@@ -4,13 +4,16 @@ import gzip
 import math
 import struct
 import zlib
+from collections.abc import Collection
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from appca.data.errors import InputError
 
 _BYTES = 0x08  # the type code of unsigned bytes
+MOST_SIDES = 4
 
 
 def read_idx(path: Path, first: int | None = None) -> np.ndarray:
@@ -39,17 +42,45 @@ def read_idx(path: Path, first: int | None = None) -> np.ndarray:
         raise InputError(msg) from error
 
 
-def _read(file: gzip.GzipFile, name: str, first: int | None) -> np.ndarray:
+def header(file: BinaryIO, name: str, kinds: Collection[int], what: str) -> tuple[int, list[int]]:
+    """
+    Read the beginning of an unpacked IDX file.
+
+    Parameters
+    ----------
+    file : binary file object
+        At its start; left where the numbers begin.
+    name : str
+        For people.
+    kinds : collection of int
+        Codes of the types of numbers that can be used.
+    what : str
+        What the file should be, for people: "an IDX file".
+
+    Returns
+    -------
+    The code of the type, and the sides.
+
+    Raises
+    ------
+    InputError
+        When the file is something else or breaks off.
+    """
     magic = file.read(4)
-    if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] != _BYTES or not 1 <= magic[3] <= 4:
+    known = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in kinds
+    if not known or not 1 <= magic[3] <= MOST_SIDES:
         start = magic.hex() or "nothing"
-        msg = f"{name} is not an IDX file of bytes (it starts with {start}); choose another file."
+        msg = f"“{name}” is not {what} (it starts with {start}); choose another file."
         raise InputError(msg)
-    header = file.read(4 * magic[3])
-    if len(header) < 4 * magic[3]:
-        msg = f"{name} ends within its header; fetch it again."
+    sides = file.read(4 * magic[3])
+    if len(sides) < 4 * magic[3]:
+        msg = f"“{name}” ends within its header; copy or fetch it again."
         raise InputError(msg)
-    sides = list(struct.unpack(f">{magic[3]}I", header))
+    return magic[2], list(struct.unpack(f">{magic[3]}I", sides))
+
+
+def _read(file: BinaryIO, name: str, first: int | None) -> np.ndarray:
+    _, sides = header(file, name, {_BYTES}, "an IDX file of bytes")
     complete = first is None or first >= sides[0]
     sides[0] = sides[0] if complete else first
     expected = math.prod(sides)

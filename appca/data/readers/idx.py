@@ -2,7 +2,6 @@
 
 import math
 import re
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -11,12 +10,12 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
+from appca.data.idx import header
 from appca.data.readers.arrays import Beside, Found, build, check_array, mapped
 from appca.data.readers.source import LIMITS, Limits, check_matrix, plain_file
 from appca.data.wording import counted
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_MOST_SIDES = 4
 _ROLE = re.compile(r"images?|imgs?|labels?|idx\d?|ubyte|gz|[^a-z0-9]")  # what pairs do not share
 
 
@@ -82,17 +81,8 @@ def read_many(
 
 def _part(name: str, file: Path | str | BinaryIO, limits: Limits) -> Part:
     with plain_file(name, file, limits) as stream:
-        magic = stream.read(4)
-        known = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in _TYPES
-        if not known or not 1 <= magic[3] <= _MOST_SIDES:
-            start = magic.hex() or "nothing"
-            msg = f"“{name}” is not an IDX file (it starts with {start}); choose another file."
-            raise InputError(msg)
-        header = stream.read(4 * magic[3])
-        if len(header) < 4 * magic[3]:
-            msg = f"“{name}” ends within its header; copy or fetch it again."
-            raise InputError(msg)
-        array = Found(struct.unpack(f">{magic[3]}I", header), np.dtype(_TYPES[magic[2]]))
+        kind, sides = header(stream, name, _TYPES, "an IDX file")
+        array = Found(tuple(sides), np.dtype(_TYPES[kind]))
         start = stream.tell()
         _check_length(name, array, stream.seek(0, 2) - start)
         if len(array.shape) > 1:
