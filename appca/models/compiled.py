@@ -16,3 +16,13 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def kernel(function: Function) -> Function:
     """Compile a function of arrays and numbers."""
     return cast(Function, njit(cache=True, nogil=True)(function))
+
+
+def fused(function: Function) -> Function:
+    """Compile one whose products may be added without being rounded before."""
+    return cast(Function, njit(cache=True, nogil=True, fastmath={"contract"})(function))
+
+
+def reassociated(function: Function) -> Function:
+    """Compile one whose sums may be taken in any order, too, as a BLAS takes them."""
+    return cast(Function, njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function))

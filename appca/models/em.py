@@ -17,7 +17,7 @@ import numpy as np
 
 from appca.models import gaussian, subsets
 from appca.models.gaussian import Array
-from appca.models.rows import CACHE_BYTES, Block, Observations
+from appca.models.rows import Block, Observations
 
 __all__ = [
     "Passes",
@@ -37,7 +37,6 @@ NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding,
 # Rows times K times swaps from which a fit uses the compiled E step: it spares 30 ms of 40 a pass
 # of 60,000 rows at K = 10, L = 3 (1.8 million), and takes 3 s to compile the first time.
 LEAST_COMPILED = 1_000_000
-KERNEL_ROWS = 256  # least rows a call of the kernel, which takes some microseconds
 
 
 class State(NamedTuple):
@@ -112,8 +111,7 @@ def expect(state: State, rows: Observations, settings: Settings, beta: float = 1
     outside = float(gaussian.background(spread, state.noise, rows.n_features))
     outside -= gaussian.log_binomial(K, settings.n_active)
     sums = Sums(n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K))
-    soft = not settings.hard or beta != 1.0
-    block = _expect_compiled if settings.compiled and soft else _expect_block
+    block = _expect_compiled if settings.compiled else _expect_block
     return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
 
 
@@ -130,24 +128,29 @@ def _expect_block(block: Block, state: State, settings: Settings, beta: float) -
 
 
 def _expect_compiled(block: Block, state: State, settings: Settings, beta: float) -> Sums:
-    """Do the same, some rows at a time: they are still in cache for the second product."""
+    """Do the same in one sweep, while rows are in cache."""
     from appca.models import expectation_kernels as kernels
+    from appca.models.product_kernels import QUAD, suits
 
-    d, K = state.W.shape
-    W, shift = state.W.astype(block.X.dtype), state.shift
+    X = np.ascontiguousarray(block.X).view()
+    X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
+    (d, K), kind = state.W.shape, X.dtype
+    W = np.zeros((-(-K // QUAD) * QUAD, d), kind)
+    W[:K] = state.W.T
+    shift = state.shift if block.origin is None else state.shift - block.origin @ state.W
     shrink, v = gaussian.posterior(state.noise, state.latent)
-    slope, offset = shrink / (2.0 * state.noise), 0.5 * np.log1p(state.latent / state.noise)
-    q = np.array([beta * slope, beta * offset, shrink, v])
-    A, totals, value = np.zeros((d, K)), np.zeros((3, K)), 0.0
-    size = max(KERNEL_ROWS, CACHE_BYTES // (d * block.X.itemsize))
-    for start in range(0, len(block.X), size):
-        some = block._replace(X=block.X[start : start + size])
-        P = np.ascontiguousarray(some.times(W).T, dtype=np.float64)
-        S = np.empty_like(P)
-        value += kernels.expect(P, shift, q, settings.n_active, S, totals)
-        A += some.X.T @ np.ascontiguousarray(S.T, dtype=W.dtype)
-    if block.origin is not None:
-        A -= np.outer(block.origin, totals[0])
+    root, offset = np.sqrt(shrink / (2.0 * state.noise)), 0.5 * np.log1p(state.latent / state.noise)
+    q = np.array([np.sqrt(beta) * root, beta * offset, shrink, v], kind)
+    A, totals = np.zeros(W.shape), np.zeros((3, K))
+    how = K, settings.n_active, settings.hard and beta == 1.0
+    given = shift.astype(kind), q, kernels.exponential(kind), how
+    if suits(d, K):
+        value = kernels.sweep(X, W, given, A, totals)
+    else:
+        P = W @ X.T
+        value = kernels.expect(P, len(X), given, totals)
+        A += P @ X
+    A = A[:K].T if block.origin is None else A[:K].T - np.outer(block.origin, totals[0])
     return Sums(value, A, *totals)
 
 
