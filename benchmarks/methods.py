@@ -164,7 +164,8 @@ class Spams:
         import spams
 
         columns, atoms = np.asfortranarray(X.T), np.asfortranarray(self.components_.T)
-        code = spams.omp(columns, atoms, L=self.n_active)
+        # Without both bounds some of its float32 codes are empty (2.6.14).
+        code = spams.omp(columns, atoms, L=self.n_active, eps=0.0, lambda1=0.0)
         return np.asarray(code.todense()).T
 
 
