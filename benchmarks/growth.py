@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from appca.models.em import Passes, Settings, floor_of, worth_compiling
-from appca.models.rows import about, centre_of
-from appca.models.starts import first_state
-from appca.models.stiefel import polar
+from appca.models.em import Passes
 from appca.models.threads import single_threaded_blas
+from benchmarks.passes import prepared
 from benchmarks.shapes import synthetic
 
 __all__ = ["measured", "slope"]
@@ -44,11 +42,7 @@ def seconds_a_pass(N: int, D: int, K: int, L: int) -> float:
     """Return processor seconds of one EM pass over rows of the model."""
     X, _ = synthetic(N, D, K, L)
     with single_threaded_blas():
-        rows = about(X, centre_of(X))
-        compiled = worth_compiling(N, K, L)
-        settings = Settings(K, L, "shared", True, False, polar, floor_of(rows), compiled)
-        W = np.linalg.qr(np.random.default_rng(1).standard_normal((D, K)))[0]
-        state = first_state(rows, W, settings)
+        rows, settings, state = prepared(X, K, L)
         seconds = []
         for _ in range(PASSES + 1):  # the first one compiles
             began = time.process_time()

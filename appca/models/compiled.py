@@ -18,11 +18,18 @@ def kernel(function: Function) -> Function:
     return cast(Function, njit(cache=True, nogil=True)(function))
 
 
-def fused(function: Function) -> Function:
-    """Compile one whose products may be added without being rounded before."""
-    return cast(Function, njit(cache=True, nogil=True, fastmath={"contract"})(function))
+def wide_kernel(function: Function) -> Function:
+    """Compile as `kernel`, for loops that are to become vector instructions, without checks.
+
+    A division by zero gives what IEEE 754 says instead of an exception, and a product may be added
+    without being rounded first.
+    """
+    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    return cast(Function, njit(**options)(function))
 
 
 def reassociated(function: Function) -> Function:
-    """Compile one whose sums may be taken in any order, too, as a BLAS takes them."""
-    return cast(Function, njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function))
+    """Compile so, with sums taken in any order, too, as a BLAS takes them."""
+    fast = {"reassoc", "contract"}
+    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": fast}
+    return cast(Function, njit(**options)(function))

@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,6 +37,11 @@ NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding,
 # Rows times K times swaps from which a fit uses the compiled E step: it spares 30 ms of 40 a pass
 # of 60,000 rows at K = 10, L = 3 (1.8 million), and takes 3 s to compile the first time.
 LEAST_COMPILED = 1_000_000
+# Swaps from which points on a circle cost less than tables of counts, see `circle_kernels`.
+# Measured, microseconds a row: K = 25, L = 5: 0.5 by tables and 1.5 by points; 30, 15: 1.4 and
+# 1.3; 50, 5: 1.1 and 3.0; 50, 25: 4.0 and 2.8; 100, 50: 15.5 and 6.9.
+MANY_SWAPS = 15
+LARGEST_SINGLE_LOG_COUNT = 60.0  # tables hold numbers up to C(K, L); float32 ends at exp(88)
 
 
 class State(NamedTuple):
@@ -81,9 +86,8 @@ def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
 
     By size alone, so that neither the machine nor what ran before decides about the bits.
     """
-    swaps = min(n_active, n_components - n_active)
-    few = swaps > 0 and n_components <= subsets.LARGEST_FOR_COLUMNS
-    return few and n_rows * n_components * swaps >= LEAST_COMPILED
+    swaps = min(n_active, n_components - n_active, MANY_SWAPS)
+    return n_rows * n_components * swaps >= LEAST_COMPILED
 
 
 def responsibilities(a: Array, settings: Settings, beta: float) -> tuple[Array, Array]:
@@ -111,7 +115,9 @@ def expect(state: State, rows: Observations, settings: Settings, beta: float = 1
     outside = float(gaussian.background(spread, state.noise, rows.n_features))
     outside -= gaussian.log_binomial(K, settings.n_active)
     sums = Sums(n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K))
-    block = _expect_compiled if settings.compiled else _expect_block
+    hard = settings.hard and beta == 1.0
+    few = min(settings.n_active, K - settings.n_active) < MANY_SWAPS
+    block = _expect_compiled if settings.compiled and (few or not hard) else _expect_block
     return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
 
 
@@ -129,29 +135,41 @@ def _expect_block(block: Block, state: State, settings: Settings, beta: float) -
 
 def _expect_compiled(block: Block, state: State, settings: Settings, beta: float) -> Sums:
     """Do the same in one sweep, while rows are in cache."""
-    from appca.models import expectation_kernels as kernels
+    from appca.models import circle_kernels, expectation_kernels
     from appca.models.product_kernels import QUAD, suits
 
     X = np.ascontiguousarray(block.X).view()
     X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
-    (d, K), kind = state.W.shape, X.dtype
-    W = np.zeros((-(-K // QUAD) * QUAD, d), kind)
+    d, (K, L) = X.shape[1], (settings.n_components, settings.n_active)
+    W = np.zeros((-(-K // QUAD) * QUAD, d), X.dtype)
     W[:K] = state.W.T
+    A, totals = np.zeros(W.shape), np.zeros((3, K))
+    if suits(d, K):
+        given = _given(block, state, settings, beta, X.dtype)
+        value = expectation_kernels.sweep(X, W, given, A, totals)
+    else:
+        many = min(L, K - L) >= MANY_SWAPS
+        double = many or gaussian.log_binomial(K, L) > LARGEST_SINGLE_LOG_COUNT
+        P = (W @ X.T).astype(np.float64 if double else X.dtype, copy=False)
+        kernels = circle_kernels if many else expectation_kernels
+        value = kernels.expect(P, len(X), _given(block, state, settings, beta, P.dtype), totals)
+        A += P.astype(X.dtype, copy=False) @ X
+    A = A[:K].T if block.origin is None else A[:K].T - np.outer(block.origin, totals[0])
+    return Sums(value, A, *totals)
+
+
+def _given(
+    block: Block, state: State, settings: Settings, beta: float, kind: np.dtype[Any]
+) -> tuple[Any, ...]:
+    """Return what kernels need to know beside the rows, see `expectation_kernels.expect`."""
+    from appca.models.expectation_kernels import exponential
+
     shift = state.shift if block.origin is None else state.shift - block.origin @ state.W
     shrink, v = gaussian.posterior(state.noise, state.latent)
     root, offset = np.sqrt(shrink / (2.0 * state.noise)), 0.5 * np.log1p(state.latent / state.noise)
     q = np.array([np.sqrt(beta) * root, beta * offset, shrink, v], kind)
-    A, totals = np.zeros(W.shape), np.zeros((3, K))
-    how = K, settings.n_active, settings.hard and beta == 1.0
-    given = shift.astype(kind), q, kernels.exponential(kind), how
-    if suits(d, K):
-        value = kernels.sweep(X, W, given, A, totals)
-    else:
-        P = W @ X.T
-        value = kernels.expect(P, len(X), given, totals)
-        A += P @ X
-    A = A[:K].T if block.origin is None else A[:K].T - np.outer(block.origin, totals[0])
-    return Sums(value, A, *totals)
+    how = settings.n_components, settings.n_active, settings.hard and beta == 1.0
+    return shift.astype(kind), q, exponential(kind), how
 
 
 class Size(Protocol):

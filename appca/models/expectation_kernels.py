@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.models.compiled import fused
+from appca.models.compiled import wide_kernel
 from appca.models.product_kernels import add_outer, project
 
 __all__ = ["Exponential", "expect", "exponential", "sweep"]
@@ -60,7 +60,7 @@ def exponential(dtype: np.dtype[Any]) -> Exponential:
     )
 
 
-@fused
+@wide_kernel
 def exponentials(x: Any, e: Any, power: Any, bits: Any) -> None:
     """Overwrite LANES numbers of at most 0 by exp of them, and those below e.least by 0.
 
@@ -92,7 +92,7 @@ def exponentials(x: Any, e: Any, power: Any, bits: Any) -> None:
         x[i] *= power[i]
 
 
-@fused
+@wide_kernel
 def largest(a: Any, top: Any, x: Any) -> None:
     """Put the L largest of the columns a (K, LANES) into top (L, LANES), in falling order."""
     K, L = len(a), len(top)
@@ -109,7 +109,7 @@ def largest(a: Any, top: Any, x: Any) -> None:
                 top[j, i] = high
 
 
-@fused
+@wide_kernel
 def weigh(a: Any, top: Any, member: Any, out: Any, into: Any, room: Any, e: Any) -> None:
     """Tell members of the top from others, and weigh what it costs to swap each.
 
@@ -135,13 +135,13 @@ def weigh(a: Any, top: Any, member: Any, out: Any, into: Any, room: Any, e: Any)
             into[k, i] = x[i] - out[k, i]
 
 
-@fused
+@wide_kernel
 def kept(v: Any, least: Any) -> Any:
     """Return v, or 0 if it is below: products of such would be denormal, a hundred times slower."""
     return v if v > least else v - v
 
 
-@fused
+@wide_kernel
 def forward(w: Any, table: Any, tiny: Any) -> None:
     """Fill table[k + 1, j] = table[k, j] + w_k table[k, j - 1], shape (K + 1, J + 1, LANES)."""
     J = table.shape[1] - 1
@@ -159,7 +159,7 @@ def forward(w: Any, table: Any, tiny: Any) -> None:
                 table[k + 1, j, i] = kept(v, tiny)
 
 
-@fused
+@wide_kernel
 def backward(w: Any, table: Any, other: Any, r: Any, sign: Any, few: Any, room: Any) -> None:
     """Add `sign` times each column's probability of being swapped to r (K, LANES).
 
@@ -180,7 +180,7 @@ def backward(w: Any, table: Any, other: Any, r: Any, sign: Any, few: Any, room: 
             r[k, i] += sign * w[k, i] * kept(x[i], few)
 
 
-@fused
+@wide_kernel
 def summed(top: Any, count: int) -> float:
     """Sum the L largest logits of `count` lanes, in float64."""
     value = 0.0
@@ -190,7 +190,7 @@ def summed(top: Any, count: int) -> float:
     return value
 
 
-@fused
+@wide_kernel
 def combined(members: Any, rest: Any, count: int, total: Any, few: Any) -> float:
     """Sum log e_L less `summed`; the last lines of both tables are left over the totals."""
     for i in range(LANES):
@@ -208,7 +208,7 @@ def combined(members: Any, rest: Any, count: int, total: Any, few: Any) -> float
     return value
 
 
-@fused
+@wide_kernel
 def read(P: Any, start: int, count: int, shift: Any, q: Any, m: Any, a: Any) -> None:
     """Put projections about the mean and logits of `count` rows into lanes, zeros into the rest."""
     for k in range(len(m)):
@@ -221,7 +221,7 @@ def read(P: Any, start: int, count: int, shift: Any, q: Any, m: Any, a: Any) -> 
             a[k, i] = h * h - q[1, k]
 
 
-@fused
+@wide_kernel
 def write(m: Any, r: Any, q: Any, count: int, S: Any, start: int, sums: Any) -> None:
     """Turn projections m into posterior means of x * z, in S, and add up their moments."""
     for k in range(len(m)):
@@ -239,7 +239,7 @@ def write(m: Any, r: Any, q: Any, count: int, S: Any, start: int, sums: Any) -> 
             S[k, start + i] = r[k, i] * m[k, i]
 
 
-@fused
+@wide_kernel
 def expect(P: Any, n: int, given: Any, totals: Any) -> float:
     """Return the sum over n rows of log e_L(exp a), and turn projections into posterior means.
 
@@ -287,7 +287,7 @@ def expect(P: Any, n: int, given: Any, totals: Any) -> float:
     return value
 
 
-@fused
+@wide_kernel
 def sweep(X: Any, W: Any, given: Any, A: Any, totals: Any) -> float:
     """Do `expect` for rows X (n, d), and add the sum of s x' to A, s being those means.
 

@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import growth, table
+from benchmarks import growth, long, methods, passes, readme, table
 from benchmarks.methods import METHODS
-from benchmarks.shapes import Shape, synthetic, tenth
+from benchmarks.shapes import LARGE, LIMIT_S, SHORT_S, Shape, synthetic, tenth
 
 SHAPE = Shape("made up", lambda: synthetic(60, 8, 3, 1), 3, 1)
 
@@ -33,6 +33,151 @@ def test_a_method_that_failed_says_so_and_has_no_numbers():
     assert fa["status"] == "over 300 s"
     assert fa["fits"] == 0
     assert fa["processor_s"] is fa["times_pca"] is None
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Let fits take no time: {method: what its process says}; returns what was begun, limits."""
+    says, begun = {}, []
+
+    def one(shape, method, _folder, limit):
+        begun.append((shape.name, method, limit))
+        status = says.get(method, "ok") if limit else "not begun"
+        seconds = 100.0 if status == "slow" else 1.0
+        ok = "ok" if status == "slow" else status
+        return {"status": ok, "clock_s": seconds, "processor_s": seconds}
+
+    monkeypatch.setattr(table, "one", one)
+    return says, begun
+
+
+def test_a_fit_that_takes_long_is_made_once(fits):
+    says, begun = fits
+    says["fa"] = "slow"
+    runs = table.runs_of(SHAPE, ["pca", "fa"], 3, table.Budget(40.0))
+    assert [method for _, method, _ in begun] == ["pca", "fa", "pca", "pca"]
+    assert table.summary(SHAPE, ["pca", "fa"], runs)[1]["fits"] == 1
+
+
+def test_a_method_that_was_ended_has_less_time_on_later_data(fits):
+    says, begun = fits
+    says["fa"] = f"over {LIMIT_S} s"
+    budget = table.Budget(40.0)
+    for _ in range(2):
+        table.runs_of(SHAPE, ["pca", "fa"], 2, budget)
+    limits = [limit for _, method, limit in begun if method == "fa"]
+    assert limits == [LIMIT_S, SHORT_S]
+
+
+def test_nothing_is_begun_that_could_end_too_late(fits):
+    _, begun = fits
+    runs = table.runs_of(SHAPE, ["pca", "fa"], 3, table.Budget(LIMIT_S / 60 - 0.1))
+    assert [limit for _, _, limit in begun] == [0, 0]  # once, to say so
+    assert {run["status"] for run in runs} == {"not begun"}
+
+
+def test_on_the_large_data_one_method_has_what_was_promised(fits):
+    _, begun = fits
+    shape = LARGE[0]._replace(draw=SHAPE.draw)
+    table.runs_of(shape, ["pca", "appca_one", "fa"], 1, table.Budget(40.0))
+    assert [limit for _, _, limit in begun] == [SHORT_S, 600, SHORT_S]
+
+
+def test_a_package_that_is_not_there_is_left_out_with_a_word(fits, monkeypatch, capsys, tmp_path):
+    _, begun = fits
+    monkeypatch.setattr(methods.importlib.util, "find_spec", lambda _name: None)
+    table.compare([SHAPE], ["pca", "spams"], 1, table.Budget(40.0), tmp_path / "some")
+    assert [method for _, method, _ in begun] == ["pca"]
+    title = METHODS["spams"].title
+    assert f"{title} is not installed and left out." in capsys.readouterr().out
+    assert json.loads((tmp_path / "some.json").read_text())["left_out"] == [title]
+
+
+@pytest.mark.parametrize("name", ["pca", "fa"])
+def test_likelihoods_without_a_covariance_are_those_of_scikit_learn(name):
+    X, fresh = synthetic(300, 12, 4, 2)
+    model = METHODS[name].make(4, 2, X.shape).fit(X.astype(np.float64))
+    assert METHODS[name].score(model, fresh) == pytest.approx(model.score(fresh), rel=1e-6)
+
+
+def test_a_long_run_does_not_end_below_the_quick_fit():
+    X = synthetic(400, 10, 4, 2)
+    (row,) = long.measured([SHAPE._replace(draw=lambda: X, n_components=4, n_active=2)], 60)
+    assert row["passes"] == 60
+    assert -1e-6 < row["below"] == pytest.approx(row["long_nats"] - row["quick_nats"])
+
+
+def test_a_pass_is_compared_with_its_products():
+    (row,) = passes.measured([SHAPE], turns=3)
+    assert row["pass_s"] > row["products_s"] > 0.0
+
+
+def test_the_tables_of_the_readme_tell_what_is_there():
+    runs = [
+        run("pca", 0, 2.0, peak_over_data=1.0, error=0.04, coded_s=2.5, held_out_nats=1234.56),
+        run("appca_one", 0, 4.0, peak_over_data=1.25, error=0.05, coded_s=5.0),
+        run("dictionary", 0, 48.0, error=0.06, coded_s=100.0),
+        run("sparse_pca", 0, None, "over 300 s"),
+    ]
+    shape = SHAPE._replace(name="MNIST 60,000 x 784")
+    rows = table.summary(shape, ["pca", "appca_one", "dictionary", "sparse_pca"], runs)
+    lines = readme.taken(rows)
+    assert len({line.count("|") for line in lines}) == 1
+    assert "| 4 (once) | 2 | 5 | 1.25 | 0.05 |" in lines[3]
+    assert "| 1,235 |" in lines[2]
+    assert "| over 300 s |" in lines[5]
+    long_rows = [{"data": shape.name, "below": "0.0312"}, {"data": "other", "below": "9"}]
+    pass_rows = [{"data": shape.name, "ratio": "1.4142", "ratio_clock": "1.2"}]
+    text = "\n".join(readme.asked(rows, pass_rows, long_rows))
+    assert "| at most 3, then 1.5 | 2 |" in text
+    assert "| at most 0.05 | 0.0312 |" in text
+    assert "| at most 1.5 | 1.41 (of the clock 1.2) |" in text
+    assert "| at least 10 | 12 / 20 |" in text
+    assert "| no larger | 0.05, 0.06 |" in text
+    assert "voxels" not in text  # nobody measured them
+
+
+def test_a_method_that_was_ended_on_the_large_data_says_so():
+    shape = LARGE[0]
+    runs = [run("appca_one", 0, None, "over 600 s"), run("appca_em", 0, 9.0, peak_bytes=2.5e9)]
+    text = "\n".join(readme.asked(table.summary(shape, ["appca_one", "appca_em"], runs), [], []))
+    assert "| 600 s, 8 GB | over 600 s |" in text
+    assert "| 600 s, 8 GB | 9 s, 2.5 GB |" in text
+
+
+def test_growth_has_a_line_a_size():
+    rows = [
+        {"grows": "N", "N": str(n), "seconds_a_pass": str(n / 1e5), "slope": "1.0"}
+        for n in (5000, 10_000, 20_000)
+    ]
+    assert readme.growing(rows)[2:] == ["| N | 5,000 | 20,000 | 0.05 | 0.2 | 1 |"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (0.0123456, "0.0123"),
+        (9.999, "10"),
+        (14.25, "14.2"),
+        (123.4, "123"),
+        (-81_485_868.6, "-81,500,000"),
+        (0.0, "0"),
+        ("4e-05", "0.00004"),
+    ],
+)
+def test_numbers_have_three_digits_and_no_exponent(value, text):
+    assert readme.number(value) == text
+
+
+def test_the_readme_is_made_from_files(tmp_path, monkeypatch, capsys):
+    rows = table.summary(SHAPE, ["pca"], [run("pca", 0, 2.0)])
+    (tmp_path / "table.json").write_text(json.dumps({"table": rows}))
+    table.write_csv(tmp_path / "passes.csv", passes.measured([SHAPE], turns=1))
+    monkeypatch.setattr("sys.argv", ["readme", str(tmp_path)])
+    capsys.readouterr()
+    readme.main()
+    assert "| made up (3, 1) | PCA (scikit-learn) | 2 (once) | 1 |" in capsys.readouterr().out
 
 
 def test_one_round_writes_both_files(tmp_path, monkeypatch):
