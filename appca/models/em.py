@@ -150,7 +150,7 @@ def _expect_compiled(block: Block, state: State, settings: Settings, beta: float
     else:
         many = min(L, K - L) >= MANY_SWAPS
         double = many or gaussian.log_binomial(K, L) > LARGEST_SINGLE_LOG_COUNT
-        P = (W @ X.T).astype(np.float64 if double else X.dtype, copy=False)
+        P = np.ascontiguousarray((X @ W.T).T, np.float64 if double else X.dtype)
         kernels = circle_kernels if many else expectation_kernels
         value = kernels.expect(P, len(X), _given(block, state, settings, beta, P.dtype), totals)
         A += P.astype(X.dtype, copy=False) @ X
