@@ -4,7 +4,8 @@ Workers open the file themselves, so it must lie where all of them see it.
 """
 
 import importlib.util
-from itertools import pairwise
+from bisect import bisect
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,24 +118,41 @@ def _check_matrix(path: Path, rows: Any) -> None:
         raise InputError(msg)
 
 
+class ParquetRows:
+    """Rows of the row groups of files; what travels to a worker is where they are."""
+
+    ndim = 2
+
+    def __init__(self, files: list[Path]) -> None:
+        names, dtype = _columns(files)
+        self.names, self.dtype = names, dtype
+        self.parts: list[tuple[Path, int, int, int]] = []  # file, row group, its rows from and to
+        for file in files:
+            with _opened_parquet(file) as opened:
+                groups = [opened.metadata.row_group(i) for i in range(opened.num_row_groups)]
+            for i, group in enumerate(groups):
+                cuts = _cut(group.num_rows, len(names) * dtype.itemsize)
+                self.parts += [(file, i, begin, end) for begin, end in cuts]
+        self.sizes = tuple(end - begin for *_, begin, end in self.parts)
+        self.starts = [0, *accumulate(self.sizes)]
+        self.shape = (self.starts[-1], len(names))
+
+    def __getitem__(self, key: tuple[slice, slice]) -> np.ndarray:
+        """Return the rows of one part."""
+        file, i, begin, end = self.parts[bisect(self.starts, key[0].start) - 1]
+        return _rows_of_group(file, i, slice(begin, end), self.names, self.dtype)[:, key[1]]
+
+
 def _parquet(files: list[Path]) -> "Array":
     """Row groups of files as chunks; the columns of the first file, all of them numbers."""
     import dask.array as da
-    from dask.delayed import delayed
 
-    parts, task = [], delayed(_rows_of_group, pure=False)
-    names, dtype = _columns(files)
-    for file in files:
-        with _opened_parquet(file) as opened:
-            counts = [opened.metadata.row_group(i).num_rows for i in range(opened.num_row_groups)]
-        for i, count in enumerate(counts):
-            for begin, end in _cut(count, len(names) * dtype.itemsize):
-                rows = task(file, i, slice(begin, end), names, dtype)
-                parts.append(da.from_delayed(rows, (end - begin, len(names)), dtype))
-    if not parts:
+    rows = ParquetRows(files)
+    if not rows.parts:
         msg = f"“{files[0].name}” holds no rows; check what wrote it."
         raise InputError(msg)
-    return da.concatenate(parts)
+    meta = np.empty((0, 0), rows.dtype)
+    return da.from_array(rows, chunks=(rows.sizes, rows.shape[1:]), meta=meta)
 
 
 def _cut(count: int, row_bytes: int) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ fitted depends on that, up to rounding. What a cluster cannot fit is fitted here
 import importlib.util
 import os
 import pkgutil
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -113,17 +114,17 @@ class Place:
     def _sent(self, client: "Client", rows: np.ndarray) -> "Array":
         """Return a Dask array of rows that lie with the workers as long as it lives."""
         import dask.array as da
-        from dask.delayed import delayed
 
         size = max(1, CHUNK_BYTES // (rows.shape[1] * rows.itemsize))
-        empty, parts = np.empty((0, 0), rows.dtype), []
+        starts, name = range(0, len(rows), size), f"rows-{uuid.uuid4().hex}"
         workers = counted(len(client.nthreads()), "worker")
-        for start in range(0, len(rows), size):
+        there = {}
+        for i, start in enumerate(starts):
             self.tell(f"sending the rows to {workers}", 0.0)
-            part = rows[start : start + size]
-            there = delayed(client.scatter(part, hash=False))
-            parts.append(da.from_delayed(there, part.shape, part.dtype, meta=empty))
-        return da.concatenate(parts)
+            there[name, i, 0] = client.scatter(rows[start : start + size], hash=False)
+        sizes = tuple(min(size, len(rows) - start) for start in starts)
+        empty = np.empty((0, 0), rows.dtype)
+        return da.Array(there, name, (sizes, rows.shape[1:]), meta=empty)
 
 
 @contextmanager

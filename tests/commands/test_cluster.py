@@ -192,6 +192,33 @@ def test_a_large_row_group_is_read_in_parts(dtype, X, monkeypatch):
     np.testing.assert_array_equal(opened.compute(), X)
 
 
+KINDS_OF_FILES = ("npy", "zarr", "parquet")
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_FILES)
+def test_rows_of_a_file_are_read_and_looked_at_in_one_task(kind, X, zarr):
+    """So that they are gone before others are read."""
+    callbacks = pytest.importorskip("dask.callbacks")
+    np.save("X.npy", X)
+    zarr.create_array("X.zarr", data=X, chunks=(100, 6))
+    pd.DataFrame(X, columns=list("abcdef")).to_parquet("X.parquet", row_group_size=300)
+    opened = lazy.open_lazily(lazy.Path(f"X.{kind}"))
+    assert opened.numblocks[0] > 3
+    chunks: list[object] = []
+
+    def seen(_key, result, *_rest):
+        if isinstance(result, np.ndarray) and len(result) > 50:
+            chunks.append(result)
+
+    with callbacks.Callback(posttask=seen):
+        model = AdaptivePPCA(3, 1, random_state=0).fit(opened)
+        list(model.describe_chunks(opened))
+        model.score(opened)
+        assert [part.ndim for part in chunks] == [1] * opened.numblocks[0]  # of `score`
+        opened.persist()
+        assert chunks[-1].ndim == 2
+
+
 def test_whole_numbers_of_a_table_become_double(X):
     pytest.importorskip("dask")
     table = pd.DataFrame({"a": [True, False], "b": [1, 2], "c": np.float32([0.5, 1.5])})
