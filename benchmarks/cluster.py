@@ -123,7 +123,8 @@ def measured(n_rows: int, n_workers: int, limit: int, at_once: int) -> Seen:
         ) as cluster,
         Client(cluster) as client,
     ):
-        fitted(rows(min(n_rows, WARM_ROWS), at_once)[0])  # loads what is loaded once
+        # Loads what is loaded once, in chunks small enough for each worker to get some.
+        fitted(rows(min(n_rows, WARM_ROWS), at_once // 20)[0])
         X, W = rows(n_rows, at_once)
         making = max(client.run(seconds_to_make, W, at_once).values()) / at_once
         before = client.run(memory, "VmRSS")
