@@ -167,66 +167,6 @@ def test_what_a_zarr_file_excludes_is_said(X, zarr, capsys):
     assert "--pca does not go with a .zarr file" in capsys.readouterr().err
 
 
-def test_zarr_chunks_are_read_whole_and_joined_up_to_a_size(X, zarr):
-    pytest.importorskip("dask")
-    zarr.create_array("X.zarr", data=X, chunks=(70, 4))
-    opened = lazy.open_lazily(lazy.Path("X.zarr"))
-    # 20,000 bytes are 416 rows of six numbers, and five chunks of seventy rows fit into that
-    assert opened.chunks == ((350, 350, 350, 350, 100), (6,))
-    np.testing.assert_array_equal(opened.compute(), X)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_large_row_group_is_read_in_parts(dtype, X, monkeypatch):
-    pytest.importorskip("dask")
-    monkeypatch.setattr(lazy, "MOST_BYTES", 9_000)
-    monkeypatch.setattr(lazy, "BATCH_BYTES", 2_000)
-    X = X.astype(dtype)
-    X[7, 2] = np.nan
-    table = pd.DataFrame(X, columns=list("abcdef"))
-    table.to_parquet("X.parquet", row_group_size=900)
-    opened = lazy.open_lazily(lazy.Path("X.parquet"))
-    assert opened.dtype == dtype
-    assert len(opened.chunks[0]) >= 5
-    assert max(opened.chunks[0]) * 6 * opened.dtype.itemsize <= 9_000
-    np.testing.assert_array_equal(opened.compute(), X)
-
-
-KINDS_OF_FILES = ("npy", "zarr", "parquet")
-
-
-@pytest.mark.parametrize("kind", KINDS_OF_FILES)
-def test_rows_of_a_file_are_read_and_looked_at_in_one_task(kind, X, zarr):
-    """So that they are gone before others are read."""
-    callbacks = pytest.importorskip("dask.callbacks")
-    np.save("X.npy", X)
-    zarr.create_array("X.zarr", data=X, chunks=(100, 6))
-    pd.DataFrame(X, columns=list("abcdef")).to_parquet("X.parquet", row_group_size=300)
-    opened = lazy.open_lazily(lazy.Path(f"X.{kind}"))
-    assert opened.numblocks[0] > 3
-    chunks: list[object] = []
-
-    def seen(_key, result, *_rest):
-        if isinstance(result, np.ndarray) and len(result) > 50:
-            chunks.append(result)
-
-    with callbacks.Callback(posttask=seen):
-        model = AdaptivePPCA(3, 1, random_state=0).fit(opened)
-        list(model.describe_chunks(opened))
-        assert chunks == []
-        opened.persist()
-        assert len(chunks) == opened.numblocks[0]
-
-
-def test_whole_numbers_of_a_table_become_double(X):
-    pytest.importorskip("dask")
-    table = pd.DataFrame({"a": [True, False], "b": [1, 2], "c": np.float32([0.5, 1.5])})
-    table.to_parquet("mixed.parquet")
-    opened = lazy.open_lazily(lazy.Path("mixed.parquet"))
-    np.testing.assert_array_equal(opened.compute(), [[1.0, 1.0, 0.5], [0.0, 2.0, 1.5]])
-    assert opened.dtype == np.float64
-
-
 def test_a_package_that_is_missing_is_named(X, address, monkeypatch, capsys):
     there = importlib.util.find_spec
 
