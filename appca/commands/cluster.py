@@ -1,8 +1,11 @@
-"""``appca fit --scheduler ADDRESS``: a fit by the workers of a Dask cluster, its table in parts."""
+"""``appca fit --scheduler ADDRESS``: a fit by the workers of a Dask cluster, its table in parts.
+
+Without a cluster the rows are still read part by part, by threads of this process: for the address
+`threads`, and for Zarr files, which are not read otherwise.
+"""
 
 import argparse
 import hashlib
-import importlib.util
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +19,7 @@ from appca.data import atomic
 from appca.data.errors import InputError
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
+from appca.runs.cluster import Given, connected, losses, refuse_missing_packages
 from appca.runs.config import RunConfig, estimator_class
 from appca.runs.fit import PREPROCESSING, described, versions
 
@@ -24,7 +28,8 @@ if TYPE_CHECKING:
     from dask.array import Array
 
 MODELS = ("aPPCA", "PPCA")
-WAIT = 10  # seconds for a scheduler to answer
+THREADS = "threads"  # in the place of an address
+ONLY_LAZILY = ".zarr"
 NEEDLESS = {  # arguments that need all rows at hand, or the app's own store
     "store": "--store",
     "label": "--label",
@@ -48,17 +53,23 @@ class Numbered(NamedTuple):
     labels: dict[str, np.ndarray]
 
 
+def is_for(options: argparse.Namespace) -> bool:
+    """Whether the rows are to be read part by part."""
+    only = any(Path(name).suffix == ONLY_LAZILY for name in options.data)
+    return options.scheduler is not None or only
+
+
 def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
     """Fit where the rows are, say how it went, and write what was asked for part by part."""
     path = _check(options)
-    with _connected(options.scheduler):
+    with _workers(options.scheduler) as place:
         began = time.perf_counter()
         X = open_lazily(path)
         config = RunConfig(_digest(path, X), Preprocessing().to_dict(), options.model, parameters)
         kind, keywords = estimator_class(config.model), dict(config.parameters)
         if options.model == "aPPCA":
             keywords["callback"] = Meter(X.shape[0])
-        say(f"{X.shape[0]} rows of {X.shape[1]} features, on the cluster at {options.scheduler}")
+        say(f"{X.shape[0]} rows of {X.shape[1]} features, {place}")
         model = kind(**keywords).fit(X)
         mean = model.score(X)
         clear()
@@ -88,44 +99,35 @@ def _check(options: argparse.Namespace) -> Path:
     ------
     InputError
     """
+    cause = f"a {ONLY_LAZILY} file" if options.scheduler is None else "--scheduler"
     needless = [
         flag for name, flag in NEEDLESS.items() if getattr(options, name) not in (None, False, [])
     ]
     if needless:
         msg = (
-            f"{needless[0]} does not go with --scheduler, which fits the numbers in the file as "
+            f"{needless[0]} does not go with {cause}, where the numbers in the file are fitted as "
             "they are; leave one of the two out."
         )
         raise InputError(msg)
     if options.model not in MODELS:
-        msg = f"--scheduler fits {' or '.join(MODELS)}; got {options.model}: name one of these."
+        msg = f"With {cause}, fit {' or '.join(MODELS)}; got {options.model}: name one of these."
         raise InputError(msg)
     if len(options.data) != 1:
-        msg = f"--scheduler takes one file or folder; got {len(options.data)}: name one."
-        raise InputError(msg)
-    if any(importlib.util.find_spec(name) is None for name in ("dask", "distributed")):
-        msg = (
-            "--scheduler needs the packages dask and distributed, which are not installed; "
-            "install the extra “dask” of appca, as in pip install 'appca[dask]'."
-        )
+        msg = f"With {cause}, name one file or folder; got {len(options.data)}: leave out the rest."
         raise InputError(msg)
     return Path(options.data[0])
 
 
 @contextmanager
-def _connected(address: str) -> Iterator[None]:
-    from distributed import Client
-
-    try:
-        client = Client(address, timeout=WAIT)
-    except (OSError, ValueError) as error:
-        msg = (
-            f"No scheduler answers at “{address}”; start one with `dask scheduler`, or correct "
-            "the address, such as tcp://127.0.0.1:8786."
-        )
-        raise InputError(msg) from error
-    with client:
-        yield
+def _workers(address: str | None) -> Iterator[str]:
+    """Let a cluster do what Dask computes meanwhile, or threads; yields which, in words."""
+    if address in (None, THREADS):
+        refuse_missing_packages("Reading part by part", ("dask",), "save the rows as CSV")
+        yield "by threads of this computer"
+        return
+    given = Given(address, "--scheduler", f"name {THREADS} instead to fit on this computer")
+    with connected(given), losses(given):
+        yield f"on the cluster at {address}"
 
 
 def _digest(path: Path, X: "Array") -> str:

@@ -56,8 +56,9 @@ def add(commands: "argparse._SubParsersAction") -> None:
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="fit on the Dask cluster there; DATA is then one NPY, Parquet or Zarr file that all "
-        "workers can read, and may be larger than memory",
+        help="fit on the Dask cluster there, or part by part on this computer (`threads`); DATA is "
+        "then one NPY, Parquet or Zarr file that all workers can read, and may be larger than "
+        "memory",
     )
     parser.add_argument("--store", action="store_true", help="keep the run where the app shows it")
 
@@ -65,7 +66,7 @@ def add(commands: "argparse._SubParsersAction") -> None:
 def run(options: argparse.Namespace) -> None:
     """Fit, say how it went, and keep what was asked for."""
     writing.check_place(options.out)
-    if options.scheduler is not None:
+    if cluster.is_for(options):
         cluster.run(options, _settings(options))
         return
     if options.epochs is not None and options.vae is None:

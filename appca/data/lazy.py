@@ -4,6 +4,8 @@ Workers open the file themselves, so it must lie where all of them see it.
 """
 
 import importlib.util
+from bisect import bisect
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +15,12 @@ from appca.data.errors import InputError
 
 if TYPE_CHECKING:
     from dask.array import Array
+    from pyarrow import Schema
     from pyarrow.parquet import ParquetFile
 
 CHUNK_BYTES = 2**26
+BATCH_BYTES = 2**23  # of a row group decoded at a time
+MOST_BYTES = 2**28  # of a row group read at once; of a larger one, each part is read past others
 KINDS = ".npy, .parquet (or a folder of them) or .zarr"
 
 
@@ -69,44 +74,91 @@ def _npy(path: Path) -> "Array":
     except (ValueError, EOFError) as error:
         msg = f"“{path.name}” is no NPY file of numbers; save the rows with numpy.save."
         raise InputError(msg) from error
+    _check_matrix(path, rows)
+    n, d = rows.shape
+    meta = np.empty((0, 0), rows.dtype)
+    return da.from_array(rows, chunks=(min(_at_once(rows), max(n, 1)), d), meta=meta)
+
+
+def _zarr(path: Path) -> "Array":
+    """Whole chunks of the file at a time, as many as make some megabytes; a worker opens it."""
+    if importlib.util.find_spec("zarr") is None:
+        msg = "Zarr files need the package zarr, which is not installed: pip install zarr."
+        raise InputError(msg)
+    import dask.array as da
+    import zarr
+
+    try:
+        rows = zarr.open_array(path, mode="r")
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"“{path.name}” is no Zarr array; name the folder of the array itself."
+        raise InputError(msg) from error
+    _check_matrix(path, rows)
+    n, d = rows.shape
+    stored = rows.chunks[0]
+    size = max(1, _at_once(rows) // stored) * stored
+    return da.from_zarr(rows, chunks=(min(size, max(n, 1)), d))
+
+
+def _at_once(rows: Any) -> int:
+    """Return how many rows make a chunk."""
+    return max(1, CHUNK_BYTES // max(1, rows.shape[1] * rows.dtype.itemsize))
+
+
+def _check_matrix(path: Path, rows: Any) -> None:
+    """Raise InputError for what is no matrix of numbers."""
     if len(rows.shape) != 2:
         msg = (
             f"“{path.name}” must hold a matrix, rows by features, but has {len(rows.shape)} "
             "dimension(s); reshape it."
         )
         raise InputError(msg)
-    n, d = rows.shape
-    size = max(1, CHUNK_BYTES // max(1, d * rows.dtype.itemsize))
-    meta = np.empty((0, 0), rows.dtype)
-    return da.from_array(rows, chunks=(min(size, max(n, 1)), d), meta=meta)
-
-
-def _zarr(path: Path) -> "Array":
-    import dask.array as da
-
-    if importlib.util.find_spec("zarr") is None:
-        msg = "Zarr files need the package zarr, which is not installed: pip install zarr."
+    if rows.dtype.kind not in "fiub":
+        msg = f"“{path.name}” must hold numbers, but holds {rows.dtype}; convert it first."
         raise InputError(msg)
-    return da.from_zarr(str(path))
+
+
+class ParquetRows:
+    """Rows of the row groups of files; what travels to a worker is where they are."""
+
+    ndim = 2
+
+    def __init__(self, files: list[Path]) -> None:
+        names, dtype = _columns(files)
+        self.names, self.dtype = names, dtype
+        self.parts: list[tuple[Path, int, int, int]] = []  # file, row group, its rows from and to
+        for file in files:
+            with _opened_parquet(file) as opened:
+                groups = [opened.metadata.row_group(i) for i in range(opened.num_row_groups)]
+            for i, group in enumerate(groups):
+                cuts = _cut(group.num_rows, len(names) * dtype.itemsize)
+                self.parts += [(file, i, begin, end) for begin, end in cuts]
+        self.sizes = tuple(end - begin for *_, begin, end in self.parts)
+        self.starts = [0, *accumulate(self.sizes)]
+        self.shape = (self.starts[-1], len(names))
+
+    def __getitem__(self, key: tuple[slice, slice]) -> np.ndarray:
+        """Return the rows of one part."""
+        file, i, begin, end = self.parts[bisect(self.starts, key[0].start) - 1]
+        return _rows_of_group(file, i, slice(begin, end), self.names, self.dtype)[:, key[1]]
 
 
 def _parquet(files: list[Path]) -> "Array":
     """Row groups of files as chunks; the columns of the first file, all of them numbers."""
     import dask.array as da
-    from dask.delayed import delayed
 
-    parts, names, task = [], None, delayed(_row_group, pure=False)
-    for file in files:
-        opened = _opened_parquet(file)
-        names = opened.schema_arrow.names if names is None else names
-        _check_columns(file, opened, names)
-        for i in range(opened.num_row_groups):
-            shape = (opened.metadata.row_group(i).num_rows, len(names))
-            parts.append(da.from_delayed(task(file, i, names), shape, np.float64))
-    if not parts:
+    rows = ParquetRows(files)
+    if not rows.parts:
         msg = f"“{files[0].name}” holds no rows; check what wrote it."
         raise InputError(msg)
-    return da.concatenate(parts)
+    meta = np.empty((0, 0), rows.dtype)
+    return da.from_array(rows, chunks=(rows.sizes, rows.shape[1:]), meta=meta)
+
+
+def _cut(count: int, row_bytes: int) -> list[tuple[int, int]]:
+    """Where the parts of a row group begin and end that are read at once."""
+    n_parts = -(-count * row_bytes // MOST_BYTES)
+    return list(pairwise(count * i // n_parts for i in range(n_parts + 1))) if n_parts else []
 
 
 def _opened_parquet(file: Path) -> "ParquetFile":
@@ -120,10 +172,22 @@ def _opened_parquet(file: Path) -> "ParquetFile":
         raise InputError(msg) from error
 
 
-def _check_columns(file: Path, opened: "ParquetFile", names: list[str]) -> None:
+def _columns(files: list[Path]) -> tuple[list[str], np.dtype]:
+    """Return the columns of the first file, which all must have, and a type that holds them."""
+    names: list[str] = []
+    single = True
+    for file in files:
+        with _opened_parquet(file) as opened:
+            schema = opened.schema_arrow
+        names = names or schema.names
+        _check_columns(file, schema, names)
+        single &= all(str(field.type) in ("float", "halffloat") for field in schema)
+    return names, np.dtype(np.float32 if single else np.float64)
+
+
+def _check_columns(file: Path, schema: "Schema", names: list[str]) -> None:
     from pyarrow import types
 
-    schema = opened.schema_arrow
     if schema.names != names:
         msg = f"“{file.name}” has other columns than the files before it; keep the same ones."
         raise InputError(msg)
@@ -137,11 +201,25 @@ def _check_columns(file: Path, opened: "ParquetFile", names: list[str]) -> None:
         raise InputError(msg)
 
 
-def _row_group(file: Path, i: int, names: list[str]) -> np.ndarray:
-    """Read the rows of a group (n, D); empty cells become NaN."""
+def _rows_of_group(
+    file: Path, i: int, part: slice, names: list[str], dtype: np.dtype
+) -> np.ndarray:
+    """Read some rows of a row group (n, D), some at a time; empty cells become NaN."""
     from pyarrow.parquet import ParquetFile
 
+    out, first = np.empty((part.stop - part.start, len(names)), dtype), 0
+    size = max(1, BATCH_BYTES // (len(names) * dtype.itemsize))
     with ParquetFile(file) as opened:
-        table = opened.read_row_group(i, columns=names)
-    columns = [column.to_numpy().astype(np.float64) for column in table.columns]
-    return np.column_stack(columns)
+        batches = opened.iter_batches(size, row_groups=[i], columns=names, use_threads=False)
+        for batch in batches:
+            last = first + len(batch)
+            low, high = max(first, part.start), min(last, part.stop)
+            if low < high:
+                some = batch.slice(low - first, high - low)
+                for j, column in enumerate(some.columns):
+                    values = column.to_numpy(zero_copy_only=False)
+                    out[low - part.start : high - part.start, j] = values
+            first = last
+            if first >= part.stop:
+                break
+    return out

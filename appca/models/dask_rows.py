@@ -6,8 +6,10 @@ whose shape depends on the chunks alone: the bits are the same on any number of 
 dies and others do its part again. Each chunk goes through the kernels in blocks, as in memory.
 
 Chunks are computed anew in every pass, which for an array on disk is reading it; who has the
-memory passes `X.persist()`. Besides sums, a sample of the rows travels once (at most 256 MB), and
-of data with few rows their leading coordinates (at most 128 MB).
+memory passes `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
+two, and so is gone before the next one is made: as a task of its own it would lie in memory until
+the worker knows what to do with it. Besides sums, a sample of the rows travels once (at most
+256 MB), and of data with few rows their leading coordinates (at most 128 MB).
 
 Dask is an optional package: nothing here is reached without a Dask array, or imports it before.
 """
@@ -16,7 +18,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import accumulate
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -51,10 +52,11 @@ class Pass(Generic[R]):
     dtype: np.dtype[Any]
     origin: Array | None
     careful: bool
+    firsts: NDArray[np.intp]  # number of the first row of each chunk
 
-    def over(self, chunk: Any, first: int) -> list[R]:
-        """Return work(block) for all blocks of a chunk whose rows are numbered from `first`."""
-        given = _plain(chunk).astype(self.dtype, copy=False)
+    def over(self, chunk: Any, number: int) -> list[R]:
+        """Return work(block) for all blocks of a chunk."""
+        given, first = _plain(chunk).astype(self.dtype, copy=False), self.firsts[number]
         with single_threaded_blas():
             return [
                 self.work(
@@ -71,8 +73,8 @@ class Pass(Generic[R]):
 class DaskRows(NamedTuple):
     """N observations in the chunks of a Dask array."""
 
-    chunks: list[Any]  # delayed (n_i, d), none empty
-    sizes: list[int]  # n_i
+    X: Any  # in chunks of whole rows
+    sizes: NDArray[np.intp]  # number of rows of each chunk, of which some may have none
     d: int
     dtype: np.dtype[Any]
     origin: Array | None
@@ -82,7 +84,7 @@ class DaskRows(NamedTuple):
     @property
     def n(self) -> int:
         """Number N of rows."""
-        return sum(self.sizes)
+        return int(self.sizes.sum())
 
     @property
     def n_features(self) -> int:
@@ -109,28 +111,21 @@ class DaskRows(NamedTuple):
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows by their numbers, which rise; chunks without any of them are not computed."""
-        from dask.delayed import delayed
-
-        parts = []
-        for chunk, first, size in zip(self.chunks, self._firsts(), self.sizes, strict=True):
-            low, high = np.searchsorted(which, [first, first + size])
-            if low < high:
-                parts.append(delayed(_taken, pure=False)(chunk, which[low:high] - first))
+        edges = np.searchsorted(which, [*self._firsts(), self.n])
+        wanted = np.diff(edges) > 0
+        shared = _sent_once((which, edges, self._firsts()))
+        parts = np.array(_by_chunks(_taken, self.X, shared))[wanted].tolist()
         rows: Array = np.concatenate(_computed(parts)).astype(self.dtype, copy=False)
         return rows
 
-    def _firsts(self) -> list[int]:
-        return list(accumulate(self.sizes, initial=0))[:-1]
+    def _firsts(self) -> NDArray[np.intp]:
+        return np.cumsum(self.sizes) - self.sizes
 
     def _sent(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> list[Any]:
-        """Tasks answer(pass, chunk, number of its first row); the pass is one task they share."""
-        from dask.delayed import delayed
-
-        what = Pass(work, self.dtype, self.origin, self.careful)
-        shared = delayed(what, name=f"pass-{uuid.uuid4().hex}", traverse=False)
-        task = delayed(answer, pure=False)
-        pairs = zip(self.chunks, self._firsts(), strict=True)
-        return [task(shared, chunk, first) for chunk, first in pairs]
+        """Tasks answer(chunk, pass) for the chunks that have rows."""
+        what = Pass(work, self.dtype, self.origin, self.careful, self._firsts())
+        parts = _by_chunks(answer, self.X, _sent_once(what))
+        return [part for part, size in zip(parts, self.sizes, strict=True) if size]
 
 
 def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
@@ -143,12 +138,9 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
     ValueError
         For what is no matrix of numbers, without rows, or with NaN or infinities.
     """
-    from dask.delayed import delayed
-
     X = _matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    chunks = X.to_delayed(optimize_graph=True).ravel().tolist()
-    seen = _computed([delayed(_size_and_sum, pure=False)(chunk) for chunk in chunks])
+    seen = _computed(_by_chunks(_size_and_sum, X))
     for i, (_, sums) in enumerate(seen):
         if not np.isfinite(sums).all():
             msg = (
@@ -156,16 +148,14 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
                 "fill in or leave out those cells or rows."
             )
             raise ValueError(msg)
-    sizes = [size for size, _ in seen]
-    n = sum(sizes)
+    sizes = np.array([size for size, _ in seen], dtype=np.intp)
+    n = int(sizes.sum())
     if n == 0:
         msg = "X must hold rows; got a Dask array without any: check what makes it."
         raise ValueError(msg)
     total = reduce(np.add, [sums for _, sums in seen])
     origin = None if zero_mean else (total / n).astype(dtype)
-    some = [(chunk, size) for chunk, size in zip(chunks, sizes, strict=True) if size]
-    kept, counts = [list(column) for column in zip(*some, strict=True)]
-    found = DaskRows(kept, counts, X.shape[1], dtype, origin, 0.0, careful=True)
+    found = DaskRows(X, sizes, X.shape[1], dtype, origin, 0.0, careful=True)
     square = found.summed(square_sum, 0.0)
     careful = origin is not None and is_far(origin, square / n)
     return found._replace(total=square, careful=careful)
@@ -193,12 +183,29 @@ def _computed(parts: list[Any]) -> list[Any]:
     return list(compute(*parts))
 
 
-def _over(what: Pass[R], chunk: Any, first: int) -> list[R]:
-    return what.over(chunk, first)
+def _sent_once(what: Any) -> Any:
+    """Return a task of its own that gives a worker what all its chunks need to know."""
+    from dask.delayed import delayed
+
+    return delayed(what, name=f"pass-{uuid.uuid4().hex}", traverse=False)
 
 
-def _summed(what: Pass[R], chunk: Any, first: int) -> R:
-    return reduce(added, what.over(chunk, first))
+def _by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[Any]:
+    """Tasks answer(chunk, shared=...), fused with those that make the chunk where they can be."""
+    told = {} if shared is None else {"shared": shared}
+    name = f"{answer.__name__}-{uuid.uuid4().hex}"
+    meta = np.empty((0, 0), dtype=object)
+    answers = X.map_blocks(answer, name=name, dtype=object, meta=meta, **told)
+    found: list[Any] = answers.to_delayed(optimize_graph=True).ravel().tolist()
+    return found
+
+
+def _over(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> list[R]:
+    return shared.over(chunk, block_id[0])
+
+
+def _summed(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> R:
+    return reduce(added, shared.over(chunk, block_id[0]))
 
 
 def _added_up(parts: list[R]) -> R:
@@ -219,8 +226,14 @@ def _size_and_sum(chunk: Any) -> tuple[int, Array]:
         return len(rows), rows.sum(axis=0, dtype=np.float64)
 
 
-def _taken(chunk: Any, which: NDArray[np.intp]) -> Array:
-    rows: Array = np.asarray(chunk)[which]
+def _taken(
+    chunk: Any,
+    *,
+    shared: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
+    block_id: tuple[int, ...],
+) -> Array:
+    (which, edges, firsts), i = shared, block_id[0]
+    rows: Array = np.asarray(chunk)[which[edges[i] : edges[i + 1]] - firsts[i]]
     return rows
 
 
@@ -266,13 +279,9 @@ class OnDask(SubspaceModel):
 
     def describe_chunks(self, X: Any) -> Iterator[Description]:
         """Say of each chunk of rows of a Dask array all that `describe` says, some at a time."""
-        from dask.delayed import delayed
-
-        X, shared = self._suited(X), self._shared()
-        chunks = X.to_delayed(optimize_graph=True).ravel().tolist()
-        for start in range(0, len(chunks), DESCRIBED_AT_ONCE):
-            some = chunks[start : start + DESCRIBED_AT_ONCE]
-            for found in _computed([delayed(_described, pure=False)(c, shared) for c in some]):
+        parts = _by_chunks(_described, self._suited(X), self._shared())
+        for start in range(0, len(parts), DESCRIBED_AT_ONCE):
+            for found in _computed(parts[start : start + DESCRIBED_AT_ONCE]):
                 if found is not None:
                     yield found
 
@@ -291,11 +300,8 @@ class OnDask(SubspaceModel):
 
     def _shared(self) -> Any:
         """One task that gives the workers the model."""
-        from dask.delayed import delayed
-
         # What was fitted, without a callback, which may be bound to this process.
-        fitted = type(self)(whiten=self.whiten).restore(self.fitted_arrays())
-        return delayed(fitted, name=f"model-{uuid.uuid4().hex}", traverse=False)
+        return _sent_once(type(self)(whiten=self.whiten).restore(self.fitted_arrays()))
 
     def _asked(self, question: str, X: Any) -> Any:
         """Ask about every chunk; nothing is computed yet."""
@@ -311,10 +317,10 @@ class OnDask(SubspaceModel):
         return X.map_blocks(answer, model=shared, dtype=dtype, chunks=chunks, meta=meta)
 
 
-def _described(chunk: Any, model: Any) -> Description | None:
+def _described(chunk: Any, *, shared: Any) -> Description | None:
     rows = _plain(chunk)
     with single_threaded_blas():
-        return model.describe(rows) if len(rows) else None
+        return shared.describe(rows) if len(rows) else None
 
 
 def _answered(

@@ -14,6 +14,7 @@ from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.wording import counted
+from appca.runs.cluster import Where, here
 from appca.runs.config import MODELS, RunConfig, estimator_class
 from appca.runs.home import threads
 from appca.runs.progress import DESCRIBING
@@ -71,6 +72,7 @@ def fit_run(
     config: RunConfig,
     callback: "Callable[[Progress], object] | None" = None,
     fitted: Fitted | None = None,
+    where: Where = here,
 ) -> Result:
     """
     Preprocess, fit, and describe every row.
@@ -86,6 +88,8 @@ def fit_run(
         is (``info["stopped_at"]`` says after how many passes); other exceptions propagate.
     fitted : Fitted, optional
         The preprocessing the config names, where it has been learned from these data before.
+    where : callable
+        Fits to the preprocessed rows; see `appca.runs.cluster`.
 
     Raises
     ------
@@ -99,7 +103,7 @@ def fit_run(
         options = Preprocessing.from_dict(config.preprocessing)
         fitted = options.fit(dataset.X, missing=dataset.missing)
     Y = fitted.transform(dataset.with_gaps())
-    estimator, stopped_at = _fit(Y, config, callback)
+    estimator, stopped_at = where(Y, lambda rows: _fit(rows, config, callback))
     arrays, info = _outcome(estimator, _describe(estimator, Y, config, callback))
     arrays |= _draws(estimator) | _prefixed(fitted)
     info |= {"stopped_at": stopped_at}
@@ -328,7 +332,7 @@ def fitted_preprocessing(arrays: dict[str, np.ndarray]) -> Fitted:
 
 
 def _fit(
-    Y: np.ndarray, config: RunConfig, callback: "Callable[[Progress], object] | None"
+    Y: Any, config: RunConfig, callback: "Callable[[Progress], object] | None"
 ) -> tuple[Any, int | None]:
     """Fitted estimator, and after how many passes it was stopped by hand."""
     kind = estimator_class(config.model)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from appca.runs.cluster import Place
 from appca.runs.config import RunConfig
 from appca.runs.progress import DESCRIBING, Context
 
@@ -39,7 +40,10 @@ def fit(spec: dict, context: Context) -> dict:
     context.report("preprocessing", 0.0)
     options = Preprocessing.from_dict(config.preprocessing)
     fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
-    result = fit_run(dataset, config, FitProgress(context, tol, config.is_sampled), fitted)
+    place = Place(config, gaps=dataset.missing is not None, tell=context.report)
+    watch = FitProgress(context, tol, config.is_sampled)
+    result = fit_run(dataset, config, watch, fitted, place)
+    result.info.update(place.facts)
     context.report("storing", 1.0)
     context.check()
     config = replace(config, stopped_at=result.info["stopped_at"])

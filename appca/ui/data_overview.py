@@ -8,7 +8,8 @@ from appca.data.readers.intake import duplicate_rows
 from appca.data.wording import counted, shortened
 from appca.plots.components import montage
 from appca.plots.sprites import Sprites, tiles_of
-from appca.ui import atlas_page, fitting
+from appca.ui import atlas_page, fitting, state
+from appca.ui.place import place_of_fits
 from appca.ui.tables import preview_table
 from appca.ui.text import about, fact_list, size
 
@@ -37,7 +38,8 @@ def facts(dataset: Dataset) -> str:
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": f"{about(fitting.seconds())} with the present settings",
     }
-    source = source_of(dataset)
+    where, source = place_of_fits(state.config(), dataset), source_of(dataset)
+    lines |= {"Where": where} if where else {}
     return fact_list(lines | ({"Source": source} if source else {}))
 
 

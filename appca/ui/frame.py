@@ -13,6 +13,7 @@ from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
 from appca.ui import cold_start, fitting, memory, selection, services, state, tour, watching
 from appca.ui.icon import icon, logo
+from appca.ui.place import place_of_fits
 from appca.ui.state import KEYS
 from appca.ui.text import about, markdown, nats_a_row, passes, tag, words
 
@@ -151,6 +152,8 @@ def _summary() -> str:
     found = fitting.stored()
     if found is not None:
         lines.append(words(_fit_line(found)))
+    where = place_of_fits(state.config(), dataset)
+    lines += [words(where)] if where else []
     return tag("div", "<br>".join(lines), "ca-side")
 
 

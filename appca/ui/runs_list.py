@@ -10,6 +10,7 @@ from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.store import Run
 from appca.ui import services, state
+from appca.ui.place import place_of_run
 from appca.ui.text import duration, ended, fact_list, markdown, nats_a_row, passes, tag, words
 
 SUBSPACES = "pages/explore/subspaces.py"
@@ -133,6 +134,7 @@ def _facts(run: Run) -> str:
         "Residual": f"{float(run.arrays['error'].mean(dtype=float)):.4g} mean square a feature",
         "Ended": ended(info["stop_reason"]),
         "Time": duration(info["seconds"]),
+        **place_of_run(info),
     }
     return fact_list(lines)
 

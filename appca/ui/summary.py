@@ -8,6 +8,7 @@ from appca.analysis.subspaces import ranked
 from appca.plots.curves import likelihood
 from appca.ui.chart import chart
 from appca.ui.fitting import Shown
+from appca.ui.place import place_of_run
 from appca.ui.text import duration, ended, fact_list, passes
 
 
@@ -46,6 +47,7 @@ def facts(shown: Shown) -> str:
         "Latent variance": spread,
         **_learned(arrays),
         **_estimated(info),
+        **place_of_run(info),
         "Run": shown.config.id,
     }
     return fact_list(lines)

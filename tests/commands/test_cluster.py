@@ -71,14 +71,15 @@ def test_a_model_file_comes_from_a_folder_of_tables(X, whole, address, tmp_path)
 
 
 REFUSALS = {
-    "another model": (["X.npy", "--model", "aFA"], "--scheduler fits aPPCA or PPCA; got aFA"),
-    "two files": (["X.npy", "X.npy"], "--scheduler takes one file or folder; got 2"),
+    "another model": (["X.npy", "--model", "aFA"], "With --scheduler, fit aPPCA or PPCA; got aFA"),
+    "two files": (["X.npy", "X.npy"], "With --scheduler, name one file or folder; got 2"),
     "scaling": (["X.npy", "--scale", "global"], "--scale does not go with --scheduler"),
     "another kind": (["X.csv"], "A cluster reads .npy"),
     "no file": (["none.npy"], "No such file"),
     "no array": (["bad.npy"], "is no NPY file of numbers"),
     "no table": (["bad.parquet"], "is no Parquet file"),
-    "a vector": (["vector.npy"], "must hold a matrix"),
+    "a vector": (["vector.npy"], "“vector.npy” must hold a matrix"),
+    "words": (["words.npy"], "“words.npy” must hold numbers, but holds <U1"),
     "text": (["text.parquet"], "All columns of “text.parquet” must be numbers, but “name” is not"),
     "gaps": (["gaps.parquet"], "X must be finite, but chunk 0 of its rows holds NaN"),
     "another place": (["X.npy", "--out", "table.xlsx"], "The output's name must end in"),
@@ -91,6 +92,7 @@ def test_what_cannot_be_fitted_is_refused_in_one_sentence(
 ):
     np.save("X.npy", X)
     np.save("vector.npy", X[0])
+    np.save("words.npy", np.array([["a", "b"]]))
     for name in ("X.csv", "bad.npy", "bad.parquet"):
         (tmp_path / name).write_text("1,2\n")
     pd.DataFrame({"a": [1.0, 2.0], "name": ["x", "y"]}).to_parquet("text.parquet")
@@ -99,6 +101,70 @@ def test_what_cannot_be_fitted_is_refused_in_one_sentence(
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
+
+
+@pytest.fixture
+def zarr():
+    return pytest.importorskip("zarr")
+
+
+@pytest.mark.parametrize(
+    ("where", "chunks"), [("a cluster", (400, 4)), ("threads", (70, 6)), (None, (1500, 1))]
+)
+def test_zarr_is_fitted_on_a_cluster_or_by_threads(where, chunks, X, whole, address, zarr, capsys):
+    zarr.create_array("X.zarr", data=X, chunks=chunks)
+    given = {"a cluster": ["--scheduler", address], "threads": ["--scheduler", "threads"]}
+    assert main(["fit", "X.zarr", *ARGUMENTS, *given.get(where, []), "--out", "model.npz"]) == 0
+    said = capsys.readouterr().out
+    assert ("on the cluster" if where == "a cluster" else "by threads of this computer") in said
+    model = appca.load_model("model.npz")
+    np.testing.assert_allclose(model.transform(X), whole.transform(X), atol=1e-6)
+    assert model.info["log_likelihood"] == pytest.approx(1500 * whole.score(X), rel=1e-9)
+
+
+def test_other_files_are_read_part_by_part_without_a_cluster(X, whole, capsys):
+    pytest.importorskip("dask")
+    np.save("X.npy", X)
+    assert main(["fit", "X.npy", *ARGUMENTS, "--scheduler", "threads", "--out", "table.csv"]) == 0
+    assert "by threads of this computer" in capsys.readouterr().out
+    found = pd.read_csv("table.csv")["log_likelihood"]
+    np.testing.assert_allclose(found, whole.score_samples(X), atol=1e-5)
+
+
+ZARR_REFUSALS = {
+    "a group": ("group.zarr", "“group.zarr” is no Zarr array; name the folder of the array itself"),
+    "an empty folder": ("empty.zarr", "“empty.zarr” is no Zarr array"),
+    "a broken one": ("broken.zarr", "“broken.zarr” is no Zarr array"),
+    "a file": ("file.zarr", "“file.zarr” is no Zarr array"),
+    "a vector": ("vector.zarr", "“vector.zarr” must hold a matrix, rows by features, but has 1"),
+    "complex numbers": ("complex.zarr", "“complex.zarr” must hold numbers, but holds complex128"),
+    "nothing": ("none.zarr", "No such file"),
+}
+
+
+@pytest.mark.parametrize(("name", "words"), ZARR_REFUSALS.values(), ids=ZARR_REFUSALS)
+def test_zarr_that_cannot_be_fitted_is_refused_in_one_sentence(
+    name, words, X, tmp_path, zarr, capsys
+):
+    pytest.importorskip("dask")
+    zarr.open_group("group.zarr", mode="w").create_array("X", data=X)
+    (tmp_path / "empty.zarr").mkdir()
+    (tmp_path / "broken.zarr").mkdir()
+    (tmp_path / "broken.zarr" / "zarr.json").write_text("{")
+    (tmp_path / "file.zarr").write_text("1,2\n")
+    zarr.create_array("vector.zarr", data=X[0])
+    zarr.create_array("complex.zarr", data=X * 1j)
+    assert main(["fit", name, *ARGUMENTS]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_what_a_zarr_file_excludes_is_said(X, zarr, capsys):
+    pytest.importorskip("dask")
+    zarr.create_array("X.zarr", data=X)
+    assert main(["fit", "X.zarr", "--pca", "3"]) == 2
+    assert "--pca does not go with a .zarr file" in capsys.readouterr().err
 
 
 def test_a_package_that_is_missing_is_named(X, address, monkeypatch, capsys):
@@ -118,7 +184,7 @@ def test_a_package_that_is_missing_is_named(X, address, monkeypatch, capsys):
 
 def test_a_scheduler_that_is_not_there_is_named(X, monkeypatch, capsys):
     pytest.importorskip("distributed")
-    from appca.commands import cluster
+    from appca.runs import cluster
 
     monkeypatch.setattr(cluster, "WAIT", 0.2)
     np.save("X.npy", X)

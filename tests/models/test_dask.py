@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -128,7 +129,8 @@ def test_many_rows_by_strides_send_sums_only(data, da, monkeypatch):
 
     def computed(parts, plainly=dask_rows._computed):
         answers = plainly(parts)
-        sent.append((parts[0].key.split("-")[0], answers))
+        key = parts[0].key
+        sent.append(((key if isinstance(key, str) else key[0]).split("-")[0], answers))
         return answers
 
     monkeypatch.setattr(dask_rows, "_computed", computed)
@@ -296,13 +298,55 @@ def test_a_worker_that_is_killed_during_a_pass_changes_no_bit(data, da, client, 
     np.testing.assert_array_equal(ours.log_likelihoods_, kept.log_likelihoods_)
 
 
+ALIVE = {"now": 0, "most": 0}  # chunks in a worker's memory, counted there
+
+
 def made(n_rows, W, block_info=None):
-    """Make the rows of a chunk from its number."""
+    """Make the rows of a chunk from its number, and count how many there are."""
     rng = np.random.default_rng(block_info[None]["chunk-location"][0])
     scores = 5.0 * rng.standard_normal((n_rows, 3), dtype=np.float32)
     scores *= np.eye(3, dtype=np.float32)[rng.integers(0, 3, n_rows)]
     noise = np.tile(rng.standard_normal((n_rows // 20, len(W)), dtype=np.float32), (20, 1))
-    return scores @ W.T + 0.5 * noise
+    chunk = scores @ W.T + 0.5 * noise
+    ALIVE["now"] += 1
+    ALIVE["most"] = max(ALIVE.values())
+    weakref.finalize(chunk, died)
+    return chunk
+
+
+def died():
+    ALIVE["now"] -= 1
+
+
+def most_alive(dask_worker=None):
+    return ALIVE["most"]
+
+
+def generated(da, n_chunks, n_rows, W):
+    return da.map_blocks(
+        partial(made, n_rows, W),
+        chunks=((n_rows,) * n_chunks, (len(W),)),
+        dtype=np.float32,
+        meta=np.empty((0, 0), np.float32),
+    )
+
+
+def directions(seed, D):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((D, 3)))[0].astype(np.float32)
+
+
+# "em" would load a compiler into the workers
+GIVEN = {"inference": "hard", "init": "pca", "max_iter": 1, "random_state": 0}
+
+
+def test_a_worker_has_one_chunk_at_a_time(da, client, seed):
+    X = generated(da, 60, 100, directions(seed, 50))
+    model = AdaptivePPCA(3, 1, **GIVEN).fit(X)
+    assert model.noise_variance_ == pytest.approx(0.25, rel=0.05)
+    counts = client.run(most_alive).values()
+    assert max(counts) > 0
+    # besides the one in work, one that the worker's thread has not let go of yet
+    assert max(counts) <= 2
 
 
 def memory(field, forget=False):
@@ -313,25 +357,18 @@ def memory(field, forget=False):
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
-@pytest.mark.slow  # the memory of a process beside others varies
+@pytest.mark.slow  # half a gigabyte of rows are made a dozen times
 def test_the_memory_of_workers_does_not_grow_with_the_rows(da, client, seed):
-    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((500, 3)))[0].astype(np.float32)
+    W = directions(seed, 500)
 
-    def fitted(n_chunks):
-        X = da.map_blocks(
-            partial(made, 2000, W),
-            chunks=((2000,) * n_chunks, (500,)),
-            dtype=np.float32,
-            meta=np.empty((0, 0), np.float32),
-        )
-        given = {"inference": "hard", "init": "pca", "max_iter": 1}  # "em" would load a compiler
-        return AdaptivePPCA(3, 1, random_state=0, **given).fit(X), X.nbytes
+    def peaks(n_chunks):
+        """Peak memory of each worker during a fit to so many times 4 MB."""
+        client.run(memory, "VmRSS", forget=True)
+        model = AdaptivePPCA(3, 1, **GIVEN).fit(generated(da, n_chunks, 2000, W))
+        assert model.noise_variance_ == pytest.approx(0.25, rel=0.02)
+        return np.array(list(client.run(memory, "VmHWM").values()))
 
-    fitted(2)  # all loaded
-    before = client.run(memory, "VmRSS", forget=True)
-    model, size = fitted(30)
-    after = client.run(memory, "VmHWM")
-    assert size == 120_000_000
-    assert model.noise_variance_ == pytest.approx(0.25, rel=0.02)
-    for worker, peak in after.items():
-        assert peak - before[worker] < 0.4 * size
+    few, many = 20, 120
+    peaks(few)  # all loaded, and the allocator has what it keeps
+    grown = np.max(peaks(many) - peaks(few))
+    assert grown < 0.1 * (many - few) * 4_000_000
