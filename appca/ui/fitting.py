@@ -21,7 +21,7 @@ from appca.ui.state import config, notify
 LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
 # A refinement begins when the browser has drawn the preview: both want all the cores there are.
-PAUSE_SECONDS, PAUSE_A_ROW = 0.6, 2e-5
+PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5
 NO_COMPILER = 20  # up to so many components the exact sums run without waiting for numba
 
 
