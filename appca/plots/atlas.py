@@ -108,6 +108,7 @@ def grid(
 
 def _axis(title: str, span: list[float], origin: bool) -> dict:
     return {
+        "type": "linear",  # else Plotly looks through the points for dates and words
         "range": span,
         "title": {"text": title, "standoff": 4, "font": {"size": 12}},
         "showgrid": False,

@@ -23,14 +23,11 @@ if TYPE_CHECKING:
     from appca.models.estimator import Description
     from appca.models.loop import Progress
 
-PREVIEW_ROWS, PREVIEW_PASSES = 5000, 20
 PREPROCESSING = "pre_"  # prefix of the preprocessing's arrays among those of a run
 POSTERIOR = "posterior_"  # prefix of the draws
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
 AROUND_GAPS = ("aPPCA", "PPCA")  # models that missing cells can be integrated out of, by EM
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
-_SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
-
 
 # For `estimate_seconds`, measured with one thread on 178 to 30,000 rows and 13 to 16,384 features.
 _SUBSETS = 2.0e-7  # seconds a row, a component and a pass, in the sums over subsets
@@ -98,56 +95,18 @@ def fit_run(
     """
     began = time.perf_counter()
     refuse_gaps(dataset, config)
-    _hold_threads()
+    hold_threads()
     if fitted is None:
         options = Preprocessing.from_dict(config.preprocessing)
         fitted = options.fit(dataset.X, missing=dataset.missing)
     Y = fitted.transform(dataset.with_gaps())
-    estimator, stopped_at = where(Y, lambda rows: _fit(rows, config, callback))
-    arrays, info = _outcome(estimator, _describe(estimator, Y, config, callback))
-    arrays |= _draws(estimator) | _prefixed(fitted)
+    estimator, stopped_at = where(Y, lambda rows: fit_estimator(rows, config, callback))
+    arrays, info = outcome(estimator, _describe(estimator, Y, config, callback))
+    arrays |= _draws(estimator) | prefixed(fitted)
     info |= {"stopped_at": stopped_at}
     if dataset.missing is not None:
         arrays["imputed"] = _imputed(estimator, dataset, Y, fitted)
         info["n_missing"] = dataset.n_missing
-    return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
-
-
-def preview(
-    dataset: Dataset,
-    config: RunConfig,
-    rows: int = PREVIEW_ROWS,
-    passes: int = PREVIEW_PASSES,
-    fitted: Fitted | None = None,
-) -> Result:
-    """
-    Fit to a fixed random sample of rows with few passes, and describe all rows with it.
-
-    A stand-in to look at while the fit proper runs; ``info["preview"]`` is True, and it is not to
-    be stored. One start instead of a race of them: a slider waits for it. `fitted` is the
-    preprocessing where it is known; else it is learned from the sample.
-    """
-    began = time.perf_counter()
-    refuse_gaps(dataset, config)
-    n = dataset.n_rows
-    sample = np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(n)[: min(rows, n)])
-    limits = {"max_iter": passes, "n_init": 1, "inference": "em"}
-    if config.parameters.get("inference") == "hard":
-        del limits["inference"]
-    known = {key: value for key, value in limits.items() if key in config.parameters}
-    if config.parameters.get("init") == "auto":
-        known["init"] = "quartimax"
-    short = RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
-    _hold_threads()
-    missing = None if dataset.missing is None else dataset.missing[sample]
-    if fitted is None:
-        options = Preprocessing.from_dict(config.preprocessing)
-        fitted = options.fit(dataset.X[sample], missing=missing)
-    Y = fitted.transform(dataset.with_gaps())
-    estimator, _ = _fit(Y[sample], short, None)
-    arrays, info = _outcome(estimator, estimator.describe(Y))
-    arrays |= _prefixed(fitted)
-    info |= {"stopped_at": None, "preview": True}
     return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
 
 
@@ -280,7 +239,7 @@ def project(
         arrays lack something.
     """
     estimator = estimator_class(config.model)(**config.parameters).restore(arrays)
-    _hold_threads()
+    hold_threads()
     fitted = fitted_preprocessing(arrays)
     if fitted.reduces and X.dtype.kind == "f" and np.isnan(X).any():
         msg = (
@@ -331,10 +290,10 @@ def fitted_preprocessing(arrays: dict[str, np.ndarray]) -> Fitted:
     return Fitted.from_arrays(own)
 
 
-def _fit(
+def fit_estimator(
     Y: Any, config: RunConfig, callback: "Callable[[Progress], object] | None"
 ) -> tuple[Any, int | None]:
-    """Fitted estimator, and after how many passes it was stopped by hand."""
+    """Return the estimator fitted to rows Y, and after how many passes it was stopped by hand."""
     kind = estimator_class(config.model)
     counter = _Counter(callback, config.stopped_at)
     keywords = dict(config.parameters)
@@ -383,8 +342,8 @@ def _describe(
     return Description(*joined, method=parts[0].method)
 
 
-def _outcome(estimator: Any, found: "Description") -> tuple[dict[str, np.ndarray], dict]:
-    """Arrays and facts of a fitted estimator and of its rows."""
+def outcome(estimator: Any, found: "Description") -> tuple[dict[str, np.ndarray], dict]:
+    """Return arrays and facts of a fitted estimator and of its rows, as `Result` lists them."""
     curve = {"log_likelihoods": np.asarray(estimator.log_likelihoods_)}
     arrays = estimator.fitted_arrays() | curve | described(found)
     info = {
@@ -412,7 +371,8 @@ def _draws(estimator: Any) -> dict[str, np.ndarray]:
     return {POSTERIOR + name: value for name, value in draws.items()}
 
 
-def _prefixed(fitted: Fitted) -> dict[str, np.ndarray]:
+def prefixed(fitted: Fitted) -> dict[str, np.ndarray]:
+    """Return the preprocessing's arrays by their names among those of a run."""
     return {PREPROCESSING + key: value for key, value in fitted.arrays().items()}
 
 
@@ -430,7 +390,7 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def _hold_threads() -> None:
+def hold_threads() -> None:
     """
     Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
 

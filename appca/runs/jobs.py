@@ -35,6 +35,7 @@ class _Job:
         self.folder, self.key = folder, key
         self.cancelled = False
         self.attempts = 0
+        self.begins = 0.0  # not before this time of the monotonic clock
 
 
 class _Worker(WorkerProcess):
@@ -77,7 +78,7 @@ class Jobs:
         RunStore(self.home).sweep()  # what workers left that were killed together with their server
         atexit.register(self.close)
 
-    def submit(self, kind: str, spec: dict, key: str | None = None) -> str:
+    def submit(self, kind: str, spec: dict, key: str | None = None, after: float = 0.0) -> str:
         """
         Queue a job and return its id; a waiting or running job with the same key is joined.
 
@@ -91,6 +92,8 @@ class Jobs:
             JSON-able; what the handler of the kind wants.
         key : str, optional
             By default made of kind and spec.
+        after : float
+            Seconds that it waits first, when it should stay out of the way of something shorter.
 
         Raises
         ------
@@ -103,6 +106,7 @@ class Jobs:
                 raise InputError(_GONE)
             for job in self._open():
                 if job.key == key and not job.cancelled and not self._is_over(job):
+                    self._hold(job, min(after, job.begins - time.monotonic()))
                     return job.folder.id
             self._clean()
             task = {"kind": kind, "spec": spec, "key": key, "server": self._presence.token}
@@ -111,7 +115,7 @@ class Jobs:
             except OSError as error:
                 return self._refuse(kind, spec, error)
             self._queue.append(job)
-            self._dispatch()
+            self._hold(job, after)
         return job.folder.id
 
     def status(self, job_id: str) -> JobStatus | None:
@@ -221,24 +225,45 @@ class Jobs:
     def _find(self, job_id: str) -> _Job | None:
         return next((job for job in self._open() if job.folder.id == job_id), None)
 
+    def _hold(self, job: _Job, seconds: float) -> None:
+        """Hand out a waiting job so many seconds from now, at once where none are left."""
+        if seconds <= 0.0:
+            job.begins = 0.0
+            self._dispatch()
+            return
+        job.begins = time.monotonic() + seconds
+        timer = threading.Timer(seconds, self._hold, (job, 0.0))
+        timer.daemon = True
+        timer.start()
+
     def _dispatch(self) -> None:
-        """Hand waiting jobs to idle workers, starting workers up to the limit; lock held."""
-        while self._queue and not self._closed:
-            worker = next((worker for worker in self._workers if worker.job is None), None)
-            if worker is None and len(self._workers) >= self.limit:
-                return
-            job = self._queue.popleft()
-            try:
-                if worker is None:
-                    job.folder.write(State("queued", stage="starting a worker"))
-                    worker = self._start()
-            except OSError as error:
-                reason = error.strerror or str(error)
-                self._end(job, "failed", f"No worker process could be started: {reason}.")
-                continue
-            job.attempts += 1
-            worker.job = job
-            worker.send(str(job.folder.path))
+        """Hand waiting jobs to idle workers, starting workers up to the limit."""
+        with self._lock:
+            while not self._closed and (job := self._next()) is not None:
+                worker = next((worker for worker in self._workers if worker.job is None), None)
+                if worker is None and len(self._workers) >= self.limit:
+                    return
+                self._queue.remove(job)
+                self._hand(job, worker)
+
+    def _next(self) -> _Job | None:
+        """Return the first waiting job whose time has come."""
+        now = time.monotonic()
+        return next((job for job in self._queue if job.begins <= now), None)
+
+    def _hand(self, job: _Job, worker: _Worker | None) -> None:
+        """Give a job to an idle worker, or to a new one."""
+        try:
+            if worker is None:
+                job.folder.write(State("queued", stage="starting a worker"))
+                worker = self._start()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._end(job, "failed", f"No worker process could be started: {reason}.")
+            return
+        job.attempts += 1
+        worker.job = job
+        worker.send(str(job.folder.path))
 
     def _start(self) -> _Worker:
         self._started += 1

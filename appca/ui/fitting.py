@@ -1,5 +1,6 @@
 """From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
 
+import json
 from typing import NamedTuple
 
 import numpy as np
@@ -9,15 +10,18 @@ from appca.data.errors import InputError
 from appca.data.prepared import at_hand, is_at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.config import MODELS, RunConfig
-from appca.runs.fit import Result, estimate_seconds, fit_run, preview, waits_for_compiler
+from appca.runs.fit import Result, estimate_seconds, fit_run, waits_for_compiler
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
+from appca.runs.preview import Ground, on_ground, prepare, preview, width
 from appca.runs.store import Run
 from appca.ui import services, watching
 from appca.ui.state import config, notify
 
 LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
+# A refinement begins when the browser has drawn the preview: both want all the cores there are.
+PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5
 NO_COMPILER = 20  # up to so many components the exact sums run without waiting for numba
 
 
@@ -51,10 +55,10 @@ def shown() -> Shown | None:
     ValueError
         When the data or the parameters do not allow a fit; one sentence for the page.
     """
+    watching.stop_other_refinements(config().id)  # first of all: they would slow down what follows
     found = stored() or _live()
     if found is None and _quick(config()):
         found = _preview()
-    watching.stop_other_refinements(config().id)
     if found is None or found.is_preview:
         _refine()
     return found
@@ -96,7 +100,10 @@ def start(*, refine: bool = False) -> str:
     """Fit the present configuration in the background; the same one twice is one job."""
     now = config()
     spec = {"config": now.to_dict(), "name": None}
-    job = services.jobs().submit("fit", spec, key=now.id)
+    pause = 0.0
+    if refine:
+        pause = PAUSE_SECONDS + PAUSE_A_ROW * services.dataset(now.dataset).n_rows
+    job = services.jobs().submit("fit", spec, key=now.id, after=pause)
     watching.add(job, watching.Watched("fit", now.id, refine=refine))
     return job
 
@@ -149,7 +156,20 @@ def _cached_preview(run_id: str, _config: RunConfig) -> Result:
     del run_id  # the key; the configuration itself is not hashed
     # Scales are learned from the preview's rows; an autoencoder is there, or there is no preview.
     fitted = _prepared(_config) if _config.preprocessing.get("vae") else None
-    return preview(services.dataset(_config.dataset), _config, fitted=fitted)
+    dataset = services.dataset(_config.dataset)
+    if not on_ground(dataset, _config):
+        return preview(dataset, _config, fitted=fitted)
+    options = json.dumps(_config.preprocessing, sort_keys=True)
+    ground = _ground(_config.dataset, options, width(_config), _config, fitted)
+    return preview(dataset, _config, ground=ground)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _ground(
+    digest: str, options: str, columns: int, _config: RunConfig, _fitted: Fitted | None
+) -> Ground:
+    del options, columns  # the key, with the digest: all that the ground takes of a configuration
+    return prepare(services.dataset(digest), _config, fitted=_fitted)
 
 
 def _refine() -> None:

@@ -11,7 +11,6 @@ from appca.runs.fit import (
     fit_run,
     fitted_preprocessing,
     posterior_of,
-    preview,
     project,
 )
 
@@ -114,21 +113,6 @@ def test_another_exception_from_the_callback_ends_the_fit(digits):
 
     with pytest.raises(InterruptedError):
         fit_run(digits, config_of(digits), fail)
-
-
-def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
-    config = config_of(digits, n_components=6, n_active=3)
-    first, second = preview(digits, config, rows=200, passes=5), preview(digits, config, rows=200)
-    assert first.info["preview"] is True
-    assert first.info["n_iter"] <= 5
-    assert first.arrays["scores"].shape == (600, 6)
-    assert first.info["n_rows"] == 600
-    assert second.info["n_iter"] > 5
-    whole = fit_run(digits, config)
-    assert "preview" not in whole.info
-    assert whole.info["log_likelihood"] > second.info["log_likelihood"]
-    again = preview(digits, config, rows=200, passes=5)
-    assert again.arrays["scores"].tobytes() == first.arrays["scores"].tobytes()
 
 
 @pytest.mark.parametrize(("model", "parameters"), MODELS)

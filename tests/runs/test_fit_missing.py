@@ -15,10 +15,10 @@ from appca.runs.fit import (
     estimate_seconds,
     fit_run,
     fitted_preprocessing,
-    preview,
     project,
     waits_for_compiler,
 )
+from appca.runs.preview import preview
 from appca.runs.store import RunStore
 
 OPTIONS = {"centre": True, "scale": "feature"}

@@ -134,6 +134,30 @@ def test_a_waiting_job_is_cancelled_at_once_and_never_runs(jobs, tmp_path):
     assert jobs.status(ids[2]).state == "cancelled"
 
 
+def test_a_job_that_is_to_begin_later_lets_others_pass_and_is_cancelled_without_a_worker(
+    jobs, tmp_path
+):
+    later = jobs.submit("wait", gated(tmp_path, "later"), after=3600.0)
+    ids = [jobs.submit("wait", gated(tmp_path, name)) for name in "ab"]
+    for job in ids:
+        runs(jobs, job)
+        (tmp_path / "ab"[ids.index(job)]).touch()
+        ended(jobs, job)
+    assert jobs.status(later).state == "queued"
+    assert jobs.cancel(later)
+    assert jobs.status(later).state == "cancelled"
+
+
+def test_a_job_begins_when_its_time_has_come_or_when_it_is_asked_for_at_once(jobs, tmp_path):
+    soon = jobs.submit("wait", gated(tmp_path, "soon"), after=0.05)
+    runs(jobs, soon)
+    later = jobs.submit("wait", gated(tmp_path, "later"), after=3600.0)
+    assert jobs.submit("wait", gated(tmp_path, "later"), after=1800.0) == later
+    assert jobs.status(later).state == "queued"
+    assert jobs.submit("wait", gated(tmp_path, "later")) == later
+    runs(jobs, later)
+
+
 def test_only_a_running_fit_can_be_kept(jobs, tmp_path):
     fit = jobs.submit("fit", {})
     other = jobs.submit("wait", gated(tmp_path, "a"))

@@ -22,9 +22,11 @@ class ScriptedJobs:
         self.jobs: dict[str, JobStatus] = {}
         self.keys: dict[str, str] = {}
         self.cancelled: list[str] = []
+        self.pauses: list[float] = []
         self.kept: list[str] = []
 
-    def submit(self, kind, spec, key=None):
+    def submit(self, kind, spec, key=None, after=0.0):
+        self.pauses.append(after)
         for job, known in self.keys.items():
             if known == key and self.jobs[job].state not in ENDED:
                 return job
@@ -95,6 +97,7 @@ def test_moving_the_slider_on_gives_up_the_refinement_before(start, long_fits):
     (first,) = long_fits.jobs
     app.slider(key="k").set_value(5).run()
     assert long_fits.cancelled == [first]
+    assert min(long_fits.pauses) > 0, "the browser draws the preview first"
     assert [job.state for job in long_fits.jobs.values()] == ["cancelled", "running"]
     assert len(badges(healthy(app))) == 1
 
@@ -110,6 +113,7 @@ def test_a_failed_refinement_says_why_once_and_is_not_tried_again(start, long_fi
     assert len(long_fits.jobs) == 1
     app.button(key="refine").click().run()
     assert len(long_fits.jobs) == 2
+    assert long_fits.pauses[-1] == 0.0, "what was asked for begins at once"
 
 
 def test_cancel_in_the_sidebar_ends_the_job_and_keeps_the_preview(start, long_fits):

@@ -14,12 +14,6 @@ export function codesOf(codes, rows) {
   return gathered;
 }
 
-/** The table as a Plotly colour scale whose nodes are the codes themselves. */
-export function scaleOf(table) {
-  const last = Math.max(1, table.length - 1);
-  return table.map((colour, code) => [code / last, colour]);
-}
-
 /**
  * The marker of one trace in a colouring. A panel with colours of its own keeps them.
  *
@@ -31,14 +25,18 @@ export function paintedMarker(panel, colour, look) {
   const { marker } = panel.trace;
   const codes = panel.own ? marker.color : codesOf(colour.codes, panel.rows);
   const table = panel.own ? marker.colorscale.map(([, hex]) => hex) : colour.table;
-  const painted = { ...marker, size: look.size, ...coloured(codes, table) };
+  const painted = { ...marker, size: look.size, color: painting(codes, table) };
+  for (const key of ['colorscale', 'cmin', 'cmax']) delete painted[key];
   if (colour.shapes && !panel.symbols && !panel.own) painted.symbol = shapesOf(codes, colour.shapes);
   return panel.hollow?.includes(1) ? hollowed(painted, panel.hollow, codes, table, look) : painted;
 }
 
-function coloured(codes, table) {
-  const last = Math.max(1, table.length - 1);
-  return { color: codes, colorscale: scaleOf(table), cmin: 0, cmax: last };
+/**
+ * Every point's colour as a word. Plotly takes codes and a colour scale, too, but then it mixes,
+ * writes and reads a colour anew for every point: 70,000 points took 0.6 s instead of 0.25 s.
+ */
+function painting(codes, table) {
+  return Array.from(codes, (code) => table[code]);
 }
 
 /**
@@ -46,14 +44,12 @@ function coloured(codes, table) {
  * for a ring needs room. (Plotly's open symbols are filled discs when symbols vary by point.)
  */
 function hollowed(marker, hollow, codes, table, { size, ground }) {
-  const inside = table.length; // one more colour
-  const filled = Uint16Array.from(codes, (code, i) => (hollow[i] ? inside : code));
   const width = Float32Array.from(hollow, (flag) => (flag ? RING_WIDTH : 0));
   return {
     ...marker,
-    ...coloured(filled, [...table, ground]),
+    color: Array.from(codes, (code, i) => (hollow[i] ? ground : table[code])),
     size: Float32Array.from(hollow, (flag) => (flag ? size + RING_EXTRA : size)),
-    line: { width, ...coloured(codes, table) },
+    line: { width, color: painting(codes, table) },
   };
 }
 

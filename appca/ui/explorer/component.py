@@ -105,12 +105,14 @@ def explorer(  # noqa: PLR0913 - one call draws everything; all but three have d
     state = st.session_state.get(key)
     selection, seen, changed = _latest_selection(key, state, n_rows, selection)
     geometry = payload.geometry(panels)
-    names: dict[str, str | None] = {"geometry": geometry.name, "hover": None, "order": None}
+    names: dict[str, str | None] = dict.fromkeys(("geometry", "hover", "ids", "order"))
     with st.container(key=f"{key}-parcels"):  # hidden by the style sheet
         _mount_once(_plotly, "appca-plotly", None)
-        _mount(f"{key}-geometry", geometry)
+        names["geometry"] = _mount(f"{key}-geometry", geometry)
         if hover is not None:
             names["hover"] = _mount(f"{key}-hover", payload.hover_parcel(hover))
+            ids = payload.ids_parcel(hover.ids)
+            names["ids"] = None if ids is None else _mount(f"{key}-ids", ids)
         if sprites is not None:
             names["order"] = _mount(f"{key}-order", payload.order_parcel(sprites))
             _mount_sheets(key, state, sprites)

@@ -45,10 +45,15 @@ export function readOrder(bytes) {
   return { ...header, priority: parts[0] };
 }
 
-/** Ids and columns of the hover card. */
+/** Columns of the hover card. */
 export function readHover(bytes) {
   const { header, parts } = decodeFrame(bytes);
-  return { ids: header.ids, columns: restoreParts(header.columns, parts) };
+  return restoreParts(header.columns, parts);
+}
+
+/** Names of all rows. */
+export function readIds(bytes) {
+  return JSON.parse(new TextDecoder().decode(decodeFrame(bytes).parts[0]));
 }
 
 /**

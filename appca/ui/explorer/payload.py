@@ -110,11 +110,9 @@ def geometry(panels: Sequence[atlas.Panel]) -> Parcel:
 
 
 def hover_parcel(hover: HoverData) -> Parcel:
-    """Pack the lines of the hover card; ids that only count the rows are left out."""
+    """Pack the lines of the hover card but the ids, see `ids_parcel`."""
     buffers = Buffers()
-    counted = np.array_equal(hover.ids, np.arange(len(hover.ids)).astype(str))
     header = {
-        "ids": None if counted else [str(value) for value in hover.ids],
         "columns": [
             {
                 "name": column.name,
@@ -125,6 +123,16 @@ def hover_parcel(hover: HoverData) -> Parcel:
         ],
     }
     return _named("hover", header, buffers.parts)
+
+
+def ids_parcel(ids: np.ndarray) -> Parcel | None:
+    """Pack the names of the rows, which no fit changes; None where they only count the rows."""
+    last = len(ids) - 1
+    ends = len(ids) > 0 and ids[0] == "0" and ids[last] == str(last)
+    if ends and np.array_equal(ids, np.arange(len(ids)).astype(str)):
+        return None
+    text = json.dumps(ids.tolist(), ensure_ascii=False).encode()
+    return _named("ids", {}, [np.frombuffer(text, np.uint8)])
 
 
 def order_parcel(pictures: sprites.Sprites) -> Parcel:
@@ -159,7 +167,7 @@ def message(
     Parameters
     ----------
     parcels : dict
-        The names of the parcels "geometry", "hover" and "order" (None: there is none).
+        The names of the parcels "geometry", "hover", "ids" and "order" (None: there is none).
     n_rows : int
     colour : Colour or None
     view : View

@@ -9,12 +9,18 @@ import { refreshToolbar } from './toolbar.js';
 
 export function refresh(explorer) {
   const { dom, order, selection, selectedCount } = explorer;
-  pressCells(dom.labels, explorer.panels, (panel, which) =>
-    isExactly(selection, selectedCount, rowsOfCell(panel, which)),
+  pressCells(
+    dom.labels,
+    explorer.panels,
+    (panel, which) =>
+      selection !== null && isExactly(selection, selectedCount, rowsOfCell(panel, which)),
   );
   countSelected(dom.labels, explorer.panels, selection);
-  pressChips(dom.legend, (code) =>
-    isExactly(selection, selectedCount, rowsOfClass(explorer.colour.codes, code)),
+  pressChips(
+    dom.legend,
+    (code) =>
+      selection !== null &&
+      isExactly(selection, selectedCount, rowsOfClass(explorer.colour.codes, code)),
   );
   refreshToolbar(explorer.toolbar, {
     mode: explorer.mode,

@@ -3,7 +3,7 @@ import { buildLayout, buildTraces, domainChanges } from './figure.js';
 import { arrange } from './grid.js';
 import { drawCellImages, fillLabels, measureCells, placeLabels } from './labels.js';
 import { fillLegend } from './legend.js';
-import { readGeometry, readHover, readOrder } from './message.js';
+import { readGeometry, readHover, readIds, readOrder } from './message.js';
 import { drawOverlay } from './overlay.js';
 import { refresh, showSelection } from './refresh.js';
 import { pointTable, readTheme, themeKey } from './theme.js';
@@ -34,7 +34,9 @@ export function advance(explorer) {
     takeGeometry(explorer, geometry);
   }
   explorer.order = decoded(store, message.parcels.order, readOrder);
-  explorer.hover = decoded(store, message.parcels.hover, readHover);
+  const columns = decoded(store, message.parcels.hover, readHover);
+  const ids = decoded(store, message.parcels.ids, readIds);
+  explorer.hover = columns && { ids, columns };
   render(explorer);
 }
 

@@ -11,12 +11,19 @@ export function sharedStore() {
     sheets: new Map(),
     views: new Map(),
     listeners: new Set(),
+    announcing: false,
   };
   return window.__appca;
 }
 
+/** Tell all listeners, once for all that arrives in one go: each looks at everything there is. */
 export function announce(store) {
-  for (const listener of store.listeners) listener();
+  if (store.announcing) return;
+  store.announcing = true;
+  queueMicrotask(() => {
+    store.announcing = false;
+    for (const listener of store.listeners) listener();
+  });
 }
 
 /** Keep a parcel; two holders of the same name share it. */

@@ -13,7 +13,7 @@ from appca.ui.explorer import payload
 
 N = 30
 VIEW = payload.View("k", "r", 22, 3.0, 3, None)
-NAMES = {"geometry": "g", "hover": None, "order": None}
+NAMES = {"geometry": "g", "hover": None, "ids": None, "order": None}
 
 
 def shuffled_panels(seed: int) -> list[Panel]:
@@ -64,7 +64,9 @@ def test_row_place_colour_cell_and_label_stay_together_from_python_to_the_browse
         payload.geometry(panels).data,
         payload.message(NAMES, N, colour, VIEW, selection, ("mount", 4)),
         payload.hover_parcel(hover).data,
+        payload.ids_parcel(hover.ids).data,
     )
+    assert read["ids"] == hover.ids.tolist()
     assert read["seen"] == ["mount", 4]
     for sent, got in zip(panels, read["panels"], strict=True):
         assert got["rows"] == sent.rows.tolist()
@@ -132,10 +134,19 @@ def test_70000_rows_in_three_panels_send_about_three_megabytes():
 
 
 def test_ids_that_only_count_are_not_sent():
-    counted = payload.HoverData(np.arange(5000).astype(str))
-    named = payload.HoverData(np.array([f"row {i}" for i in range(5000)]))
-    assert len(payload.hover_parcel(counted).data) < 200
-    assert len(payload.hover_parcel(named).data) > 5000
+    assert payload.ids_parcel(np.arange(5000).astype(str)) is None
+    swapped = np.arange(5000).astype(str)
+    swapped[[1, 2]] = swapped[[2, 1]]
+    for ids in (swapped, np.array([f"row {i}" for i in range(5000)])):
+        assert len(payload.ids_parcel(ids).data) > 5000
+
+
+def test_another_fit_sends_the_ids_under_the_same_name():
+    ids = np.array(["a", "β", "c\nd"])
+    first, second = (payload.HoverColumn("subspace", np.array(v)) for v in ([0, 1, 0], [1, 1, 0]))
+    hovers = [payload.HoverData(ids, [column]) for column in (first, second)]
+    assert len({payload.hover_parcel(hover).name for hover in hovers}) == 2
+    assert len({payload.ids_parcel(hover.ids).name for hover in hovers}) == 1
 
 
 def test_no_cells_overlap_in_the_numbering_and_points_outside_have_none():

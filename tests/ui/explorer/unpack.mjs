@@ -4,13 +4,14 @@ import { readFileSync } from 'node:fs';
 import { colourOf, paintedMarker } from '../../../appca/ui/explorer/colours.js';
 import { linesOf } from '../../../appca/ui/explorer/card.js';
 import { rowsOfCell } from '../../../appca/ui/explorer/labels.js';
-import { readGeometry, readHover, readMessage } from '../../../appca/ui/explorer/message.js';
+import { readGeometry, readHover, readIds, readMessage } from '../../../appca/ui/explorer/message.js';
 import { selectedPlaces } from '../../../appca/ui/explorer/rows.js';
 
-const [geometryFile, messageFile, hoverFile] = process.argv.slice(2);
+const [geometryFile, messageFile, hoverFile, idsFile] = process.argv.slice(2);
 const geometry = readGeometry(new Uint8Array(readFileSync(geometryFile)));
 const message = readMessage(new Uint8Array(readFileSync(messageFile)));
-const hover = readHover(new Uint8Array(readFileSync(hoverFile)));
+const hover = { columns: readHover(new Uint8Array(readFileSync(hoverFile))) };
+const ids = readIds(new Uint8Array(readFileSync(idsFile)));
 
 const panels = geometry.panels.map((panel) => ({
   title: panel.title,
@@ -28,4 +29,4 @@ const panels = geometry.panels.map((panel) => ({
     linesOf({ hover, axes: geometry.axes }, panel, place),
   ),
 }));
-process.stdout.write(JSON.stringify({ panels, axes: geometry.axes, seen: message.seen }));
+process.stdout.write(JSON.stringify({ panels, axes: geometry.axes, seen: message.seen, ids }));

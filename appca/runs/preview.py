@@ -1,0 +1,239 @@
+"""A stand-in for a fit, quick enough for a slider to wait for it.
+
+A preview fits to a fixed random sample of rows with few passes and describes all rows with it. For
+adaptive PPCA all that depends on the data alone is prepared once (`Ground`): every row as its
+coordinates in the leading principal directions of the sample, and what is left of its length
+outside of them. EM never needs more: it runs with the components held to those directions, in
+which the model is the same model, and what is outside is noise to every row. A move of a slider
+then costs passes over a few dozen coordinates of the sample and one look at those of all rows.
+"""
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Fitted, Preprocessing
+from appca.runs.config import RunConfig, estimator_class
+from appca.runs.fit import Result, fit_estimator, hold_threads, outcome, prefixed, refuse_gaps
+
+if TYPE_CHECKING:
+    from appca.models.em_fit import Fit
+    from appca.models.estimator import Description
+    from appca.models.rows import Rows
+
+ROWS, PASSES = 5000, 20
+COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
+_SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
+_BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
+
+
+class Ground(NamedTuple):
+    """What previews of one data set share, whatever their K and L."""
+
+    fitted: Fitted  # the preprocessing; learned from the sample where it was not given
+    rows: np.ndarray  # (n,) numbers of the sample, rising
+    origin: np.ndarray  # (D,) mean of the sample after preprocessing
+    basis: np.ndarray  # (D, q) leading principal directions of the sample, orthonormal
+    coordinates: np.ndarray  # (N, q) of all rows about the origin, in the dtype of the data
+    outside: np.ndarray  # (N,) float64, squared length of what the coordinates leave out
+
+
+def preview(
+    dataset: Dataset,
+    config: RunConfig,
+    rows: int = ROWS,
+    passes: int = PASSES,
+    fitted: Fitted | None = None,
+    ground: Ground | None = None,
+) -> Result:
+    """
+    Fit to a fixed random sample of rows with few passes, and describe all rows with it.
+
+    A stand-in to look at while the fit proper runs; ``info["preview"]`` is True, and it is not to
+    be stored. One start instead of a race of them: a slider waits for it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    config : RunConfig
+    rows : int
+        Size of the sample, if no ground is given.
+    passes : int
+        Most passes over the sample.
+    fitted : Fitted, optional
+        The preprocessing where it is known; else it is learned from the sample.
+    ground : Ground, optional
+        From `prepare`, for configurations that `on_ground` allows; else it is made if it can be.
+    """
+    began = time.perf_counter()
+    refuse_gaps(dataset, config)
+    hold_threads()
+    short = _short(config, passes)
+    if on_ground(dataset, config):
+        ground = ground or prepare(dataset, config, rows, fitted)
+        arrays, info = _on_ground(ground, short)
+        arrays |= prefixed(ground.fitted)
+    else:
+        sample = _sample(dataset, rows)
+        fitted = fitted or _learned(dataset, config, sample)
+        Y = fitted.transform(dataset.with_gaps())
+        estimator, _ = fit_estimator(Y[sample], short, None)
+        arrays, info = outcome(estimator, estimator.describe(Y))
+        arrays |= prefixed(fitted)
+    info |= {"stopped_at": None, "preview": True}
+    return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
+
+
+def on_ground(dataset: Dataset, config: RunConfig) -> bool:
+    """Whether previews of this kind can share a `Ground`: adaptive PPCA of whole rows."""
+    return (
+        config.model == "aPPCA"
+        and dataset.missing is None
+        and config.parameters["mean"] != "zero"  # the coordinates are about the mean
+        and config.parameters["w_update"] != "pymanopt"
+    )
+
+
+def width(config: RunConfig) -> int:
+    """Return how many coordinates the previews of a configuration need; few K share one number."""
+    least = max(COORDINATES, COORDINATES_PER_COMPONENT * config.k)
+    return 1 << (least - 1).bit_length()
+
+
+def prepare(
+    dataset: Dataset, config: RunConfig, rows: int = ROWS, fitted: Fitted | None = None
+) -> Ground:
+    """
+    Bring all rows of a data set into the leading principal coordinates of its sample.
+
+    Takes about as long as one look at all the data, and depends on the configuration by its
+    preprocessing and `width` alone.
+    """
+    from appca.models.rows import about, centre_of
+    from appca.models.spectrum import principal
+
+    hold_threads()
+    sample = _sample(dataset, rows)
+    fitted = fitted or _learned(dataset, config, sample)
+    Y = fitted.transform(dataset.X[sample])
+    origin = centre_of(Y)
+    q = min(width(config), *Y.shape)
+    rng = np.random.default_rng(_SAMPLE_SEED)
+    basis = principal(rng, about(Y, origin), q).V.astype(Y.dtype)
+    coordinates = np.empty((dataset.n_rows, q), Y.dtype)
+    outside = np.empty(dataset.n_rows)
+    step = max(1, _BLOCK_VALUES // dataset.n_features)
+    for start in range(0, dataset.n_rows, step):
+        part = slice(start, start + step)
+        B = fitted.transform(dataset.X[part]) - origin
+        C = coordinates[part] = B @ basis
+        left = np.einsum("nd,nd->n", B, B) - np.einsum("nq,nq->n", C, C)
+        outside[part] = np.maximum(left, 0.0)
+    return Ground(fitted, sample, origin, basis, coordinates, outside)
+
+
+def _sample(dataset: Dataset, rows: int) -> np.ndarray:
+    n = dataset.n_rows
+    return np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(n)[: min(rows, n)])
+
+
+def _learned(dataset: Dataset, config: RunConfig, sample: np.ndarray) -> Fitted:
+    """Learn the preprocessing from the sample."""
+    options = Preprocessing.from_dict(config.preprocessing)
+    missing = None if dataset.missing is None else dataset.missing[sample]
+    return options.fit(dataset.X[sample], missing=missing)
+
+
+def _short(config: RunConfig, passes: int) -> RunConfig:
+    """Return the settings of the preview's own fit: one start, and few passes of EM."""
+    limits = {"max_iter": passes, "n_init": 1, "inference": "em"}
+    if config.parameters.get("inference") == "hard":
+        del limits["inference"]
+    known = {key: value for key, value in limits.items() if key in config.parameters}
+    if config.parameters.get("init") == "auto":
+        known["init"] = "quartimax"
+    return RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
+
+
+def _on_ground(ground: Ground, config: RunConfig) -> tuple[dict[str, np.ndarray], dict]:
+    """Fit in the coordinates of the sample, describe all rows, bring the model into features."""
+    from appca.models.rows import Rows
+
+    inside, squares = ground.coordinates[ground.rows], ground.outside[ground.rows]
+    squares = squares + np.einsum("nq,nq->n", inside, inside, dtype=np.float64)
+    sample = Rows(inside, None, squares, len(ground.origin))
+    fit = _fitted(sample, config)
+    estimator = _estimator(fit, sample, ground.basis, config)
+    found = _with_outside(estimator.describe(ground.coordinates), estimator, ground)
+    used = np.maximum(found.active.sum(axis=0), 1)
+    power = np.sqrt(np.square(found.scores, dtype=np.float64).sum(axis=0) / used)
+    estimator.scale_ = np.where(power > 0.0, power, 1.0)
+    estimator.log_likelihoods_ = np.array(fit.log_likelihoods)
+    estimator.n_iter_, estimator.stop_reason_ = len(fit.log_likelihoods), fit.stop_reason
+    arrays, info = outcome(estimator, found)
+    W = arrays["components"] @ ground.basis.T
+    mean = ground.origin + ground.basis @ arrays["mean"]
+    arrays |= {"components": W, "mean": mean.astype(W.dtype)}
+    return arrays, info | {"n_features": W.shape[1]}
+
+
+def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
+    """Climb from the first of the starts that the configuration names, without a race."""
+    from appca.models.em import Settings, floor_of
+    from appca.models.em_fit import fit_by_em, fit_in_closed_form
+    from appca.models.estimator import refuse_constant
+    from appca.models.race import Course
+    from appca.models.starts import candidates
+    from appca.models.stiefel import polar
+
+    refuse_constant(sample)
+    given, K = config.parameters, config.k
+    settings = Settings(
+        n_components=K,
+        n_active=given["n_active"],
+        latent=given["latent_variance"],
+        learn_mean=given["mean"] == "learned",
+        hard=given["inference"] == "hard",
+        update=polar,
+        floor=floor_of(sample),
+    )
+    limits = given["max_iter"], given["tol"], given["accelerate"]
+    course = Course(settings, None, *limits, sample.n)
+    rng = np.random.default_rng(given["random_state"])
+    if given["n_active"] == K and isinstance(settings.latent, str):
+        return fit_in_closed_form(rng, sample, course)
+    first = candidates(given["init"], 1)[0]
+    W = np.eye(sample.d, K) @ first.rotation(rng, sample.X[:, :K])
+    return fit_by_em(rng, sample, W, course)
+
+
+def _estimator(fit: "Fit", sample: "Rows", basis: np.ndarray, config: RunConfig) -> Any:
+    """Return the estimator of a fit in coordinates: by variance, largest entry positive."""
+    state, order = fit.state, np.argsort(-fit.second, kind="stable")
+    W = basis @ state.W[:, order]
+    extreme = np.abs(W).argmax(axis=0)
+    signs = np.where(W[extreme, range(config.k)] < 0, -1, 1)
+    arrays = {
+        "components": np.ascontiguousarray((state.W[:, order] * signs).T, dtype=sample.dtype),
+        "mean": (-state.W @ state.shift).astype(sample.dtype),
+        "noise_variance": np.array(float(state.noise)),
+        "latent_variance": state.latent[order],
+        "explained_variance": fit.second[order] / sample.n,
+        "scale": np.ones(config.k),
+        "n_active": np.array(config.parameters["n_active"]),
+    }
+    return estimator_class(config.model)(**config.parameters).restore(arrays)
+
+
+def _with_outside(found: "Description", estimator: Any, ground: Ground) -> "Description":
+    """Add what lies outside the coordinates to what was said of rows (N, q): it is all noise."""
+    from appca.models.gaussian import background
+
+    D, q = ground.basis.shape
+    outside = background(ground.outside, estimator.noise_variance_, D - q)
+    return found._replace(
+        error=(found.error * q + ground.outside) / D,
+        log_likelihood=found.log_likelihood + outside,
+    )
