@@ -39,8 +39,9 @@ MAX_SETTLE_BYTES = 2**27  # of coordinates of all rows, whatever the size of the
 # directions it finds to the coordinates, of which half as many then do. Measured on MNIST, 60,000
 # rows, K = 10, L = 3: 1.9 s where twice the coordinates and a third of the tolerance take 2.5 s.
 ROUGH_TOL = 3e-2
+ROUGH_PASSES = 50  # at K = 500 two hundred fit 10,000 rows instead of the data
 MAX_SAMPLE_BYTES = 2**28  # of the second sample, in all features
-MOST_STRIDES = 20
+MOST_STRIDES = 100
 
 # After ten passes over all rows in leading coordinates that gained nothing, only the directions
 # outside can gain. Those converge within a pass or two, because no other component wants them.
@@ -99,7 +100,9 @@ def search(
     ring = arena(rng, rows, course.settings)
     run = race(rng, ring.sample, field, course)
     if ring.sample.n < rows.n:
-        run = _settle(run, ring.sample, course, RACE_TOL if ring.more is None else ROUGH_TOL)
+        last = ring.more is None
+        tol, most = (RACE_TOL, SETTLE_PASSES) if last else (ROUGH_TOL, ROUGH_PASSES)
+        run = _settle(run, ring.sample, course, tol, most)
     run = run._replace(state=_lifted(run.state, ring.basis))
     if ring.more is not None and run.stop_reason != STOPPED:
         sample = Sample(ring.more, rows.origin, ring.basis)
@@ -114,11 +117,13 @@ def search(
     return Found(run, SETTLED_WINDOW if run.stop_reason.startswith(CONVERGED) else WINDOW)
 
 
-def _settle(run: Climb[State], rows: Rows, course: Course, tol: float) -> Climb[State]:
+def _settle(
+    run: Climb[State], rows: Rows, course: Course, tol: float, most: int = SETTLE_PASSES
+) -> Climb[State]:
     if run.stop_reason == STOPPED:
         return run
     path = ascent(run.state, Passes(rows, course.settings))
-    return course.run(f"settle on {rows.n:,} rows", path, rows, SETTLE_PASSES, tol)
+    return course.run(f"settle on {rows.n:,} rows", path, rows, most, tol)
 
 
 def _stride_on_all(
