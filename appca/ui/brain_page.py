@@ -206,7 +206,9 @@ def wait_or_offer(chosen: Choice, options: dict) -> None:
             "No events were given with it: the strongest component is shown, and nothing is "
             "compared with a stimulus."
         )
-    st.button("Separate", type="primary", key="brain_run", on_click=_start, args=[chosen, options])
+    if st.button("Separate", type="primary", key="brain_run"):
+        _start(chosen, options)
+        st.rerun()
 
 
 def _adopt(key: str) -> None:

@@ -157,7 +157,10 @@ def _offer(dataset: Dataset, config: GridConfig, left: list, begun: bool) -> Non
         text = f"{in_short(config, dataset.n_rows)}, in the background. It takes {takes}."
     st.markdown(text)
     label = "Go on" if begun else "Start"
-    st.button(label, type="primary", key="choose_start", on_click=_start, args=[config])
+    # Not a callback: that would start what the numbers were before one was typed just now.
+    if st.button(label, type="primary", key="choose_start"):
+        _start(config)
+        st.rerun()
 
 
 def _start(config: GridConfig) -> None:

@@ -74,7 +74,9 @@ def _offer(dataset: Dataset, config: StabilityConfig, now: RunConfig) -> None:
         f"{counted(config.repeats + 1, 'fit')} on {part}, in the background. "
         f"It takes {about(seconds)}."
     )
-    st.button("Fit again", key="stability_start", on_click=_start, args=[config])
+    if st.button("Fit again", key="stability_start"):
+        _start(config)
+        st.rerun()
 
 
 def _start(config: StabilityConfig) -> None:

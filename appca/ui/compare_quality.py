@@ -111,7 +111,9 @@ def _offer(shown: Shown, config: QualityConfig, found: Comparison | None) -> Non
     else:
         st.markdown(f"{len(found.lines)} methods have been measured before it was ended.")
     label = "Measure" if found is None else "Go on"
-    st.button(label, type="primary", key="quality_start", on_click=_start, args=[config])
+    if st.button(label, type="primary", key="quality_start"):
+        _start(config)
+        st.rerun()
 
 
 def _start(config: QualityConfig) -> None:

@@ -94,7 +94,9 @@ def wait_or_offer(study: Study, size: str) -> None:
             "page is left, and can be cancelled at any time."
         )
     )
-    st.button("Run", type="primary", key="lab_run", on_click=_start, args=[study, options])
+    if st.button("Run", type="primary", key="lab_run"):
+        _start(study, options)
+        st.rerun()
 
 
 def _plan(study: Study, options: dict) -> str:

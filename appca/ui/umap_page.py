@@ -91,7 +91,9 @@ def wait_or_offer(dataset: Dataset, config: EmbeddingConfig) -> None:
         "2,000 rows, one to two minutes for 70,000. The first one of a session takes 10 s more. "
         "With another least distance, spread or start the neighbours need not be sought again."
     )
-    st.button("Lay out the map", type="primary", key="umap_run", on_click=_start, args=[config])
+    if st.button("Lay out the map", type="primary", key="umap_run"):
+        _start(config)
+        st.rerun()
 
 
 def pictures(

@@ -130,7 +130,9 @@ def wait_or_offer(dataset: Dataset, options: dict) -> None:
             f"{about(takes)} and goes on in the background."
         )
     )
-    st.button("Compare", type="primary", key="whitening_run", on_click=_start, args=[options])
+    if st.button("Compare", type="primary", key="whitening_run"):
+        _start(options)
+        st.rerun()
 
 
 def _adopt(key: str) -> None:
