@@ -48,12 +48,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     Keep tests together that share what is costly to make.
 
     A file's tests run in one process, for its fixtures; all browser tests in the same one, because
-    two browsers drawing at once on two cores are too slow to wait for. Files go out in their order:
-    by number of tests, the default, the few that take a minute each would come last.
+    two browsers drawing at once on two cores are too slow to wait for.
     """
     from xdist.scheduler import LoadScopeScheduling
-
-    config.option.loadscopereorder = False
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
