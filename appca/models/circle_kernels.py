@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from appca.models.compiled import wide_kernel
-from appca.models.expectation_kernels import LANES, exponentials, read, write
+from appca.models.expectation_kernels import LANES, add_up, exponentials, read, write
 
 __all__ = ["MOST_POINTS", "expect"]
 
@@ -275,8 +275,5 @@ def expect(P: Any, n: int, given: Any, totals: Any) -> float:
         inclusion(chance, turn, n_points, product, r, 1.0 / total)
         value += logarithm(a, n_active, at, chance, total / size, count)
         write(m, r, q, count, P, start, sums)
-    for j in range(3):
-        for k in range(K):
-            for i in range(LANES):
-                totals[j, k] += sums[j, k, i]
+    add_up(sums, totals)
     return value

@@ -35,7 +35,8 @@ __all__ = [
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
 # Rows times K times swaps from which a fit uses the compiled E step: it spares 30 ms of 40 a pass
-# of 60,000 rows at K = 10, L = 3 (1.8 million), and takes 3 s to compile the first time.
+# of 60,000 rows at K = 10, L = 3 (1.8 million), and compiling takes about 5 s the first time, 12 s
+# from MANY_SWAPS on.
 LEAST_COMPILED = 1_000_000
 # Swaps from which points on a circle cost less than tables of counts, see `circle_kernels`.
 # Measured, microseconds a row: K = 25, L = 5: 0.5 by tables and 1.5 by points; 30, 15: 1.4 and
@@ -90,6 +91,10 @@ def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
     return n_rows * n_components * swaps >= LEAST_COMPILED
 
 
+def _many_swaps(settings: Settings) -> bool:
+    return min(settings.n_active, settings.n_components - settings.n_active) >= MANY_SWAPS
+
+
 def responsibilities(a: Array, settings: Settings, beta: float) -> tuple[Array, Array]:
     """Log weight (N,) of a row's subsets and inclusion r (N, K); hard: of the best subset alone.
 
@@ -115,9 +120,9 @@ def expect(state: State, rows: Observations, settings: Settings, beta: float = 1
     outside = float(gaussian.background(spread, state.noise, rows.n_features))
     outside -= gaussian.log_binomial(K, settings.n_active)
     sums = Sums(n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K))
-    hard = settings.hard and beta == 1.0
-    few = min(settings.n_active, K - settings.n_active) < MANY_SWAPS
-    block = _expect_compiled if settings.compiled and (few or not hard) else _expect_block
+    soft = not settings.hard or beta != 1.0
+    compiled = settings.compiled and (soft or not _many_swaps(settings))
+    block = _expect_compiled if compiled else _expect_block
     return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
 
 
@@ -148,7 +153,7 @@ def _expect_compiled(block: Block, state: State, settings: Settings, beta: float
         given = _given(block, state, settings, beta, X.dtype)
         value = expectation_kernels.sweep(X, W, given, A, totals)
     else:
-        many = min(L, K - L) >= MANY_SWAPS
+        many = _many_swaps(settings)
         double = many or gaussian.log_binomial(K, L) > LARGEST_SINGLE_LOG_COUNT
         P = np.ascontiguousarray((X @ W.T).T, np.float64 if double else X.dtype)
         kernels = circle_kernels if many else expectation_kernels

@@ -240,6 +240,15 @@ def write(m: Any, r: Any, q: Any, count: int, S: Any, start: int, sums: Any) -> 
 
 
 @wide_kernel
+def add_up(sums: Any, totals: Any) -> None:
+    """Add moments (3, K, LANES) of any dtype to totals (3, K) in float64."""
+    for j in range(3):
+        for k in range(totals.shape[1]):
+            for i in range(LANES):
+                totals[j, k] += sums[j, k, i]
+
+
+@wide_kernel
 def expect(P: Any, n: int, given: Any, totals: Any) -> float:
     """Return the sum over n rows of log e_L(exp a), and turn projections into posterior means.
 
@@ -280,10 +289,7 @@ def expect(P: Any, n: int, given: Any, totals: Any) -> float:
                 backward(into, rest, members[K], r, one, few, (after, x))
                 backward(out, members, rest[K], r, -one, few, (after, x))
             write(m, r, q, count, P, start, sums)
-        for j in range(3):
-            for k in range(K):
-                for i in range(LANES):
-                    totals[j, k] += sums[j, k, i]
+        add_up(sums, totals)
     return value
 
 

@@ -34,7 +34,7 @@ def project(X: Any, W: Any, P: Any) -> None:
     for k in range(0, len(W), QUAD):
         for i in range(0, n, 2):
             other = min(i + 1, n - 1)
-            a = b = c = e = p = q = r = s = X[i, 0] * X.dtype.type(0)
+            a = b = c = e = p = q = r = s = X.dtype.type(0)
             for j in range(d):
                 x, y = X[i, j], X[other, j]
                 a += x * W[k, j]
