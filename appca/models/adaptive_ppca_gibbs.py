@@ -16,6 +16,7 @@ from appca.models.subspace_gibbs import (
     Data,
     DrawIndicators,
     Prior,
+    Seen,
     State,
     UpdateDirections,
     average,
@@ -68,27 +69,27 @@ DIRECTIONS: dict[str, UpdateDirections] = {
 }
 
 
-def sampler(data: Data, prior: Prior, indicators: str, directions: str) -> Sampler[State]:
+def sampler(data: Data, prior: Prior, indicators: str, directions: str) -> Sampler[Seen]:
     """Bundle sweep, traces and records for `chains.sample`."""
     draw_indicators, update_directions = INDICATORS[indicators], DIRECTIONS[directions]
 
-    def advance(rng: np.random.Generator, state: State) -> State:
-        return sweep(rng, data, state, prior, draw_indicators, update_directions)
+    def advance(rng: np.random.Generator, seen: Seen) -> Seen:
+        return sweep(rng, data, seen, prior, draw_indicators, update_directions)
 
     return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
 
 
-def measure(data: Data, prior: Prior, state: State) -> Measures:
+def measure(data: Data, prior: Prior, seen: Seen) -> Measures:
     """Give the exact log-likelihood, X and Z integrated out; W is uniform and mu flat."""
-    N, K, n_active = len(state.Z), state.W.shape[1], int(state.Z[0].sum())
-    sums = subsets.log_elementary(logits_of(data, state), n_active)
-    total = row_background(data, state) + float(sums.sum())
+    (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
+    sums = subsets.log_elementary(logits_of(seen), n_active)
+    total = row_background(data, seen.state) + float(sums.sum())
     total -= N * gaussian.log_binomial(K, n_active)
-    return Measures(total, total + hyper_density(state, prior))
+    return Measures(total, total + hyper_density(seen.state, prior))
 
 
-def record(data: Data, state: State) -> Draws:
+def record(data: Data, seen: Seen) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
-    N, K, n_active = len(state.Z), state.W.shape[1], int(state.Z[0].sum())
-    joint = complete_density(data, state) - N * gaussian.log_binomial(K, n_active)
-    return describe(state) | {"log_joint": np.asarray(joint)}
+    (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
+    joint = complete_density(data, seen) - N * gaussian.log_binomial(K, n_active)
+    return describe(data, seen.state) | {"log_joint": np.asarray(joint)}

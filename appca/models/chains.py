@@ -4,6 +4,7 @@ All chains advance together, one sweep at a time, so that a run stopped early ha
 chain and nothing but shorter traces.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -74,24 +75,42 @@ class Chains(NamedTuple, Generic[S]):
 
 
 class Keeper(Generic[S]):
-    """Collects the kept draws of one chain."""
+    """Collects the kept draws of all chains where they stay: joining lists of them would copy."""
 
-    def __init__(self, sampler: Sampler[S]) -> None:
+    def __init__(self, sampler: Sampler[S], starts: Sequence[S], n_draws: int) -> None:
         self.sampler = sampler
-        self.draws: list[Draws] = []
-        self.totals: Draws = {}
-        self.best: tuple[float, S] | None = None
+        self.shape = len(starts), n_draws
+        self.draws: Draws = {}  # (chain, draw, ...)
+        self.totals: Draws = {}  # (chain, ...)
+        self.kept = 0  # draws of every chain
+        self.best, self.highest = starts[0], -math.inf
 
-    def keep(self, state: S, measures: Measures) -> None:
-        """Add a draw."""
-        kept = self.sampler.record(state)
-        kept["log_likelihood"] = np.asarray(measures.log_likelihood)
-        kept["log_posterior"] = np.asarray(measures.log_posterior)
-        self.draws.append(kept)
-        for name, value in self.sampler.average(state).items():
-            self.totals[name] = self.totals.get(name, np.zeros(value.shape)) + value
-        if self.best is None or measures.log_posterior > self.best[0]:
-            self.best = measures.log_posterior, state
+    def keep(self, states: Sequence[S], measures: Sequence[Measures]) -> None:
+        """Add a draw of every chain."""
+        for chain, (state, found) in enumerate(zip(states, measures, strict=True)):
+            for name, value in (self.sampler.record(state) | _densities(found)).items():
+                self._place(self.draws, name, value, self.shape)[chain, self.kept] = value
+            for name, value in self.sampler.average(state).items():
+                self._place(self.totals, name, value, self.shape[:1])[chain] += value
+            if found.log_posterior >= self.highest:
+                self.best, self.highest = state, found.log_posterior
+        self.kept += 1
+
+    @staticmethod
+    def _place(store: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
+        """Array for all there will be of a name; memory that nobody writes to is never taken."""
+        if name not in store:
+            store[name] = np.zeros((*shape, *value.shape), value.dtype)
+        return store[name]
+
+    def posterior(self) -> Draws:
+        """Return the draws, and the means of what is only kept as one."""
+        means = {name: np.divide(sums, self.kept, sums) for name, sums in self.totals.items()}
+        return {name: draws[:, : self.kept] for name, draws in self.draws.items()} | means
+
+
+def _densities(measures: Measures) -> Draws:
+    return {name: np.asarray(value) for name, value in measures._asdict().items()}
 
 
 def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
@@ -112,7 +131,7 @@ def sample(
     burn-in keeps the last state of each chain as its only draw.
     """
     states = list(starts)
-    keepers = [Keeper(sampler) for _ in states]
+    keeper = Keeper(sampler, starts, schedule.n_draws)
     trace = np.empty((len(states), schedule.n_sweeps))
     burn_in = watcher(callback, "burn-in", schedule.n_sweeps)
     draws = watcher(callback, "draws", schedule.n_sweeps)
@@ -124,32 +143,14 @@ def sample(
         trace[:, sweep - 1] = [m.log_likelihood for m in measures]
         after = sweep - schedule.burn_in
         if after > 0 and after % schedule.thin == 0:
-            for keeper, state, m in zip(keepers, states, measures, strict=True):
-                keeper.keep(state, m)
+            keeper.keep(states, measures)
         watch = draws if after > 0 else burn_in
         if watch(sweep, float(trace[:, sweep - 1].mean())):
             trace, reason = trace[:, :sweep], STOPPED
             break
-    if not keepers[0].draws:
-        for keeper, state, m in zip(keepers, states, measures, strict=True):
-            keeper.keep(state, m)
-    return Chains(_stack(keepers), _best(keepers), trace, reason)
-
-
-def _stack(keepers: Sequence[Keeper[S]]) -> Draws:
-    names = keepers[0].draws[0]
-    posterior = {
-        name: np.stack([np.stack([d[name] for d in keeper.draws]) for keeper in keepers])
-        for name in names
-    }
-    for name in keepers[0].totals:
-        posterior[name] = np.stack([k.totals[name] / len(k.draws) for k in keepers])
-    return posterior
-
-
-def _best(keepers: Sequence[Keeper[S]]) -> S:
-    candidates = [keeper.best for keeper in keepers if keeper.best is not None]
-    return max(candidates, key=lambda candidate: candidate[0])[1]
+    if not keeper.kept:
+        keeper.keep(states, measures)
+    return Chains(keeper.posterior(), keeper.best, trace, reason)
 
 
 def load_arviz() -> Any:

@@ -10,11 +10,11 @@ from appca.models.chains import Draws, Schedule, generators, sample
 from appca.models.em import State as Parameters
 from appca.models.em import expect
 from appca.models.em_fit import Fit
-from appca.models.gaussian import Array
 from appca.models.loop import STOPPED
+from appca.models.precise_products import projections
 from appca.models.race import Course
 from appca.models.rows import Rows, about
-from appca.models.subspace_gibbs import State, data_of, defaults
+from appca.models.subspace_gibbs import State, data_of, defaults, look
 
 __all__ = ["Plan", "Sampled", "fit_by_gibbs"]
 
@@ -57,15 +57,16 @@ def fit_by_gibbs(
     if stopped:
         schedule, callback = Schedule(schedule.n_chains, 0, 1, 1), None
     origin = np.zeros(rows.n_features) if rows.origin is None else rows.origin.astype(np.float64)
-    data = data_of(np.ascontiguousarray(rows.X, np.float64) - origin)
-    starts = [first_state(fits[i % len(fits)], data.Y, settings.n_active) for i in range(len(rngs))]
+    data = data_of(rows)
+    first = [look(data, first_state(fit, rows, settings.n_active)) for fit in fits]
+    starts = [first[i % len(first)] for i in range(len(rngs))]
     prior = defaults(
-        data.squares / data.Y.size, settings.latent, np.inf if settings.learn_mean else 0.0
+        data.squares / data.size, settings.latent, np.inf if settings.learn_mean else 0.0
     )
     sampler = adaptive_ppca_gibbs.sampler(data, prior, plan.indicators, plan.directions)
     chains = sample(rngs, starts, sampler, schedule, callback)
-    best = chains.best
-    about_mean = about(rows.X, origin + best.mu)
+    best = chains.best.state
+    about_mean = about(rows.X, (origin + best.mu).astype(rows.dtype))
     K = best.W.shape[1]
     state = Parameters(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
     second = expect(state, about_mean, settings).second
@@ -75,9 +76,9 @@ def fit_by_gibbs(
     return Sampled(fit, about_mean, posterior)
 
 
-def first_state(fit: Fit, Y: Array, n_active: int) -> State:
+def first_state(fit: Fit, rows: Rows, n_active: int) -> State:
     """Turn a fit by EM into the state of a chain: each row's best subset, scores still to come."""
     W, shift, latent, noise = fit.state
     mu = -(W @ shift)
-    a = gaussian.logits((Y - mu) @ W, noise, latent)
+    a = gaussian.logits(projections(rows, W) - mu @ W, noise, latent)
     return State(W, np.zeros(a.shape), subsets.top(a, n_active), mu, noise, latent, 1.0)

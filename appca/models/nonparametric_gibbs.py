@@ -29,6 +29,7 @@ from appca.models.subspace_gibbs import (
     Data,
     DrawIndicators,
     Prior,
+    Seen,
     State,
     average,
     complete_density,
@@ -103,38 +104,42 @@ def first_state(
 
 
 def advance(
-    rng: np.random.Generator, data: Data, state: State, prior: Prior, features: FeaturePrior
-) -> State:
+    rng: np.random.Generator, data: Data, seen: Seen, prior: Prior, features: FeaturePrior
+) -> Seen:
     """Redraw everything once. Unused columns of W have F = 0, so they wander freely."""
-    state = sweep(rng, data, state, prior, features.draw_indicators)
+    seen = sweep(rng, data, seen, prior, features.draw_indicators)
     if prior.alpha is None:
-        return state
-    return State(*state[:-1], features.draw_alpha(rng, prior.alpha, state.alpha, state.Z))
+        return seen
+    state = seen.state
+    alpha = features.draw_alpha(rng, prior.alpha, state.alpha, state.Z)
+    return seen._replace(state=state._replace(alpha=alpha))
 
 
-def sampler(data: Data, prior: Prior, features: FeaturePrior) -> Sampler[State]:
+def sampler(data: Data, prior: Prior, features: FeaturePrior) -> Sampler[Seen]:
     """Bundle sweep, traces and records for `chains.sample`."""
 
-    def one(rng: np.random.Generator, state: State) -> State:
-        return advance(rng, data, state, prior, features)
+    def one(rng: np.random.Generator, seen: Seen) -> Seen:
+        return advance(rng, data, seen, prior, features)
 
     return Sampler(
         one, partial(measure, data, prior, features), partial(record, data, features), average
     )
 
 
-def measure(data: Data, prior: Prior, features: FeaturePrior, state: State) -> Measures:
+def measure(data: Data, prior: Prior, features: FeaturePrior, seen: Seen) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z and of the variances."""
-    given = row_background(data, state) + float(logits_of(data, state).sum(where=state.Z))
+    state = seen.state
+    given = row_background(data, state) + float(logits_of(seen).sum(where=state.Z))
     return Measures(
         given, given + features.log_density(state.Z, state.alpha) + hyper_density(state, prior)
     )
 
 
-def record(data: Data, features: FeaturePrior, state: State) -> Draws:
+def record(data: Data, features: FeaturePrior, seen: Seen) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
-    joint = complete_density(data, state) + features.log_density(state.Z, state.alpha)
-    return describe(state) | {
+    state = seen.state
+    joint = complete_density(data, seen) + features.log_density(state.Z, state.alpha)
+    return describe(data, state) | {
         "log_joint": np.asarray(joint),
         "alpha": np.asarray(state.alpha),
         "n_components": np.asarray(state.Z.any(axis=0).sum()),

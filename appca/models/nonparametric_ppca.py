@@ -13,7 +13,7 @@ from appca.models.loop import Callback
 from appca.models.nonparametric_gibbs import PRIORS, first_state, sampler
 from appca.models.parameters import POSITIVE, Rule, either, one_of
 from appca.models.rows import Rows
-from appca.models.subspace_gibbs import State, data_of
+from appca.models.subspace_gibbs import Seen, data_of, look
 
 __all__ = ["NonparametricPPCA"]
 
@@ -116,11 +116,13 @@ class NonparametricPPCA(FreeModel):
         self.whiten = whiten
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows, Y: Array
-    ) -> tuple[list[State], Sampler[State]]:
-        K = min(self.max_components, len(rows.X) - 1, rows.n_features)
+        self, rngs: list[np.random.Generator], rows: Rows, Y: Array | None = None
+    ) -> tuple[list[Seen], Sampler[Seen]]:
+        del Y
+        K = min(self.max_components, rows.n - 1, rows.n_features)
+        data = data_of(rows)
         prior = subspace_gibbs.defaults(
-            float(np.square(Y).mean()),
+            data.squares / data.size,
             self.latent_variance,
             self._mean_variance(),
             self._alpha_prior(),
@@ -131,9 +133,10 @@ class NonparametricPPCA(FreeModel):
             first_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
             for chain, rng in enumerate(rngs)
         ]
-        return first, sampler(data_of(Y), prior, PRIORS[self.prior])
+        return [look(data, state) for state in first], sampler(data, prior, PRIORS[self.prior])
 
-    def _drawn(self, state: State) -> Draw:
+    def _drawn(self, seen: Seen) -> Draw:
+        state = seen.state
         weights = PRIORS[self.prior].expected(state.Z, state.alpha)
         power = np.square(state.X).sum(axis=0)
         return Draw(state.W, state.mu, state.sigma2, state.tau2, weights, power, state.alpha)

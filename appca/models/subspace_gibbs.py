@@ -17,12 +17,15 @@ from appca.models import conditionals, gaussian, stiefel
 from appca.models.chains import Draws
 from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.invariants import occupancy, row_pairs, shared
+from appca.models.precise_products import products, projections, totals
+from appca.models.rows import Rows
 
 __all__ = [
     "Cross",
     "Data",
     "DrawIndicators",
     "Prior",
+    "Seen",
     "State",
     "UpdateDirections",
     "average",
@@ -35,6 +38,7 @@ __all__ = [
     "draw_scores",
     "hyper_density",
     "logits_of",
+    "look",
     "residual_squares",
     "row_background",
     "sweep",
@@ -66,11 +70,16 @@ class Prior(NamedTuple):
 
 
 class Data(NamedTuple):
-    """The rows and their sums."""
+    """The rows about their origin, which are the y_n here, and their sums."""
 
-    Y: Array  # (N, D)
+    rows: Rows
     total: Array  # (D,)
     squares: float  # of all entries
+
+    @property
+    def size(self) -> int:
+        """Number N D of entries."""
+        return self.rows.n * self.rows.d
 
 
 class Cross(NamedTuple):
@@ -78,6 +87,14 @@ class Cross(NamedTuple):
 
     products: Array  # (D, K), Y'X
     total: Array  # (K,), sums of the columns of X
+
+
+class Seen(NamedTuple):
+    """A state and its products with the data, which the next sweep and the densities share."""
+
+    state: State
+    P: Array  # (N, K), (y_n - mu)' W
+    cross: Cross
 
 
 # (rng, state, logits (N, K)) -> Z (N, K)
@@ -96,28 +113,43 @@ def defaults(
     return Prior(weak, learned, latent == "component", mean_variance, alpha)
 
 
-def data_of(Y: Array) -> Data:
-    """Sum up the rows once; Y should be roughly centred, or the sums lose digits."""
-    return Data(Y, Y.sum(axis=0), float(np.square(Y).sum()))
+def data_of(rows: Rows) -> Data:
+    """Sum up the rows once; the origin should be near their mean, or the sums lose digits."""
+    return Data(rows, *totals(rows))
+
+
+def look(data: Data, state: State) -> Seen:
+    """Take a state's products with the data, two passes."""
+    return Seen(state, _projected(data, state), _crossed(data, state.X))
+
+
+def _projected(data: Data, state: State) -> Array:
+    P = projections(data.rows, state.W)
+    P -= state.mu @ state.W
+    return P
+
+
+def _crossed(data: Data, X: Array) -> Cross:
+    return Cross(products(data.rows, X), X.sum(axis=0))
 
 
 def sweep(
     rng: np.random.Generator,
     data: Data,
-    state: State,
+    seen: Seen,
     prior: Prior,
     draw_indicators: DrawIndicators,
     update_directions: UpdateDirections = stiefel.draw,
-) -> State:
+) -> Seen:
     """Redraw Z with x integrated out, then X, W, mu, sigma2 and tau2; alpha is left alone.
 
     (Z, X) is one block, so X must be redrawn before anything that depends on it. Two products
     with the data are all that a sweep costs.
     """
-    P = data.Y @ state.W - state.mu @ state.W
+    state, P = seen.state, seen.P
     Z = draw_indicators(rng, state, gaussian.logits(P, state.sigma2, state.tau2))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
-    cross = Cross(data.Y.T @ X, X.sum(axis=0))
+    cross = _crossed(data, X)
     W = update_directions(rng, concentration(cross, state.mu, state.sigma2), state.W)
     mu = state.mu
     if prior.mean_variance > 0:
@@ -125,10 +157,11 @@ def sweep(
         given = conditionals.mean_of_sum(left, len(X), state.sigma2, prior.mean_variance)
         mu = conditionals.draw_normal(rng, given)
     squares = residual_squares(data, cross, W, X, mu)
-    noise = conditionals.noise_variance(prior.noise, data.Y.size, squares)
+    noise = conditionals.noise_variance(prior.noise, data.size, squares)
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
     tau2 = draw_latent(rng, prior, X, Z, state.tau2)
-    return State(W, X, Z, mu, sigma2, tau2, state.alpha)
+    moved = State(W, X, Z, mu, sigma2, tau2, state.alpha)
+    return Seen(moved, _projected(data, moved), cross)
 
 
 def draw_scores(
@@ -165,26 +198,25 @@ def draw_latent(
     return np.broadcast_to(conditionals.draw_inverse_gamma(rng, given), tau2.shape).copy()
 
 
-def complete_density(data: Data, state: State) -> float:
+def complete_density(data: Data, seen: Seen) -> float:
     """Give log p(Y, X | W, Z, mu, sigma2, tau2): the complete-data density without p(Z)."""
-    X = state.X
-    squares = residual_squares(data, Cross(data.Y.T @ X, X.sum(axis=0)), state.W, X, state.mu)
-    residual = -0.5 * data.Y.size * np.log(2 * np.pi * state.sigma2) - squares / (2 * state.sigma2)
-    active = -0.5 * (np.log(2 * np.pi * state.tau2) + np.square(X) / state.tau2)
+    state = seen.state
+    squares = residual_squares(data, seen.cross, state.W, state.X, state.mu)
+    residual = -0.5 * data.size * np.log(2 * np.pi * state.sigma2) - squares / (2 * state.sigma2)
+    active = -0.5 * (np.log(2 * np.pi * state.tau2) + np.square(state.X) / state.tau2)
     return float(residual + active.sum(where=state.Z))
 
 
 def row_background(data: Data, state: State) -> float:
     """Give the log density of all rows if no component explained any of them."""
-    about_mu = data.squares - 2 * (state.mu @ data.total) + len(data.Y) * (state.mu @ state.mu)
-    constant = -0.5 * data.Y.size * np.log(2 * np.pi * state.sigma2)
+    about_mu = data.squares - 2 * (state.mu @ data.total) + data.rows.n * (state.mu @ state.mu)
+    constant = -0.5 * data.size * np.log(2 * np.pi * state.sigma2)
     return float(constant - about_mu / (2 * state.sigma2))
 
 
-def logits_of(data: Data, state: State) -> Array:
+def logits_of(seen: Seen) -> Array:
     """Give the logits (N, K) of a state."""
-    P = data.Y @ state.W - state.mu @ state.W
-    return gaussian.logits(P, state.sigma2, state.tau2)
+    return gaussian.logits(seen.P, seen.state.sigma2, seen.state.tau2)
 
 
 def hyper_density(state: State, prior: Prior) -> float:
@@ -198,10 +230,10 @@ def hyper_density(state: State, prior: Prior) -> float:
     return total
 
 
-def describe(state: State) -> Draws:
-    """Give what a kept draw keeps, whatever the prior of Z."""
+def describe(data: Data, state: State) -> Draws:
+    """Give what a kept draw keeps, whatever the prior of Z; components as precise as the data."""
     return {
-        "components": state.W.T.copy(),
+        "components": state.W.T.astype(data.rows.dtype),
         "mean": state.mu,
         "noise_variance": np.asarray(state.sigma2),
         "latent_variance": state.tau2,
@@ -210,6 +242,6 @@ def describe(state: State) -> Draws:
     }
 
 
-def average(state: State) -> Draws:
+def average(seen: Seen) -> Draws:
     """Give what is only kept as a running mean."""
-    return {"Z_mean": state.Z.astype(np.float64), "X_mean": state.X}
+    return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": seen.state.X}

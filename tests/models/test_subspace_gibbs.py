@@ -17,6 +17,7 @@ from appca.models import (
     subspace_gibbs,
 )
 from appca.models.conditionals import Gamma, InverseGamma
+from appca.models.rows import Rows
 from appca.models.subspace_gibbs import Prior, State
 from tests.geweke import broken, geweke_z, is_caught, worst
 from tests.models import gibbs_oracles as oracle
@@ -37,6 +38,11 @@ def draw_finite(rng, alpha, shape):
 
 def draw_buffet(rng, alpha, shape):
     return oracle.draw_buffet(rng, alpha, *shape, labelled=True)
+
+
+def data_of(Y):
+    """Rows as they are, about zero."""
+    return subspace_gibbs.data_of(Rows(Y, None, np.square(Y).sum(axis=1), Y.shape[1]))
 
 
 class Case(SimpleNamespace):
@@ -61,7 +67,10 @@ class Case(SimpleNamespace):
         return state.mu + state.X @ state.W.T + np.sqrt(state.sigma2) * rng.normal(size=(n, d))
 
     def sweep(self, rng, state, Y):
-        return self.step(rng, subspace_gibbs.data_of(Y), state, self.prior)
+        P = (Y - state.mu) @ state.W
+        cross = subspace_gibbs.Cross(Y.T @ state.X, state.X.sum(axis=0))
+        seen = subspace_gibbs.Seen(state, P, cross)
+        return self.step(rng, data_of(Y), seen, self.prior).state
 
     def statistics(self, state, Y):
         W, X, Z, mu, sigma2, tau2, alpha = state
@@ -100,13 +109,13 @@ WITH_ALPHA = PRIOR._replace(alpha=Gamma(6.0, 3.0))
 CROWDED = PRIOR._replace(alpha=Gamma(12.0, 4.0))
 
 
-def fixed_size(indicators, rng, data, state, prior):
+def fixed_size(indicators, rng, data, seen, prior):
     draw_Z = adaptive_ppca_gibbs.INDICATORS[indicators]
-    return subspace_gibbs.sweep(rng, data, state, prior, draw_Z, stiefel.draw)
+    return subspace_gibbs.sweep(rng, data, seen, prior, draw_Z, stiefel.draw)
 
 
-def free(name, rng, data, state, prior):
-    return nonparametric_gibbs.advance(rng, data, state, prior, nonparametric_gibbs.PRIORS[name])
+def free(name, rng, data, seen, prior):
+    return nonparametric_gibbs.advance(rng, data, seen, prior, nonparametric_gibbs.PRIORS[name])
 
 
 CASES = {
@@ -297,7 +306,7 @@ def test_scores_have_the_ratios_of_the_joint(world):
 def test_residual_squares_are_those_of_the_residual(world):
     _, Y, (W, X, _, mu, *_) = world
     cross = subspace_gibbs.Cross(Y.T @ X, X.sum(axis=0))
-    got = subspace_gibbs.residual_squares(subspace_gibbs.data_of(Y), cross, W, X, mu)
+    got = subspace_gibbs.residual_squares(data_of(Y), cross, W, X, mu)
     assert got == pytest.approx(np.square(Y - mu - X @ W.T).sum(), abs=1e-10)
 
 
@@ -305,16 +314,17 @@ def test_complete_density_is_that_of_the_definition(world):
     _, Y, state = world
     W, X, Z, mu, sigma2, tau2, _ = state
     wanted = oracle.log_data(Y, W, X, Z, mu, sigma2) + oracle.log_scores(X, Z, tau2)
-    assert subspace_gibbs.complete_density(subspace_gibbs.data_of(Y), state) == pytest.approx(
-        wanted, abs=1e-9
-    )
+    data = data_of(Y)
+    density = subspace_gibbs.complete_density(data, subspace_gibbs.look(data, state))
+    assert density == pytest.approx(wanted, abs=1e-9)
 
 
 def test_the_exact_likelihood_sums_over_all_subsets(world):
     _, Y, state = world
     W, _, _, mu, sigma2, tau2, _ = state
+    data = data_of(Y)
     measured = adaptive_ppca_gibbs.measure(
-        subspace_gibbs.data_of(Y), PRIOR._replace(each=True), state
+        data, PRIOR._replace(each=True), subspace_gibbs.look(data, state)
     )
     total = 0.0
     for y in Y:
