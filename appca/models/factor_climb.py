@@ -45,7 +45,7 @@ THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the
 # Rows, and nats a row over ten passes, to settle on before all rows; then again on four times as
 # many to a quarter of it.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR, SAMPLE_TOL = 2500, 400, 1e-2
-SAMPLE_GROWTH, MUCH_LESS = 4, 2  # a sample is at most half of the rows
+SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
 
 FLOOR_REACHED = "the noise variance reached its floor, 1e-8 of the mean feature variance"
 

@@ -43,10 +43,11 @@ def _products(block: Block) -> Array:
     if block.origin is None:
         return block.X.T @ block.X
     C = np.zeros((len(block.origin),) * 2, block.X.dtype)
+    part = np.empty_like(C)
     size = max(1, CENTRED_BYTES // (block.X.shape[1] * block.X.itemsize))
     for start in range(0, len(block.X), size):
         B = block.X[start : start + size] - block.origin
-        C += B.T @ B
+        C += np.matmul(B.T, B, out=part)
     return C
 
 

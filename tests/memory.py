@@ -1,0 +1,39 @@
+"""How much memory a piece of work takes at most, in a process of its own; Linux only."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc"
+)
+
+PROGRAM = """
+import json
+from pathlib import Path
+
+def memory(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+{before}
+Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is used now
+start = memory("VmRSS")
+{work}
+print(json.dumps(memory("VmHWM") - start))
+"""
+
+
+def growth(before, work):
+    """Bytes that the lines of `work` take at most beyond what those of `before` left in use."""
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(before=before, work=work)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
