@@ -1,50 +1,39 @@
-"""What a fit takes at its peak, in a process of its own.
-
-`python -m tests.memory MODEL SETTINGS N D` prints by how much the memory of the process grew while
-it fitted N x D float32 rows, over the bytes of the rows; `grown` calls it.
-"""
+"""How much memory a piece of work takes at most, in a process of its own; Linux only."""
 
 import json
 import subprocess
 import sys
-from typing import Any
+from pathlib import Path
 
-import numpy as np
+import pytest
 
-import appca
-from benchmarks.measure import FORGET_PEAK, memory
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc"
+)
 
-FEW = 500  # rows of a first fit, which loads libraries and compiled code
+PROGRAM = """
+import json
+from pathlib import Path
 
+def memory(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
-def main() -> None:
-    """Measure and print."""
-    name, settings, shape = (
-        sys.argv[1],
-        json.loads(sys.argv[2]),
-        (int(sys.argv[3]), int(sys.argv[4])),
-    )
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal(shape, dtype=np.float32)
-    scores = 5.0 * rng.standard_normal((shape[0], 3)) * (rng.random((shape[0], 3)) < 0.5)
-    X[:, :3] += scores.astype(np.float32)
-    model = getattr(appca, name)(**settings)
-    model.fit(X[:FEW])
-    FORGET_PEAK.write_text("5")
-    before = memory("VmRSS")
-    model.fit(X)
-    sys.stdout.write(str((memory("VmHWM") - before) / X.nbytes))
+{before}
+Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is used now
+start = memory("VmRSS")
+{work}
+print(json.dumps(memory("VmHWM") - start))
+"""
 
 
-def grown(model: str, shape: tuple[int, int], **settings: Any) -> float:
-    """Growth of the peak while `appca.<model>(**settings)` is fitted to rows, over their bytes."""
-    given = [model, json.dumps(settings), *map(str, shape)]
+def growth(before, work):
+    """Bytes that the lines of `work` take at most beyond what those of `before` left in use."""
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.memory", *given], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM.format(before=before, work=work)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    return float(ran.stdout)
-
-
-if __name__ == "__main__":
-    main()
+    return json.loads(ran.stdout)

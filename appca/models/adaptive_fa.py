@@ -15,6 +15,7 @@ from appca.models.estimator import generator, refuse_constant
 from appca.models.factor_climb import Begin, Course, Fit, begin_given, begin_named, fit
 from appca.models.factor_em import Settings
 from appca.models.factor_queries import FactorModel
+from appca.models.factor_sums import data_of, look
 from appca.models.gaussian import Array
 from appca.models.ica import NAMED
 from appca.models.loop import Callback
@@ -220,21 +221,22 @@ class AdaptiveFactorAnalysis(FactorModel):
         self, rng: np.random.Generator, rows: Rows, begins: list[tuple[str, Begin]], course: Course
     ) -> Self:
         """Sample; the estimator is then the kept draw of largest posterior density."""
-        Y = rows.X.astype(np.float64)
-        given = self.loading_variance
+        data, given = data_of(rows), self.loading_variance
         variance = course.settings.floor / NOISE_FLOOR
         prior = factor_chains.defaults(variance, given, math.inf if self.mean == "learned" else 0.0)
         rngs = generators(rng, self.n_chains)
         silent = course._replace(callback=None)
         starts = [
-            factor_chains.first_state(own, rows, fit(own, rows, begins, silent), given)
+            look(data, factor_chains.first_state(own, rows, fit(own, rows, begins, silent), given))
             for own in rngs
         ]
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
-        chains = sample(rngs, starts, factor_chains.sampler(Y, prior), schedule, self.callback)
-        W, X, members, mean, noise, _ = chains.best
-        self._publish_factors(rows, (W, mean, noise), np.square(X).sum(axis=0), members)
-        self.posterior_ = chains.posterior
+        chains = sample(rngs, starts, factor_chains.sampler(data, prior), schedule, self.callback)
+        W, X, members, mean, noise, _ = chains.best.state
+        origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
+        second = np.square(X).sum(axis=0)
+        self._publish_factors(rows, (W, origin + mean, noise), second, members)
+        self.posterior_ = chains.posterior | {"mean": chains.posterior["mean"] + origin}
         self.log_likelihoods_ = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = chains.stop_reason

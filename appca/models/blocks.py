@@ -32,6 +32,7 @@ Seeds = NDArray[np.uint64]
 # Blocks are small enough for the threads to be busy to the end and large enough not to notice the
 # 0.1 ms that a call of a compiled kernel takes.
 LEAST_ROWS, MOST_BLOCKS = 64, 64
+SEED_BYTES = 2**19  # of the bits of rows that are looked at together
 
 
 class Model(NamedTuple):
@@ -82,11 +83,15 @@ def row_seeds(X: NDArray[np.floating]) -> Seeds:
     Equal rows get equal seeds, in whatever company and order they come: estimates for new rows are
     then functions of the row. (A random linear form of the bits, modulo 2^64.)
     """
-    bits = np.ascontiguousarray(X).view(np.uint64 if X.dtype == np.float64 else np.uint32)
     factors = np.random.default_rng(0).integers(0, 2**64, X.shape[1], dtype=np.uint64) | np.uint64(
         1
     )
-    form: Seeds = bits.astype(np.uint64, copy=False) @ factors
+    form = np.empty(len(X), np.uint64)
+    size = max(1, SEED_BYTES // (8 * X.shape[1]))
+    for start in range(0, len(X), size):
+        part = np.ascontiguousarray(X[start : start + size])
+        bits = part.view(np.uint64 if X.dtype == np.float64 else np.uint32)
+        form[start : start + size] = bits.astype(np.uint64, copy=False) @ factors
     return form
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from appca.models.blocks import Model
 from appca.models.threads import in_order
@@ -23,6 +22,7 @@ __all__ = ["Posterior", "Table", "best", "n_sets", "posterior", "scores", "table
 Floats = NDArray[np.float64]
 
 BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the cache
+LEAST_ROWS, MOST_SHARES = 512, 16  # of rows that go through the kernel together
 
 
 class Table(NamedTuple):
@@ -61,7 +61,9 @@ def table(model: Model, n_active: int) -> Table:
 
 def scores(t: Table, c: Floats) -> Floats:
     """f(S) of every set and row, (C, n), from c (n, K)."""
-    return _scores(t, _whitened(t, c))
+    white = np.swapaxes(t.root, 1, 2) @ c.T[t.sets]
+    f: Floats = 0.5 * np.einsum("sln,sln->sn", white, white) - t.half_log_det[:, None]
+    return f
 
 
 def best(t: Table, c: Floats) -> tuple[NDArray[np.int64], Floats]:
@@ -78,41 +80,33 @@ def best(t: Table, c: Floats) -> tuple[NDArray[np.int64], Floats]:
 
 def posterior(t: Table, c: Floats) -> Posterior:
     """Posterior sums of rows c (N, K) over all sets."""
+    from appca.models import set_sum_kernels as kernels
+
     n, K = c.shape
     out = Posterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
-    places = [t.sets == k for k in range(K)]
-    pairs = t.sets[:, :, None], t.sets[:, None, :]
+    places = np.ascontiguousarray(t.sets.T)
+    sets = kernels.Sets(places, np.ascontiguousarray(np.moveaxis(t.root, 0, 2)), t.half_log_det)
+
+    def one(part: slice) -> tuple[Floats, Floats]:
+        weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
+        rows = out.log_sum[part], out.inclusion[part], out.H[part]
+        kernels.posterior(sets, c[part], kernels.Sums(*rows, weight, moment))
+        return weight, moment
+
+    weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
+    for some in in_order(one, _shares(n)):
+        weight += some[0]
+        moment += some[1]
     inverse = t.root @ np.swapaxes(t.root, 1, 2)
-
-    def one(part: slice) -> Floats:
-        white = _whitened(t, c[part])
-        f = _scores(t, white)
-        out.log_sum[part] = logsumexp(f, axis=0)
-        R = np.exp(f - out.log_sum[part])
-        m = t.root @ white  # posterior mean of x_S, (C, L, n)
-        weighted = R[:, None, :] * m
-        for k, place in enumerate(places):
-            out.H[part, k] = weighted[place].sum(axis=0)
-            out.inclusion[part, k] = R[place.any(axis=1)].sum(axis=0)
-        second = np.zeros((K, K))
-        each = weighted @ np.swapaxes(m, 1, 2) + R.sum(axis=1)[:, None, None] * inverse
-        np.add.at(second, pairs, each)
-        return second
-
-    for second in in_order(one, _parts(t, n)):
-        np.add(out.second, second, out=out.second)
+    pairs = t.sets[:, :, None], t.sets[:, None, :]
+    np.add.at(out.second, pairs, moment + weight[:, None, None] * inverse)
     return out
 
 
-def _whitened(t: Table, c: Floats) -> Floats:
-    """Give root' c_S of every set and row, (C, L, n)."""
-    white: Floats = np.swapaxes(t.root, 1, 2) @ c.T[t.sets]
-    return white
-
-
-def _scores(t: Table, white: Floats) -> Floats:
-    f: Floats = 0.5 * np.einsum("sln,sln->sn", white, white) - t.half_log_det[:, None]
-    return f
+def _shares(n: int) -> list[slice]:
+    """Blocks of n rows for threads; they do not depend on the number of cores."""
+    size = max(LEAST_ROWS, -(-n // MOST_SHARES))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def _parts(t: Table, n: int) -> list[slice]:

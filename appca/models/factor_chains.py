@@ -10,7 +10,17 @@ from appca.models.chains import Draws, Measures, Sampler
 from appca.models.conditionals import InverseGamma
 from appca.models.factor_climb import Fit
 from appca.models.factor_em import PRIOR, coefficients
-from appca.models.factor_gibbs import Prior, State, indicators, projected, scores, sweep
+from appca.models.factor_gibbs import (
+    Prior,
+    Seen,
+    State,
+    indicators,
+    parts,
+    projected,
+    scores,
+    sweep,
+)
+from appca.models.factor_sums import Data, background_of
 from appca.models.invariants import occupancy, row_pairs, shared
 from appca.models.rows import Rows
 
@@ -28,7 +38,10 @@ def defaults(variance: float, loading_variance: float | None, mean_variance: flo
 def first_state(
     rng: np.random.Generator, rows: Rows, fit: Fit, loading_variance: float | None
 ) -> State:
-    """Take a fit by EM as the state of a chain: each row's best set, scores at their means."""
+    """Take a fit by EM as the state of a chain: each row's best set, scores at their means.
+
+    The mean is about the origin of the rows.
+    """
     W = np.asarray(fit.state.W, dtype=np.float64)
     seen = coefficients(fit.state, rows)
     members = fit.members
@@ -36,43 +49,43 @@ def first_state(
         L = round(float(fit.sums.used.sum()) / len(rows.X))
         seeds = blocks.seeds(rng, len(rows.X))
         members = active_sets.best(seen.c, seen.model, L, seeds)[0]
-    origin = np.zeros(len(W)) if rows.origin is None else rows.origin
     v = float(np.mean(np.square(W))) if loading_variance is None else loading_variance
     X = active_sets.means(seen.c, members, seen.model)
-    return State(W, X, members, origin - W @ fit.state.shift, fit.state.noise, v)
+    return State(W, X, members, -(W @ fit.state.shift), fit.state.noise, v)
 
 
-def sampler(Y: Array, prior: Prior) -> Sampler[State]:
+def sampler(data: Data, prior: Prior) -> Sampler[Seen]:
     """Bundle sweep, traces and records for `chains.sample`."""
 
-    def advance(rng: np.random.Generator, state: State) -> State:
-        return sweep(rng, Y, state, prior)
+    def advance(rng: np.random.Generator, seen: Seen) -> Seen:
+        return sweep(rng, data, seen, prior)
 
-    return Sampler(advance, partial(measure, Y, prior), partial(record, Y), average)
-
-
-def log_given_sets(Y: Array, state: State) -> Array:
-    """Give log p(y_n | z_n, W), x integrated out, one number a row."""
-    c, model = projected(Y, state)
-    given = scores(c, state.members, model)
-    own = np.take_along_axis(c, state.members, axis=1)
-    log_det = np.linalg.slogdet(given.precision / model.prior)[1]
-    f = 0.5 * (np.einsum("nl,nl->n", own, given.mean) - log_det)
-    squares = np.square(Y - state.mu).sum(axis=1)
-    return np.asarray(gaussian.background(squares, state.sigma2, Y.shape[1]) + f)
+    return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
 
 
-def measure(Y: Array, prior: Prior, state: State) -> Measures:
+def gains_of_sets(seen: Seen) -> Array:
+    """Give f(z_n), what each row's set adds to its log density, x integrated out, (N,)."""
+    c, model = projected(seen)
+    f = np.empty(len(c))
+    for part in parts(seen.state.members):
+        members = seen.state.members[part]
+        given = scores(c[part], members, model)
+        own = np.take_along_axis(c[part], members, axis=1)
+        log_det = np.linalg.slogdet(given.precision / model.prior)[1]
+        f[part] = 0.5 * (np.einsum("nl,nl->n", own, given.mean) - log_det)
+    return f
+
+
+def measure(data: Data, prior: Prior, seen: Seen) -> Measures:
     """Give log p(Y | W), x and Z integrated out; log p(Y, Z | W) where sets are too many."""
-    K, L = state.W.shape[1], state.members.shape[1]
+    state = seen.state
+    (n, K), L = seen.P.shape, state.members.shape[1]
     if enumeration.n_sets(K, L) <= active_sets.SETS_IN_PASSING:
-        c, model = projected(Y, state)
-        squares = np.square(Y - state.mu).sum(axis=1)
-        rows = gaussian.background(squares, state.sigma2, Y.shape[1])
-        rows += enumeration.posterior(enumeration.table(model, L), c).log_sum
+        c, model = projected(seen)
+        gains = enumeration.posterior(enumeration.table(model, L), c).log_sum
     else:
-        rows = log_given_sets(Y, state)
-    total = float(rows.sum()) - len(Y) * gaussian.log_binomial(K, L)
+        gains = gains_of_sets(seen)
+    total = background_of(data, state) + float(gains.sum()) - n * gaussian.log_binomial(K, L)
     return Measures(total, total + log_prior(state, prior))
 
 
@@ -87,28 +100,32 @@ def log_prior(state: State, prior: Prior) -> float:
     return total
 
 
-def record(Y: Array, state: State) -> Draws:
-    """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
-    K, L = state.W.shape[1], state.members.shape[1]
-    R = Y - state.mu - state.X @ state.W.T
-    joint = -0.5 * Y.size * np.log(2 * np.pi * state.sigma2)
-    joint -= np.square(R).sum() / (2 * state.sigma2)
-    joint -= 0.5 * (len(Y) * L * np.log(2 * np.pi / PRIOR) + PRIOR * np.square(state.X).sum())
+def record(data: Data, seen: Seen) -> Draws:
+    """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
+
+    Components are as precise as the data.
+    """
+    state = seen.state
+    (n, K), L = seen.P.shape, state.members.shape[1]
+    joint = -0.5 * data.size * np.log(2 * np.pi * state.sigma2)
+    joint -= seen.squares / (2 * state.sigma2)
+    joint -= 0.5 * (n * L * np.log(2 * np.pi / PRIOR) + PRIOR * np.square(state.X).sum())
     Z = indicators(state.members, K)
     return {
-        "components": state.W.T.copy(),
+        "components": state.W.T.astype(data.rows.dtype),
         "mean": state.mu,
         "noise_variance": np.asarray(state.sigma2),
         "loading_variance": np.asarray(state.sigma2_W),
         "occupancy": occupancy(Z),
         "shared": shared(Z, row_pairs(len(Z))),
-        "log_joint": np.asarray(joint - len(Y) * gaussian.log_binomial(K, L)),
+        "log_joint": np.asarray(joint - n * gaussian.log_binomial(K, L)),
     }
 
 
-def average(state: State) -> Draws:
+def average(seen: Seen) -> Draws:
     """Give what is only kept as a running mean."""
+    X, members = seen.state.X, seen.state.members
     return {
-        "Z_mean": indicators(state.members, state.X.shape[1]).astype(np.float64),
-        "X_mean": state.X,
+        "Z_mean": indicators(members, X.shape[1]).astype(np.float64),
+        "X_mean": X,
     }

@@ -27,7 +27,7 @@ __all__ = [
     "coefficients",
     "expect_all",
     "expect_sets",
-    "extrapolate",
+    "extend",
     "maximise",
 ]
 
@@ -42,6 +42,7 @@ HOT = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 # factors, where single changes lead from any set to nearly the best (MNIST, K = 100, L = 50: four
 # searches gained 0.1 of 1664 nats a row) and searches are dear.
 WORST, MANY = 0.05, 1000
+MAX_LOG_CHANGE = 1.0  # most sigma2 may change ahead of EM, in logs
 
 
 class State(NamedTuple):
@@ -183,25 +184,10 @@ def maximise(sums: Sums, state: State, rows: Rows, settings: Settings) -> State:
     return State(W, mean, noise)
 
 
-def extrapolate(x0: State, x1: State, x2: State, settings: Settings) -> State:
-    """Leap along the curve through three EM states (SQUAREM, see `squarem`), W being unconstrained.
-
-    Entries of W are taken relative to its size, so that they weigh with the logs of sigma2.
-    """
-    from appca.models.squarem import MAX_LOG_CHANGE, step_length
-
-    size = math.sqrt(float(np.square(x2.W).sum())) or 1.0
-    W = [x.W / size for x in (x0, x1, x2)]
-    logs = [np.array([math.log(x.noise)]) for x in (x0, x1, x2)]
-    alpha = step_length(W, logs)
-    if alpha >= -1.0:
-        return x2
-
-    def leap(a: Array, b: Array, c: Array) -> Array:
-        point: Array = a - 2.0 * alpha * (b - a) + alpha**2 * (c - 2.0 * b + a)
-        return point
-
-    change = float((leap(*logs) - logs[2])[0])
-    noise = x2.noise * math.exp(min(max(change, -MAX_LOG_CHANGE), MAX_LOG_CHANGE))
-    shift = leap(x0.shift, x1.shift, x2.shift)
-    return State(size * leap(*W), shift, max(noise, settings.floor))
+def extend(before: State, now: State, beta: float, settings: Settings) -> State:
+    """Go on from `before` through `now` by beta times their distance; sigma2 moves in logs."""
+    change = beta * math.log(now.noise / before.noise)
+    noise = now.noise * math.exp(min(max(change, -MAX_LOG_CHANGE), MAX_LOG_CHANGE))
+    W = now.W + beta * (now.W - before.W)
+    shift = now.shift + beta * (now.shift - before.shift)
+    return State(W, shift, max(noise, settings.floor))

@@ -12,17 +12,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models import blocks, conditionals, sparse_fa
+from appca.models import blocks, conditionals, factor_sums, sparse_fa
 from appca.models.blocks import Members, Model
 from appca.models.conditionals import InverseGamma
+from appca.models.enumeration import BLOCK_FLOATS
+from appca.models.factor_sums import Data
 
 __all__ = [
     "Prior",
     "ScoreNormal",
+    "Seen",
     "State",
     "draw_scores",
     "draw_sets",
+    "drawn_scores",
     "indicators",
+    "parts",
     "projected",
     "scores",
     "slot",
@@ -46,6 +51,9 @@ class State(NamedTuple):
     sigma2_W: float
 
 
+Seen = factor_sums.Seen[State]
+
+
 class Prior(NamedTuple):
     """Hyperparameters; loading None keeps sigma2_W fixed, mean_variance 0 keeps mu fixed."""
 
@@ -61,10 +69,10 @@ class ScoreNormal(NamedTuple):
     precision: Array  # (N, L, L)
 
 
-def projected(Y: Array, state: State) -> tuple[Array, Model]:
+def projected(seen: Seen) -> tuple[Array, Model]:
     """Give c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
-    c = (Y - state.mu) @ state.W / state.sigma2
-    return c, Model(state.W.T @ state.W / state.sigma2, PRIOR)
+    state = seen.state
+    return seen.P / state.sigma2, Model(state.W.T @ state.W / state.sigma2, PRIOR)
 
 
 def slot(c: Array, members: Members, number: int, model: Model) -> tuple[Members, Array]:
@@ -106,6 +114,22 @@ def draw_scores(rng: np.random.Generator, given: ScoreNormal) -> Array:
     return given.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0]
 
 
+def parts(members: Members) -> list[slice]:
+    """Divide the rows into blocks whose L x L matrices stay in cache."""
+    n, L = members.shape
+    size = max(1, BLOCK_FLOATS // L**2)
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def drawn_scores(rng: np.random.Generator, c: Array, members: Members, model: Model) -> Array:
+    """Draw the scores (N, K) of all rows given their sets, zero where inactive."""
+    X = np.zeros(c.shape)
+    for part in parts(members):
+        own = draw_scores(rng, scores(c[part], members[part], model))
+        np.put_along_axis(X[part], members[part], own, axis=1)
+    return X
+
+
 def indicators(members: Members, n_factors: int) -> NDArray[np.bool_]:
     """Give Z (N, K) of the members (N, L)."""
     Z = np.zeros((len(members), n_factors), dtype=bool)
@@ -113,29 +137,31 @@ def indicators(members: Members, n_factors: int) -> NDArray[np.bool_]:
     return Z
 
 
-def sweep(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+def sweep(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> Seen:
     """Redraw (Z, X), the scales of the columns, W, mu, sigma2 and sigma2_W.
 
     X follows Z at once: nothing that depends on X may come between them.
     """
-    c, model = projected(Y, state)
+    state, (c, model) = seen.state, projected(seen)
     members = draw_sets(rng, c, state.members, model)
-    X = np.zeros_like(state.X)
-    np.put_along_axis(X, members, draw_scores(rng, scores(c, members, model)), axis=1)
+    X = drawn_scores(rng, c, members, model)
     Z = indicators(members, X.shape[1])
     moved = sparse_fa.State(state.W, X, Z, state.mu, state.sigma2, state.sigma2_W, alpha=0.0)
     W, X = sparse_fa.draw_scales(rng, moved, 1.0 / PRIOR)[:2]
+    cross = factor_sums.crossed(data, X)
     W = conditionals.draw_rows(
-        rng, conditionals.loadings(Y - state.mu, X, state.sigma2, state.sigma2_W)
+        rng, factor_sums.loadings(cross, state.mu, state.sigma2, state.sigma2_W)
     )
-    R, mu = Y - X @ W.T, state.mu
+    mu = state.mu
     if prior.mean_variance > 0:
-        mu = conditionals.draw_normal(rng, conditionals.mean(R, state.sigma2, prior.mean_variance))
-    squares = float(np.square(R - mu).sum())
-    noise = conditionals.noise_variance(prior.noise, Y.size, squares)
+        left = data.total - W @ cross.total
+        given = conditionals.mean_of_sum(left, len(X), state.sigma2, prior.mean_variance)
+        mu = conditionals.draw_normal(rng, given)
+    squares = factor_sums.residual_squares(data, cross, W, mu)
+    noise = conditionals.noise_variance(prior.noise, data.size, squares)
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
     sigma2_W = state.sigma2_W
     if prior.loading is not None:
         loading = conditionals.loading_variance(prior.loading, W)
         sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
-    return State(W, X, members, mu, sigma2, sigma2_W)
+    return factor_sums.seen_by(data, State(W, X, members, mu, sigma2, sigma2_W), squares)

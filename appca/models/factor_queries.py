@@ -9,9 +9,11 @@ from appca.models import active_sets, blocks, factor_gibbs, gaussian
 from appca.models.active_sets import Estimate
 from appca.models.blocks import Members, Model, Seeds
 from appca.models.estimator import Description, SampledModel
-from appca.models.factor_em import PRIOR, State, coefficients
+from appca.models.factor_em import PRIOR
+from appca.models.factor_sums import row_squares
 from appca.models.gaussian import Array
-from appca.models.rows import Rows, about
+from appca.models.precise_products import projections
+from appca.models.rows import Rows
 
 __all__ = ["FactorModel", "RowEstimate"]
 
@@ -75,11 +77,14 @@ class FactorModel(SampledModel):
         self.scale_ = active_sets.root_mean_square(H, sets)
 
     def _seen(self, X: Array) -> Seen:
-        """Project checked rows."""
-        rows = about(X, self.mean_)._replace(careful=True)
-        none = np.zeros(len(self.components_))
-        state = State(self.components_.T, none, self.noise_variance_)
-        return Seen(*coefficients(state, rows), blocks.row_seeds(X))
+        """Project checked rows, in float64."""
+        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
+        W = self.components_.T.astype(np.float64)
+        noise = self.noise_variance_
+        c = projections(rows, W)
+        c /= noise
+        background = gaussian.background(row_squares(rows), noise, X.shape[1])
+        return Seen(c, background, Model(W.T @ W / noise, PRIOR), blocks.row_seeds(X))
 
     def _checked(self, X: Any) -> Seen:
         check_is_fitted(self)

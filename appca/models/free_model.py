@@ -11,6 +11,7 @@ from appca.models.chains import Sampler, Schedule, generators, sample
 from appca.models.conditionals import Gamma
 from appca.models.estimator import Description, SampledModel, generator, refuse_constant
 from appca.models.factor_queries import RowEstimate
+from appca.models.factor_sums import row_squares
 from appca.models.free_sets import Best, Estimate, Question
 from appca.models.gaussian import Array, background
 from appca.models.loop import Callback
@@ -24,6 +25,7 @@ from appca.models.parameters import (
     one_of,
     whole,
 )
+from appca.models.precise_products import projections
 from appca.models.rows import Rows, about, centre_of
 from appca.models.threads import single_threaded_blas
 
@@ -99,9 +101,9 @@ class FreeModel(SampledModel):
     alpha_: float
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows, Y: Array
+        self, rngs: list[np.random.Generator], rows: Rows
     ) -> tuple[list[Any], Sampler[Any]]:
-        """First states of the chains and the sampler, for rows Y about their origin."""
+        """First states of the chains and the sampler, for rows about their origin."""
         raise NotImplementedError
 
     def _drawn(self, state: Any) -> Draw:
@@ -120,7 +122,7 @@ class FreeModel(SampledModel):
         refuse_constant(rows)
         origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
         rngs = generators(generator(self.random_state), self.n_chains)
-        first, sampler = self._problem(rngs, rows, np.ascontiguousarray(X, np.float64) - origin)
+        first, sampler = self._problem(rngs, rows)
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         chains = sample(rngs, first, sampler, schedule, self.callback)
         self._publish_draw(X, self._drawn(chains.best), origin)
@@ -163,12 +165,11 @@ class FreeModel(SampledModel):
 
     def _seen(self, X: Array) -> Seen:
         """Project checked rows, in float64."""
+        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
         W = self.components_.astype(np.float64).T
-        Y = X.astype(np.float64) - self.mean_.astype(np.float64)
         noise, tau2 = self.noise_variance_, float(self.latent_variance_[0])
-        question = Question(Y @ W / noise, W.T @ W / noise, tau2, self.weights_)
-        squares = np.einsum("nd,nd->n", Y, Y)
-        return Seen(question, background(squares, noise, X.shape[1]))
+        question = Question(projections(rows, W) / noise, W.T @ W / noise, tau2, self.weights_)
+        return Seen(question, background(row_squares(rows), noise, X.shape[1]))
 
     def _checked(self, X: Any) -> Seen:
         check_is_fitted(self)

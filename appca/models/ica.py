@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appca.models.gaussian import Array
 from appca.models.rows import Rows, about, centre_of, project
@@ -70,8 +71,11 @@ def ica(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) 
         return dictionary(rng, rows, n_components, n_active)
     lead = principal(rng, rows, n_components)
     start = _closed_form(rows, lead, n_components, n_active)
-    some = _sample(rng, rows, n_components)
-    P = project(some, lead.V).astype(np.float64, copy=False)
+    # All rows are projected, of which some are taken: a sample of them would be a copy.
+    P = project(rows, lead.V).astype(np.float64, copy=False)
+    some = _drawn(rng, len(P), n_components)
+    if some is not None:
+        P = P[some] if rows.origin is None else P[some] - P[some].mean(axis=0)
     power = np.sqrt(np.mean(np.square(P), axis=0))
     return Start(start.W @ fast_ica(rng, P / np.where(power > 0.0, power, 1.0)), start.noise)
 
@@ -142,11 +146,17 @@ def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) 
     return Start(lead.V[:, :q] * scale * np.sqrt(n_components / n_active), noise)
 
 
-def _sample(rng: np.random.Generator, rows: Rows, n_components: int) -> Rows:
+def _drawn(rng: np.random.Generator, n: int, n_components: int) -> NDArray[np.intp] | None:
+    """Draw the numbers of some of n rows, in order; None stands for all."""
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
-    if len(rows.X) <= size:
+    return None if n <= size else np.sort(rng.choice(n, size, replace=False))
+
+
+def _sample(rng: np.random.Generator, rows: Rows, n_components: int) -> Rows:
+    drawn = _drawn(rng, len(rows.X), n_components)
+    if drawn is None:
         return rows
-    some = rows.X[np.sort(rng.choice(len(rows.X), size, replace=False))]
+    some = rows.X[drawn]
     return about(some, None if rows.origin is None else centre_of(some))
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models import conditionals
+from appca.models import conditionals, factor_sums
 from appca.models.conditionals import Gamma, InverseGamma
+from appca.models.factor_sums import Cross, Data
 from appca.models.feature_priors import log_beta_bernoulli, log_buffet
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class State(NamedTuple):
     alpha: float
 
 
+Seen = factor_sums.Seen[State]
+
+
 class Prior(NamedTuple):
     """Hyperparameters; alpha None keeps alpha fixed, mean_variance 0 keeps mu fixed."""
 
@@ -43,50 +47,55 @@ class Prior(NamedTuple):
     tau2: float = 1.0
 
 
-def sweep_finite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+def sweep_finite(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> Seen:
     """Redraw everything once under the finite Beta-Bernoulli prior."""
-    state = scan_finite(rng, Y, state, prior)
+    state = scan_finite(rng, seen, prior)
     every = np.ones(state.Z.shape[1], dtype=bool)
-    state = draw_parameters(rng, Y, draw_scales(rng, state, prior.tau2), prior, every)
+    seen = draw_parameters(rng, data, draw_scales(rng, state, prior.tau2), prior, every)
     if prior.alpha is None:
-        return state
+        return seen
+    state = seen.state
     alpha = conditionals.draw_alpha_finite(rng, prior.alpha, state.alpha, state.Z)
-    return State(*state[:-1], alpha)
+    return seen._replace(state=state._replace(alpha=alpha))
 
 
-def sweep_infinite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+def sweep_infinite(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> Seen:
     """Redraw everything once under the buffet prior cut at K columns."""
-    state = scan_infinite(rng, Y, state, prior)
+    state = scan_infinite(rng, data, seen, prior)
     used = np.asarray(state.Z.any(axis=0))
-    state = draw_parameters(rng, Y, draw_scales(rng, state, prior.tau2), prior, used)
+    seen = draw_parameters(rng, data, draw_scales(rng, state, prior.tau2), prior, used)
     if prior.alpha is None:
-        return state
+        return seen
+    state = seen.state
     alpha = conditionals.draw_alpha_truncated(rng, prior.alpha, state.alpha, state.Z)
-    return State(*state[:-1], alpha)
+    return seen._replace(state=state._replace(alpha=alpha))
 
 
-def scan_finite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+def scan_finite(rng: np.random.Generator, seen: Seen, prior: Prior) -> State:
     """Redraw Z, with X integrated out, and X; column by column, row by row."""
     from appca.models import sparse_fa_kernels as kernels
 
+    state, P = seen.state, seen.P
     Z, X = state.Z.copy(), np.zeros_like(state.X)
-    v = kernels.Variances(state.sigma2, prior.tau2)
-    G, P = state.W.T @ state.W, (Y - state.mu) @ state.W
+    v, G = kernels.Variances(state.sigma2, prior.tau2), state.W.T @ state.W
     kernels.scan_finite(Z, X, G, P, v, state.alpha / Z.shape[1], draw_numbers(rng, Z))
     return State(state.W, X, Z, *state[3:])
 
 
-def scan_infinite(rng: np.random.Generator, Y: Array, state: State, prior: Prior) -> State:
+def scan_infinite(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> State:
     """Redraw Z, with X integrated out, and X; columns come into W and leave it on the way."""
     from appca.models import sparse_fa_kernels as kernels
 
+    state, Y = seen.state, data.rows.X
     Z, X = state.Z.copy(), np.zeros_like(state.X)
     Wt = np.ascontiguousarray(state.W.T)
     kappa = rng.poisson(state.alpha / len(Y), len(Y))
     columns = np.sqrt(state.sigma2_W) * rng.standard_normal((kappa.sum(), Y.shape[1]))
     v = kernels.Variances(state.sigma2, prior.tau2)
     offer = kernels.Proposal(kappa, columns)
-    kernels.scan_infinite(Z, X, Wt, Y - state.mu, v, offer, draw_numbers(rng, Z))
+    origin = 0.0 if data.rows.origin is None else data.rows.origin
+    centred = kernels.Centred(Y, np.asarray(origin + state.mu, np.float64), seen.P.copy())
+    kernels.scan_infinite(Z, X, Wt, centred, v, offer, draw_numbers(rng, Z))
     return State(Wt.T * Z.any(axis=0), X, Z, *state[3:])
 
 
@@ -100,21 +109,25 @@ def draw_numbers(rng: np.random.Generator, Z: NDArray[np.bool_]) -> "Numbers":
 
 
 def draw_parameters(
-    rng: np.random.Generator, Y: Array, state: State, prior: Prior, used: NDArray[np.bool_]
-) -> State:
+    rng: np.random.Generator, data: Data, state: State, prior: Prior, used: NDArray[np.bool_]
+) -> Seen:
     """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
-    W, mu = np.zeros_like(state.W), state.mu
-    given = conditionals.loadings(Y - mu, state.X[:, used], state.sigma2, state.sigma2_W)
+    W, mu, n = np.zeros_like(state.W), state.mu, data.rows.n
+    cross = factor_sums.crossed(data, state.X)
+    own = Cross(cross.products[:, used], cross.total[used], cross.second[np.ix_(used, used)])
+    given = factor_sums.loadings(own, mu, state.sigma2, state.sigma2_W)
     W[:, used] = conditionals.draw_rows(rng, given)
-    R = Y - state.X @ W.T
     if prior.mean_variance > 0:
-        mu = conditionals.draw_normal(rng, conditionals.mean(R, state.sigma2, prior.mean_variance))
-    squares = float(np.square(R - mu).sum())
-    noise = conditionals.noise_variance(prior.noise, Y.size, squares)
+        left = data.total - W @ cross.total
+        free = conditionals.mean_of_sum(left, n, state.sigma2, prior.mean_variance)
+        mu = conditionals.draw_normal(rng, free)
+    squares = factor_sums.residual_squares(data, cross, W, mu)
+    noise = conditionals.noise_variance(prior.noise, data.size, squares)
     loading = conditionals.loading_variance(prior.loading, W[:, used])
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
     sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
-    return State(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
+    moved = State(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
+    return factor_sums.seen_by(data, moved, squares)
 
 
 def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
@@ -131,22 +144,21 @@ def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
     return State(W * scale, X / scale, *state[2:])
 
 
-def log_marginal(Y: Array, state: State, prior: Prior) -> Array:
-    """Give log p(y_n | z_n) with x integrated out, one number a row."""
+def log_marginal(data: Data, seen: Seen, prior: Prior) -> float:
+    """Give log p(Y | Z) with X integrated out."""
     from appca.models.sparse_fa_kernels import Variances, active_gains
 
-    Yc = Y - state.mu
+    state = seen.state
     v = Variances(state.sigma2, prior.tau2)
-    gains = active_gains(state.Z, state.W.T @ state.W, Yc @ state.W, v)
-    base = -0.5 * Y.shape[1] * np.log(2 * np.pi * state.sigma2)
-    return np.asarray(base - np.square(Yc).sum(axis=1) / (2 * state.sigma2) + gains)
+    gains = active_gains(state.Z, state.W.T @ state.W, seen.P, v)
+    return factor_sums.background_of(data, state) + float(gains.sum())
 
 
-def log_complete(Y: Array, state: State, prior: Prior, infinite: bool) -> float:
+def log_complete(data: Data, seen: Seen, prior: Prior, infinite: bool) -> float:
     """Give the complete-data density of the paper: log p(Y, W, X, Z | variances, alpha)."""
-    R = Y - state.mu - state.X @ state.W.T
-    n_active = int(state.Z.sum())
-    total = _log_normal(R, Y.size, state.sigma2) + _log_normal(state.X, n_active, prior.tau2)
+    state = seen.state
+    total = _log_normal(seen.squares, data.size, state.sigma2)
+    total += _log_normal(_squares(state.X), int(state.Z.sum()), prior.tau2)
     return total + log_structure(state, infinite)
 
 
@@ -159,10 +171,13 @@ def log_structure(state: State, infinite: bool) -> float:
         if infinite
         else log_beta_bernoulli(state.Z, state.alpha)
     )
-    return _log_normal(state.W, n_entries, state.sigma2_W) + prior_Z
+    return _log_normal(_squares(state.W), n_entries, state.sigma2_W) + prior_Z
 
 
-def _log_normal(entries: Array, n: int, variance: float) -> float:
-    """Give the log density of n normal entries; further ones are zero and do not exist."""
-    squares = float(np.square(entries).sum())
+def _squares(entries: Array) -> float:
+    return float(np.square(entries).sum())
+
+
+def _log_normal(squares: float, n: int, variance: float) -> float:
+    """Give the log density of n normal entries with that sum of squares."""
     return -0.5 * n * float(np.log(2 * np.pi * variance)) - squares / (2 * variance)

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from appca.models import ica, stiefel
 from appca.models.chains import Draws, Measures, Sampler
 from appca.models.conditionals import Gamma, InverseGamma, log_density, log_gamma_density
+from appca.models.factor_sums import Data
 from appca.models.feature_priors import expected_beta_bernoulli, expected_buffet
 from appca.models.invariants import occupancy, row_pairs, shared
 from appca.models.rows import Rows, project
 from appca.models.sparse_fa import (
     Prior,
+    Seen,
     State,
     log_complete,
     log_marginal,
@@ -75,21 +77,21 @@ def first_state(rng: np.random.Generator, rows: Rows, kind: Kind, alpha: float, 
     return State(W, np.zeros((N, K)), Z, np.zeros(D), start.noise, loading, alpha)
 
 
-def sampler(Y: Array, prior: Prior, kind: Kind) -> Sampler[State]:
+def sampler(data: Data, prior: Prior, kind: Kind) -> Sampler[Seen]:
     """Bundle sweep, traces and records for `chains.sample`."""
     sweep = sweep_infinite if kind.infinite else sweep_finite
 
-    def advance(rng: np.random.Generator, state: State) -> State:
-        return sweep(rng, Y, state, prior)
+    def advance(rng: np.random.Generator, seen: Seen) -> Seen:
+        return sweep(rng, data, seen, prior)
 
     return Sampler(
-        advance, partial(measure, Y, prior, kind), partial(record, Y, prior, kind), average
+        advance, partial(measure, data, prior, kind), partial(record, data, prior, kind), average
     )
 
 
-def measure(Y: Array, prior: Prior, kind: Kind, state: State) -> Measures:
+def measure(data: Data, prior: Prior, kind: Kind, seen: Seen) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z, W and the variances."""
-    given = float(log_marginal(Y, state, prior).sum())
+    state, given = seen.state, log_marginal(data, seen, prior)
     total = given + log_structure(state, kind.infinite)
     total += log_density(prior.noise, state.sigma2) + log_density(prior.loading, state.sigma2_W)
     if prior.alpha is not None:
@@ -97,10 +99,14 @@ def measure(Y: Array, prior: Prior, kind: Kind, state: State) -> Measures:
     return Measures(given, total)
 
 
-def record(Y: Array, prior: Prior, kind: Kind, state: State) -> Draws:
-    """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
+def record(data: Data, prior: Prior, kind: Kind, seen: Seen) -> Draws:
+    """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
+
+    Components are as precise as the data.
+    """
+    state = seen.state
     return {
-        "components": state.W.T.copy(),
+        "components": state.W.T.astype(data.rows.dtype),
         "mean": state.mu,
         "noise_variance": np.asarray(state.sigma2),
         "loading_variance": np.asarray(state.sigma2_W),
@@ -108,12 +114,13 @@ def record(Y: Array, prior: Prior, kind: Kind, state: State) -> Draws:
         "n_components": np.asarray(state.Z.any(axis=0).sum()),
         "occupancy": occupancy(state.Z),
         "shared": shared(state.Z, row_pairs(len(state.Z))),
-        "log_joint": np.asarray(log_complete(Y, state, prior, kind.infinite)),
+        "log_joint": np.asarray(log_complete(data, seen, prior, kind.infinite)),
     }
 
 
-def average(state: State) -> Draws:
+def average(seen: Seen) -> Draws:
     """Give what is only kept as a running mean."""
+    state = seen.state
     return {"Z_mean": state.Z.astype(np.float64), "X_mean": state.X}
 
 

@@ -16,7 +16,7 @@ from appca.models.active_set_kernels import (
     gain,
     pivot,
 )
-from appca.models.compiled import kernel
+from appca.models.compiled import kernel, reassociated
 
 
 class Numbers(NamedTuple):
@@ -32,6 +32,14 @@ class Proposal(NamedTuple):
 
     kappa: Any  # (N,) how many for each row
     columns: Any  # (sum of kappa, D)
+
+
+class Centred(NamedTuple):
+    """Rows about a mean, in whatever precision they are kept: a centred copy would be as large."""
+
+    Y: Any  # (N, D)
+    mean: Any  # (D,)
+    P: Any  # (N, K) (Y - mean) W, kept up to date
 
 
 class Variances(NamedTuple):
@@ -147,23 +155,32 @@ def remove_singletons(T: Any, z: Any, others: Any, tau2: float) -> float:
     return total
 
 
+@reassociated
+def product(y: Any, mean: Any, w: Any) -> float:
+    """Give (y - mean)'w."""
+    total = 0.0
+    for d in range(len(w)):
+        total += (y[d] - mean[d]) * w[d]
+    return total
+
+
 @kernel
-def place(Wt: Any, G: Any, P: Any, Y: Any, k: int, w: Any) -> None:
-    """Put the column w (D,) at slot k of Wt (K, D), G = W'W and P = Y W."""
+def place(Wt: Any, G: Any, rows: Centred, k: int, w: Any) -> None:
+    """Put the column w (D,) at slot k of Wt (K, D), G = W'W and P = (Y - mean) W."""
     Wt[k] = w
-    for n in range(len(Y)):
-        P[n, k] = Y[n] @ w
+    for n in range(len(rows.Y)):
+        rows.P[n, k] = product(rows.Y[n], rows.mean, w)
     for j in range(len(Wt)):
         G[j, k] = G[k, j] = Wt[j] @ w
 
 
 @kernel
-def place_new(Wt: Any, G: Any, P: Any, Y: Any, z: Any, others: Any, V: Any) -> None:
+def place_new(Wt: Any, G: Any, rows: Centred, z: Any, others: Any, V: Any) -> None:
     """Give the columns V to the first unused slots and switch them on in z."""
     placed = 0
     for k in range(len(z)):
         if placed < len(V) and others[k] == 0:
-            place(Wt, G, P, Y, k, V[placed])
+            place(Wt, G, rows, k, V[placed])
             z[k] = True
             placed += 1
 
@@ -186,7 +203,7 @@ def replace_singletons(
 
 @kernel
 def scan_infinite(
-    Z: Any, X: Any, Wt: Any, Y: Any, v: Variances, offer: Proposal, random: Numbers
+    Z: Any, X: Any, Wt: Any, rows: Centred, v: Variances, offer: Proposal, random: Numbers
 ) -> int:
     """Redraw Z and X (N, K) under the buffet prior cut at K columns; Wt (K, D) gains and loses.
 
@@ -194,7 +211,7 @@ def scan_infinite(
     likelihoods (Knowles and Ghahramani 2011). Gives the number of accepted replacements.
     """
     N, K = Z.shape
-    G, P = Wt @ Wt.T, Y @ Wt.T
+    G, P = Wt @ Wt.T, rows.P
     T, M = np.empty((K, K + 1)), np.empty((K, K))
     counts = Z.sum(axis=0)
     first = accepted = 0
@@ -205,9 +222,10 @@ def scan_infinite(
         V = offer.columns[first : first + offer.kappa[n]]
         first += offer.kappa[n]
         if len(V) > 0 or ((others == 0) & Z[n]).any():
-            log_ratio, own = replace_singletons(T, Z[n], others, V, Y[n], v, Wt)
+            y = rows.Y[n] - rows.mean
+            log_ratio, own = replace_singletons(T, Z[n], others, V, y, v, Wt)
             if np.log(random.uniforms[n, K]) < log_ratio:
-                place_new(Wt, G, P, Y, Z[n], others, V)
+                place_new(Wt, G, rows, Z[n], others, V)
                 accepted += 1
             else:
                 Z[n] |= own

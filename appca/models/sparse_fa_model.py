@@ -6,11 +6,11 @@ import numpy as np
 
 from appca.models import sparse_fa_chains
 from appca.models.chains import Sampler
+from appca.models.factor_sums import data_of, look
 from appca.models.free_model import RULES, Draw, FreeModel
-from appca.models.gaussian import Array
 from appca.models.parameters import Rule, one_of, whole
 from appca.models.rows import Rows
-from appca.models.sparse_fa import State
+from appca.models.sparse_fa import Seen
 from appca.models.sparse_fa_chains import STARTS, Kind
 
 __all__ = ["SPARSE_RULES", "SparseFA"]
@@ -29,17 +29,20 @@ class SparseFA(FreeModel):
         return Kind(self._infinite, self.max_components)
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows, Y: Array
-    ) -> tuple[list[State], Sampler[State]]:
-        variance = float(np.square(Y).mean())
+        self, rngs: list[np.random.Generator], rows: Rows
+    ) -> tuple[list[Seen], Sampler[Seen]]:
+        data = data_of(rows)
+        variance = data.squares / data.size
         prior = sparse_fa_chains.defaults(variance, self._mean_variance(), self._alpha_prior())
         alpha = self._first_alpha()
         first = [
             sparse_fa_chains.first_state(rng, rows, self._kind, alpha, self.init) for rng in rngs
         ]
-        return first, sparse_fa_chains.sampler(Y, prior, self._kind)
+        seen = [look(data, state) for state in first]
+        return seen, sparse_fa_chains.sampler(data, prior, self._kind)
 
-    def _drawn(self, state: State) -> Draw:
+    def _drawn(self, seen: Seen) -> Draw:
+        state = seen.state
         weights = sparse_fa_chains.expected(state, self._kind)
         power = np.square(state.X).sum(axis=0) * np.square(state.W).sum(axis=0)
         ones = np.ones(len(power))

@@ -16,6 +16,7 @@ __all__ = ["Principal", "Thin", "lift", "lower", "principal", "thin"]
 GRAM_RESOLUTION = 1e-13
 DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds; the cost grows with its cube
 MAX_SUBSPACE_ITERATIONS = 100
+CENTRED_BYTES = 2**22  # of rows of a block that are centred together
 
 
 class Principal(NamedTuple):
@@ -38,8 +39,16 @@ def covariance(rows: Observations) -> Array:
 
 
 def _products(block: Block) -> Array:
-    B = block.centred()
-    return B.T @ B
+    """Sum of y y' (d, d), by parts: a whole block of centred rows would be a copy of it."""
+    if block.origin is None:
+        return block.X.T @ block.X
+    C = np.zeros((len(block.origin),) * 2, block.X.dtype)
+    part = np.empty_like(C)
+    size = max(1, CENTRED_BYTES // (block.X.shape[1] * block.X.itemsize))
+    for start in range(0, len(block.X), size):
+        B = block.X[start : start + size] - block.origin
+        C += np.matmul(B.T, B, out=part)
+    return C
 
 
 def gram(rows: Rows) -> Array:

@@ -139,9 +139,14 @@ def test_a_factor_that_no_row_uses_keeps_its_column(seed):
     assert np.all(np.isfinite(after.W))
 
 
-def test_leaps_stay_where_em_has_converged(seed):
+def test_momentum_goes_on_along_the_line_and_stays_where_em_has_converged(seed):
     Y, *_ = oracle.drawn(seed, 50, 5, 4, 2)
-    state = start(seed, Y, 4)
-    there = factor_em.extrapolate(state, state, state, settings(2))
-    np.testing.assert_allclose(there.W, state.W)
-    assert there.noise == state.noise
+    now = start(seed, Y, 4)
+    there = factor_em.extend(now, now, 0.9, settings(2))
+    np.testing.assert_array_equal(there.W, now.W)
+    assert there.noise == now.noise
+    before = State(now.W - 0.2, now.shift - 0.4, now.noise / 1.21)
+    ahead = factor_em.extend(before, now, 0.5, settings(2))
+    np.testing.assert_allclose(ahead.W, now.W + 0.1)
+    np.testing.assert_allclose(ahead.shift, now.shift + 0.2)
+    assert ahead.noise == pytest.approx(1.1 * now.noise)

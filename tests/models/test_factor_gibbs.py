@@ -10,6 +10,9 @@ from appca.models import factor_chains, factor_gibbs
 from appca.models.blocks import Model
 from appca.models.conditionals import InverseGamma
 from appca.models.factor_gibbs import Prior, State
+from appca.models.factor_sums import data_of, look
+from appca.models.gaussian import background
+from appca.models.rows import about
 from tests.geweke import broken, geweke_z, worst
 from tests.models import factor_oracles as oracle
 from tests.models.slot_controls import CONTROLS, uncompiled
@@ -33,6 +36,11 @@ def draw_prior(rng):
 def draw_data(rng, state):
     signal = state.mu + state.X @ state.W.T
     return signal + np.sqrt(state.sigma2) * rng.standard_normal((N, D))
+
+
+def looked_at(Y, state):
+    data = data_of(about(Y, None))
+    return data, look(data, state)
 
 
 def statistics(state, Y):
@@ -75,7 +83,7 @@ def model_of(module):
     return SimpleNamespace(
         draw_prior=draw_prior,
         draw_data=draw_data,
-        sweep=lambda rng, state, Y: module.sweep(rng, Y, state, PRIOR),
+        sweep=lambda rng, state, Y: module.sweep(rng, *looked_at(Y, state), PRIOR).state,
         statistics=statistics,
     )
 
@@ -87,14 +95,14 @@ def test_the_sweep_passes_geweke(seed):
 
 
 SWEEP_CONTROLS = {
-    "residual_of_the_old_W": ("R, mu = Y - X @ W.T", "R, mu = Y - X @ state.W.T"),
+    "residual_of_the_old_W": ("(data, cross, W, mu)", "(data, cross, state.W, mu)"),
     "scores_at_their_means": (
-        "draw_scores(rng, scores(c, members, model))",
-        "scores(c, members, model).mean",
+        "draw_scores(rng, scores(c[part], members[part], model))",
+        "scores(c[part], members[part], model).mean",
     ),
     "scores_not_redrawn_after_the_sets": (
-        "draw_scores(rng, scores(c, members, model))",
-        "np.take_along_axis(np.where(state.X, state.X, 1e-3), members, axis=1)",
+        "X = drawn_scores(rng, c, members, model)",
+        "X = np.where(state.X, state.X, 1e-3) * indicators(members, c.shape[1])",
     ),
     "signal_over_twice_the_noise": (
         "Model(state.W.T @ state.W / state.sigma2, PRIOR)",
@@ -102,10 +110,10 @@ SWEEP_CONTROLS = {
     ),
     "latent_variance_of_two": ("PRIOR = 1.0  # 1 / tau2", "PRIOR = 0.5"),
     "loading_variance_doubled": (
-        "X, state.sigma2, state.sigma2_W)",
-        "X, state.sigma2, 2 * state.sigma2_W)",
+        "state.mu, state.sigma2, state.sigma2_W)",
+        "state.mu, state.sigma2, 2 * state.sigma2_W)",
     ),
-    "noise_over_rows": ("prior.noise, Y.size, squares", "prior.noise, Y.size - len(Y), squares"),
+    "noise_over_rows": ("prior.noise, data.size,", "prior.noise, data.size - len(X),"),
 }
 
 
@@ -135,7 +143,7 @@ def test_scores_are_drawn_from_the_joint_normal(seed):
     rng = np.random.default_rng(seed)
     state = draw_prior(rng)
     Y = draw_data(rng, state)
-    c, model = factor_gibbs.projected(Y, state)
+    c, model = factor_gibbs.projected(looked_at(Y, state)[1])
     given = factor_gibbs.scores(c, state.members, model)
     for n, S in enumerate(state.members):
         x, other = rng.standard_normal((2, L))
@@ -158,7 +166,7 @@ def covariance_error(module, seed):
     """Largest gap between the covariance of draws and of their parameters, as correlations."""
     rng = np.random.default_rng(seed)
     state = draw_prior(rng)
-    c, model = factor_gibbs.projected(draw_data(rng, state), state)
+    c, model = factor_gibbs.projected(looked_at(draw_data(rng, state), state)[1])
     n = 20_000
     given = factor_gibbs.scores(
         np.repeat(c[:1], n, axis=0), np.repeat(state.members[:1], n, axis=0), model
@@ -184,14 +192,16 @@ def test_measures_are_the_dense_densities(seed):
     rng = np.random.default_rng(seed)
     state = draw_prior(rng)
     Y = draw_data(rng, state)
-    found = factor_chains.measure(Y, PRIOR, state)
+    data, seen = looked_at(Y, state)
+    found = factor_chains.measure(data, PRIOR, seen)
     exact = oracle.log_likelihoods(Y, state.W, L, state.mu, state.sigma2).sum()
     assert found.log_likelihood == pytest.approx(exact)
     prior = stats.norm.logpdf(state.W, 0, np.sqrt(state.sigma2_W)).sum()
     prior += stats.invgamma.logpdf(state.sigma2, 6.0, scale=3.0)
     prior += stats.invgamma.logpdf(state.sigma2_W, 6.0, scale=5.0)
     assert found.log_posterior - found.log_likelihood == pytest.approx(prior)
-    given = factor_chains.log_given_sets(Y, state)
+    squares = np.square(Y - state.mu).sum(axis=1)
+    given = background(squares, state.sigma2, D) + factor_chains.gains_of_sets(seen)
     dense = [
         oracle.log_row(y, state.W, S, state.mu, state.sigma2)
         for y, S in zip(Y, state.members, strict=True)
@@ -203,9 +213,10 @@ def test_a_record_holds_the_complete_data_density(seed):
     rng = np.random.default_rng(seed)
     state = draw_prior(rng)
     Y = draw_data(rng, state)
-    kept = factor_chains.record(Y, state)
+    data, seen = looked_at(Y, state)
+    kept = factor_chains.record(data, seen)
     joint = stats.norm.logpdf(Y, state.mu + state.X @ state.W.T, np.sqrt(state.sigma2)).sum()
     joint += stats.norm.logpdf(np.take_along_axis(state.X, state.members, axis=1)).sum()
     assert kept["log_joint"] == pytest.approx(joint - N * np.log(6))
     assert kept["components"].shape == (K, D)
-    np.testing.assert_array_equal(factor_chains.average(state)["Z_mean"].sum(axis=1), L)
+    np.testing.assert_array_equal(factor_chains.average(seen)["Z_mean"].sum(axis=1), L)

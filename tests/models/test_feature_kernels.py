@@ -197,7 +197,8 @@ def infinite_p_value(seed, kernels, n_draws=30_000):
         offer = sparse_fa_kernels.Proposal(kappa, rng.normal(size=(kappa.sum(), D)))
         order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
         numbers = sparse_fa_kernels.Numbers(rng.random((N, K + 1)), rng.normal(size=(N, K)), order)
-        kernels.scan_infinite(Z, X, Wt, Y, variances, offer, numbers)
+        centred = sparse_fa_kernels.Centred(Y, np.zeros(D), Y @ Wt.T)
+        kernels.scan_infinite(Z, X, Wt, centred, variances, offer, numbers)
         return by_history(Z)
 
     return oracle.stationary_p_value(rng, states, np.array(log_weights), step, n_draws)

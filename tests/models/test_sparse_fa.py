@@ -9,6 +9,8 @@ import pytest
 import appca.models
 from appca.models import sparse_fa
 from appca.models.conditionals import Gamma, InverseGamma
+from appca.models.factor_sums import data_of, look
+from appca.models.rows import about
 from appca.models.sparse_fa import Prior, State
 from tests.geweke import broken, geweke_z, is_caught, named, worst
 from tests.models.gibbs_oracles import draw_buffet
@@ -39,13 +41,16 @@ def model_of(module, sweep, infinite):
         mu = np.sqrt(prior.mean_variance) * rng.normal(size=D)
         return State(W, rng.normal(size=(N, K)) * Z, Z, mu, sigma2, sigma2_W, alpha)
 
+    def step(rng, data, state):
+        return getattr(module, sweep)(rng, data, look(data, state), prior).state
+
     def draw_data(rng, state):
         return state.mu + state.X @ state.W.T + np.sqrt(state.sigma2) * rng.normal(size=(N, D))
 
     return SimpleNamespace(
         draw_prior=draw_prior,
         draw_data=draw_data,
-        sweep=lambda rng, state, Y: getattr(module, sweep)(rng, Y, state, prior),
+        sweep=lambda rng, state, Y: step(rng, data_of(about(Y, None)), state),
         # the slots of the infinite model have no names, so only the finite one has contrasts
         statistics=statistics if infinite else with_contrasts,
     )
@@ -124,8 +129,8 @@ BROKEN_FINITE = {
     "scales without the volume": (STEPS, "(len(W) - Z.sum(axis=0)) / 2", "0.0 * Z.sum(axis=0)"),
     "noise from a stale residual": (
         SWEEP,
-        "np.square(R - mu)",
-        "np.square(Y - mu - state.X @ state.W.T)",
+        "residual_squares(data, cross, W, mu)",
+        "residual_squares(data, cross, state.W, mu)",
     ),
     "noise rate without the half": (
         STEPS,
