@@ -69,14 +69,18 @@ def strides(start: State, passes: Passes, sample: Sample) -> Iterator[tuple[floa
     """
     rows, settings = passes.rows, passes.settings
     whole = Whole(rows.n, rows.total, rows.n_features)
-    state, leading = start, _about(sample, sample.basis)
+    state, q = start, sample.basis.shape[1]
+    # In place for all strides: the leading coordinates stay, only the others are new each time.
+    place = np.empty((len(sample.X), q + 2 * settings.n_components), sample.X.dtype)
+    place[:, :q] = _about(sample, sample.basis)
     squares = about(sample.X, sample.origin).squares
     sums, inner = passes.sums(state), INNER_PASSES
     yield sums.log_likelihood, state
     while inner >= LEAST_INNER_PASSES:
         basis = widened(sample.basis, np.hstack([state.W, polar(sums.A, state.W)]))
-        others = _about(sample, basis[:, leading.shape[1] :])
-        part = Rows(np.hstack([leading, others]), None, squares, rows.n_features)
+        width = basis.shape[1]
+        place[:, q:width] = _about(sample, basis[:, q:])
+        part = Rows(place[:, :width], None, squares, rows.n_features)
         inside = state._replace(W=basis.T @ state.W)
         inside = _stride(inside, sums._replace(A=basis.T @ sums.A), part, whole, settings, inner)
         ahead = inside._replace(W=polar(basis @ inside.W))
