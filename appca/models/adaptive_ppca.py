@@ -123,8 +123,8 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     n_iter_ : int, EM iterations over all rows after the race of starts.
     stop_reason_ : str.
     posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only, as are to_arviz and the
-        mean over chains in log_likelihoods_; the other attributes are those of the draw of largest
-        posterior density.
+        mean over chains in log_likelihoods_; components in the dtype of the data. The other
+        attributes are those of the draw of largest posterior density.
 
     References
     ----------

@@ -60,7 +60,8 @@ class NonparametricPPCA(FreeModel):
     alpha_ : float.
     explained_variance_ : (K,) mean over rows of (x z)^2.
     scale_ : (K,) root mean square of the training scores when active.
-    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K_max).
+    posterior_ : dict of arrays (chain, draw, ...), components in the dtype of the data; running
+        means of Z and X are (chain, N, K_max).
     log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
     n_iter_ : int, sweeps.
     stop_reason_ : str.
