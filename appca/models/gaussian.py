@@ -31,7 +31,10 @@ def logits(P: Array, noise: float, latent: Array) -> Array:
     (N, K) float64.
     """
     slope = posterior(noise, latent)[0] / (2.0 * noise)  # no square of a variance to overflow
-    return slope * np.square(P, dtype=np.float64) - 0.5 * np.log1p(latent / noise)
+    a = np.square(P, dtype=np.float64)
+    a *= slope
+    a -= 0.5 * np.log1p(latent / noise)
+    return a
 
 
 def background(squares: Array, noise: float, n_features: int) -> Array:

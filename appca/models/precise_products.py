@@ -56,21 +56,29 @@ def totals(rows: Rows) -> Totals:
 
 
 def _over(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
+    # Tiles are centred where they are made; whole blocks of centred rows would be copies.
+    origin = None if rows.origin is None else rows.origin.astype(np.float64)
+    rows = rows._replace(origin=origin, careful=False)
     if rows.n <= MIN_BLOCK_ROWS:  # one block; to share it out would cost more than the work
         return iter([work(Block(slice(0, rows.n), rows.X, rows.origin))])
-    # Tiles are centred where they are made; whole blocks of centred rows would be copies.
-    return over_blocks(work, rows._replace(careful=False))
+    return over_blocks(work, rows)
 
 
 def _tiles(block: Block) -> Iterator[tuple[slice, slice, Array]]:
-    """Yield rows, columns and centred float64 numbers of all tiles of a block."""
+    """Yield rows, columns and centred float64 numbers of all tiles of a block.
+
+    Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
+    """
     n, d = block.X.shape
     width = min(d, MOST_COLUMNS)
-    height = max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize))
+    height = min(max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize)), n)
+    place = np.empty(height * width)
     for top in range(0, n, height):
         for left in range(0, d, width):
             part, columns = slice(top, top + height), slice(left, left + width)
-            B = block.X[part, columns].astype(np.float64)
+            X = block.X[part, columns]
+            B = place[: X.size].reshape(X.shape)
+            B[...] = X
             if block.origin is not None:
                 B -= block.origin[columns]
             yield part, columns, B

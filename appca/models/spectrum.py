@@ -110,11 +110,13 @@ def thin(rows: Rows) -> Thin:
     EM never leaves the row space (W is a combination of rows), so it may run on N x r numbers
     instead of N x D and give the same answer.
     """
-    values, U = scipy.linalg.eigh(gram(rows), overwrite_a=True, driver="evd")
+    # The transpose, which is the same, lies in memory as LAPACK wants it: no copy is made.
+    values, U = scipy.linalg.eigh(gram(rows).T, overwrite_a=True, driver="evd")
     values, U = values[::-1], U[:, ::-1]
     r = max(int(np.sum(values > GRAM_RESOLUTION * values[0])), 1)
     root = np.sqrt(values[:r])
-    coordinates = (U[:, :r] * root).astype(rows.X.dtype)
+    coordinates = np.empty((rows.n, r), rows.dtype, order="F")
+    np.multiply(U[:, :r], root, out=coordinates, casting="same_kind")
     return Thin(Rows(coordinates, None, rows.squares, rows.n_features), U[:, :r] / root)
 
 
@@ -131,5 +133,5 @@ def lower(W: Array, space: Thin, rows: Observations) -> Array:
 
 def _leading(C: Array, q: int) -> tuple[Array, Array]:
     n = len(C)
-    values, V = scipy.linalg.eigh(C, subset_by_index=[n - q, n - 1], overwrite_a=True)
+    values, V = scipy.linalg.eigh(C.T, subset_by_index=[n - q, n - 1], overwrite_a=True)
     return values[::-1], np.ascontiguousarray(V[:, ::-1])

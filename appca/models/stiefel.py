@@ -203,12 +203,13 @@ def draw_pairs(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
     """Draw each pair of columns of W within its plane, given the rest.
 
     Pairs come in rounds in which no column plays twice: such pairs lie in planes at right angles
-    and do not touch each other's densities, so a round is drawn at once.
+    and do not touch each other's densities, so a round is drawn at once. No plane leaves the span
+    of W, so all of it happens in K coordinates there instead of D.
     """
-    W = np.array(W, order="F")
-    w = W.T  # a view: row k is column k
-    for i, j in _rounds(W.shape[1]):
-        rotation, reflection = pair_parameters(F, W, i, j)
+    F, turn = W.T @ F, np.eye(W.shape[1], order="F")
+    w = turn.T  # a view: row k is column k
+    for i, j in _rounds(len(turn)):
+        rotation, reflection = pair_parameters(F, turn, i, j)
         r_rotation, r_reflection = np.hypot(*rotation), np.hypot(*reflection)
         # Each branch weighs 2 pi I0(radius), the integral of its density over the angle.
         log_odds = np.log(i0e(r_rotation)) - np.log(i0e(r_reflection)) + r_rotation - r_reflection
@@ -218,7 +219,7 @@ def draw_pairs(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
         a, b, c, s = w[i], w[j], np.cos(angle)[:, None], np.sin(angle)[:, None]
         w[i] = a * c + b * s
         w[j] = np.where(turned, 1.0, -1.0)[:, None] * (b * c - a * s)
-    return W
+    return np.asfortranarray(W @ turn)
 
 
 def _check(A: Floats) -> None:

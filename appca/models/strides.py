@@ -90,7 +90,9 @@ def strides(start: State, passes: Passes, sample: Sample) -> Iterator[tuple[floa
 
 def _about(sample: Sample, V: Array) -> Array:
     P: Array = sample.X @ V.astype(sample.X.dtype)
-    return P if sample.origin is None else P - (sample.origin @ V).astype(P.dtype)
+    if sample.origin is not None:
+        P -= (sample.origin @ V).astype(P.dtype)
+    return P
 
 
 def _stride(

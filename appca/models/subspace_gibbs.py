@@ -169,8 +169,11 @@ def draw_scores(
 ) -> Array:
     """Draw x_nk ~ N(m_nk, v_k) where z_nk = 1, zero elsewhere."""
     shrink, variance = gaussian.posterior(sigma2, tau2)
-    draws = P * shrink + np.sqrt(variance) * rng.standard_normal(P.shape)
-    return np.where(Z, draws, 0.0)
+    draws = rng.standard_normal(P.shape)
+    draws *= np.sqrt(variance)
+    draws += P * shrink
+    draws[~Z] = 0.0
+    return draws
 
 
 def concentration(cross: Cross, mu: Array, sigma2: float) -> Array:
