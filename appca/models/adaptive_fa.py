@@ -73,7 +73,8 @@ class AdaptiveFactorAnalysis(FactorModel):
     annealing : int
         Passes with drawn sets before the climb with best sets; at least 30 from "dictionary".
     max_iter : int
-        Most EM iterations after those.
+        Most EM iterations after those; where "exact" has many rows, also of each climb on a sample
+        that comes first.
     tol : float
         EM stops when ten iterations together gain less than this, in nats a row.
     least_change : float

@@ -132,7 +132,10 @@ def climb(rng: np.random.Generator, start: Start, rows: Rows, course: Course, st
     state = State(start.W, np.zeros(K), max(start.noise, course.settings.floor))
     if course.exact:
         state, stopped = _settled(rng, state, rows, course)
-        return _climb_all(state, rows, course._replace(max_iter=1) if stopped else course, stage)
+        if stopped:  # a single step, so that the fit is complete
+            short = course._replace(max_iter=1, callback=None)
+            return _climb_all(state, rows, short, stage)._replace(stop_reason=STOPPED)
+        return _climb_all(state, rows, course, stage)
     return _climb_sets(rng, state, rows, course, stage)
 
 

@@ -419,3 +419,34 @@ def test_digits_share_most_factors_with_their_own_kind(odd_digits, seed):
     assert np.unravel_index(others.argmax(), others.shape) in {(3, 4), (4, 3)}  # 7 and 9
     flat = AdaptiveFactorAnalysis(100, 50, init="pca", random_state=seed).fit(Y)
     assert np.ptp(sharing(flat.allocate(Y), y)) < 0.5 * np.ptp(grid)
+
+
+def test_many_rows_are_settled_on_a_sample_and_end_where_all_of_them_lead(seed, monkeypatch):
+    Y, *_ = balanced(seed, 5, 2, N=8000, D=12)
+    stages = []
+    watched = AdaptiveFactorAnalysis(5, 2, random_state=0, callback=stages.append)
+    sampled = watched.fit(Y + 3.0)
+    names = list(dict.fromkeys(p.stage for p in stages))
+    assert names == ["settle on 2,500 rows", "fit"]
+    levels = [p.log_likelihood for p in stages[:: len(stages) - 1]]
+    assert levels[1] == sampled.log_likelihoods_[-1]
+    assert levels[0] < levels[1]
+    monkeypatch.setattr(factor_climb, "SAMPLE_ROWS", len(Y))
+    plain = AdaptiveFactorAnalysis(5, 2, random_state=0).fit(Y + 3.0)
+    assert sampled.log_likelihoods_[-1] == pytest.approx(plain.log_likelihoods_[-1], abs=8.0)
+    ends = sampled.components_, plain.components_
+    a, b = (C / np.linalg.norm(C, axis=1, keepdims=True) for C in ends)
+    assert matched_cosines(a, b.T).min() > 1 - 1e-5
+
+
+def test_a_stop_while_settling_leaves_a_complete_fit(seed):
+    Y, *_ = balanced(seed, 5, 2, N=8000, D=12)
+
+    def stop(progress):
+        assert progress.stage == "settle on 2,500 rows"
+        raise StopIteration
+
+    model = AdaptiveFactorAnalysis(5, 2, callback=stop, random_state=seed).fit(Y)
+    assert model.stop_reason_ == "stopped by the callback"
+    assert model.n_iter_ == 1
+    assert np.isfinite(model.transform(Y)).all()
