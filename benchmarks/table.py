@@ -20,6 +20,7 @@ should go first. Three other measurements: `--growth`, how the time of an EM pas
 with N, D, K and L, with slopes on logarithmic scales; `--passes`, a pass beside its two matrix
 products; `--long`, how far the quick fit ends below 2,000 passes more.
 
+A later run of some methods or data sets replaces their rows in the files and keeps the others.
 Writes results/table.csv and results/table.json beside this file, or results/growth.csv, passes.csv,
 long.csv; --quick writes to results/quick.csv and .json, which are not kept. `python -m
 benchmarks.readme` makes the tables of the README from them.
@@ -110,10 +111,30 @@ def compare(
         seen = runs_of(shape, there, rounds, budget)
         runs += seen
         rows += summary(shape, there, seen)
+    known = {"table": [], "runs": [], "left_out": []}
+    if path.with_suffix(".json").exists():
+        known = json.loads(path.with_suffix(".json").read_text())
+    rows, runs = renewed(known["table"], rows), renewed(known["runs"], runs)
     write_csv(path.with_suffix(".csv"), rows)
     about = {"python": sys.version.split()[0], "machine": platform.machine(), "cores": cores()}
+    left_out = sorted({*known["left_out"], *left_out})
     text = json.dumps({"about": about, "left_out": left_out, "table": rows, "runs": runs}, indent=1)
     path.with_suffix(".json").write_text(text + "\n")
+
+
+def renewed(
+    before: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Put rows in the place of those of the same method and data set, new ones at the end."""
+    new: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        new.setdefault((row["data"], row["method"]), []).append(row)
+    out: list[dict[str, Any]] = []
+    for row in before:
+        key = row["data"], row["method"]
+        known = any(key == (r["data"], r["method"]) for r in rows)
+        out += new.pop(key, []) if known else [row]
+    return [*out, *(row for some in new.values() for row in some)]
 
 
 def runs_of(

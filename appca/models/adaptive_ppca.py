@@ -71,10 +71,11 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM.
         "hard" gives each row wholly to its best subset (classification EM; with vanishing noise
         this is top-L assignment and Procrustes).
-    init : {"auto", "quartimax", "annealed", "pca", "random"} or array (K, D)
-        Start: principal directions as they are ("pca"), rotated by quartimax, annealed, or rotated
-        at random. "auto" races quartimax and PCA, each plain and annealed, on a sample of rows. An
-        array is taken as directions and made orthonormal. At L = K no start is needed.
+    init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
+        Start: principal directions as they are ("pca"), rotated by quartimax, annealed, rotated to
+        independent components ("ica"), or at random. "auto" races quartimax and PCA, each plain and
+        annealed, on a sample of rows; above K = 100 independent components and PCA, plain and
+        annealed. An array is taken as directions and made orthonormal. At L = K no start is needed.
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one each, or a fixed value in the data's unit squared (the
         paper fixes 1.0, which makes the fit depend on the unit).
@@ -311,7 +312,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     def _start(self, n_features: int) -> Array | list[starts.Candidate]:
         """Directions (D, K) of an array given as `init`, or the candidates its name stands for."""
         if isinstance(self.init, str):
-            return starts.candidates(self.init, self.n_init)
+            return starts.candidates(self.init, self.n_init, self.n_components)
         given: Array = check_array(self.init, dtype=np.float64)
         wanted = (self.n_components, n_features)
         if given.shape != wanted:

@@ -7,13 +7,14 @@ it stays 8 to 60 times above it (balanced design, K = 10 and 20).
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.gaussian import Array
-from appca.models.rows import Rows, about, centre_of, project
+from appca.models.rows import Block, Rows, about, centre_of, project
 from appca.models.spectrum import Principal, principal
 
 __all__ = ["NAMED", "Start", "dictionary", "fast_ica", "given", "ica", "pca", "random"]
@@ -39,24 +40,34 @@ class Start(NamedTuple):
 Named = Callable[[np.random.Generator, Rows, int, int], Start]  # (rng, rows, K, L)
 
 
-def fast_ica(rng: np.random.Generator, P: Array) -> Array:
+def fast_ica(rng: np.random.Generator, P: Array, most: int = MAX_PASSES) -> Array:
     """Rotation R (q, q) that makes the columns of P R as independent as it can.
 
-    Symmetric FastICA (Hyvarinen 1999) with g = tanh on whitened P (N, q), from a random rotation:
+    Symmetric FastICA (Hyvarinen 1999) with g = tanh, from a random rotation, on scores P (N, q)
+    without correlation, which are brought to variance one on the way:
 
         R <- polar(E[p g(R'p)'] - R diag(E[g'(R'p)]))
     """
     n, q = P.shape
+    power = np.sqrt(np.einsum("nq,nq->q", P, P, dtype=np.float64) / n)
+    scale = 1.0 / np.where(power > 0.0, power, 1.0)
+    rows = Rows(P, None, np.empty(0), q)
     R = _orthonormal(rng.standard_normal((q, q)))
-    for _ in range(MAX_PASSES):
-        U = np.tanh(P @ R)
-        slope = 1.0 - np.einsum("nq,nq->q", U, U) / n
-        following = _orthonormal(P.T @ U / n - R * slope)
+    for _ in range(most):
+        axes = (scale[:, None] * R).astype(P.dtype)
+        A, squares = rows.summed(partial(_squashed, axes=axes), (np.zeros((q, q)), np.zeros(q)))
+        following = _orthonormal(scale[:, None] * A / n - R * (1.0 - squares / n))
         turned = np.abs(np.einsum("ij,ij->j", R, following)).min()
         R = following
         if turned > 1.0 - TOL:
             break
     return R
+
+
+def _squashed(block: Block, axes: Array) -> tuple[Array, Array]:
+    """Sum p tanh(p'r)' (q, q) and tanh(p'r)^2 (q,) over rows."""
+    U = np.tanh(block.times(axes))
+    return block.transposed_times(U), np.einsum("nq,nq->q", U, U, dtype=np.float64)
 
 
 def ica(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:

@@ -40,6 +40,8 @@ MAX_SETTLE_BYTES = 2**27  # of coordinates of all rows, whatever the size of the
 # rows, K = 10, L = 3: 1.9 s where twice the coordinates and a third of the tolerance take 2.5 s.
 ROUGH_TOL = 3e-2
 ROUGH_PASSES = 50  # at K = 500 two hundred fit 10,000 rows instead of the data
+MAX_SCORES_BYTES = 2**29  # of principal scores of many rows, for starts that want them
+TAKEN_ROWS = 8192  # of them at a time
 MAX_SAMPLE_BYTES = 2**28  # of the second sample, in all features
 MOST_STRIDES = 100
 
@@ -98,7 +100,9 @@ def search(
     """
     rows = passes.rows
     ring = arena(rng, rows, course.settings)
-    run = race(rng, ring.sample, field, course)
+    wanted = any(candidate.squared for candidate in field)
+    scores = _scores(rng, rows, ring, course.settings.n_components) if wanted else None
+    run = race(rng, ring.sample, field, course, scores)
     if ring.sample.n < rows.n:
         last = ring.more is None
         tol, most = (RACE_TOL, SETTLE_PASSES) if last else (ROUGH_TOL, ROUGH_PASSES)
@@ -198,17 +202,39 @@ def _coordinates(rows: Observations, basis: Array) -> Rows:
     return Rows(project(rows, basis), None, squares, rows.n_features)
 
 
+def _scores(rng: np.random.Generator, rows: Observations, ring: Arena, K: int) -> Array:
+    """Principal scores (n, K) of K^2 rows, or all, or as many as memory is set apart for."""
+    sample, leading = ring.sample, ring.basis[:, :K]
+    size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
+    if size <= sample.n:
+        return sample.X[:, :K]
+    if size == rows.n:
+        return project(rows, leading)
+    P = np.empty((size, K), rows.dtype)
+    numbers = np.sort(rng.choice(rows.n, size, replace=False))
+    for start in range(0, size, TAKEN_ROWS):
+        part = slice(start, start + TAKEN_ROWS)
+        P[part] = project(about(rows.take(numbers[part]), rows.origin), leading)
+    return P
+
+
 def race(
-    rng: np.random.Generator, rows: Rows, field: list[Candidate], course: Course
+    rng: np.random.Generator,
+    rows: Rows,
+    field: list[Candidate],
+    course: Course,
+    scores: Array | None = None,
 ) -> Climb[State]:
     """Give every candidate some passes; the one with the highest likelihood wins.
 
-    `rows` are in principal coordinates: the first K are the scores that rotations are chosen by.
+    `rows` are in principal coordinates: the first K are the scores that rotations are chosen by,
+    unless they are chosen by `scores` of more rows.
     """
     P = rows.X[:, : course.settings.n_components]
     runs: list[Climb[State]] = []
     for i, candidate in enumerate(field, start=1):
-        W = np.eye(rows.X.shape[1], P.shape[1]) @ candidate.rotation(rng, P)
+        seen = scores if candidate.squared and scores is not None else P
+        W = np.eye(rows.X.shape[1], P.shape[1]) @ candidate.rotation(rng, seen)
         stage = f"race {i} of {len(field)}: {candidate.name}"
         runs.append(_heat(stage, candidate, W, rows, course))
         if runs[-1].stop_reason == STOPPED:

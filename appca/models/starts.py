@@ -10,6 +10,7 @@ import numpy as np
 from appca.models import subsets
 from appca.models.em import Passes, Settings, State, step
 from appca.models.gaussian import Array
+from appca.models.ica import fast_ica
 from appca.models.loop import accelerated, plain, swinging
 from appca.models.momentum import extend
 from appca.models.rows import Block, Observations
@@ -24,6 +25,7 @@ __all__ = [
     "ascent",
     "candidates",
     "first_state",
+    "independent",
     "quartimax",
     "random_rotation",
     "sprint",
@@ -33,6 +35,7 @@ __all__ = [
 ANNEALED_PASSES = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
+MAX_ICA_STEPS = 60  # 25 to 40 where there are such components; a step costs two products
 QUARTIMAX_PRECISION = 1e-4  # EM takes over where the rotation no longer moves by more than this
 
 
@@ -42,6 +45,7 @@ class Candidate(NamedTuple):
     name: str
     rotation: Callable[[np.random.Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
+    squared: bool = False  # whether it wants scores of K^2 rows, more than a race is run on
 
 
 def quartimax(_rng: np.random.Generator, P: Array) -> Array:
@@ -60,6 +64,15 @@ def quartimax(_rng: np.random.Generator, P: Array) -> Array:
     return R
 
 
+def independent(rng: np.random.Generator, P: Array) -> Array:
+    """Rotation of scores P (N, K) to components as independent as they can be, `fast_ica`.
+
+    With N near K^2 or more it finds axes that quartimax does not find in as many steps: at K = 500
+    and 215,302 rows all of them, where quartimax on a sample of 10,000 finds none.
+    """
+    return fast_ica(rng, P, MAX_ICA_STEPS)
+
+
 def unrotated(_rng: np.random.Generator, P: Array) -> Array:
     """Leave the principal directions as they are."""
     return np.eye(P.shape[1])
@@ -73,19 +86,25 @@ def random_rotation(rng: np.random.Generator, P: Array) -> Array:
 QUARTIMAX, PCA = Candidate("quartimax", quartimax), Candidate("PCA", unrotated)
 ANNEALED_PCA = Candidate("annealed PCA", unrotated, annealed=True)
 ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
+ICA = Candidate("independent components", independent, squared=True)
 
 NAMED: dict[str, tuple[Candidate, ...]] = {
     "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX),
     "quartimax": (QUARTIMAX,),
     "annealed": (ANNEALED_PCA,),
     "pca": (PCA,),
+    "ica": (ICA,),
     "random": (Candidate("random rotation", random_rotation),),
 }
+# Above so many components, quartimax on the sample that races are run on finds nothing.
+MANY_COMPONENTS = 100
+FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
 
-def candidates(init: str, n_init: int) -> list[Candidate]:
+def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
     """List the starts that `init` names, and n_init - 1 random rotations more."""
-    return [*NAMED[init], *NAMED["random"] * (n_init - 1)]
+    many = init == "auto" and n_components > MANY_COMPONENTS
+    return [*(FOR_MANY if many else NAMED[init]), *NAMED["random"] * (n_init - 1)]
 
 
 def first_state(rows: Observations, W: Array, settings: Settings) -> State:

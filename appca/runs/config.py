@@ -57,7 +57,7 @@ MODELS: dict[str, ModelSpec] = {
         },
         choices={
             "inference": ("em", "gibbs", "hard"),
-            "init": ("auto", "quartimax", "annealed", "pca", "random"),
+            "init": ("auto", "quartimax", "annealed", "ica", "pca", "random"),
             "latent_variance": ("shared", "component"),
             "w_update": ("auto", "polar", "pymanopt"),
             "mean": MEANS,

@@ -204,7 +204,7 @@ def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
     rng = np.random.default_rng(given["random_state"])
     if given["n_active"] == K and isinstance(settings.latent, str):
         return fit_in_closed_form(rng, sample, course)
-    first = candidates(given["init"], 1)[0]
+    first = candidates(given["init"], 1, K)[0]
     W = np.eye(sample.d, K) @ first.rotation(rng, sample.X[:, :K])
     return fit_by_em(rng, sample, W, course)
 

@@ -39,6 +39,23 @@ def test_fast_ica_finds_nothing_in_gaussian_scores(seed):
     assert least_cosine(R, rotation) < 0.95
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fast_ica_takes_the_steps_of_its_equation_on_scores_of_variance_one(dtype, seed):
+    rng = np.random.default_rng(seed)
+    S = rng.standard_normal((20_000, 5)) * (rng.random((20_000, 5)) < 0.3)
+    P = (S @ np.linalg.qr(rng.standard_normal((5, 5)))[0] * [1, 2, 3, 4, 50]).astype(dtype)
+    white = P / np.sqrt(np.mean(np.square(P, dtype=np.float64), axis=0))
+    R = ica.fast_ica(np.random.default_rng(1), P, 0)
+    for _ in range(3):
+        U = white @ R
+        U, _, Vt = np.linalg.svd(
+            white.T @ np.tanh(U) / len(P) - R * np.mean(1 / np.cosh(U) ** 2, 0)
+        )
+        R = U @ Vt
+    tol = 1e-9 if dtype is np.float64 else 1e-4
+    np.testing.assert_allclose(ica.fast_ica(np.random.default_rng(1), P, 3), R, atol=tol)
+
+
 def test_independent_components_start_at_the_true_loadings_and_principal_ones_do_not(seed):
     Y, W, *_ = oracle.drawn(seed, 1000, 50, 10, 5, noise=0.1)
     rng = np.random.default_rng(seed)

@@ -88,13 +88,46 @@ def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, mon
 
 
 @pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize(
+    ("k", "most", "wanted"),
+    [(7, 2**29, 50), (9, 2**29, 81), (9, 70 * 9 * 8, 70), (20, 2**29, 150)],
+    ids=["the sample", "K squared", "what memory allows", "all"],
+)
+def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rng, monkeypatch):
+    monkeypatch.setattr(race, "MAX_SCORES_BYTES", most)
+    monkeypatch.setattr(race, "TAKEN_ROWS", 32)
+    arena, rings, seen = race.arena, [], []
+
+    def kept(*given):
+        rings.append(arena(*given))
+        return rings[-1]
+
+    def rotation(rng, P):
+        seen.append(P)
+        return starts.independent(rng, P)
+
+    monkeypatch.setattr(race, "arena", kept)
+    rows = rows_of(planted(150, 30, k, 3, seed=1, offset=3.0).X)
+    searched(rng, rows, settings(rows, k, 3), [], [starts.ICA._replace(rotation=rotation)])
+    (P,), (ring,) = seen, rings
+    assert P.shape == (wanted, k)
+    if wanted == 50:
+        np.testing.assert_array_equal(P, ring.sample.X[:, :k])
+    else:  # of as many rows of the data
+        scores = (rows.X - rows.origin) @ ring.basis[:, :k]
+        apart = np.abs(P[:, None] - scores).max(axis=2)
+        assert len(np.unique(apart.argmin(axis=1))) == wanted
+        assert apart.min(axis=1).max() < 1e-10
+
+
+@pytest.mark.usefixtures("small_sample")
 def test_the_winner_settles_on_the_sample_and_then_on_all_rows(rng, seed, monkeypatch):
     monkeypatch.setattr(race, "MIN_COORDINATES", 1)
     monkeypatch.setattr(race, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(150, 30, 4, 2, seed=seed).X)
     chosen = settings(rows, 4, 2)
     seen = []
-    found = searched(rng, rows, chosen, seen, candidates=starts.candidates("auto", 1))
+    found = searched(rng, rows, chosen, seen, candidates=starts.candidates("auto", 1, 4))
     run = found.climb
     assert run.state.W.shape == (30, 4)
     inside = expect(run.state, rows, chosen).log_likelihood
@@ -111,7 +144,7 @@ def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
     ring = race.arena(rng, rows, chosen)
     seen = []
     course = Course(chosen, seen.append, 500, 1e-4, True, 600)
-    run = race.race(rng, ring.sample, starts.candidates("auto", 2), course)
+    run = race.race(rng, ring.sample, starts.candidates("auto", 2, 6), course)
     names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", "random rotation"]
     stages = [f"race {i} of 5: {name}" for i, name in enumerate(names, start=1)]
     assert list(dict.fromkeys(p.stage for p in seen)) == stages
@@ -123,7 +156,7 @@ def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
     rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
     seen = []
     chosen = settings(rows, 4, 2)
-    searched(rng, rows, chosen, seen, starts.candidates("quartimax", 2), max_iter=3)
+    searched(rng, rows, chosen, seen, starts.candidates("quartimax", 2, 4), max_iter=3)
     assert max(p.iteration for p in seen) == 3
     assert {p.max_iter for p in seen} == {3}
 
@@ -139,6 +172,6 @@ def test_a_callback_may_stop_the_search_anywhere(where, rng, seed, monkeypatch):
             raise StopIteration
 
     chosen = settings(rows, 4, 2)
-    run = searched(rng, rows, chosen, callback, starts.candidates("auto", 1)).climb
+    run = searched(rng, rows, chosen, callback, starts.candidates("auto", 1, 4)).climb
     assert run.stop_reason == STOPPED
     np.testing.assert_allclose(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)

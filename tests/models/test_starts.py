@@ -22,6 +22,13 @@ def test_quartimax_turns_sparse_scores_back_to_their_axes(seed):
     assert matched_cosines(R.T, data.W).min() > 0.99
 
 
+def test_independent_components_turn_sparse_scores_back_to_their_axes(seed):
+    data = planted(2000, 6, 6, 2, seed=seed, noise=0.01)
+    R = starts.independent(np.random.default_rng(seed), data.X)
+    np.testing.assert_allclose(R.T @ R, np.eye(6), atol=1e-12)
+    assert matched_cosines(R.T, data.W).min() > 0.99
+
+
 def test_quartimax_does_not_lower_the_sum_of_fourth_powers(seed):
     P = (
         np.random.default_rng(seed).laplace(size=(300, 5))
@@ -32,14 +39,18 @@ def test_quartimax_does_not_lower_the_sum_of_fourth_powers(seed):
 
 
 def test_candidates_are_the_named_starts_and_then_random_rotations():
-    def names(init, n_init):
-        return [c.name for c in starts.candidates(init, n_init)]
+    def names(init, n_init, n_components=10):
+        return [c.name for c in starts.candidates(init, n_init, n_components)]
 
     four = ["quartimax", "annealed PCA", "PCA", "annealed quartimax"]
     assert names("auto", 1) == four
     assert names("auto", 3) == [*four, "random rotation", "random rotation"]
     assert names("pca", 2) == ["PCA", "random rotation"]
     assert names("random", 2) == ["random rotation", "random rotation"]
+    assert names("auto", 1, 100) == four
+    many = ["independent components", "annealed PCA", "PCA"]
+    assert names("auto", 2, 101) == [*many, "random rotation"]
+    assert names("quartimax", 1, 101) == ["quartimax"]
 
 
 def test_random_rotations_are_rotations_and_differ(seed):
