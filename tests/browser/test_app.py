@@ -147,6 +147,7 @@ def test_a_fit_stopped_by_hand_is_kept_and_marked(visit, address):
     page.get_by_text("stopped by hand").first.wait_for()
 
 
+@pytest.mark.slow  # a worker does it in test_embedding, test_background has the page: in every run
 def test_umap_lays_out_all_rows_in_the_background(visit, address):
     page = visit(f"{address}/").page
     drawn(page)

@@ -40,7 +40,10 @@ def open_real(page, address: str, source: str, rows: str) -> None:
 
 @pytest.mark.parametrize(
     ("source", "rows", "n"),
-    [("mnist", "10,000 rows × 784", 10_000), ("coil20", "1,440 rows × 1,024", 1440)],
+    [
+        ("mnist", "10,000 rows × 784", 10_000),
+        pytest.param("coil20", "1,440 rows × 1,024", 1440, marks=pytest.mark.slow),
+    ],
 )
 def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, address, source, rows, n):
     page = visit(f"{address}/").page
@@ -57,6 +60,7 @@ def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, addres
     page.get_by_text(f"Selected ({count:,})").wait_for(timeout=30 * SECOND)
 
 
+@pytest.mark.slow  # test_pages counts its pairs, test_explorer draws twelve panels: in every run
 def test_six_of_twelve_components_open_as_pairs_that_are_paged(visit, address):
     page = visit(f"{address}/").page
     open_real(page, address, "mnist", "10,000 rows × 784")
