@@ -24,9 +24,7 @@ def number(page, label: str, value: int) -> None:
     idle(page)
 
 
-def test_a_grid_fills_and_a_click_on_a_cell_adopts_it_and_survives_a_reload(
-    serve, visit, tmp_path
-):
+def test_a_grid_fills_and_a_click_on_a_cell_adopts_it_and_survives_a_reload(serve, visit, tmp_path):
     from playwright.sync_api import TimeoutError, expect
 
     server = serve(APP, OMP_NUM_THREADS="1")
