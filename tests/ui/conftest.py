@@ -1,13 +1,19 @@
 """The whole app under AppTest: started from its frame, as a person's browser starts it."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
+
+# Every AppTest reads what all installed packages say of themselves, to find components: once will
+# do, for no test installs any.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture
