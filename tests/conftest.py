@@ -8,6 +8,7 @@ browser fails its tests instead of skipping them).
 import importlib.util
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,26 +43,47 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", SEEDS)
 
 
+LONG = ("browser", "tests/faults/test_killed_workers.py")  # with few tests for their time
+
+
+def group_of(nodeid: str) -> str:
+    """
+    Tests that run in one process: those of a file, which share what is costly to make.
+
+    All browser tests are one group, because two browsers drawing at once on two cores are too slow
+    to wait for.
+    """
+    file = nodeid.partition("::")[0]
+    return "browser" if file.startswith("tests/browser/") else file
+
+
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """
-    Keep tests together that share what is costly to make.
-
-    A file's tests run in one process, for its fixtures; all browser tests in the same one, because
-    two browsers drawing at once on two cores are too slow to wait for.
-    """
+    """Hand out the groups in the order of `pytest_collection_modifyitems`."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "browser" if file.startswith("tests/browser/") else file
+    config.option.loadscopereorder = False
 
-    return ByFile(config, log)
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return ByGroup(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Try a browser test that fails once more: the summary counts it, and twice is a failure."""
+    """
+    Put long groups first, so that no process waits for another in the end.
+
+    Try a browser test that fails once more: the summary counts it, and twice is a failure.
+    """
+    sizes = Counter(group_of(item.nodeid) for item in items)
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        group = group_of(item.nodeid)
+        return LONG.index(group) if group in LONG else len(LONG), -sizes[group]
+
+    items.sort(key=place)
     if config.pluginmanager.hasplugin("rerunfailures"):
         for item in items:
             if item.get_closest_marker("browser"):

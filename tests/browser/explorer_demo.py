@@ -29,9 +29,11 @@ def mnist(n: int) -> tuple[np.ndarray, np.ndarray]:
     folder = Path(os.environ["APPCA_DATA"]) / "mnist"
     images, labels = [], []
     for part in ("train", "t10k"):
-        raw = gzip.decompress((folder / f"{part}-images-idx3-ubyte.gz").read_bytes())
+        with gzip.open(folder / f"{part}-images-idx3-ubyte.gz") as file:
+            raw = file.read(16 + 784 * n)
         images.append(np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 28, 28))
-        raw = gzip.decompress((folder / f"{part}-labels-idx1-ubyte.gz").read_bytes())
+        with gzip.open(folder / f"{part}-labels-idx1-ubyte.gz") as file:
+            raw = file.read(8 + n)
         labels.append(np.frombuffer(raw, np.uint8, offset=8))
     return np.concatenate(images)[:n], np.concatenate(labels)[:n].astype(str)
 

@@ -104,7 +104,7 @@ def set_number(page, name: str, value: int) -> None:
 
 def start_a_long_fit(page, seed: int) -> None:
     """Start what takes minutes: many restarts on many components."""
-    open_page(page, "Fit")
+    page.get_by_role("heading", name="Fit", exact=True, level=1).wait_for(timeout=20 * SECOND)
     set_number(page, "set-n_components", 30)
     page.wait_for_url("**k=30**")
     set_number(page, "set-n_active", 15)
@@ -117,8 +117,7 @@ def start_a_long_fit(page, seed: int) -> None:
 
 
 def test_a_fit_survives_pages_and_reloads_and_is_cancelled(visit, address):
-    page = visit(f"{address}/").page
-    drawn(page)
+    page = visit(f"{address}/fit").page
     start_a_long_fit(page, seed=3)
     job = page.url.split("job=")[1].split("&")[0]
     open_page(page, "Runs")
@@ -136,8 +135,7 @@ def test_a_fit_survives_pages_and_reloads_and_is_cancelled(visit, address):
 
 
 def test_a_fit_stopped_by_hand_is_kept_and_marked(visit, address):
-    page = visit(f"{address}/").page
-    drawn(page)
+    page = visit(f"{address}/fit").page
     start_a_long_fit(page, seed=4)
     keep = page.locator(".st-key-fit_keep button").first
     page.wait_for_function("() => !document.querySelector('.st-key-fit_keep button')?.disabled")
@@ -147,10 +145,10 @@ def test_a_fit_stopped_by_hand_is_kept_and_marked(visit, address):
     page.get_by_text("stopped by hand").first.wait_for()
 
 
+@pytest.mark.slow  # a worker does it in test_embedding, test_background has the page: in every run
 def test_umap_lays_out_all_rows_in_the_background(visit, address):
-    page = visit(f"{address}/").page
-    drawn(page)
-    open_page(page, "Data")
+    page = visit(f"{address}/data").page
+    idle(page)
     page.locator(".st-key-source-wine-open button").click()
     page.locator(".ca-side b", has_text="Wine").wait_for()
     open_page(page, "UMAP")

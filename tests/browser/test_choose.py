@@ -24,12 +24,13 @@ def number(page, label: str, value: int) -> None:
     idle(page)
 
 
-def test_a_grid_fills_and_a_click_on_a_cell_adopts_it_and_survives_a_reload(serve, visit):
+def test_a_grid_fills_and_a_click_on_a_cell_adopts_it_and_survives_a_reload(serve, visit, tmp_path):
     from playwright.sync_api import TimeoutError, expect
 
     server = serve(APP, OMP_NUM_THREADS="1")
     X = planted(150, 6, 4, 2, seed=0, noise=0.1).X
-    dataset = Dataset("planted", X, np.arange(150).astype(str), {}, None, None, {})
+    ids = np.array([f"{tmp_path.name} {row}" for row in range(150)])  # a rerun finds no grid there
+    dataset = Dataset("planted", X, ids, {}, None, None, {})
     digest = DatasetStore(server.home).put(dataset)
     page = visit(f"{server.url}/choose?data={digest}").page
     start = page.get_by_role("button", name="Start", exact=True)

@@ -3,7 +3,6 @@
 import io
 import json
 import math
-import os
 
 import numpy as np
 import pytest
@@ -457,10 +456,9 @@ def test_the_modebar_the_logo_and_the_cloud_are_not_there(atlas):
 
 
 @pytest.mark.real_data
-def test_images_beyond_the_first_sheets_are_fetched_and_are_the_right_ones(visit, serve):
+def test_images_beyond_the_first_sheets_are_fetched_and_are_the_right_ones(visit, demo):
     """MNIST, 10,000 rows on ten sheets: hover rows whose images were not sent at first."""
-    server = serve(DEMO, APPCA_DATA=os.environ["APPCA_DATA"])
-    page = shown(visit(f"{server.url}/?data=mnist&panels=map&px=0").page)
+    page = shown(visit(f"{demo}/?data=mnist&panels=map&px=0").page)
     data = explorer_demo.dataset.__wrapped__("mnist", 10_000)
     order = sprites_of(data).priority
     lonely = np.array(lonely_rows(page, data, 40))

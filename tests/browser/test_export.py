@@ -32,10 +32,17 @@ def sender(serve):
 
 
 @pytest.fixture(scope="module")
-def files(visit, sender, tmp_path_factory) -> dict[str, Path]:
-    """Press every button once."""
-    folder, found = tmp_path_factory.mktemp("saved"), {}
+def arrived(visit, sender):
+    """Visit a server that has served nothing yet by a deep link."""
     page = visit(f"{sender.url}/export?k=5").page
+    page.get_by_role("heading", name="Export", exact=True, level=1).wait_for(timeout=60 * SECOND)
+    return page
+
+
+@pytest.fixture(scope="module")
+def files(arrived, tmp_path_factory) -> dict[str, Path]:
+    """Press every button once."""
+    folder, found, page = tmp_path_factory.mktemp("saved"), {}, arrived
     page.get_by_role("tab", name="Projections").wait_for(timeout=40 * SECOND)
     idle(page)
     for tab, keys in KINDS.items():
@@ -46,6 +53,12 @@ def files(visit, sender, tmp_path_factory) -> dict[str, Path]:
             found[key] = folder / f"{key}{Path(waited.value.suggested_filename).suffix}"
             waited.value.save_as(found[key])
     return found
+
+
+def test_the_first_visit_of_a_server_may_be_a_deep_link(arrived):
+    arrived.get_by_role("button", name="Save CSV").wait_for(timeout=60 * SECOND)
+    arrived.wait_for_function("() => !document.querySelector('[role=dialog]')")
+    assert arrived.get_by_text("Page not found").count() == 0
 
 
 def test_every_file_opens_and_holds_the_run(files, sender):

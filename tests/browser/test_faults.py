@@ -295,6 +295,7 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
     page.wait_for_url("**run=**")
     link = urlsplit(page.url).query
     (run,) = RunStore(first.home).list()
+    open_page(page, "Fit")
     start_a_long_fit(page, seed=5)
     until(lambda: workers(first.home), "a worker")
     (worker,) = workers(first.home)

@@ -29,9 +29,8 @@ def wait(page, condition: str) -> None:
     )
 
 
-def open_real(page, address: str, source: str, rows: str) -> None:
+def open_real(page, source: str, rows: str) -> None:
     """Open the data set on the Data page."""
-    page.goto(f"{address}/data")
     page.get_by_role("tab", name="MNIST and COIL-20").click()
     idle(page, 60)
     page.locator(f".st-key-source-{source}-open button:enabled").click()
@@ -40,11 +39,14 @@ def open_real(page, address: str, source: str, rows: str) -> None:
 
 @pytest.mark.parametrize(
     ("source", "rows", "n"),
-    [("mnist", "10,000 rows × 784", 10_000), ("coil20", "1,440 rows × 1,024", 1440)],
+    [
+        ("mnist", "10,000 rows × 784", 10_000),
+        pytest.param("coil20", "1,440 rows × 1,024", 1440, marks=pytest.mark.slow),
+    ],
 )
 def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, address, source, rows, n):
-    page = visit(f"{address}/").page
-    open_real(page, address, source, rows)
+    page = visit(f"{address}/data").page
+    open_real(page, source, rows)
     follow(page, "Subspaces")
     wait(page, f"explorer.dataset.points == {n} && explorer.dataset.thumbnails > 20")
     assert page.evaluate(f"{EXPLORER}.querySelectorAll('.appca-panel').length") == 6
@@ -57,9 +59,10 @@ def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, addres
     page.get_by_text(f"Selected ({count:,})").wait_for(timeout=30 * SECOND)
 
 
+@pytest.mark.slow  # test_pages counts its pairs, test_explorer draws twelve panels: in every run
 def test_six_of_twelve_components_open_as_pairs_that_are_paged(visit, address):
-    page = visit(f"{address}/").page
-    open_real(page, address, "mnist", "10,000 rows × 784")
+    page = visit(f"{address}/data").page
+    open_real(page, "mnist", "10,000 rows × 784")
     follow(page, "Subspaces")
     wait(page, "explorer.dataset.points == 10000")
     page.locator(".st-key-k input").focus()

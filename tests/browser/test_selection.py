@@ -29,9 +29,8 @@ def press(page, key: str) -> None:
 
 
 def test_a_selection_goes_over_pages_gets_a_name_is_undone_and_survives_a_reload(visit, address):
-    page = visit(f"{address}/").page
-    drawn(page)
-    open_page(page, "Data")
+    page = visit(f"{address}/data").page
+    idle(page)
     page.locator(".st-key-source-wine-open button").click()
     page.locator(".ca-side b", has_text="Wine").wait_for()
     open_page(page, "Subspaces")

@@ -2,6 +2,7 @@
 
 import atexit
 import io
+import os
 import shutil
 import tempfile
 from functools import cache
@@ -20,12 +21,15 @@ from appca.runs.session import Session, pack, unpack
 from appca.runs.store import Run, RunStore, title
 from tests.sentences import faults_of
 
+MEMORY = Path("/dev/shm")  # where thousands of small files are written without waiting for a disk
+FAST = MEMORY if os.access(MEMORY, os.W_OK) else None
+
 
 class Work:
     """A home in which somebody has fitted a small data set, and files of that work."""
 
     def __init__(self) -> None:
-        self.home = Path(tempfile.mkdtemp())
+        self.home = Path(tempfile.mkdtemp(dir=FAST))
         atexit.register(shutil.rmtree, self.home)
         rng = np.random.default_rng(0)
         labels = {"kind": np.array(list("aabbcc") * 5), "size <b>": np.arange(30) / 7}
@@ -99,7 +103,7 @@ def open_model(data: bytes) -> Dataset:
 
 
 def open_session(data: bytes) -> Dataset:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=FAST) as folder:
         found = unpack("work.zip", io.BytesIO(data), Path(folder))
         dataset = DatasetStore(Path(folder)).get(found.dataset)
         for run_id in found.runs:

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,10 @@ class Fate(NamedTuple):
 def fate_of(work: Callable[[], object], trouble: Callable[[], object]) -> Fate:
     """Do the work in a child after `trouble` has been prepared there."""
     inlet, outlet = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        # of the threads of JAX, if an earlier test has loaded it: the child does not use them
+        warnings.filterwarnings("ignore", message=".*fork")
+        child = os.fork()
     if child == 0:
         os.close(inlet)
         os._exit(_live(work, trouble, outlet) | (_STRUCK if struck else 0))

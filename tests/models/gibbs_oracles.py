@@ -68,7 +68,8 @@ def draw_buffet(rng, alpha, n_rows, n_columns, *, labelled=False):
     `labelled` puts the dishes at random columns, else they come first.
     """
     first = 1 / np.arange(1, n_rows + 1)
-    sizes = stats.poisson.pmf(np.arange(n_columns + 1), alpha * first.sum())
+    ratios = alpha * first.sum() / np.arange(1, n_columns + 1)
+    sizes = np.cumprod(np.concatenate([[1.0], ratios]))  # of Poisson's weights to the first
     n_dishes = rng.choice(n_columns + 1, p=sizes / sizes.sum())
     Z = np.zeros((n_rows, n_columns), dtype=bool)
     places = rng.permutation(n_columns) if labelled else np.arange(n_columns)

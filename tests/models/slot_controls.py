@@ -7,10 +7,7 @@ from tests.geweke import broken
 
 def uncompiled(tmp_path, stem, old="", new=""):
     """Import the kernels as plain Python, `old` replaced by `new`; give their search for draws."""
-    source, compiled = (
-        "from appca.models.compiled import kernel",
-        "kernel = lambda function: function",
-    )
+    source, compiled = "appca.models.compiled", "tests.uncompiled"
     algebra = broken("appca.models.slot_kernels", source, compiled, tmp_path, f"{stem}_algebra")
     moves = broken("appca.models.slot_search_kernels", source, compiled, tmp_path, f"{stem}_moves")
     if old and old in (tmp_path / f"{stem}_algebra.py").read_text():

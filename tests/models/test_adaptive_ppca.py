@@ -308,7 +308,8 @@ REFUSALS = {
     ),
     "an unknown start": (
         {"init": "best"},
-        "init must be 'auto', 'quartimax', 'annealed', 'pca' or 'random' or an array; got 'best'.",
+        "init must be 'auto', 'quartimax', 'annealed', 'pca', 'ica' or 'random' or an array; "
+        "got 'best'.",
     ),
     "a variance of zero": (
         {"latent_variance": 0.0},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.models import active_set_kernels, buffet_kernels, feature_priors, sparse_fa_kernels
-from tests.geweke import broken, named
+from tests.geweke import broken_kernels
 from tests.models import gibbs_oracles as oracle
 
 SIGMA2, TAU2 = 0.6, 1.3
@@ -109,7 +109,7 @@ SINGLETONS_LEFT_IN = (
     ids=["residual with the singletons in", "the old ones for nothing"],
 )
 def test_the_dense_densities_see_a_replacement_weighed_wrongly(change, seed, tmp_path):
-    kernels = broken(sparse_fa_kernels.__name__, *change, tmp_path, "broken_replacement")
+    kernels = broken_kernels(sparse_fa_kernels.__name__, *change, tmp_path, "broken_replacement")
     assert replacement_error(kernels, seed) > 0.01
 
 
@@ -179,7 +179,7 @@ def infinite_p_value(seed, kernels, n_draws=30_000):
     Every start is a fresh draw of the joint of Z, W and Y, so that what the scan makes of it must
     be one too. Columns are nameless: the states are the classes of matrices of equal columns.
     """
-    rng, alpha, (N, K, D) = np.random.default_rng(seed), 1.6, (3, 3, 2)
+    rng, alpha, (N, K, D) = np.random.default_rng(seed), 3.0, (3, 3, 2)
     classes = {}
     for Z in oracle.every_binary_matrix(N, K):
         log_p = oracle.log_truncated_buffet(Z, alpha)
@@ -336,15 +336,13 @@ BROKEN_SCANS = {
 }
 
 
-# in every run dense densities see the first, and own columns scanned as if shared are deleted too
-SLOW = ["residual with the singletons in", "own columns deleted"]
-
-
-@pytest.mark.parametrize("name", named(BROKEN_SCANS, SLOW))
+@pytest.mark.parametrize("name", BROKEN_SCANS)
 def test_a_broken_scan_does_not_keep_the_posterior_of_z(name, seed, tmp_path):
+    """Few draws show a gross fault; the last look has as many as the sound scans are held to."""
     module, p_value, old, new = BROKEN_SCANS[name]
-    kernels = broken(module.__name__, old, new, tmp_path, "broken_scan")
-    assert p_value(seed, kernels) < LEAST_P
+    kernels = broken_kernels(module.__name__, old, new, tmp_path, "broken_scan")
+    with np.errstate(divide="ignore"):
+        assert any(p_value(seed, kernels, n) < LEAST_P for n in (1000, 4000, 30_000))
 
 
 def test_log_priors_of_z_agree_with_their_definitions(seed):

@@ -12,7 +12,7 @@ from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.factor_sums import data_of, look
 from appca.models.rows import about
 from appca.models.sparse_fa import Prior, State
-from tests.geweke import broken, geweke_z, is_caught, named, worst
+from tests.geweke import broken, broken_kernels, geweke_z, is_caught, named, worst
 from tests.models.gibbs_oracles import draw_buffet
 
 N, D, K = 4, 2, 3
@@ -186,7 +186,8 @@ SEEN_BY_ENUMERATION = ["singletons deleted", "kappa clipped", "residual with the
 def with_broken(monkeypatch, folder, name, old, new):
     """Give the module of the sweeps, with a broken copy of itself or of what it calls."""
     importlib.import_module(f"appca.models.{name}")  # or the first use would undo the patch
-    copy = broken(f"appca.models.{name}", old, new, folder, f"broken_{name}")
+    make = broken_kernels if name == KERNELS else broken
+    copy = make(f"appca.models.{name}", old, new, folder, f"broken_{name}")
     if name == KERNELS:
         monkeypatch.setattr(appca.models, name, copy)
     elif name == STEPS:

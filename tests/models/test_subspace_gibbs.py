@@ -19,7 +19,7 @@ from appca.models import (
 from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.rows import Rows
 from appca.models.subspace_gibbs import Prior, State
-from tests.geweke import broken, geweke_z, is_caught, worst
+from tests.geweke import broken, broken_kernels, geweke_z, is_caught, worst
 from tests.models import gibbs_oracles as oracle
 
 N, D, K, L = 5, 4, 3, 2
@@ -179,7 +179,8 @@ def with_source(module, old, new):
 
     def apply(monkeypatch, folder):
         real = importlib.import_module(f"appca.models.{module}")
-        copy = broken(real.__name__, old, new, folder, f"broken_{module}")
+        make = broken_kernels if module.endswith("_kernels") else broken
+        copy = make(real.__name__, old, new, folder, f"broken_{module}")
         monkeypatch.setitem(sys.modules, real.__name__, copy)
         for name in ("sweep", "draw_swaps", "INDICATORS"):
             if hasattr(copy, name):

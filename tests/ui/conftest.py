@@ -1,13 +1,39 @@
 """The whole app under AppTest: started from its frame, as a person's browser starts it."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+
+from appca.data.dataset import Dataset
+from appca.runs.config import RunConfig
+from appca.runs.fit import Result
+from appca.ui import fitting
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
+
+# Every AppTest reads what all installed packages say of themselves, to find components: once will
+# do, for no test installs any.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+_fit = fitting.fit_run
+_fits: dict[str, Result] = {}
+
+
+def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> Result:
+    """Fit as a page does, or give what an earlier test's page got for the same configuration."""
+    if config.id not in _fits:
+        _fits[config.id] = _fit(dataset, config, **given)
+        for values in _fits[config.id].arrays.values():
+            values.flags.writeable = False
+    return _fits[config.id]
+
+
+fitting.fit_run = fit_once  # the first picture's fit, in every test
 
 
 @pytest.fixture

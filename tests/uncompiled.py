@@ -1,0 +1,8 @@
+"""The decorators of `appca.models.compiled` that leave a kernel plain Python."""
+
+
+def kernel(function):
+    return function
+
+
+reassociated = kernel
