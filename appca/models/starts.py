@@ -35,7 +35,7 @@ __all__ = [
 ANNEALED_PASSES = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
-MAX_ICA_STEPS = 60  # 25 to 40 where there are such components; a step costs two products
+MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
 QUARTIMAX_PRECISION = 1e-4  # EM takes over where the rotation no longer moves by more than this
 
 
