@@ -8,7 +8,8 @@ the fit proper, which alone decides where EM ends.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -100,9 +101,7 @@ def search(
     """
     rows = passes.rows
     ring = arena(rng, rows, course.settings)
-    wanted = any(candidate.squared for candidate in field)
-    scores = _scores(rng, rows, ring, course.settings.n_components) if wanted else None
-    run = race(rng, ring.sample, field, course, scores)
+    run = race(rng, ring.sample, field, course, partial(_scores, rng, rows, ring))
     if ring.sample.n < rows.n:
         last = ring.more is None
         tol, most = (RACE_TOL, SETTLE_PASSES) if last else (ROUGH_TOL, ROUGH_PASSES)
@@ -223,18 +222,19 @@ def race(
     rows: Rows,
     field: list[Candidate],
     course: Course,
-    scores: Array | None = None,
+    scores: Callable[[int], Array] | None = None,
 ) -> Climb[State]:
     """Give every candidate some passes; the one with the highest likelihood wins.
 
     `rows` are in principal coordinates: the first K are the scores that rotations are chosen by,
-    unless they are chosen by `scores` of more rows.
+    unless they are chosen by scores (n, K) of more rows, which `scores` gives for K.
     """
     P = rows.X[:, : course.settings.n_components]
     runs: list[Climb[State]] = []
     for i, candidate in enumerate(field, start=1):
-        seen = scores if candidate.squared and scores is not None else P
+        seen = scores(P.shape[1]) if candidate.squared and scores is not None else P
         W = np.eye(rows.X.shape[1], P.shape[1]) @ candidate.rotation(rng, seen)
+        del seen  # they may be as large as the rows
         stage = f"race {i} of {len(field)}: {candidate.name}"
         runs.append(_heat(stage, candidate, W, rows, course))
         if runs[-1].stop_reason == STOPPED:
