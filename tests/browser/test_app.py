@@ -73,6 +73,7 @@ def test_a_slider_fits_again_and_redraws_in_place(visit, address):
     drawn(page, "explorer.querySelectorAll('.appca-panel').length == 10")
 
 
+@pytest.mark.slow  # test_selection takes one over pages and reloads in every run
 def test_one_selection_in_all_pictures_on_all_pages_and_after_a_reload(visit, address):
     page = visit(f"{address}/").page
     drawn(page)

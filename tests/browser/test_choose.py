@@ -24,6 +24,7 @@ def number(page, label: str, value: int) -> None:
     idle(page)
 
 
+@pytest.mark.slow  # tests/ui/test_choose has the page and tests/runs the job: in every run
 def test_a_grid_fills_and_a_click_on_a_cell_adopts_it_and_survives_a_reload(serve, visit, tmp_path):
     from playwright.sync_api import TimeoutError, expect
 
