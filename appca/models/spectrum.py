@@ -16,7 +16,7 @@ __all__ = ["Principal", "Thin", "lift", "lower", "principal", "thin"]
 GRAM_RESOLUTION = 1e-13
 DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds; the cost grows with its cube
 MAX_SUBSPACE_ITERATIONS = 100
-CENTRED_BYTES = 2**22  # of rows of a block that are centred together
+CENTRED_BYTES = 2**20  # of rows of a block that are centred together
 
 
 class Principal(NamedTuple):
