@@ -111,13 +111,13 @@ def compare(
         seen = runs_of(shape, there, rounds, budget)
         runs += seen
         rows += summary(shape, there, seen)
-    known = {"table": [], "runs": [], "left_out": []}
+    known: dict[str, list[dict[str, Any]]] = {"table": [], "runs": []}
     if path.with_suffix(".json").exists():
         known = json.loads(path.with_suffix(".json").read_text())
     rows, runs = renewed(known["table"], rows), renewed(known["runs"], runs)
     write_csv(path.with_suffix(".csv"), rows)
     about = {"python": sys.version.split()[0], "machine": platform.machine(), "cores": cores()}
-    left_out = sorted({*known["left_out"], *left_out})
+    left_out = [method.title for key, method in METHODS.items() if missing(key)]
     text = json.dumps({"about": about, "left_out": left_out, "table": rows, "runs": runs}, indent=1)
     path.with_suffix(".json").write_text(text + "\n")
 
@@ -129,12 +129,11 @@ def renewed(
     new: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         new.setdefault((row["data"], row["method"]), []).append(row)
-    out: list[dict[str, Any]] = []
+    left, out = dict(new), []
     for row in before:
         key = row["data"], row["method"]
-        known = any(key == (r["data"], r["method"]) for r in rows)
-        out += new.pop(key, []) if known else [row]
-    return [*out, *(row for some in new.values() for row in some)]
+        out += left.pop(key, []) if key in new else [row]
+    return [*out, *(row for some in left.values() for row in some)]
 
 
 def runs_of(
