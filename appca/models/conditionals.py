@@ -87,24 +87,23 @@ def loading_variance(prior: InverseGamma, W: Array) -> InverseGamma:
     return InverseGamma(prior.shape + W.size / 2, prior.rate + float(np.square(W).sum()) / 2)
 
 
-def mean(R: Array, sigma2: float, prior_variance: float = np.inf) -> Normal:
-    """Give p(mu | rest) for R = Y - (X*Z) W', prior N(0, prior_variance I); infinite is flat."""
-    return mean_of_sum(R.sum(axis=0), len(R), sigma2, prior_variance)
+def mean(total: Array, n_rows: int, sigma2: float, prior_variance: float) -> Normal:
+    """Give p(mu | rest) from the sum (D,) of the N rows of Y - (X*Z) W'.
 
-
-def mean_of_sum(total: Array, n_rows: int, sigma2: float, prior_variance: float) -> Normal:
-    """Give the same from the sum (D,) of the rows of R."""
+    The prior is N(0, prior_variance I); an infinite one is flat.
+    """
     precision = n_rows / sigma2 + 1 / prior_variance
     return Normal(total / sigma2 / precision, 1 / precision)
 
 
-def loadings(R: Array, S: Array, sigma2: float, sigma2_W: float) -> RowNormal:
-    """Give p(W | rest) for W of any shape with N(0, sigma2_W) entries; S = X*Z, R = Y - mu.
+def loadings(cross: Array, second: Array, sigma2: float, sigma2_W: float) -> RowNormal:
+    """Give p(W | rest) for W of any shape with N(0, sigma2_W) entries, from sums over the rows.
 
-    The D rows of W are independent with precision ``S'S / sigma2 + I / sigma2_W``.
+    With S = X*Z they are cross = (Y - mu)'S, (D, K), and second = S'S, (K, K). The D rows of W
+    are independent with precision ``S'S / sigma2 + I / sigma2_W``.
     """
-    precision = S.T @ S / sigma2 + np.eye(S.shape[1]) / sigma2_W
-    return RowNormal(np.asarray(np.linalg.solve(precision, S.T @ R / sigma2).T), precision)
+    precision = second / sigma2 + np.eye(len(second)) / sigma2_W
+    return RowNormal(np.asarray(np.linalg.solve(precision, cross.T / sigma2).T), precision)
 
 
 def scales(W: Array, X: Array, Z: NDArray[np.bool_], sigma2_W: float, tau2: float) -> LogScale:

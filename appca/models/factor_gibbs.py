@@ -155,7 +155,7 @@ def sweep(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> See
     mu = state.mu
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
-        given = conditionals.mean_of_sum(left, len(X), state.sigma2, prior.mean_variance)
+        given = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
         mu = conditionals.draw_normal(rng, given)
     squares = factor_sums.residual_squares(data, cross, W, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)

@@ -10,6 +10,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from appca.models import conditionals
 from appca.models.conditionals import RowNormal
 from appca.models.gaussian import Array, background
 from appca.models.precise_products import products, projections
@@ -120,7 +121,6 @@ def background_of(data: Data, state: Linear) -> float:
 
 
 def loadings(cross: Cross, mu: Array, sigma2: float, sigma2_W: float) -> RowNormal:
-    """Give `conditionals.loadings` for S = X*Z and R = Y - mu from sums over the rows."""
-    precision = cross.second / sigma2 + np.eye(len(cross.second)) / sigma2_W
-    toward = (cross.products - np.outer(mu, cross.total)) / sigma2
-    return RowNormal(np.asarray(np.linalg.solve(precision, toward.T).T), precision)
+    """Give the conditional of W, the rows taken about mu."""
+    about_mu = cross.products - np.outer(mu, cross.total)
+    return conditionals.loadings(about_mu, cross.second, sigma2, sigma2_W)

@@ -119,7 +119,7 @@ def draw_parameters(
     W[:, used] = conditionals.draw_rows(rng, given)
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
-        free = conditionals.mean_of_sum(left, n, state.sigma2, prior.mean_variance)
+        free = conditionals.mean(left, n, state.sigma2, prior.mean_variance)
         mu = conditionals.draw_normal(rng, free)
     squares = factor_sums.residual_squares(data, cross, W, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)

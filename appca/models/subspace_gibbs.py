@@ -154,7 +154,7 @@ def sweep(
     mu = state.mu
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
-        given = conditionals.mean_of_sum(left, len(X), state.sigma2, prior.mean_variance)
+        given = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
         mu = conditionals.draw_normal(rng, given)
     squares = residual_squares(data, cross, W, X, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)

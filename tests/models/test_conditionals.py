@@ -59,7 +59,7 @@ def test_loading_variance_has_the_ratios_of_the_joint(world):
 @pytest.mark.parametrize("prior_variance", [0.8, np.inf])
 def test_mean_has_the_ratios_of_the_joint(world, prior_variance):
     rng, Y, W, X, Z, _ = world
-    given = conditionals.mean(Y - X @ W.T, 0.9, prior_variance)
+    given = conditionals.mean((Y - X @ W.T).sum(axis=0), len(Y), 0.9, prior_variance)
     first, second = rng.normal(size=(2, D))
 
     def joint(mu):
@@ -75,7 +75,7 @@ def test_mean_has_the_ratios_of_the_joint(world, prior_variance):
 
 def test_loadings_have_the_ratios_of_the_joint(world):
     rng, Y, _, X, Z, mu = world
-    given = conditionals.loadings(Y - mu, X, 0.9, 1.4)
+    given = conditionals.loadings((Y - mu).T @ X, X.T @ X, 0.9, 1.4)
     first, second = rng.normal(size=(2, D, K))
 
     def joint(W):

@@ -59,6 +59,7 @@ def test_loadings_given_sums_are_the_conditional_of_the_loadings(seen):
     data, found, Y = seen
     state = found.state
     mine = factor_sums.loadings(factor_sums.crossed(data, state.X), state.mu, 0.7, 1.3)
-    whole = conditionals.loadings(Y - state.mu, state.X, 0.7, 1.3)
+    R = Y - state.mu
+    whole = conditionals.loadings(R.T @ state.X, state.X.T @ state.X, 0.7, 1.3)
     np.testing.assert_allclose(mine.mean, whole.mean, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(mine.precision, whole.precision, rtol=1e-12)
