@@ -237,7 +237,8 @@ class AdaptiveFactorAnalysis(FactorModel):
         origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
         second = np.square(X).sum(axis=0)
         self._publish_factors(rows, (W, origin + mean, noise), second, members)
-        self.posterior_ = chains.posterior | {"mean": chains.posterior["mean"] + origin}
+        chains.posterior["mean"] += origin  # in place: draws of wide rows are large
+        self.posterior_ = chains.posterior
         self.log_likelihoods_ = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = chains.stop_reason

@@ -103,7 +103,7 @@ def log_prior(state: State, prior: Prior) -> float:
 def record(data: Data, seen: Seen) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
 
-    Components are as precise as the data.
+    Components and mean are as precise as the data.
     """
     state = seen.state
     (n, K), L = seen.P.shape, state.members.shape[1]
@@ -113,7 +113,7 @@ def record(data: Data, seen: Seen) -> Draws:
     Z = indicators(state.members, K)
     return {
         "components": state.W.T.astype(data.rows.dtype),
-        "mean": state.mu,
+        "mean": state.mu.astype(data.rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
         "loading_variance": np.asarray(state.sigma2_W),
         "occupancy": occupancy(Z),

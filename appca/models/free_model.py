@@ -126,7 +126,8 @@ class FreeModel(SampledModel):
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         chains = sample(rngs, first, sampler, schedule, self.callback)
         self._publish_draw(X, self._drawn(chains.best), origin)
-        self.posterior_ = chains.posterior | {"mean": chains.posterior["mean"] + origin}
+        chains.posterior["mean"] += origin  # in place: draws of wide rows are large
+        self.posterior_ = chains.posterior
         self.log_likelihoods_: Array = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = chains.stop_reason

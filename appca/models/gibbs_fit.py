@@ -8,13 +8,12 @@ import numpy as np
 from appca.models import adaptive_ppca_gibbs, gaussian, subsets
 from appca.models.chains import Draws, Schedule, generators, sample
 from appca.models.em import State as Parameters
-from appca.models.em import expect
 from appca.models.em_fit import Fit
 from appca.models.loop import STOPPED
 from appca.models.precise_products import projections
 from appca.models.race import Course
 from appca.models.rows import Rows, about
-from appca.models.subspace_gibbs import State, data_of, defaults, look
+from appca.models.subspace_gibbs import Array, Seen, State, data_of, defaults, logits_of, look
 
 __all__ = ["Plan", "Sampled", "fit_by_gibbs"]
 
@@ -69,11 +68,11 @@ def fit_by_gibbs(
     about_mean = about(rows.X, (origin + best.mu).astype(rows.dtype))
     K = best.W.shape[1]
     state = Parameters(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
-    second = expect(state, about_mean, settings).second
     trace = list(chains.log_likelihoods.mean(axis=0))
+    second = second_moments(chains.best, settings.n_active)
     fit = Fit(state, second, trace, STOPPED if stopped else chains.stop_reason)
-    posterior = chains.posterior | {"mean": chains.posterior["mean"] + origin}
-    return Sampled(fit, about_mean, posterior)
+    chains.posterior["mean"] += origin  # in place: draws of wide rows are large
+    return Sampled(fit, about_mean, chains.posterior)
 
 
 def first_state(fit: Fit, rows: Rows, n_active: int) -> State:
@@ -82,3 +81,10 @@ def first_state(fit: Fit, rows: Rows, n_active: int) -> State:
     mu = -(W @ shift)
     a = gaussian.logits(projections(rows, W) - mu @ W, noise, latent)
     return State(W, np.zeros(a.shape), subsets.top(a, n_active), mu, noise, latent, 1.0)
+
+
+def second_moments(seen: Seen, n_active: int) -> Array:
+    """Sum E[(x z)^2] over the rows, (K,), given the parameters of a draw and not its x and z."""
+    shrink, v = gaussian.posterior(seen.state.sigma2, seen.state.tau2)
+    r = subsets.inclusion(logits_of(seen), n_active)[1]
+    return np.asarray(np.einsum("nk,nk->k", r, np.square(seen.P * shrink)) + r.sum(axis=0) * v)

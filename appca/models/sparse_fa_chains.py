@@ -102,12 +102,12 @@ def measure(data: Data, prior: Prior, kind: Kind, seen: Seen) -> Measures:
 def record(data: Data, prior: Prior, kind: Kind, seen: Seen) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
 
-    Components are as precise as the data.
+    Components and mean are as precise as the data.
     """
     state = seen.state
     return {
         "components": state.W.T.astype(data.rows.dtype),
-        "mean": state.mu,
+        "mean": state.mu.astype(data.rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
         "loading_variance": np.asarray(state.sigma2_W),
         "alpha": np.asarray(state.alpha),

@@ -110,8 +110,9 @@ def thin(rows: Rows) -> Thin:
     EM never leaves the row space (W is a combination of rows), so it may run on N x r numbers
     instead of N x D and give the same answer.
     """
-    # The transpose, which is the same, lies in memory as LAPACK wants it: no copy is made.
-    values, U = scipy.linalg.eigh(gram(rows).T, overwrite_a=True, driver="evd")
+    # The transpose, which is the same, lies in memory as LAPACK wants it: no copy is made, and of
+    # all drivers this one works in the least memory.
+    values, U = scipy.linalg.eigh(gram(rows).T, overwrite_a=True, driver="evr")
     values, U = values[::-1], U[:, ::-1]
     r = max(int(np.sum(values > GRAM_RESOLUTION * values[0])), 1)
     root = np.sqrt(values[:r])

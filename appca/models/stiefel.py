@@ -219,7 +219,7 @@ def draw_pairs(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
         a, b, c, s = w[i], w[j], np.cos(angle)[:, None], np.sin(angle)[:, None]
         w[i] = a * c + b * s
         w[j] = np.where(turned, 1.0, -1.0)[:, None] * (b * c - a * s)
-    return np.asfortranarray(W @ turn)
+    return np.asarray((turn.T @ W.T).T)
 
 
 def _check(A: Floats) -> None:

@@ -181,7 +181,10 @@ def concentration(cross: Cross, mu: Array, sigma2: float) -> Array:
 
     The paper divides by 2 sigma2: the same maximum, another distribution.
     """
-    return np.asarray((cross.products - np.outer(mu, cross.total)) / sigma2)
+    F = np.outer(cross.total, -mu).T  # columns next to each other, as draws of W want them
+    F += cross.products
+    F /= sigma2
+    return F
 
 
 def residual_squares(data: Data, cross: Cross, W: Array, X: Array, mu: Array) -> float:
@@ -234,10 +237,10 @@ def hyper_density(state: State, prior: Prior) -> float:
 
 
 def describe(data: Data, state: State) -> Draws:
-    """Give what a kept draw keeps, whatever the prior of Z; components as precise as the data."""
+    """Give what a draw keeps, whatever the prior of Z; W and mu as precise as the data."""
     return {
         "components": state.W.T.astype(data.rows.dtype),
-        "mean": state.mu,
+        "mean": state.mu.astype(data.rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
         "latent_variance": state.tau2,
         "occupancy": occupancy(state.Z),
