@@ -1,7 +1,8 @@
 """Adaptive probabilistic PCA: every row uses exactly L of K orthonormal components."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from tempfile import TemporaryFile
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -40,7 +41,7 @@ from appca.models.parameters import (
 )
 from appca.models.race import Course
 from appca.models.rows import Observations, Rows, about, centre_of
-from appca.models.streams import Blocks, Mapped, is_large_map, stream
+from appca.models.streams import Blocks, Mapped, is_large_map, spooled, stream
 from appca.models.threads import single_threaded_blas
 
 __all__ = ["AdaptivePPCA"]
@@ -212,11 +213,15 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
 
         A Dask array, which may be larger than memory, is fitted where its chunks are: by threads,
-        or by the workers of the present Client. It must be whole.
+        or by the workers of the present Client. It must be whole. So must an iterator of blocks of
+        rows, which are kept in a temporary file while they are needed; TMPDIR says where.
         """
         del y
         if is_dask(X):
             return self._fit_parts(partial(dask_rows, X))
+        if isinstance(X, Iterator):
+            with TemporaryFile() as file:
+                return self._fit_parts(lambda **how: stream(spooled(X, file), **how))
         if is_large_map(X) and self.inference != "gibbs":
             return self.fit_blocks(Mapped(X))
         X = self._validated(X, reset=True)

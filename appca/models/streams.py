@@ -8,7 +8,7 @@ import mmap
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import IO, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ __all__ = [
     "cut",
     "is_large_map",
     "seen_from",
+    "spooled",
     "square_sum",
     "stream",
 ]
@@ -148,7 +149,8 @@ def checked(blocks: Blocks) -> Callable[[], Iterator[Array]]:
     if not callable(blocks) and iter(blocks) is blocks:
         msg = (
             "blocks must be readable again for every pass; got an iterator that is spent after "
-            "one: pass a list, an object with __iter__, or a function that returns a new iterator."
+            "one: pass it to fit, which keeps its rows in a temporary file, or pass a list, an "
+            "object with __iter__, or a function that returns a new iterator."
         )
         raise ValueError(msg)
 
@@ -176,6 +178,25 @@ def checked(blocks: Blocks) -> Callable[[], Iterator[Array]]:
     return read
 
 
+def spooled(blocks: Iterator[Any], file: IO[bytes]) -> Blocks:
+    """Write the rows of an iterator to an empty file, from which they can be read again.
+
+    Raises
+    ------
+    ValueError
+        For blocks that are refused, see `checked`, or hold NaN or infinities.
+    OSError
+        Where the disk is full.
+    """
+    n, d, dtype = 0, 0, np.dtype(np.float64)
+    for i, block in enumerate(checked(lambda: blocks)()):
+        _finite_sums(i, block)
+        file.write(np.ascontiguousarray(block).data)
+        n, d, dtype = n + len(block), block.shape[1], block.dtype
+    file.flush()
+    return Mapped(np.memmap(file, dtype, "r", shape=(n, d))) if n * d else []
+
+
 def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     """Take a look at all blocks, twice: for the mean, and for squared distances from it.
 
@@ -187,13 +208,7 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     read = checked(blocks)
     n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
     for i, block in enumerate(read()):
-        sums = block.sum(axis=0, dtype=np.float64)
-        if not np.isfinite(sums).all():
-            msg = (
-                f"X must be finite, but block {i} holds NaN or inf: "
-                "fill in or leave out those cells or rows."
-            )
-            raise ValueError(msg)
+        sums = _finite_sums(i, block)
         total = total + sums if n else sums
         n, dtype = n + len(block), block.dtype
     if n == 0:
@@ -204,3 +219,15 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     square = found.summed(square_sum, 0.0)
     careful = origin is not None and is_far(origin, square / n)
     return found._replace(total=square, careful=careful)
+
+
+def _finite_sums(number: int, block: Array) -> Array:
+    """Return the sums (d,) of the columns of a block, whose cells must be finite."""
+    sums: Array = block.sum(axis=0, dtype=np.float64)
+    if not np.isfinite(sums).all():
+        msg = (
+            f"X must be finite, but block {number} holds NaN or inf: "
+            "fill in or leave out those cells or rows."
+        )
+        raise ValueError(msg)
+    return sums

@@ -104,6 +104,39 @@ REFUSALS = {
 }
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_iterator_given_to_fit_is_read_once_and_fitted_as_its_rows(dtype, data, monkeypatch):
+    monkeypatch.setattr(streams, "MAPPED_BYTES", 10_000)
+    X, read = data.X.astype(dtype), []
+
+    def once():
+        for piece in cut(X, 1, 700, 0, 1300):
+            read.append(len(piece))
+            yield np.asfortranarray(piece)
+
+    ours = AdaptivePPCA(4, 2, random_state=0).fit(once())
+    assert read == [1, 700, 0, 1300, 999]
+    whole = AdaptivePPCA(4, 2, random_state=0).fit(X)
+    assert ours.components_.dtype == dtype
+    assert ours.score(X) == pytest.approx(whole.score(X), rel=1e-6)
+    np.testing.assert_allclose(ours.components_, whole.components_, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSALS if name != "a spent iterator"])
+def test_an_iterator_given_to_fit_is_refused_as_its_blocks_are(name, data):
+    blocks, words = REFUSALS[name]
+    with pytest.raises(ValueError, match="must") as refusal:
+        AdaptivePPCA(4, 2).fit(iter(blocks(data.X)))
+    assert words in str(refusal.value)
+
+
+def test_the_sampler_refuses_an_iterator_and_does_not_read_it(data):
+    pieces = iter([data.X])
+    with pytest.raises(ValueError, match="inference must be 'em' or 'hard' to fit blocks"):
+        AdaptivePPCA(4, 2, inference="gibbs").fit(pieces)
+    assert next(pieces) is data.X
+
+
 @pytest.mark.parametrize(("blocks", "words"), REFUSALS.values(), ids=REFUSALS)
 def test_blocks_are_refused_in_one_sentence(blocks, words, data):
     with pytest.raises(ValueError, match="must") as refusal:
