@@ -23,7 +23,7 @@ from appca.runs.jobfolder import Curve, JobFolder
 from appca.runs.jobs import Jobs
 from appca.runs.kinds import FitProgress, passes_left
 from appca.runs.process import environment
-from appca.runs.progress import INTERVAL, Cancelled, Context
+from appca.runs.progress import DESCRIBING, INTERVAL, Cancelled, Context
 from appca.runs.store import RunStore
 from tests.runs.waiting import ended, is_alive, runs, until
 
@@ -267,6 +267,24 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     assert fractions[29] <= kinds._SETTLE < fractions[-1] <= kinds._FITTED
     assert left[:80] == [None] * 80, "no guess before the fit proper"
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
+
+
+def test_the_bar_of_chains_grows_through_the_start_of_each(context):
+    report = FitProgress(context, tol=1e-3, sampled=True)
+    fractions = {}
+    begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("settle", "fit")]
+    stages = [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]
+    for stage, passes in stages:
+        for iteration in range(1, passes + 1):
+            context.clock.now += 0.5
+            report(Progress(iteration, passes, -1.0, stage))
+            fractions.setdefault(stage, []).append(context.state.fraction)
+    whole = [share for stage in fractions.values() for share in stage]
+    assert whole == sorted(whole)
+    ends = [fractions[f"chain {i} of 3: fit"][-1] for i in (1, 2, 3)]
+    assert ends == pytest.approx([kinds._START * i / 3 for i in (1, 2, 3)])
+    assert fractions["burn-in"][0] > kinds._START
+    assert whole[-1] == 1.0
 
 
 def test_time_left_follows_the_pace_of_the_stage(context):
