@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from appca.data.builtin import load
@@ -303,3 +304,32 @@ def test_keep_stops_the_fit_after_the_pass_was_reported(context):
         FitProgress(context, tol=0.0)(Progress(1, 10, -5.0, "fit"))
     context.write()
     assert Curve(context.folder.curve_file).read() == [(1, -5.0)]
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "curve"),
+    [
+        ("PPCA", {"n_components": 2}, "fit"),
+        ("aFA", {"inference": "gibbs", "burn_in": 3, "n_draws": 3}, "chain 1 of 2: fit"),
+    ],
+)
+def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
+    context, model, parameters, curve
+):
+    table = load("wine").take(np.arange(60))
+    if model == "PPCA":
+        missing = np.random.default_rng(0).random(table.X.shape) < 0.1
+        table = replace(table, missing=missing)
+    DatasetStore(context.home).put(table)
+    config = RunConfig(table.digest, {"scale": "feature"}, model, parameters)
+    stages, report = [], context.report
+    context.report = lambda stage, *at, **more: (stages.append(stage), report(stage, *at, **more))
+    context.folder.request("keep")
+    done = kinds.fit(spec_of(config), context)
+    run = RunStore(context.home).get(done["run"])
+    assert run.config == replace(config, stopped_at=1)
+    assert run.info["stop_reason"] == "stopped by the callback"
+    assert "stopped after 1 pass" in run.name
+    assert run.arrays["scores"].shape == (60, run.config.k)
+    assert [stage for stage in stages if stage.endswith("fit")] == [curve]
+    assert len(Curve(context.folder.curve_file).read()) == 1
