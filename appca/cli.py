@@ -4,12 +4,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from appca.commands import data, fit, paper, parsing, project, runs
+from appca.commands import bench, data, fit, paper, parsing, project, runs
 from appca.commands.terminal import clear
+from appca.data.errors import TOO_MUCH
 from appca.data.wording import shortened
 
 BAD_INPUT, INTERRUPTED, NOBODY_READS = parsing.BAD_INPUT, 130, 141
-COMMANDS = (data, fit, project, runs, paper)
+COMMANDS = (data, fit, project, runs, paper, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = shortened(error.filename, 80) if error.filename else "A file"
         return _refuse(f"{name}: {error.strerror or error}.")
     except MemoryError:
-        return _refuse("This needs more memory than there is; take fewer rows or fewer features.")
+        return _refuse(TOO_MUCH)
     except KeyboardInterrupt:
         clear()
         return INTERRUPTED

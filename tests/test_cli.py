@@ -28,7 +28,7 @@ def run(arguments: list[str], cwd: Path, **how) -> subprocess.CompletedProcess:
 def test_help_names_every_command_and_starts_from_any_folder(tmp_path):
     done = run(["--help"], tmp_path, stdout=subprocess.PIPE)
     assert done.returncode == 0, done.stderr
-    for word in ("data", "fit", "project", "runs", "paper", "COMMAND --help"):
+    for word in ("data", "fit", "project", "runs", "paper", "bench", "COMMAND --help"):
         assert word in done.stdout
 
 
@@ -57,6 +57,9 @@ def test_help_names_every_command_and_starts_from_any_folder(tmp_path):
         (["project", "nothing.npz", "wine", "--out", "x.csv"], "neither an .npz file from `fit`"),
         (["project", "wine", "wine"], "--out"),
         (["project", "wine", "wine", "--flag", "--level", "1"], "--level must be a share"),
+        (["bench", "--rounds", "0"], "--rounds must be at least 1; got 0: raise it"),
+        (["bench", "--minutes", "nan"], "--minutes must be above 0; got nan: raise it"),
+        (["bench", "--quick", "--large"], "not allowed with argument"),
         (["cook"], "invalid choice: 'cook'"),
         ([], "required: COMMAND"),
     ],

@@ -123,7 +123,7 @@ def run(
     report : callable
         Told before each fit how many have been made.
     callback : callable, optional
-        Told each pass of EM of the model; an exception from it ends the work.
+        Told each pass of EM; an exception from it ends the work.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def foretold(
     if method == OWN:
         estimator: Any = AdaptivePPCA(**config.parameters | {"callback": callback})
     else:
-        estimator = PPCA(K if method == EVERY else L)
+        estimator = PPCA(K if method == EVERY else L, callback=callback)
     filled: np.ndarray = estimator.fit(Y).impute(Y)
     return filled
 

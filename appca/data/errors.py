@@ -1,4 +1,7 @@
-"""The one error for what a person gave us and we cannot take."""
+"""The one error for what a person gave us and we cannot take, and a sentence for too much."""
+
+# for a MemoryError, wherever a person reads of it
+TOO_MUCH = "This needs more memory than there is; take fewer rows or fewer features."
 
 
 class InputError(ValueError):

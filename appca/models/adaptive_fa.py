@@ -9,16 +9,17 @@ from sklearn.utils.validation import check_array
 
 from appca.models import enumeration, factor_chains
 from appca.models.active_sets import MOST_SETS, SETS_IN_PASSING
-from appca.models.chains import Draws, Schedule, generators, sample
+from appca.models.chains import Draws, Schedule, begun, generators, sample
 from appca.models.em import NOISE_FLOOR, floor_of
 from appca.models.estimator import generator, refuse_constant
 from appca.models.factor_climb import Begin, Course, Fit, begin_given, begin_named, fit
 from appca.models.factor_em import Settings
+from appca.models.factor_gibbs import Seen
 from appca.models.factor_queries import FactorModel
 from appca.models.factor_sums import data_of, look
 from appca.models.gaussian import Array
 from appca.models.ica import NAMED
-from appca.models.loop import Callback
+from appca.models.loop import STOPPED, Callback
 from appca.models.parameters import (
     ARRAY,
     CALLABLE,
@@ -221,18 +222,25 @@ class AdaptiveFactorAnalysis(FactorModel):
     def _fit_gibbs(
         self, rng: np.random.Generator, rows: Rows, begins: list[tuple[str, Begin]], course: Course
     ) -> Self:
-        """Sample; the estimator is then the kept draw of largest posterior density."""
+        """Sample; the estimator is then the kept draw of largest posterior density.
+
+        A callback that stops the fit by EM gets chains of a single sweep.
+        """
         data, given = data_of(rows), self.loading_variance
         variance = course.settings.floor / NOISE_FLOOR
         prior = factor_chains.defaults(variance, given, math.inf if self.mean == "learned" else 0.0)
-        rngs = generators(rng, self.n_chains)
-        silent = course._replace(callback=None)
-        starts = [
-            look(data, factor_chains.first_state(own, rows, fit(own, rows, begins, silent), given))
-            for own in rngs
-        ]
+        rngs, callback = generators(rng, self.n_chains), course.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
-        chains = sample(rngs, starts, factor_chains.sampler(data, prior), schedule, self.callback)
+
+        def start(own: np.random.Generator, heard: Callback | None) -> tuple[Seen, str]:
+            found = fit(own, rows, begins, course._replace(callback=heard))
+            state = factor_chains.first_state(own, rows, found, given)
+            return look(data, state), found.stop_reason
+
+        starts, stopped = begun(rngs, start, callback)
+        if stopped:
+            schedule, callback = schedule.shortest, None
+        chains = sample(rngs, starts, factor_chains.sampler(data, prior), schedule, callback)
         W, X, members, mean, noise, _ = chains.best.state
         origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
         second = np.square(X).sum(axis=0)
@@ -241,7 +249,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         self.posterior_ = chains.posterior
         self.log_likelihoods_ = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
-        self.stop_reason_ = chains.stop_reason
+        self.stop_reason_ = STOPPED if stopped else chains.stop_reason
         return self
 
     def _course(self, rows: Rows) -> Course:

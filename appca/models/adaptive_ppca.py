@@ -274,20 +274,20 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)
-        begin = partial(self._begin, rows=rows, course=course)
+        begin = partial(self._begin, rows=rows)
         self._forget_draws()
         if self.inference == "gibbs" and isinstance(rows, Rows):
             sampled = fit_by_gibbs(rng, rows, begin, course, self._plan())
             fit, rows, self.posterior_ = sampled
         else:
-            fit = begin(rng)
+            fit = begin(rng, course)
         self._publish(rows, fit.state, self.n_active, fit.second)
         self.log_likelihoods_: Array = np.array(fit.log_likelihoods)
         self.n_iter_ = len(fit.log_likelihoods)
         self.stop_reason_ = fit.stop_reason
         return self
 
-    def _begin(self, rng: np.random.Generator, rows: Observations, course: Course) -> Fit:
+    def _begin(self, rng: np.random.Generator, course: Course, rows: Observations) -> Fit:
         if self.n_active == self.n_components and isinstance(self.latent_variance, str):
             return fit_in_closed_form(rng, rows, course)
         return fit_by_em(rng, rows, self._start(rows.d), course)

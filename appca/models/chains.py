@@ -7,12 +7,13 @@ chain and nothing but shorter traces.
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models.loop import STOPPED, Callback, watcher
+from appca.models.loop import STOPPED, Callback, Progress, watcher
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -22,6 +23,7 @@ __all__ = [
     "Measures",
     "Sampler",
     "Schedule",
+    "begun",
     "generators",
     "load_arviz",
     "sample",
@@ -47,6 +49,11 @@ class Schedule(NamedTuple):
     def n_sweeps(self) -> int:
         """Sweeps of one chain in all."""
         return self.burn_in + self.n_draws * self.thin
+
+    @property
+    def shortest(self) -> "Schedule":
+        """A single sweep of every chain, for what was stopped before it: the fit is complete."""
+        return Schedule(self.n_chains, burn_in=0, n_draws=1, thin=1)
 
 
 class Measures(NamedTuple):
@@ -116,6 +123,42 @@ def _densities(measures: Measures) -> Draws:
 def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
     """Make one generator a chain from any generator, also from one that cannot spawn."""
     return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=n)]
+
+
+def begun(
+    rngs: Sequence[np.random.Generator],
+    begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
+    callback: Callback | None,
+    *,
+    apart: bool = True,
+) -> tuple[list[S], bool]:
+    """Make the states that chains start from; and whether the callback has stopped that.
+
+    After a stop nothing more is made: a callback that counts must find its place again. Chains
+    without a start of their own share those there are.
+
+    Parameters
+    ----------
+    begin : (rng, callback) -> a state, and why the fit that led to it ended.
+    callback : hears of stages named after their chain, "chain 2 of 4: fit", where several begin.
+    apart : whether every chain begins on its own; else all start where the first one does.
+    """
+    starts: list[S] = []
+    n, stopped = len(rngs) if apart else 1, False
+    for number, rng in enumerate(rngs[:n], start=1):
+        heard = callback
+        if callback is not None and n > 1:
+            heard = partial(_named, callback, f"chain {number} of {n}")
+        state, reason = begin(rng, heard)
+        starts.append(state)
+        stopped = reason == STOPPED
+        if stopped:
+            break
+    return [starts[i % len(starts)] for i in range(len(rngs))], stopped
+
+
+def _named(callback: Callback, chain: str, progress: Progress) -> None:
+    callback(progress._replace(stage=f"{chain}: {progress.stage}"))
 
 
 def sample(

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.models import adaptive_ppca_gibbs, gaussian, subsets
-from appca.models.chains import Draws, Schedule, generators, sample
+from appca.models.chains import Draws, Schedule, begun, generators, sample
 from appca.models.em import State as Parameters
 from appca.models.em_fit import Fit
-from appca.models.loop import STOPPED
+from appca.models.loop import STOPPED, Callback
 from appca.models.precise_products import projections
 from appca.models.race import Course
 from appca.models.rows import Rows, about
@@ -38,7 +38,7 @@ class Sampled(NamedTuple):
 def fit_by_gibbs(
     rng: np.random.Generator,
     rows: Rows,
-    begin: Callable[[np.random.Generator], Fit],
+    begin: Callable[[np.random.Generator, Course], Fit],
     course: Course,
     plan: Plan,
 ) -> Sampled:
@@ -46,19 +46,17 @@ def fit_by_gibbs(
 
     A callback that stops the fit by EM gets chains of a single sweep.
     """
-    settings, schedule = course.settings, plan.schedule
-    rngs = generators(rng, schedule.n_chains)
-    fits = [begin(rngs[0])]
-    if plan.own_starts:
-        fits += [begin(own) for own in rngs[1:]]
-    callback = course.callback
-    stopped = any(fit.stop_reason == STOPPED for fit in fits)
+    settings, schedule, callback = course.settings, plan.schedule, course.callback
+    rngs, data = generators(rng, schedule.n_chains), data_of(rows)
+
+    def start(own: np.random.Generator, heard: Callback | None) -> tuple[Seen, str]:
+        fit = begin(own, course._replace(callback=heard))
+        return look(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
+
+    starts, stopped = begun(rngs, start, callback, apart=plan.own_starts)
     if stopped:
-        schedule, callback = Schedule(schedule.n_chains, 0, 1, 1), None
+        schedule, callback = schedule.shortest, None
     origin = np.zeros(rows.n_features) if rows.origin is None else rows.origin.astype(np.float64)
-    data = data_of(rows)
-    first = [look(data, first_state(fit, rows, settings.n_active)) for fit in fits]
-    starts = [first[i % len(first)] for i in range(len(rngs))]
     prior = defaults(
         data.squares / data.size, settings.latent, np.inf if settings.learn_mean else 0.0
     )

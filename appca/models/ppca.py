@@ -8,9 +8,10 @@ from appca.models.dask_rows import OnDask, dask_rows, is_dask
 from appca.models.em import Settings, State, floor_of
 from appca.models.estimator import generator, refuse_constant, refuse_sizes
 from appca.models.gaussian import Array
+from appca.models.loop import Callback
 from appca.models.missing import MissingValues
 from appca.models.missing_rows import has_gaps
-from appca.models.parameters import SEED, SWITCH, Rule, refuse, whole
+from appca.models.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
 from appca.models.rows import Observations, about, centre_of
 from appca.models.spectrum import Principal, principal
 from appca.models.stiefel import polar
@@ -49,6 +50,10 @@ class PPCA(OnDask, MissingValues):
         Divide scores by their root mean square over the training rows.
     random_state : int, Generator, RandomState or None
         For `sample`, and for the start of an iterative eigensolver beyond 3,000 rows and features.
+    callback : callable or None
+        Around missing entries called with a `Progress` once an iteration; in closed form, which
+        has none, never. Raising StopIteration ends the fit and keeps what it has; any other
+        exception propagates and leaves the estimator unfitted.
 
     Attributes
     ----------
@@ -58,7 +63,8 @@ class PPCA(OnDask, MissingValues):
     latent_variance_ : (K,) eigenvalues less the noise variance.
     explained_variance_ : (K,) mean square of the latent coordinate.
     scale_ : (K,) root mean square of the training scores.
-    log_likelihoods_ : (1,) total log-likelihood of the training rows, nats.
+    log_likelihoods_ : (1,) total log-likelihood of the training rows, nats; around missing entries
+        (n_iter_,) that of the observed ones, after each iteration.
     n_iter_, stop_reason_ : 1 and "closed form"; around missing entries as EM went.
 
     Examples
@@ -74,14 +80,21 @@ class PPCA(OnDask, MissingValues):
         "n_components": whole(1),
         "whiten": SWITCH,
         "random_state": SEED,
+        "callback": CALLABLE,
     }
 
     def __init__(
-        self, n_components: int = 2, *, whiten: bool = False, random_state: Any = None
+        self,
+        n_components: int = 2,
+        *,
+        whiten: bool = False,
+        random_state: Any = None,
+        callback: Callback | None = None,
     ) -> None:
         self.n_components = n_components
         self.whiten = whiten
         self.random_state = random_state
+        self.callback = callback
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
@@ -120,7 +133,7 @@ class PPCA(OnDask, MissingValues):
         rows, K = stand_in(X), self.n_components
         refuse_constant(rows)
         settings = Settings(K, K, "component", True, False, polar, floor_of(rows))
-        course = Course(settings, None, MAX_ITER, TOL, True, len(X))
+        course = Course(settings, self.callback, MAX_ITER, TOL, True, len(X))
         with single_threaded_blas():
             found = fit_around(generator(self.random_state), X, rows, [], course)
             self._publish_around(X, found, K)

@@ -1,6 +1,7 @@
 """What a worker can do: fit a model, lay out an embedding, fetch a data set."""
 
 import math
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _WINDOW = 10  # passes over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
+_OF_A_CHAIN = re.compile(r"chain (\d+) of (\d+): (.*)")  # stages of EM where each makes its start
 _RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit begin
 _TRAINED = 0.4  # how far training an autoencoder before the fit moves the bar
 _START = 0.15  # how far EM moves the bar when it only starts the chains
@@ -26,6 +28,7 @@ def fit(spec: dict, context: Context) -> dict:
     from appca.data.prepared import prepared
     from appca.data.preprocessing import Preprocessing
     from appca.data.store import DatasetStore
+    from appca.models.ppca import TOL
     from appca.runs.fit import fit_run
     from appca.runs.store import RunStore
 
@@ -36,7 +39,7 @@ def fit(spec: dict, context: Context) -> dict:
         return {"run": present.id}
     context.report("reading the data", 0.0)
     dataset = DatasetStore(context.home).get(config.dataset)
-    tol = config.parameters.get("tol", 0.0) * dataset.n_rows
+    tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA climbs, but has no such setting
     context.report("preprocessing", 0.0)
     options = Preprocessing.from_dict(config.preprocessing)
     fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
@@ -148,8 +151,12 @@ class FitProgress:
     def _fraction(self, progress: "Progress", left: int | None) -> float:
         if progress.stage in _SAMPLING:
             return _START + (_FITTED - _START) * progress.iteration / progress.max_iter
-        climbed = _climbed(progress, left)
-        return climbed * _START / _FITTED if self.sampled else climbed
+        if not self.sampled:
+            return _climbed(progress, left)
+        own = _OF_A_CHAIN.fullmatch(progress.stage)
+        number, chains = (int(own[1]), int(own[2])) if own else (1, 1)
+        climbed = _climbed(progress._replace(stage=own[3]) if own else progress, left)
+        return _START * (number - 1 + climbed / _FITTED) / chains
 
 
 def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:

@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from appca.data.errors import TOO_MUCH
 from appca.runs import grid, kinds
 from appca.runs.brain import brain
 from appca.runs.jobfolder import JobFolder, State
@@ -113,7 +114,7 @@ def sentence(error: Exception) -> str:
     if isinstance(error, ValueError) and text:
         return text
     if isinstance(error, MemoryError):
-        return "The job needs more memory than there is; choose fewer rows or fewer features."
+        return TOO_MUCH
     if isinstance(error, OSError):
         return f"The disk or the network refused ({error.strerror or text}); the log has details."
     return f"The job failed unexpectedly ({type(error).__name__}: {text[:200]}); see its log."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from appca.models.loop import Callback
+    from appca.models.loop import Callback, Progress
 
 
 class Task(NamedTuple):
@@ -112,7 +112,20 @@ def _afa_most(task: Task) -> Any:
 
 
 def _afa_gibbs(task: Task) -> Any:
-    return _afa(task, inference="gibbs", max_iter=CLIMB, **_chain(task))
+    own = task._replace(callback=_of_sweeps(task.callback))
+    return _afa(own, inference="gibbs", max_iter=CLIMB, **_chain(task))
+
+
+def _of_sweeps(callback: "Callback | None") -> "Callback | None":
+    """Tell passes of the start as none yet: the fit can be ended there, but no bar moves."""
+    if callback is None:
+        return None
+
+    def heard(progress: "Progress") -> None:
+        sampling = progress.stage in ("burn-in", "draws")
+        callback(progress if sampling else progress._replace(iteration=0))
+
+    return heard
 
 
 def _chain(task: Task) -> dict:

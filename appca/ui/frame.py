@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit import net_util
 
 from appca.analysis.identity import ID_DIGITS
-from appca.data.errors import InputError
+from appca.data.errors import TOO_MUCH, InputError
 from appca.data.wording import counted
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
@@ -21,6 +21,7 @@ __all__ = ["around_page", "icon", "sidebar"]
 
 STYLE = Path(__file__).with_name("style.css")
 POLL_SECONDS = 0.5
+TOLD = (ValueError, OSError, MemoryError)  # what a page says in a sentence; all else is our mistake
 KINDS = {
     "fit": "Fit",
     "umap": "UMAP",
@@ -50,7 +51,7 @@ def around_page(draw: Callable[[], None]) -> None:
             _prepare()
         draw()
         _write_address()
-    except (ValueError, OSError) as error:
+    except TOLD as error:
         st.error(_sentence(error))
 
 
@@ -77,7 +78,7 @@ def sidebar() -> None:
             if running:
                 _jobs_now([job.id for job in running])
         ended = watching.any_ended()
-    except (ValueError, OSError):
+    except TOLD:
         return  # `around_page` has met it, too, and said so
     if ended:
         st.rerun()  # a job ended while the page was drawn without its result
@@ -132,6 +133,8 @@ def _sentence(error: Exception) -> str:
             f"The disk refused ({where}{error.strerror or error}); free some space, check the "
             "rights, or name another folder in APPCA_HOME."
         )
+    if isinstance(error, MemoryError):
+        return _literal(TOO_MUCH)
     return _literal(str(error) or type(error).__name__)
 
 

@@ -102,14 +102,15 @@ def test_whole_data_can_be_asked_too_and_ppca_stands_for_itself(store):
     assert list(stored(store, config)) == ["ppca_k", "means"]
 
 
-def test_the_callback_of_the_model_may_end_the_work():
+@pytest.mark.parametrize("method", ["own", "ppca_l", "ppca_k"])
+def test_the_callback_may_end_every_fit(method):
     dataset = gappy()
 
     def stop(_progress):
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        foretold("own", dataset.with_gaps(), config_of(dataset), stop)
+        foretold(method, dataset.with_gaps(), config_of(dataset), stop)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from appca.cli import COMMANDS, main
 from appca.runs.store import RunStore
-from tests.commands.conftest import arrays_of
+from tests.commands.conftest import arrays_of, asked_for
 
-NAMES = ("data", "fit", "project", "runs", "paper")
+NAMES = ("data", "fit", "project", "runs", "paper", "bench")
 
 
 def words_of(example: str) -> list[str]:
@@ -33,6 +33,7 @@ def test_the_help_of_a_command_ends_with_its_examples(name, command, capsys):
 
 def test_every_example_does_what_it_says(folder, appca_home, capsys, monkeypatch):
     monkeypatch.setattr("appca.studies.files._draw", lambda _pictures: [])
+    measured = asked_for(monkeypatch)  # the measurements themselves take minutes: see test_bench
     told = {}
     for command in COMMANDS:
         for example in command.EXAMPLES:
@@ -50,6 +51,10 @@ def test_every_example_does_what_it_says(folder, appca_home, capsys, monkeypatch
     assert arrays_of("faces.npz")["X"].shape == (16, 256)
     assert len(pd.read_csv("table.csv")) == 60
     assert len(pd.read_parquet("rows.parquet")) == 24
+    assert [command[3:] for command in measured] == [
+        ["--quick", "--rounds=1", "--methods=appca_em,fa"],
+        ["--minutes=10.0", "--data=COIL-20", f"--out={(folder / 'results').resolve()}"],
+    ]
     (run,) = RunStore(appca_home).list()
     assert run.id in told["python -m appca runs"]
     assert "4 of 24 rows do not fit" in told["python -m appca project digits.npz new.csv --flag"]

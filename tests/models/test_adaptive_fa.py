@@ -450,3 +450,69 @@ def test_a_stop_while_settling_leaves_a_complete_fit(seed):
     assert model.stop_reason_ == "stopped by the callback"
     assert model.n_iter_ == 1
     assert np.isfinite(model.transform(Y)).all()
+
+
+def chains_of_factors(**given):
+    sizes = {"n_chains": 3, "burn_in": 4, "n_draws": 5, "max_iter": 20}
+    return AdaptiveFactorAnalysis(5, 2, inference="gibbs", **(sizes | given))
+
+
+@pytest.mark.parametrize("allocation", ["exact", "best"])
+def test_the_callback_hears_the_start_of_every_chain_and_changes_nothing(allocation, seed):
+    Y = balanced(seed, 5, 2, N=150, D=12)[0]
+    heard = []
+    given = {"allocation": allocation, "random_state": seed}
+    watched = chains_of_factors(callback=heard.append, **given).fit(Y)
+    alone = chains_of_factors(**given).fit(Y)
+    for name, draws in alone.posterior_.items():
+        np.testing.assert_array_equal(watched.posterior_[name], draws, err_msg=name)
+    before = ["fit, annealing", "fit"] if allocation == "best" else ["fit"]
+    names = [f"chain {i} of 3: {stage}" for i in (1, 2, 3) for stage in before]
+    assert list(dict.fromkeys(p.stage for p in heard)) == [*names, "burn-in", "draws"]
+    for name in names:  # a stage is one climb: a curve of it never turns back
+        passes = [p.iteration for p in heard if p.stage == name]
+        assert passes == list(range(1, len(passes) + 1))
+    assert [p.stage for p in heard[-9:]] == ["burn-in"] * 4 + ["draws"] * 5
+    sweeps = [p.log_likelihood for p in heard[-9:]]
+    np.testing.assert_array_equal(sweeps, watched.log_likelihoods_)
+
+
+def test_a_single_chain_names_its_start_like_a_fit(seed):
+    Y = balanced(seed, 5, 2, N=150, D=12)[0]
+    heard = []
+    chains_of_factors(n_chains=1, callback=heard.append, random_state=seed).fit(Y)
+    assert list(dict.fromkeys(p.stage for p in heard)) == ["fit", "burn-in", "draws"]
+
+
+@pytest.mark.parametrize("allocation", ["exact", "best"])
+@pytest.mark.parametrize("chain", [1, 2])
+def test_a_stop_while_chains_begin_leaves_draws_of_one_sweep(allocation, chain, seed):
+    Y = balanced(seed, 5, 2, N=150, D=12)[0]
+    heard = []
+
+    def stop(progress):
+        heard.append(progress)
+        if progress.stage.startswith(f"chain {chain}"):
+            raise StopIteration
+
+    model = chains_of_factors(allocation=allocation, callback=stop, random_state=seed).fit(Y)
+    assert [p.stage.startswith(f"chain {chain}") for p in heard] == [False] * (len(heard) - 1) + [
+        True  # and nothing is heard after the stop
+    ]
+    assert model.stop_reason_ == "stopped by the callback"
+    assert model.n_iter_ == len(model.log_likelihoods_) == 1
+    assert model.posterior_["noise_variance"].shape == (3, 1)
+    assert len(np.unique(model.posterior_["noise_variance"])) == 3  # drawn apart from one start
+    np.testing.assert_array_equal(model.allocate(Y).sum(axis=1), 2)
+    fresh = balanced(seed + 1, 5, 2, N=20, D=12)[0]
+    assert np.isfinite(model.score_samples(fresh)).all()
+
+
+def test_other_exceptions_while_chains_begin_leave_the_estimator_unfitted(seed):
+    def fail(_progress):
+        raise InterruptedError
+
+    model = chains_of_factors(callback=fail, random_state=seed)
+    with pytest.raises(InterruptedError):
+        model.fit(balanced(seed, 5, 2, N=100, D=12)[0])
+    assert not hasattr(model, "components_")

@@ -173,6 +173,23 @@ def test_the_callback_hears_of_the_start_and_of_every_sweep():
     assert "fit" in stages[:-30]
 
 
+def test_a_stop_in_one_of_several_starts_is_the_last_that_is_heard():
+    Y, _ = planted()
+    heard = []
+
+    def stop(progress):
+        heard.append(progress.stage)
+        if progress.stage == "chain 2 of 3: fit":
+            raise StopIteration
+
+    model = gibbs(init="random", n_chains=3, callback=stop).fit(Y)
+    assert heard[0].startswith("chain 1 of 3: race 1")
+    assert heard.count("chain 2 of 3: fit") == 1
+    assert heard[-1] == "chain 2 of 3: fit"
+    assert model.stop_reason_ == "stopped by the callback"
+    assert model.posterior_["noise_variance"].shape == (3, 1)
+
+
 @pytest.mark.parametrize("model", [AdaptivePPCA, AdaptiveFactorAnalysis])
 def test_a_fit_by_em_forgets_the_draws_of_the_fit_before(model):
     X = np.random.default_rng(0).normal(size=(60, 5))

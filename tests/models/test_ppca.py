@@ -77,6 +77,71 @@ def test_transform_is_the_posterior_mean_and_inverse_leads_back(seed):
     np.testing.assert_allclose((data - model.mean_) @ model.components_.T, scores, atol=1e-12)
 
 
+def with_gaps(seed):
+    X = correlated((150, 6), seed)
+    return np.where(np.random.default_rng(seed).random(X.shape) < 0.2, np.nan, X)
+
+
+def test_around_gaps_the_callback_hears_every_iteration(seed):
+    X, heard = with_gaps(seed), []
+    model = PPCA(2, callback=heard.append).fit(X)
+    assert [p.iteration for p in heard] == list(range(1, model.n_iter_ + 1))
+    assert [p.log_likelihood for p in heard] == list(model.log_likelihoods_)
+    assert {(p.stage, p.max_iter) for p in heard} == {("fit", 500)}
+    # by another route: rows' own densities, each in its observed entries
+    C = model.components_.T * model.latent_variance_ @ model.components_
+    C += model.noise_variance_ * np.eye(6)
+    total = 0.0
+    for row in X:
+        seen = ~np.isnan(row)
+        if seen.any():
+            at = model.mean_[seen], C[np.ix_(seen, seen)]
+            total += multivariate_normal(*at).logpdf(row[seen])
+    assert heard[-1].log_likelihood == pytest.approx(total, rel=1e-8)
+    unheard = PPCA(2).fit(X)
+    np.testing.assert_array_equal(unheard.components_, model.components_)
+
+
+@pytest.mark.parametrize("after", [1, 4])
+def test_around_gaps_a_stop_keeps_what_there_is(after, seed):
+    X, heard = with_gaps(seed), []
+
+    def stop(progress):
+        heard.append(progress.log_likelihood)
+        if len(heard) == after:
+            raise StopIteration
+
+    model = PPCA(2, callback=stop).fit(X)
+    assert model.stop_reason_ == "stopped by the callback"
+    assert model.n_iter_ == len(heard) == after
+    assert model.score_samples(X).sum() == pytest.approx(heard[-1], rel=1e-8)
+    full = model.impute(X)
+    np.testing.assert_array_equal(full[~np.isnan(X)], X[~np.isnan(X)])
+    assert np.isfinite(full).all()
+
+
+def test_around_gaps_other_exceptions_leave_the_estimator_unfitted(seed):
+    def fail(_progress):
+        raise InterruptedError
+
+    model = PPCA(2, callback=fail)
+    with pytest.raises(InterruptedError):
+        model.fit(with_gaps(seed))
+    assert not hasattr(model, "components_")
+
+
+def test_the_closed_form_has_no_iterations_to_hear_of(seed):
+    heard = []
+    model = PPCA(2, callback=heard.append).fit(correlated((80, 6), seed))
+    assert heard == []
+    assert model.stop_reason_ == "closed form"
+
+
+def test_a_callback_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="callback must be None or a function of one argument"):
+        PPCA(2, callback=3).fit(np.eye(6))
+
+
 def test_every_component_is_active_in_every_row(seed):
     X = correlated((80, 6), seed)
     model = PPCA(3).fit(X)

@@ -13,6 +13,7 @@ from appca.runs.fit import (
     posterior_of,
     project,
 )
+from appca.runs.progress import DESCRIBING
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,33 @@ def test_a_fit_stopped_by_hand_is_repeated_by_its_config(digits, passes):
         assert values.tobytes() == again.arrays[name].tobytes(), name
     whole = fit_run(digits, config)
     assert whole.info["log_likelihood"] > by_hand.info["log_likelihood"]
+
+
+CHAINS = {"n_components": 4, "n_active": 2, "inference": "gibbs", **SHORT}
+
+
+@pytest.mark.parametrize("passes", [2, 5])
+@pytest.mark.parametrize("model", ["aFA", "aPPCA"])
+def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, model, passes):
+    starts = {"max_iter": 3} if model == "aFA" else {"init": "random"}
+    config = config_of(digits, model, **CHAINS, **starts)
+    seen = []
+
+    def stop(progress):
+        seen.append(progress.stage)
+        if len(seen) >= passes and progress.stage != DESCRIBING:  # as one that was asked once
+            raise StopIteration
+
+    by_hand = fit_run(digits, config, stop)
+    heard = [stage for stage in seen if stage != DESCRIBING]
+    assert all(stage.startswith("chain ") for stage in heard)
+    assert by_hand.info["stopped_at"] == passes == len(heard)
+    assert by_hand.info["stop_reason"] == "stopped by the callback"
+    assert by_hand.info["n_iter"] == 1
+    again = fit_run(digits, RunConfig(**{**config.to_dict(), "stopped_at": passes}))
+    assert again.info["stopped_at"] == passes
+    for name, values in by_hand.arrays.items():
+        assert values.tobytes() == again.arrays[name].tobytes(), name
 
 
 def test_another_exception_from_the_callback_ends_the_fit(digits):

@@ -60,6 +60,28 @@ def test_a_run_says_of_observed_cells_what_the_estimator_says(wine, model):
         np.testing.assert_allclose(result.arrays["imputed"], full[wine.missing], rtol=1e-4)
 
 
+def test_ppca_around_gaps_is_watched_and_repeats_where_it_was_stopped(wine):
+    config, curve = config_of(wine, "PPCA"), []
+    whole = fit_run(wine, config, lambda progress: curve.append(progress.log_likelihood))
+    assert curve == list(whole.arrays["log_likelihoods"])
+    assert whole.info["stopped_at"] is None
+    seen = []
+
+    def stop(progress):
+        seen.append(progress.log_likelihood)
+        if len(seen) == 3:
+            raise StopIteration
+
+    by_hand = fit_run(wine, config, stop)
+    assert seen == curve[:3]
+    assert by_hand.info["stopped_at"] == by_hand.info["n_iter"] == 3
+    assert by_hand.info["stop_reason"] == "stopped by the callback"
+    again = fit_run(wine, replace(config, stopped_at=3))
+    for name, values in by_hand.arrays.items():
+        assert values.tobytes() == again.arrays[name].tobytes(), name
+    assert whole.info["log_likelihood"] > by_hand.info["log_likelihood"]
+
+
 def test_what_the_model_puts_in_is_nearer_to_the_truth_than_the_placeholders():
     gappy, whole = with_gaps()
     found = fit_run(gappy, config_of(gappy)).arrays["imputed"]

@@ -190,7 +190,7 @@ def test_a_killed_worker_gives_one_sentence_and_keeps_the_log(jobs, tmp_path):
         (
             "memory",
             "",
-            "The job needs more memory than there is; choose fewer rows or fewer features.",
+            "This needs more memory than there is; take fewer rows or fewer features.",
         ),
     ],
 )

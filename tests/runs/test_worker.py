@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from appca.data.builtin import load
@@ -23,7 +24,7 @@ from appca.runs.jobfolder import Curve, JobFolder
 from appca.runs.jobs import Jobs
 from appca.runs.kinds import FitProgress, passes_left
 from appca.runs.process import environment
-from appca.runs.progress import INTERVAL, Cancelled, Context
+from appca.runs.progress import DESCRIBING, INTERVAL, Cancelled, Context
 from appca.runs.store import RunStore
 from tests.runs.waiting import ended, is_alive, runs, until
 
@@ -269,6 +270,24 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
 
 
+def test_the_bar_of_chains_grows_through_the_start_of_each(context):
+    report = FitProgress(context, tol=1e-3, sampled=True)
+    fractions = {}
+    begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("settle", "fit")]
+    stages = [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]
+    for stage, passes in stages:
+        for iteration in range(1, passes + 1):
+            context.clock.now += 0.5
+            report(Progress(iteration, passes, -1.0, stage))
+            fractions.setdefault(stage, []).append(context.state.fraction)
+    whole = [share for stage in fractions.values() for share in stage]
+    assert whole == sorted(whole)
+    ends = [fractions[f"chain {i} of 3: fit"][-1] for i in (1, 2, 3)]
+    assert ends == pytest.approx([kinds._START * i / 3 for i in (1, 2, 3)])
+    assert fractions["burn-in"][0] > kinds._START
+    assert whole[-1] == 1.0
+
+
 def test_time_left_follows_the_pace_of_the_stage(context):
     report = kinds._timed(context, context.clock)
     told = []
@@ -285,3 +304,32 @@ def test_keep_stops_the_fit_after_the_pass_was_reported(context):
         FitProgress(context, tol=0.0)(Progress(1, 10, -5.0, "fit"))
     context.write()
     assert Curve(context.folder.curve_file).read() == [(1, -5.0)]
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "curve"),
+    [
+        ("PPCA", {"n_components": 2}, "fit"),
+        ("aFA", {"inference": "gibbs", "burn_in": 3, "n_draws": 3}, "chain 1 of 2: fit"),
+    ],
+)
+def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
+    context, model, parameters, curve
+):
+    table = load("wine").take(np.arange(60))
+    if model == "PPCA":
+        missing = np.random.default_rng(0).random(table.X.shape) < 0.1
+        table = replace(table, missing=missing)
+    DatasetStore(context.home).put(table)
+    config = RunConfig(table.digest, {"scale": "feature"}, model, parameters)
+    stages, report = [], context.report
+    context.report = lambda stage, *at, **more: (stages.append(stage), report(stage, *at, **more))
+    context.folder.request("keep")
+    done = kinds.fit(spec_of(config), context)
+    run = RunStore(context.home).get(done["run"])
+    assert run.config == replace(config, stopped_at=1)
+    assert run.info["stop_reason"] == "stopped by the callback"
+    assert "stopped after 1 pass" in run.name
+    assert run.arrays["scores"].shape == (60, run.config.k)
+    assert [stage for stage in stages if stage.endswith("fit")] == [curve]
+    assert len(Curve(context.folder.curve_file).read()) == 1

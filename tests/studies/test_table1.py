@@ -6,7 +6,7 @@ import pytest
 from appca.data.designs import DESIGNS
 from appca.data.errors import InputError
 from appca.studies import table1
-from appca.studies.methods import METHODS
+from appca.studies.methods import METHODS, Task
 from appca.studies.table1 import MEASURES, REFERENCES, STUDY, summary
 from appca.studies.table1_text import paragraph
 
@@ -146,3 +146,13 @@ def test_options_without_meaning_are_refused_in_a_sentence(changes, words):
 def test_a_size_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="sizes of table1 are quick, default, full"):
         STUDY.options("huge")
+
+
+def test_the_bar_of_a_sampled_method_follows_its_sweeps():
+    rng, heard = np.random.default_rng(0), []
+    Y = rng.standard_normal((80, 6))
+    METHODS["afa_gibbs"].make(Task(Y, Y[:1], 3, 1, 1, 3, 4, 0, heard.append)).fit(Y)
+    shares = [progress.iteration / progress.max_iter for progress in heard]
+    assert shares[-7:] == [i / 7 for i in range(1, 8)]
+    assert len(shares) > 7  # the start is heard, too
+    assert set(shares[:-7]) == {0.0}

@@ -11,7 +11,7 @@ from PIL import Image
 from appca.data.builtin import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from appca.ui import downloads, fitting
+from appca.ui import downloads, fitting, frame
 from tests.ui.conftest import address, healthy, html, sentences
 
 PAGES = {
@@ -318,6 +318,30 @@ def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
     assert "cannot be read" in sentences(app.run())[0]
     healthy(app.run())
     assert RunStore(home()).get(wanted["run"]).arrays["scores"].shape == (DIGITS, 4)
+
+
+def too_large(*_given: object, **_more: object) -> np.ndarray:
+    return np.empty(1 << 62, np.uint8)  # 4 EiB, more than any process can address
+
+
+@pytest.mark.parametrize("page", ["explore/subspaces", "explore/components", "share/export"])
+def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypatch, page):
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "fit_run", too_large)
+        app = start(page)
+    assert not app.exception
+    assert sentences(app) == [
+        "This needs more memory than there is; take fewer rows or fewer features."
+    ]
+    assert "Handwritten digits" in html(app)  # the sidebar is there to choose other data
+    healthy(app.run())  # and the session goes on
+
+
+def test_a_sidebar_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
+    monkeypatch.setattr(frame, "place_of_fits", too_large)
+    app = start()
+    assert not app.exception
+    assert html(app).count('class="ca-card"') == 4
 
 
 def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):

@@ -1,0 +1,75 @@
+"""``appca bench``: time, memory, error and likelihood of the models and others, as a table."""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from appca.commands import parsing
+from appca.commands.terminal import say
+from appca.data.errors import InputError
+from appca.data.wording import shortened
+
+ROOT = Path(__file__).resolve().parents[2]  # of the project, in a checkout
+RESULTS = Path("benchmarks", "results")
+EXAMPLES = (
+    "python -m appca bench --quick --rounds 1 --methods appca_em,fa",
+    "python -m appca bench --data COIL-20 --minutes 10 --out results",
+)
+
+
+def add(commands: "argparse._SubParsersAction") -> None:
+    """Add the command."""
+    text = "measure the models beside others on this computer, as `python -m benchmarks.table` does"
+    parser = parsing.command(commands, "bench", text, EXAMPLES)
+    parser.set_defaults(run=run)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="two small data sets of its own")
+    size.add_argument("--large", action="store_true", help="215,302 x 989 as well")
+    parser.add_argument("--rounds", type=int, help="fits of each method (3)")
+    parser.add_argument("--minutes", type=float, help="for all of it (40)")
+    parser.add_argument("--data", metavar="NAME", help="only data sets whose name contains this")
+    parser.add_argument("--methods", metavar="A,B", help="only these, beside PCA")
+    parser.add_argument("--out", type=Path, help=f"folder for the table ({RESULTS.as_posix()})")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure in a process of its own, which writes to the same terminal, and say where it is."""
+    _check(options)
+    words = [f"--{name}" for name in ("quick", "large") if getattr(options, name)]
+    for name in ("rounds", "minutes", "data", "methods"):
+        given = getattr(options, name)
+        if given is not None:
+            words.append(f"--{name}={given}")
+    if options.out is not None:
+        words.append(f"--out={options.out.resolve()}")
+    command = [sys.executable, "-m", "benchmarks.table", *words]
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if code:
+        msg = (
+            f"The benchmarks ended with exit code {code} and without a table; correct what the "
+            "lines above name."
+        )
+        raise InputError(msg)
+    say(f"table in {options.out or ROOT / RESULTS}")
+
+
+def _check(options: argparse.Namespace) -> None:
+    """
+    Refuse what cannot be measured, before anything is begun.
+
+    Raises
+    ------
+    InputError
+    """
+    if not (ROOT / "benchmarks" / "table.py").is_file():
+        msg = (
+            f"{shortened(ROOT, 80)} has no folder “benchmarks”, which an installed package lacks "
+            "and `bench` runs; start it in a checkout of the project."
+        )
+        raise InputError(msg)
+    for name, lowest, rule in (("rounds", 1, "at least 1"), ("minutes", 1e-9, "above 0")):
+        given = getattr(options, name)
+        if given is not None and not given >= lowest:
+            msg = f"--{name} must be {rule}; got {given}: raise it or leave it out."
+            raise InputError(msg)
