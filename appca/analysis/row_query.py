@@ -15,6 +15,7 @@ MEASURES = {
     "membership": "membership",
     "density": "log_likelihood_rows",
 }
+CHANNELS = ("red", "green", "blue")
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
 OF_NUMBERS = {
     "above": "is above",
@@ -62,8 +63,27 @@ def column_of(dataset: Dataset, arrays: dict[str, np.ndarray], key: str) -> Colu
     if kind == "score":
         return Column(f"score on component {int(rest) + 1}", arrays["scores"][:, int(rest)])
     if kind == "feature":
-        return Column(dataset.feature_names[int(rest)], dataset.X[:, int(rest)])
+        return feature_column(dataset, int(rest))
     return Column(kind, arrays[MEASURES[kind]])
+
+
+def feature_column(dataset: Dataset, j: int) -> Column:
+    """Return a feature as numbers, NaN where its cell is missing."""
+    values = dataset.X[:, j]
+    if dataset.missing is not None:
+        values = np.where(dataset.missing[:, j], np.nan, values)
+    return Column(feature_name(dataset, j), values)
+
+
+def feature_name(dataset: Dataset, j: int) -> str:
+    """Return a feature's own name, a pixel's place counted from 1 at the top left, or a number."""
+    if dataset.feature_names is not None:
+        return dataset.feature_names[j]
+    if dataset.image_shape is None:
+        return f"feature {j + 1}"
+    row, column, *channel = np.unravel_index(j, dataset.image_shape)
+    shade = f", {CHANNELS[channel[0]]}" if channel else ""
+    return f"pixel row {row + 1}, column {column + 1}{shade}"
 
 
 def label_column(name: str, values: np.ndarray) -> Column:

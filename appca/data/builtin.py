@@ -58,7 +58,12 @@ SOURCES: dict[str, Source] = {
             False,
             1440,
             1024,
-            (Option("size", 32, "Pixels along a side", (32, 128)),),
+            (
+                Option("size", 32, "Pixels along a side", (32, 128)),
+                Option("n", None, "Take the first so many views", least=2, most=1440),
+                Option("per_class", None, "Take so many of each object instead", least=1, most=72),
+                Option("classes", None, "Take only these objects", tuple(map(str, range(1, 21)))),
+            ),
         ),
         Source("turntable", "Turntable", "13 shaded solids, seen every 5 degrees", True, 936, 1024),
         Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),

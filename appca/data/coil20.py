@@ -6,7 +6,8 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from appca.data.dataset import Dataset
 from appca.data.download import fetch, remedy
 from appca.data.errors import InputError
 from appca.data.readers import mat5
+from appca.data.subset import check_first, in_words, subset
 
 OBJECTS, VIEWS, SIDE = 20, 72, 128
 ZIP, MAT = "coil-20-proc.zip", "COIL20.mat"
@@ -41,10 +43,13 @@ def load(
     folder: Path,
     *,
     size: int = 32,
+    n: int | None = None,
+    per_class: int | None = None,
+    classes: Sequence | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """
-    Read the 1,440 images in object, then view order.
+    Read the 1,440 images, or some of them, in object, then view order.
 
     Parameters
     ----------
@@ -53,6 +58,12 @@ def load(
         fetched into it.
     size : {32, 128}
         32 takes the mean of 4 x 4 blocks (float32, exact), as the paper has it; 128 the images.
+    n : int or None
+        Keep at most the first so many (of the chosen objects); not used with `per_class`.
+    per_class : int or None
+        Keep the first so many views of each object.
+    classes : sequence of objects or None
+        Keep only these, 1 to 20.
     progress : callable or None
         Told (bytes done, bytes in all) while the zip is fetched.
 
@@ -64,7 +75,25 @@ def load(
     if size not in DIGESTS:
         msg = f"COIL-20 comes as 32 x 32 or 128 x 128, so size must be 32 or 128; got {size!r}."
         raise InputError(msg)
-    folder = Path(folder) / "coil20"
+    if per_class is None:
+        check_first(n, OBJECTS * VIEWS, f"COIL-20 has {OBJECTS * VIEWS:,} images")
+    whole = _whole(Path(folder) / "coil20", size, progress)
+    if n is None and per_class is None and classes is None:
+        return whole
+    part = subset(whole, n if per_class is None else None, per_class, classes)
+    options = {
+        "size": size,
+        "n": n,
+        "per_class": per_class,
+        "classes": None if classes is None else [str(name) for name in classes],
+    }
+    which = in_words(part.n_rows, per_class, classes, "views", "objects")
+    return replace(
+        part, name=f"{whole.name}, {which}", provenance=part.provenance | {"options": options}
+    )
+
+
+def _whole(folder: Path, size: int, progress: Callable | None) -> Dataset:
     X, path = _images(folder, size, progress)
     views = np.arange(OBJECTS * VIEWS)
     number, view = views // VIEWS + 1, views % VIEWS

@@ -11,7 +11,7 @@ from appca.data.dataset import Dataset
 from appca.data.download import fetch, remedy
 from appca.data.errors import InputError
 from appca.data.idx import read_idx
-from appca.data.subset import choose_rows
+from appca.data.subset import check_first, choose_rows, in_words
 
 
 class Published(NamedTuple):
@@ -90,14 +90,13 @@ def load(
         uint8 images; ids ``train-0`` to ``test-9999``; label columns digit and part.
     """
     total = sum(COUNTS.values())
-    if n is not None and per_class is None and not 2 <= n <= total:
-        msg = f"MNIST has {total:,} digits, so n must be from 2 to {total:,}; got {n}."
-        raise InputError(msg)
+    if per_class is None:
+        check_first(n, total, f"MNIST has {total:,} digits")
     paths = _files(Path(folder) / "mnist", progress)
     digit = np.concatenate([read_idx(paths[part][LABELS]) for part in COUNTS])
-    rows = choose_rows(digit, None if per_class else n, per_class, classes)
+    rows = choose_rows(digit, n if per_class is None else None, per_class, classes)
     return Dataset(
-        name=_name(len(rows), per_class, classes),
+        name=f"MNIST, {in_words(len(rows), per_class, classes, 'digits', 'digits')}",
         X=_pixels(paths, rows),
         ids=_ids(rows),
         labels={
@@ -165,10 +164,3 @@ def _ids(rows: np.ndarray) -> np.ndarray:
     return np.array(
         [f"train-{row}" if row < split else f"test-{row - split}" for row in rows.tolist()]
     )
-
-
-def _name(n: int, per_class: int | None, classes: Sequence | None) -> str:
-    which = "digits" if classes is None else f"digits {', '.join(str(name) for name in classes)}"
-    if per_class is not None:
-        return f"MNIST, {which}, {per_class:,} each"
-    return f"MNIST, {n:,} digits" if classes is None else f"MNIST, {n:,} of {which}"

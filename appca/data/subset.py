@@ -1,6 +1,6 @@
 """Which rows to keep: the first so many, so many of each class, chosen classes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -68,7 +68,39 @@ def subset(
     return dataset.take(choose_rows(column, first, per_class, classes))
 
 
+def check_first(n: int | None, total: int, owns: str) -> None:
+    """Refuse a number of first rows that makes no data set; `owns` says how many rows there are."""
+    if n is None:
+        return
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 2 <= n <= total:
+        msg = f"{owns}, so n must be a whole number from 2 to {total:,}; got {n!r}."
+        raise InputError(msg)
+
+
+def in_words(
+    n_rows: int, per_class: int | None, classes: Sequence | None, rows: str, groups: str
+) -> str:
+    """
+    Return what a subset is, for the name of its data set.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many rows it has.
+    per_class, classes : as in `choose_rows`
+    rows, groups : str
+        What rows and classes are, in the plural: "views" of "objects".
+    """
+    which = groups if classes is None else f"{groups} {', '.join(map(str, classes))}"
+    if per_class is not None:
+        return f"{which}, {per_class:,} each"
+    return f"{n_rows:,} {rows}" if classes is None else f"{n_rows:,} of {which}"
+
+
 def _known(classes: Sequence, names: list[str]) -> list[str]:
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        msg = f"Classes are given as a list, such as [{', '.join(names[:2])}]; got {classes!r}."
+        raise InputError(msg)
     wanted = list(dict.fromkeys(str(name) for name in classes))
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:

@@ -1,7 +1,10 @@
 """The controls above the atlas: K and L, colouring, and which panels are shown."""
 
+from functools import partial
+
 import streamlit as st
 
+from appca.analysis.row_query import feature_name
 from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
@@ -10,7 +13,9 @@ from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
 from appca.ui.text import HELP_K, HELP_L
 
-FEW = 4  # colourings that fit side by side as buttons
+FEW = 5  # colourings that fit side by side as buttons
+FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
+MOST_LISTED = 1024  # features in a list; it goes to the browser at each change of the page
 SLIDER = 132  # pixels
 MOST_ON_SLIDER = 12  # more components are set on the page Fit
 
@@ -86,20 +91,48 @@ def _changed(key: str, parameter: str) -> None:
 
 
 def colouring(dataset: Dataset) -> str:
-    """Draw the choice of colours and return its key."""
-    choices = panels.colour_choices(dataset)
+    """Draw the choice of colours and return its key; see `panels.colour_of`."""
+    one = "column" if dataset.image_shape is None else "pixel"
+    choices = panels.colour_choices(dataset) | {FEATURE: f"{one}…"}
     few = len(choices) <= FEW
     own = {"default": next(iter(choices)), "required": True} if few else {"width": 200}
-    return (st.segmented_control if few else st.selectbox)(
+    chosen = (st.segmented_control if few else st.selectbox)(
         "Colour by",
         list(choices),
         format_func=lambda key: choices[key].capitalize(),
         key=f"colour-{dataset.digest[:8]}",
         persist_state="session",
         help="Residual: how far a row lies from its reconstruction. Membership: how sure the model "
-        "is of the row's subspace. Density: how probable the whole row is.",
+        "is of the row's subspace. Density: how probable the whole row is. "
+        f"{one.capitalize()}: the values of one {one} of the data.",
         **own,
     )
+    return _feature(dataset, one.capitalize()) if chosen == FEATURE else chosen
+
+
+def _feature(dataset: Dataset, label: str) -> str:
+    """Draw the choice of one feature, by name or, of very many, by number; return its key."""
+    own = {"key": f"feature-{dataset.digest[:8]}", "persist_state": "session"}
+    total, first = dataset.n_features, _middle(dataset)
+    if total > MOST_LISTED:
+        text = (
+            f"By its number, 1 to {total:,}, for up to {MOST_LISTED:,} are listed by name; the "
+            "legend names it. Rows whose value is missing are grey."
+        )
+        number = st.number_input(label, 1, total, first + 1, help=text, width=150, **own)
+        return f"{FEATURE}:{number - 1}"
+    text = "Type to find one. Rows whose value is missing are grey."
+    names = partial(feature_name, dataset)
+    j = st.selectbox(label, range(total), first, format_func=names, help=text, width=230, **own)
+    return f"{FEATURE}:{j}"
+
+
+def _middle(dataset: Dataset) -> int:
+    """Return the feature to begin with: the first, but of images the middle, no dark corner."""
+    if dataset.image_shape is None:
+        return 0
+    height, width, *channels = dataset.image_shape
+    return (height // 2 * width + width // 2) * (channels[0] if channels else 1)
 
 
 def which_panels(shown: Shown) -> tuple[bool, tuple[int, int], int]:
@@ -168,7 +201,7 @@ def point_size() -> int:
         [2, 3, 4, 5, 6, 8],
         value=3,
         key="point_size",
-        width=95,
+        width=70,
         persist_state="session",
     )
 

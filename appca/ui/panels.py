@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from appca.analysis.components import name_of
+from appca.analysis.row_query import column_of
 from appca.analysis.subspaces import Subspace, pair_counts, pairs, ranked, sign_cells, title
 from appca.data.dataset import Dataset, categories
 from appca.plots.atlas import Cell, Panel
@@ -96,16 +97,27 @@ def pca_panel(scores: np.ndarray, shares: np.ndarray) -> Panel:
 
 
 def colour_choices(dataset: Dataset) -> dict[str, str]:
-    """Return what points can be coloured by: key to the name on screen; the class comes first."""
+    """
+    Return what points can be coloured by beside features: key to the name on screen.
+
+    The class comes first. Features, of which there may be very many, are not listed: their keys
+    are those of `row_query.column_of`.
+    """
     labels = {f"label:{name}": name for name in dataset.labels}
     return labels | {key: name for key, (name, _) in MEASURES.items()}
 
 
 def colour_of(dataset: Dataset, arrays: dict[str, np.ndarray], choice: str) -> Colour:
-    """Return the colouring of all rows for one of `colour_choices`."""
+    """Return the colouring of all rows for one of `colour_choices`, or for "feature:" and a number.
+
+    A feature is always a number to the eye, for it is one to the model, and NaN where missing.
+    """
     if choice in MEASURES:
         name, array = MEASURES[choice]
         return colour_by(name, np.asarray(arrays[array], dtype=np.float64))
+    if choice.startswith("feature:"):
+        column = column_of(dataset, arrays, choice)
+        return Colour("number", column.name, np.asarray(column.values, dtype=np.float64))
     name = choice.removeprefix("label:")
     return colour_by(name, dataset.labels[name])
 

@@ -53,7 +53,8 @@ def steps(*, with_l: bool, with_images: bool) -> list[Step]:
         Step("K and L" if with_l else "K", sizes, ".st-key-k, .st-key-l"),
         Step(
             "Colour",
-            "Colour the points by class, or by how well the model explains them.",
+            "Colour the points by class, by how well the model explains them, or by a column of "
+            "the data.",
             '[class*="st-key-colour-"]',
         ),
         images,

@@ -155,7 +155,9 @@ def panels_of(dataset: Dataset, shown: Shown, embedding: Embedding, third: str) 
             symbol=member,
         ),
         everything._replace(title="PCA", subtitle="three components", rgb=pca_rgb(principal)),
-        everything._replace(title=third.capitalize(), subtitle=f"{dataset.n_rows:,} rows"),
+        everything._replace(
+            title=third[:1].upper() + third[1:], subtitle=f"{dataset.n_rows:,} rows"
+        ),
     ]
 
 

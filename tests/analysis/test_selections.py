@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from appca.analysis.row_query import Column, column_of, label_column, matching, names_of
+from appca.analysis.row_query import (
+    Column,
+    column_of,
+    feature_name,
+    label_column,
+    matching,
+    names_of,
+)
 from appca.analysis.selections import NAME_LENGTH, SelectionStore, combined, token_of
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
@@ -160,6 +167,30 @@ def test_every_name_offered_has_its_column():
     assert columns["subspace"].values.tolist() == [1] + [0] * 177
     assert np.array_equal(columns["density"].values, -np.arange(178, dtype=np.float32))
     assert not any(key.startswith("feature") for key in names_of(load("digits"), 4))
+
+
+def test_a_rule_holds_for_no_row_whose_value_is_missing():
+    X = np.array([[1.0, 0], [5, 1], [9, 2]])
+    missing = np.array([[False, False], [True, False], [False, False]])
+    dataset = Dataset("gaps", X, np.arange(3), feature_names=("a", "b"), missing=missing)
+    found = column_of(dataset, arrays_of(3), "feature:0")
+    assert matching(found, "above", 4).tolist() == [False, False, True]
+    assert matching(found, "below", 6).tolist() == [True, False, False]
+    assert matching(column_of(dataset, arrays_of(3), "feature:1"), "above", 0).sum() == 2
+
+
+def test_features_without_names_are_called_by_their_place():
+    rows = np.arange(24.0).reshape(2, 12)
+    places = {
+        None: "feature 12",
+        (3, 4): "pixel row 3, column 4",
+        (2, 2, 3): "pixel row 2, column 2, blue",
+    }
+    for shape, name in places.items():
+        assert feature_name(Dataset("d", rows, list("ab"), image_shape=shape), 11) == name
+    assert feature_name(Dataset("d", rows, list("ab"), image_shape=(2, 2, 3)), 1) == (
+        "pixel row 1, column 1, green"
+    )
 
 
 def test_a_label_with_a_colon_in_its_name_is_found():

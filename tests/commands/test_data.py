@@ -14,6 +14,15 @@ def test_the_list_shows_every_built_in_data_set(capsys):
     assert [line.split()[0] for line in lines] == list(SOURCES)
 
 
+@pytest.mark.real_data
+def test_views_of_coil_20_are_chosen_by_options(capsys):
+    wanted = ["data", "coil20", "--option"]
+    assert main([*wanted, "per_class=3", "--option", "classes=[2, 5]"]) == 0
+    assert "COIL-20, 32 x 32, objects 2, 5, 3 each: 6 rows" in capsys.readouterr().out
+    assert main([*wanted, "n=some"]) == 2
+    assert "must be a whole number from 2 to 1,440; got 'some'." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_data_are_written_with_ids_and_labels(folder, suffix):
     assert main(["data", "wine", "--out", f"wine.{suffix}"]) == 0

@@ -55,10 +55,16 @@ def test_an_unknown_set_is_refused_with_those_there_are():
     ("key", "options", "words"),
     [
         ("digits", {"n": 5}, "has no options; got n"),
-        ("coil20", {"n": 5}, "has the options size; got n"),
+        ("coil20", {"views": 5}, "has the options classes, n, per_class, size; got views"),
         ("coil20", {"size": 64}, "size must be 32 or 128; got 64"),
-        ("mnist", {"n": 1}, "n must be from 2 to 70,000; got 1"),
+        (
+            "coil20",
+            {"n": 1441},
+            "COIL-20 has 1,440 images, so n must be a whole number from 2 to 1",
+        ),
+        ("mnist", {"n": 1}, "n must be a whole number from 2 to 70,000; got 1"),
         ("mnist", {"n": 70_001}, "got 70001"),
+        ("mnist", {"n": "many"}, "got 'many'"),
     ],
 )
 def test_options_without_meaning_are_refused_before_anything_is_fetched(key, options, words):

@@ -3,6 +3,7 @@
 import gzip
 import io
 import zipfile
+from functools import cache
 
 import numpy as np
 import pytest
@@ -108,6 +109,69 @@ def test_every_view_is_the_image_its_id_names(size, data_folder, tmp_path, seed)
         if size == 32:
             image = image.astype(float).reshape(32, 4, 32, 4).mean(axis=(1, 3))
         np.testing.assert_array_equal(back.X[row].reshape(size, size), image)
+
+
+_decoded = cache(coil20.read_zip)
+
+
+@pytest.fixture
+def decoded_once(monkeypatch):
+    """Decode Columbia's zip once for all tests that choose among its views."""
+    monkeypatch.setattr(coil20, "read_zip", _decoded)
+
+
+@pytest.mark.usefixtures("decoded_once")
+@pytest.mark.parametrize(
+    ("options", "kept", "name"),
+    [
+        ({"n": 100}, lambda number, view: 72 * (number - 1) + view < 100, "100 views"),
+        ({"per_class": 5}, lambda number, view: view < 5, "objects, 5 each"),
+        ({"classes": [20, "3"]}, lambda number, view: number in (3, 20), "144 of objects 20, 3"),
+        (
+            {"classes": [2, 11], "per_class": 9, "size": 128, "n": 4},
+            lambda number, view: number in (2, 11) and view < 9,
+            "objects 2, 11, 9 each",
+        ),
+        (
+            {"classes": [2, 11], "n": 80},
+            lambda number, view: number == 2 or (number == 11 and view < 8),
+            "80 of objects 2, 11",
+        ),
+    ],
+    ids=["n", "per_class", "classes", "classes and per_class", "classes and n"],
+)
+def test_parts_of_coil_20_are_the_views_their_ids_name(options, kept, name, data_folder):
+    every = [(number, view) for number in range(1, 21) for view in range(72)]
+    expected = [f"obj{number}__{view}" for number, view in every if kept(number, view)]
+    dataset, size = load("coil20", **options), options.get("size", 32)
+    assert dataset.ids.tolist() == expected
+    assert dataset.name == f"COIL-20, {size} x {size}, {name}"
+    assert dataset.image_range == (0, 255)
+    for row in (0, -1):
+        image = png(data_folder, dataset.ids[row])
+        if size == 32:
+            image = image.astype(float).reshape(32, 4, 32, 4).mean(axis=(1, 3))
+        np.testing.assert_array_equal(dataset.X[row].reshape(size, size), image)
+        number, view = expected[row].removeprefix("obj").split("__")
+        assert dataset.labels["object"][row] == number
+        assert dataset.labels["angle"][row] == 5 * int(view)
+    unchosen = {"size": 32, "n": None, "per_class": None, "classes": None}
+    chosen = {"classes": [str(name) for name in options["classes"]]} if "classes" in options else {}
+    assert dataset.provenance["options"] == unchosen | options | chosen
+
+
+@pytest.mark.usefixtures("decoded_once")
+def test_all_of_coil_20_is_the_data_set_it_was_before_parts_could_be_chosen():
+    whole = load("coil20", n=None, per_class=None, classes=None)
+    assert whole.digest.startswith("af89262ce5a39d51")
+    assert whole.provenance["options"] == {"size": 32}
+    assert load("coil20", n=1440).digest == whole.digest
+
+
+@pytest.mark.usefixtures("decoded_once")
+def test_too_many_views_of_an_object_are_refused():
+    with pytest.raises(InputError, match="class 1 has 72; ask for at most that many"):
+        load("coil20", per_class=73)
 
 
 def test_the_mat_file_gives_the_same_data_set_as_the_zip(data_folder, tmp_path):

@@ -50,6 +50,8 @@ def test_a_subset_of_text_classes_keeps_rows_and_labels_together():
     [
         ({"classes": [1, 9]}, "Choose classes among 0, 1, 2, 3, 4; got 9"),
         ({"classes": []}, "got none"),
+        ({"classes": 3}, r"given as a list, such as \[0, 1\]; got 3"),
+        ({"classes": "13"}, "given as a list, .* got '13'"),
         ({"per_class": 1000}, "1000 rows of each class were asked for, but class"),
         ({"per_class": 0}, "rows of each class must be a whole number from 1 on; got 0"),
         ({"first": -3}, "number of rows must be a whole number from 1 on; got -3"),

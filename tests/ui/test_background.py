@@ -179,6 +179,15 @@ def test_a_download_runs_as_a_job_and_opens_when_it_is_there(start, jobs):
     assert address(healthy(app))["data"] == load("wine").digest
 
 
+def test_coil_20_is_opened_in_the_parts_that_were_chosen(start, jobs):
+    app = start("data/data")
+    app.number_input(key="source-coil20-per_class").set_value(12).run()
+    app.pills(key="source-coil20-classes").set_value(["4", "17"]).run()
+    healthy(app).button(key="source-coil20-open").click().run()
+    (job,) = jobs.jobs.values()
+    assert job.spec == {"key": "coil20", "options": {"per_class": 12, "classes": ["4", "17"]}}
+
+
 def test_a_download_without_network_says_what_to_do(start, jobs):
     app = start("data/data")
     app.button(key="source-coil20-open").click().run()

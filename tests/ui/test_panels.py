@@ -6,6 +6,7 @@ import pytest
 from appca.analysis.subspaces import ranked
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
+from appca.plots.palette import MISSING, levels
 from appca.plots.sprites import sprites_of
 from appca.ui import panels
 
@@ -152,6 +153,30 @@ def test_colours_are_offered_by_label_and_by_measure(digits):
     assert named == digits.labels["digit"].astype(str).tolist()
     residual = panels.colour_of(digits, arrays, "residual")
     np.testing.assert_array_equal(residual.values, arrays["error"].astype(float))
+
+
+def test_a_feature_colours_each_row_by_its_own_number(digits, seed):
+    arrays = arrays_of(digits.n_rows, 4, 2)
+    column = int(np.random.default_rng(seed).integers(64))
+    colour = panels.colour_of(digits, arrays, f"feature:{column}")
+    assert (colour.kind, colour.name) == (
+        "number",
+        f"pixel row {column // 8 + 1}, column {column % 8 + 1}",
+    )
+    images = digits.X.reshape(-1, 8, 8)
+    np.testing.assert_array_equal(colour.values, images[:, column // 8, column % 8].astype(float))
+
+
+def test_a_feature_of_few_whole_numbers_is_a_scale_and_its_missing_cells_are_unknown():
+    X = np.array([[0, 9], [1, 8], [2, 7], [1, 6]], dtype=np.uint8)
+    missing = np.zeros(X.shape, dtype=bool)
+    missing[1, 0] = True
+    dataset = Dataset("few", X, list("abcd"), feature_names=("<b>", "c"), missing=missing)
+    colour = panels.colour_of(dataset, arrays_of(4, 2, 1), "feature:0")
+    assert (colour.kind, colour.name) == ("number", "<b>")
+    np.testing.assert_array_equal(colour.values, [0, np.nan, 2, 1])
+    drawn = levels(colour, 4)
+    assert [drawn.table[code] == MISSING for code in drawn.codes] == [False, True, False, False]
 
 
 def test_the_pca_panel_holds_all_rows():
