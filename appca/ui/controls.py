@@ -50,7 +50,8 @@ def k_and_l(dataset: Dataset) -> None:
     K moved, the old ones would stay on the page until the fit is done.
     """
     now = state.config()
-    most = min(state.most_components(now, dataset), max(MOST_ON_SLIDER, now.k))
+    # A run of the command line may allow more components than the data have features.
+    most = min(max(state.most_components(now, dataset), now.k), max(MOST_ON_SLIDER, now.k))
     label = "Components K" if now.name_of_k == "n_components" else "At most K"
     _slider(label, KEYS.k, now.name_of_k, now.k, most, f"Components, K. {HELP_K}")
     if "n_active" in now.parameters:

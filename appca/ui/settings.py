@@ -140,7 +140,7 @@ def settings(dataset: Dataset) -> None:
     _model(now)
     left, right = st.columns(2)
     # one range for both: a widget whose range moves is made anew, and loses what is being typed
-    limits = (1, state.most_components(now, dataset))
+    limits = (1, max(state.most_components(now, dataset), now.k))
     with left:
         label = "Components K" if now.name_of_k == "n_components" else "Components K, at most"
         _whole(now.name_of_k, label, now, limits, HELP_K)
