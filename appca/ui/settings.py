@@ -11,6 +11,7 @@ from appca.ui import state
 from appca.ui.text import HELP_K, HELP_L
 
 FIXED = "fixed"  # the latent variance is a number of the person's
+MOST = 2**53 - 1  # that a browser can count to
 
 
 class Choice(NamedTuple):
@@ -180,9 +181,19 @@ def _grid(names: list[str], now: RunConfig) -> None:
 
 
 def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
-    key = f"set-{name}"
-    st.session_state[key] = int(now.parameters[name])
+    key, value = f"set-{name}", int(now.parameters[name])
+    limits = around(limits, value)
+    st.session_state[key] = value
     st.number_input(label, *limits, key=key, help=help_text, on_change=_apply, args=[name, _plain])
+
+
+def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
+    """
+    Return limits of a widget with the value of a run inside, which may be the command line's.
+
+    Streamlit shows its least number in place of one outside, and the next change would fit with it.
+    """
+    return min(limits[0], value), max(limits[1], min(value, MOST))
 
 
 def _choice(name: str, field: Choice, now: RunConfig) -> None:
@@ -206,8 +217,7 @@ def _choice(name: str, field: Choice, now: RunConfig) -> None:
         st.session_state[fixed] = float(value)
         st.number_input(
             "Fixed at",
-            1e-9,
-            1e9,
+            *around((1e-9, 1e9), float(value)),
             key=fixed,
             format="%g",
             on_change=lambda: state.set_parameters(**{name: st.session_state[fixed]}),
