@@ -6,6 +6,7 @@ from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
 from appca.ui import panels, sizes_help, state
+from appca.ui.callbacks import guarded
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
 from appca.ui.text import HELP_K, HELP_L
@@ -78,6 +79,7 @@ def _slider(label: str, key: str, parameter: str, value: int, most: int, help_te
     )
 
 
+@guarded
 def _changed(key: str, parameter: str) -> None:
     """Take over a slider; L pushes K up before it, K pushes L down."""
     changes = {parameter: st.session_state[key]}

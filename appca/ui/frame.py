@@ -12,6 +12,7 @@ from appca.data.wording import counted
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
 from appca.ui import cold_start, fitting, memory, selection, services, state, tour, watching
+from appca.ui.callbacks import sentence
 from appca.ui.icon import icon, logo
 from appca.ui.place import place_of_fits
 from appca.ui.state import KEYS
@@ -126,13 +127,7 @@ def _write_address() -> None:
 
 
 def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return _literal(
-            f"The disk refused ({where}{error.strerror or error}); free some space, check the "
-            "rights, or name another folder in APPCA_HOME."
-        )
-    return _literal(str(error) or type(error).__name__)
+    return _literal(sentence(error))
 
 
 def _literal(text: str) -> str:

@@ -11,6 +11,7 @@ from appca.data.vae import suggest as suggest_vae
 from appca.data.wording import counted
 from appca.runs.home import home
 from appca.ui import progress, state, vae_view
+from appca.ui.callbacks import guarded
 from appca.ui.settings import around
 from appca.ui.text import about
 
@@ -136,6 +137,7 @@ def _keyed(key: str, value: object) -> None:
     st.session_state[key] = value
 
 
+@guarded
 def _apply() -> None:
     seen = st.session_state
     dataset = state.current_dataset()
@@ -163,5 +165,6 @@ def _chosen_autoencoder(dataset: Dataset) -> VAE:
     return VAE(**{name: seen.get(f"pre-vae-{name}", getattr(usual, name)) for name in VAE_OPTIONS})
 
 
+@guarded
 def _suggested(dataset: Dataset) -> None:
     state.set_preprocessing(suggest(dataset))

@@ -8,7 +8,7 @@ from appca.analysis.selections import COMBINATIONS, NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.wording import counted
-from appca.ui import selection
+from appca.ui import callbacks, selection
 from appca.ui.fitting import Shown
 from appca.ui.text import markdown
 
@@ -155,7 +155,7 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
         key=f"{NAMED}-delete",
         type="tertiary",
         icon=":material/delete:",
-        on_click=selection.forget,
+        on_click=callbacks.guarded(selection.forget),
         args=[dataset, name],
     )
 

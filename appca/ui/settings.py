@@ -8,6 +8,7 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.runs.config import MODELS, RunConfig
 from appca.ui import state
+from appca.ui.callbacks import guarded
 from appca.ui.text import HELP_K, HELP_L
 
 FIXED = "fixed"  # the latent variance is a number of the person's
@@ -163,7 +164,7 @@ def _model(now: RunConfig) -> None:
         list(MODELS),
         format_func=lambda name: MODELS[name].title,
         key=key,
-        on_change=lambda: state.set_model(st.session_state[key]),
+        on_change=guarded(lambda: state.set_model(st.session_state[key])),
     )
     st.caption(MODELS[now.model].about)
 
@@ -220,10 +221,11 @@ def _choice(name: str, field: Choice, now: RunConfig) -> None:
             *around((1e-9, 1e9), float(value)),
             key=fixed,
             format="%g",
-            on_change=lambda: state.set_parameters(**{name: st.session_state[fixed]}),
+            on_change=guarded(lambda: state.set_parameters(**{name: st.session_state[fixed]})),
         )
 
 
+@guarded
 def _apply(name: str, read: Callable[[object], object]) -> None:
     state.set_parameters(**{name: read(st.session_state[f"set-{name}"])})
 
