@@ -66,6 +66,7 @@ def test_a_named_selection_that_the_disk_keeps_is_said_not_to_be_deleted(start, 
     app = start()
     monkeypatch.setattr(SelectionStore, "delete", fails(FULL))
     app.button(key="named-delete").click().run()
+    app.button(key="named-really").click().run()
     assert [problem.message for problem in app.exception] == []
     assert "No space left" in sentences(app)[0]
 
