@@ -93,8 +93,7 @@ def _prepare() -> None:
     _leave_what_is_gone()
     watching.settle()
     _write_address()  # also now: a reload may come before the page is finished
-    notice = state.take_notice()
-    if notice is not None:
+    for notice in state.take_notices():
         {"error": st.error, "info": st.info, "success": st.success}[notice.kind](
             _literal(notice.text)
         )
@@ -103,7 +102,7 @@ def _prepare() -> None:
 def _say_what_is_not_shown(run: str) -> None:
     """Say why the run of a link is not on screen, unless something was said already."""
     damage = services.runs().damage(run)
-    if st.session_state.get(KEYS.notice) is not None:
+    if st.session_state.get(KEYS.notices):
         return
     if damage is not None:
         state.notify("error", damage)

@@ -9,6 +9,7 @@ from appca.data.errors import InputError
 from appca.data.receive import receive
 from appca.data.wording import counted
 from appca.ui import services, state, watching
+from appca.ui.callbacks import guarded
 from appca.ui.text import tag, words
 
 DROPPED = "source-files"
@@ -40,6 +41,7 @@ def published() -> None:
     )
 
 
+@guarded
 def _dropped() -> None:
     """Keep the files that were dropped, and say of each what became of it."""
     kept, refused = [], []
@@ -48,10 +50,9 @@ def _dropped() -> None:
             (kept if receive(file.name, file) else refused).append(f"“{file.name}”")
         except InputError as error:
             state.notify("error", str(error))
-            return
     if refused:
         state.notify("error", f"{', '.join(refused)} is no file of MNIST or COIL-20 by its name.")
-    elif kept:
+    if kept:
         state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
 
 
@@ -113,12 +114,10 @@ def _key(source: Source, option: Option) -> str:
     return f"source-{source.key}-{option.name}"
 
 
+@guarded
 def _open(source: Source) -> None:
     if source.offline:
-        try:
-            state.open_dataset(services.datasets().put(load(source.key)))
-        except InputError as error:
-            state.notify("error", str(error))
+        state.open_dataset(services.datasets().put(load(source.key)))
         return
     options = _chosen(source)
     key = f"{source.key} {json.dumps(options, sort_keys=True)}"

@@ -78,3 +78,12 @@ def test_a_variation_of_a_run_whose_data_are_gone_is_refused(monkeypatch):
     config = RunConfig(load("wine").digest, {}, "PPCA", defaults("PPCA"))
     compare_choice._vary(config)
     assert [kind for kind, _ in told] == ["error"]
+
+
+def test_what_is_said_twice_is_shown_once_and_nothing_is_lost(monkeypatch):
+    monkeypatch.setattr(st, "session_state", {})
+    said = [("error", "One."), ("info", "Two."), ("error", "One."), ("error", "Two.")]
+    for kind, text in said:
+        state.notify(kind, text)
+    assert state.take_notices() == [("error", "One."), ("info", "Two."), ("error", "Two.")]
+    assert state.take_notices() == []
