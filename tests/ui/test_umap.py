@@ -1,11 +1,13 @@
 """The page UMAP: names of classes on the map, the nearest other classes, what is laid out anew."""
 
 import numpy as np
+import pytest
 
 from appca.analysis.class_neighbours import ClassNeighbour
 from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
+from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.ui import umap_classes
 from appca.ui.state import KEYS
@@ -34,6 +36,15 @@ def test_the_page_names_classes_on_demand_and_says_which_lie_nearest(start):
     app.number_input(key="umap_spread").set_value(2.0).run()
     assert app.button(key="umap_run")  # another map, not laid out yet
     assert healthy(app).session_state[KEYS.umap]["spread"] == 2.0
+
+
+@pytest.mark.parametrize("n_rows", [2, 3])
+def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start, n_rows):
+    few = Dataset("few", np.random.default_rng(0).normal(size=(n_rows, 4)), list("abc")[:n_rows])
+    app = start("explore/umap", data=DatasetStore(home()).put(few))
+    offered = [box.key for box in healthy(app).number_input if box.key == "umap_n_neighbors"]
+    told = [box.value for box in app.info if "UMAP" in box.value]
+    assert (len(told), len(offered)) == ((1, 0) if n_rows == 2 else (0, 1))
 
 
 def test_names_stand_at_rows_of_their_class_the_largest_first():
