@@ -1,5 +1,7 @@
 """The page UMAP: names of classes on the map, the nearest other classes, what is laid out anew."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,19 @@ def test_names_stand_at_rows_of_their_class_the_largest_first():
         own = places[codes == names.index(name.text)]
         away = np.hypot(*(own - np.median(own, axis=0)).T)
         np.testing.assert_array_equal([name.x, name.y], own[away.argmin()])
+
+
+@pytest.mark.parametrize(("n_classes", "tables"), [(1, 0), (2, 1), (60, 1), (61, 0)])
+def test_nearest_classes_are_sought_only_where_a_label_tells_classes(
+    monkeypatch, n_classes, tables
+):
+    label = np.arange(300) % n_classes + 0.5
+    data = Dataset("d", np.eye(300), list(map(str, range(300))), labels={"length": label})
+    sought = []
+    monkeypatch.setattr(umap_classes, "_nearest", lambda *given: sought.append(given) or [])
+    monkeypatch.setattr(umap_classes, "st", Mock())
+    umap_classes.nearest_table(data, Mock())
+    assert len(sought) == tables
 
 
 def test_long_names_are_cut_and_empty_classes_left_out():
