@@ -84,10 +84,17 @@ def _text(source: Source) -> str:
 def _widget(source: Source, option: Option) -> object:
     key, label = _key(source, option), option.help
     if option.choices is not None and option.default is None:
-        return st.pills(label, option.choices, selection_mode="multi", key=key)
+        return st.pills(
+            label, option.choices, selection_mode="multi", key=key, persist_state="session"
+        )
     if option.choices is not None:
         return st.segmented_control(
-            label, option.choices, default=option.default, key=key, required=True
+            label,
+            option.choices,
+            default=option.default,
+            key=key,
+            required=True,
+            persist_state="session",
         )
     return st.number_input(
         label,
