@@ -1,5 +1,6 @@
 """Runs on disk: one folder each, written whole or not at all, read without pickle."""
 
+import errno
 import json
 import os
 import re
@@ -49,12 +50,19 @@ class Run:
         Raises
         ------
         InputError
-            When the file has been damaged or deleted since the run was listed.
+            When the file has been damaged or deleted since the run was listed, or the machine
+            cannot read it now; `is_passing` tells the one from the other by the error's cause.
         """
         file = self.path / "arrays.npz"
         try:
             return _load(file, file.stat().st_mtime_ns)
         except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
+            if is_passing(error):
+                msg = (
+                    f"The arrays of run {self.id} cannot be read now ({_why(error)}); the run is "
+                    "kept: remove the cause and look again."
+                )
+                raise InputError(msg) from error
             why = f" ({_why(error)})" if isinstance(error, OSError) else ""
             msg = f"The arrays of run {self.id} cannot be read{why}; fit it again."
             raise InputError(msg) from error
@@ -269,6 +277,16 @@ class RunStore:
             self._discard(run.path)
 
 
+def is_passing(error: BaseException | None) -> bool:
+    """Whether reading failed for want of memory, files or rights, and not for what the file is."""
+    if isinstance(error, FileNotFoundError):
+        return False
+    if isinstance(error, OSError):
+        # Without a number it was raised by a parser; EINVAL is a jump to a place before the file.
+        return error.errno not in (None, errno.EINVAL)
+    return isinstance(error, MemoryError)
+
+
 def _is_id(text: object) -> bool:
     # The id may come from the address bar: it must not become a path unless it is one.
     return isinstance(text, str) and re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", text) is not None
@@ -374,5 +392,7 @@ def _why(error: Exception) -> str:
         return f"{Path(error.filename or '').name or 'a file'} is missing"
     if isinstance(error, KeyError):
         return f"“{shortened(error.args[0])}” is missing"
+    if isinstance(error, MemoryError):
+        return "there is too little memory"
     reason = error.strerror if isinstance(error, OSError) else None
     return shortened(reason or str(error) or "it cannot be read", 120).strip(".")

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import streamlit as st
 
 from appca.data import brain
-from appca.data.errors import InputError
 from appca.data.wording import counted
 from appca.runs.home import home
 from appca.studies.fmri import STUDY
 from appca.studies.store import Stored, StudyStore
 from appca.ui import progress, services, state, watching
+from appca.ui.callbacks import guarded
 from appca.ui.text import about, markdown
 
 JOBS = {"study", "brain"}  # kinds of jobs whose result the page shows
@@ -113,24 +113,21 @@ def _upload() -> None:
     )
 
 
+@guarded
 def _open(recorded: object, mask: object, events: object) -> None:
     """Store the recording as a data set, or say in a sentence why not."""
     from dataclasses import replace
 
     from appca.data.readers import read
 
-    try:
-        given = {} if mask is None else {"mask": mask, "mask_name": mask.name}
-        dataset = read(recorded.name, recorded, **given)
-        if events is not None:
-            found = brain.read_events(events.name, events)
-            brain.check_events(found, dataset.n_features, dataset.provenance["repetition"])
-            facts = {"events": [one._asdict() for one in found]}
-            dataset = replace(dataset, provenance=dataset.provenance | facts)
-        digest = services.datasets().put(dataset)
-    except InputError as error:
-        state.notify("error", str(error))
-        return
+    given = {} if mask is None else {"mask": mask, "mask_name": mask.name}
+    dataset = read(recorded.name, recorded, **given)
+    if events is not None:
+        found = brain.read_events(events.name, events)
+        brain.check_events(found, dataset.n_features, dataset.provenance["repetition"])
+        facts = {"events": [one._asdict() for one in found]}
+        dataset = replace(dataset, provenance=dataset.provenance | facts)
+    digest = services.datasets().put(dataset)
     st.session_state["brain_recording"] = digest
     st.session_state["brain_upload"] += 1
     state.notify("success", f"“{dataset.name}” is open: {counted(dataset.n_rows, 'voxel')}.")

@@ -90,7 +90,8 @@ def _cuts(kept: Stored) -> None:
     place = []
     for column, side, n, best in zip(st.columns(3), SIDES, shape, peak, strict=True):
         key = f"brain_cut_{kept.id}_{title}_{side}"
-        place.append(column.slider(side, 0, n - 1, best, key=key))
+        # A slider needs two places; a recording of one slice has one.
+        place.append(column.slider(side, 0, n - 1, best, key=key) if n > 1 else 0)
     figure = plots.cuts(arrays, maps[title], tuple(place))
     chart(figure, key="brain_cuts", config={"displayModeBar": False})
     st.caption("The slices begin at the map's largest value; point at a voxel to read its value.")

@@ -14,6 +14,7 @@ from appca.runs.grid import estimate, in_short
 from appca.runs.home import home
 from appca.runs.jobfolder import ENDED, JobStatus
 from appca.ui import choose_pictures, services, state, watching
+from appca.ui.callbacks import guarded
 from appca.ui.gaps_note import gaps_note
 from appca.ui.text import about, duration, markdown
 
@@ -55,7 +56,7 @@ def is_offered() -> bool:
             st.button(
                 f"Switch to {ALL_MODELS[other].title.lower().replace('ppca', 'PPCA')}",
                 key=f"choose_model_{other}",
-                on_click=state.set_model,
+                on_click=guarded(state.set_model),
                 args=[other],
             )
     return False

@@ -10,6 +10,7 @@ from appca.analysis.grid import Cell, GridConfig
 from appca.analysis.grid_choice import Advice, Budget, Table
 from appca.plots import grid as plots
 from appca.ui import state
+from appca.ui.callbacks import guarded
 from appca.ui.chart import chart
 from appca.ui.text import tag, words
 
@@ -45,6 +46,7 @@ def draw(config: GridConfig, found: Table) -> None:
     _budgets(found, advice)
 
 
+@guarded
 def adopt(k: int, active: int) -> None:
     """Take over K and L for all pages."""
     state.set_parameters(n_components=k, n_active=active)

@@ -10,6 +10,7 @@ from appca.runs.config import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run
 from appca.runs.store import Run
 from appca.ui import fitting, progress, services, state, watching
+from appca.ui.callbacks import guarded
 from appca.ui.fitting import Shown
 
 ADDRESS = "with"  # query parameter: a link and a reload bring the other run back
@@ -83,18 +84,15 @@ def _take_wanted(key: str, runs: dict[str, Run]) -> None:
         st.session_state[key] = st.session_state.pop(WANTED)
 
 
+@guarded
 def _vary(config: RunConfig) -> None:
     """Fit a variation, at once if that is quick, and compare with it."""
     st.session_state[WANTED] = config.id
     if services.runs().get(config.id) is not None:
         return
     dataset = _dataset(config)
-    try:
-        if _is_quick(config, dataset):
-            services.runs().save(config, fit_run(dataset, config))
-            return
-    except ValueError as error:
-        state.notify("error", str(error))
+    if _is_quick(config, dataset):
+        services.runs().save(config, fit_run(dataset, config))
         return
     watching.allow(config.id)
     spec = {"config": config.to_dict(), "name": None}

@@ -13,6 +13,7 @@ from appca.plots.components import component_image, data_uri, pixels_of, ranked_
 from appca.runs import labels
 from appca.runs.fit import posterior_of
 from appca.ui import atlas_page, selection, services, state, vae_view
+from appca.ui.callbacks import guarded
 from appca.ui.chart import chart
 from appca.ui.component_list import in_data_space, in_units_of_the_fit, title_of
 from appca.ui.data_overview import sheet_of
@@ -213,20 +214,16 @@ def _labelling(shown: Shown, k: int) -> None:
         )
 
 
+@guarded
 def _rename(shown: Shown, k: int, key: str) -> None:
-    try:
-        labels.rename(shown.run, k, st.session_state[key])
-        services.runs().renew(shown.run.id)  # a run somebody worked on is not pruned
-    except ValueError as error:
-        state.notify("error", str(error))
+    labels.rename(shown.run, k, st.session_state[key])
+    services.runs().renew(shown.run.id)  # a run somebody worked on is not pruned
 
 
+@guarded
 def _flip(shown: Shown, k: int) -> None:
-    try:
-        labels.flip(shown.run, k)
-        services.runs().renew(shown.run.id)
-    except ValueError as error:
-        state.notify("error", str(error))
+    labels.flip(shown.run, k)
+    services.runs().renew(shown.run.id)
 
 
 def _chart(figure: object, key: str) -> None:

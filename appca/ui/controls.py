@@ -9,6 +9,7 @@ from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
 from appca.ui import panels, sizes_help, state
+from appca.ui.callbacks import guarded
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
 from appca.ui.text import HELP_K, HELP_L
@@ -55,7 +56,8 @@ def k_and_l(dataset: Dataset) -> None:
     K moved, the old ones would stay on the page until the fit is done.
     """
     now = state.config()
-    most = min(state.most_components(now, dataset), max(MOST_ON_SLIDER, now.k))
+    # A run of the command line may allow more components than the data have features.
+    most = min(max(state.most_components(now, dataset), now.k), max(MOST_ON_SLIDER, now.k))
     label = "Components K" if now.name_of_k == "n_components" else "At most K"
     _slider(label, KEYS.k, now.name_of_k, now.k, most, f"Components, K. {HELP_K}")
     if "n_active" in now.parameters:
@@ -82,6 +84,7 @@ def _slider(label: str, key: str, parameter: str, value: int, most: int, help_te
     )
 
 
+@guarded
 def _changed(key: str, parameter: str) -> None:
     """Take over a slider; L pushes K up before it, K pushes L down."""
     changes = {parameter: st.session_state[key]}

@@ -14,7 +14,7 @@ from appca.runs.fit import Result, estimate_seconds, fit_run, waits_for_compiler
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
 from appca.runs.preview import Ground, on_ground, prepare, preview, width
-from appca.runs.store import Run
+from appca.runs.store import Run, is_passing
 from appca.ui import services, watching
 from appca.ui.state import config, notify
 
@@ -65,7 +65,16 @@ def shown() -> Shown | None:
 
 
 def stored() -> Shown | None:
-    """Return the run of the present configuration, if it has been fitted and can be read."""
+    """
+    Return the run of the present configuration, if it has been fitted.
+
+    One that is damaged is deleted: it would stand in the way of a new fit.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read now but may be later: it is neither deleted nor fitted again.
+    """
     run = services.runs().get(config().id)
     if run is None:
         return None
@@ -73,7 +82,9 @@ def stored() -> Shown | None:
         given = labels(run)
         return Shown(run.config, labelled(run.arrays, given), run.info, run, given.key)
     except InputError as error:
-        services.runs().delete(run.id)  # else the damaged one would stand in the way of a new fit
+        if is_passing(error.__cause__):
+            raise
+        services.runs().delete(run.id)
         notify("error", str(error))
         return None
 

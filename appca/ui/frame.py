@@ -7,11 +7,12 @@ import streamlit as st
 from streamlit import net_util
 
 from appca.analysis.identity import ID_DIGITS
-from appca.data.errors import TOO_MUCH, InputError
+from appca.data.errors import InputError
 from appca.data.wording import counted
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
 from appca.ui import cold_start, fitting, memory, selection, services, state, tour, watching
+from appca.ui.callbacks import TOLD, sentence
 from appca.ui.icon import icon, logo
 from appca.ui.place import place_of_fits
 from appca.ui.state import KEYS
@@ -21,7 +22,6 @@ __all__ = ["around_page", "icon", "sidebar"]
 
 STYLE = Path(__file__).with_name("style.css")
 POLL_SECONDS = 0.5
-TOLD = (ValueError, OSError, MemoryError)  # what a page says in a sentence; all else is our mistake
 KINDS = {
     "fit": "Fit",
     "umap": "UMAP",
@@ -93,8 +93,7 @@ def _prepare() -> None:
     _leave_what_is_gone()
     watching.settle()
     _write_address()  # also now: a reload may come before the page is finished
-    notice = state.take_notice()
-    if notice is not None:
+    for notice in state.take_notices():
         {"error": st.error, "info": st.info, "success": st.success}[notice.kind](
             _literal(notice.text)
         )
@@ -103,7 +102,7 @@ def _prepare() -> None:
 def _say_what_is_not_shown(run: str) -> None:
     """Say why the run of a link is not on screen, unless something was said already."""
     damage = services.runs().damage(run)
-    if st.session_state.get(KEYS.notice) is not None:
+    if st.session_state.get(KEYS.notices):
         return
     if damage is not None:
         state.notify("error", damage)
@@ -127,15 +126,7 @@ def _write_address() -> None:
 
 
 def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return _literal(
-            f"The disk refused ({where}{error.strerror or error}); free some space, check the "
-            "rights, or name another folder in APPCA_HOME."
-        )
-    if isinstance(error, MemoryError):
-        return _literal(TOO_MUCH)
-    return _literal(str(error) or type(error).__name__)
+    return _literal(sentence(error))
 
 
 def _literal(text: str) -> str:

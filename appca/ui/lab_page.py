@@ -11,6 +11,7 @@ from appca.studies.methods import active_for
 from appca.studies.synthetic import LIMITS, dataset_of, drawn
 from appca.studies.z_priors import described
 from appca.ui import services, state
+from appca.ui.callbacks import guarded
 from appca.ui.chart import chart
 from appca.ui.text import fact_list, markdown
 
@@ -134,12 +135,10 @@ def opening(design: str, chosen: dict) -> None:
             st.caption("The true W and Z are kept with it.", width="content")
 
 
+@guarded
 def _open(design: str, chosen: dict) -> None:
     """Store the data and look at them, with aFA of the same K and the mean number of factors."""
-    try:
-        state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
-        n_active = active_for(_drawn(design, tuple(chosen.items())).Z)
-        state.set_model("aFA")
-        state.set_parameters(n_components=chosen["n_components"], n_active=n_active)
-    except InputError as error:
-        state.notify("error", str(error))
+    state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
+    n_active = active_for(_drawn(design, tuple(chosen.items())).Z)
+    state.set_model("aFA")
+    state.set_parameters(n_components=chosen["n_components"], n_active=n_active)

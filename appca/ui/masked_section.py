@@ -15,6 +15,7 @@ from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.runs.masked import estimate
 from appca.ui import progress, services, watching
+from appca.ui.callbacks import guarded
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fitting import Shown
 from appca.ui.text import about, tag, words
@@ -108,6 +109,7 @@ def _test(dataset: Dataset, shown: Shown) -> None:
         )
 
 
+@guarded
 def _start(config: MaskedConfig) -> None:
     watching.allow(config.id)
     spec = config.to_dict() | {"key": config.id}

@@ -19,6 +19,7 @@ from appca.runs.labels import labelled, labels
 from appca.runs.projection import is_quick, keep_rows, key_of, stored
 from appca.ui import (
     atlas_page,
+    callbacks,
     new_data_table,
     point_page,
     point_pictures,
@@ -187,14 +188,14 @@ def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
             f"Describe the {counted(new.n_rows, 'new row')}",
             type="primary",
             key="new_data_start",
-            on_click=_start,
+            on_click=callbacks.guarded(_start),
             args=[shown, new, key],
         )
 
 
 def _start(shown: Shown, new: Dataset, key: str) -> None:
-    watching.allow(key)
     keep_rows(home(), key, np.asarray(new.with_gaps()))
+    watching.allow(key)  # only now: what could not be kept waits for another press
     job = services.jobs().submit("project", {"key": key, "run": shown.config.id}, key=key)
     watching.add(job, watching.Watched("project", key))
 

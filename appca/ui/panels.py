@@ -60,7 +60,7 @@ def page_of_panels(
     by_pair : bool
         One panel a pair of components, holding the rows that use both, instead of one a subspace.
     axes : pair of int
-        Which two of a subspace's components are its axes, when it has more than two.
+        Which two of a subspace's components are its axes; the first two where it has not so many.
     """
     start = page * PAGE
     if by_pair:
@@ -147,7 +147,9 @@ def _panel(
     axes: tuple[int, int],
 ) -> Panel:
     components, rows = group
-    drawn = components if len(components) < 3 else tuple(components[place] for place in axes)
+    drawn = components[:2]  # also where another subspace has more components, and this one fewer
+    if axes[1] < len(components):
+        drawn = tuple(components[place] for place in axes)
     scores = arrays["scores"][np.ix_(rows, drawn)].astype(np.float32)
     strip = len(drawn) == 1
     cells = [

@@ -10,6 +10,7 @@ from appca.studies.catalogue import STUDIES
 from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Study
 from appca.ui import progress, services, watching
+from appca.ui.callbacks import guarded
 from appca.ui.chart import chart
 from appca.ui.lab_results import AT_ONCE, SIZES
 from appca.ui.lab_table import comparison_table
@@ -105,6 +106,7 @@ def _wait_or_offer(study: Study, size: str) -> None:
     )
 
 
+@guarded
 def _start(study: Study, size: str) -> None:
     """Compute one result in the background, and show its figures when they are there."""
     key = _id(study, size)

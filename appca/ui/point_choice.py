@@ -12,6 +12,7 @@ from appca.ui.text import markdown
 PARAMETER = "row"  # in the address
 FOUND = 50  # rows listed whose ids hold what was typed
 WANTED = "point_wanted"
+LONGEST = 200  # characters; Python refuses to read thousands of digits
 
 
 def chosen(dataset: Dataset) -> int:
@@ -22,7 +23,8 @@ def chosen(dataset: Dataset) -> int:
         linked = _by_id(dataset, wanted)
         rows[dataset.digest] = _first(dataset) if linked is None else linked
         if wanted and linked is None:
-            st.session_state[WANTED] = wanted  # as if it had been typed: what it may mean is said
+            # as if it had been typed: what it may mean is said
+            st.session_state[WANTED] = wanted[:LONGEST]
     row = min(rows[dataset.digest], dataset.n_rows - 1)
     st.query_params[PARAMETER] = str(dataset.ids[row])
     return row
@@ -42,6 +44,7 @@ def choose(dataset: Dataset) -> int:
             "Row",
             key=WANTED,
             placeholder="id or number",
+            max_chars=LONGEST,
             width=190,
             on_change=_search,
             args=[dataset],
@@ -71,7 +74,7 @@ def find(dataset: Dataset, text: str) -> np.ndarray:
     exact = _by_id(dataset, text)
     if exact is not None:
         return np.array([exact])
-    if text.isdecimal() and 1 <= int(text) <= dataset.n_rows:
+    if text.isdecimal() and len(text) < LONGEST and 1 <= int(text) <= dataset.n_rows:
         return np.array([int(text) - 1])
     if not text:
         return np.arange(0)

@@ -11,6 +11,8 @@ from appca.data.vae import suggest as suggest_vae
 from appca.data.wording import counted
 from appca.runs.home import home
 from appca.ui import progress, state, vae_view
+from appca.ui.callbacks import guarded
+from appca.ui.settings import around
 from appca.ui.text import about
 
 SCALES = {
@@ -24,6 +26,7 @@ REDUCTIONS = {
     "share": "PCA to a share of variance",
     "vae": "Autoencoder (VAE)",
 }
+PLACES = 10  # of a per cent: there and back gives the same share
 MOST_HIDDEN, MOST_EPOCHS, MOST_SEED = 4096, 2000, 2**31 - 1
 VAE_OPTIONS = {
     "dimensions": ("Dimensions", "Features that are left; K can be no larger."),
@@ -41,8 +44,7 @@ def preprocessing(dataset: Dataset) -> None:
         _keyed("pre-divide", now.divide)
         st.number_input(
             "Divide all values by",
-            1e-9,
-            1e12,
+            *around((1e-9, 1e12), now.divide),
             key="pre-divide",
             format="%g",
             on_change=_apply,
@@ -91,9 +93,11 @@ def _reduction(dataset: Dataset, now: Preprocessing) -> None:
         _keyed("pre-dimensions", min(int(now.pca), most))
         st.number_input("Dimensions", 1, most, key="pre-dimensions", on_change=_apply)
     if kind == "share":
-        _keyed("pre-share", 100 * float(now.pca))
+        share = round(100 * float(now.pca), PLACES)
+        limits = around((1.0, 99.99), share)
+        _keyed("pre-share", share)
         st.number_input(
-            "Share of variance, %", 1.0, 99.99, key="pre-share", format="%g", on_change=_apply
+            "Share of variance, %", *limits, key="pre-share", format="%g", on_change=_apply
         )
 
 
@@ -112,8 +116,9 @@ def _autoencoder(dataset: Dataset, now: Preprocessing, options: VAE) -> None:
         "seed": (0, MOST_SEED),
     }
     for place, (name, (label, meaning)) in zip(st.columns(4), VAE_OPTIONS.items(), strict=True):
-        low, high = limits[name]
-        _keyed(f"pre-vae-{name}", min(max(getattr(options, name), low), high))
+        value = getattr(options, name)
+        low, high = around(limits[name], value)
+        _keyed(f"pre-vae-{name}", value)
         place.number_input(label, low, high, key=f"pre-vae-{name}", on_change=_apply, help=meaning)
     fitted = at_hand(dataset, now, home())
     if fitted is not None:
@@ -132,13 +137,14 @@ def _keyed(key: str, value: object) -> None:
     st.session_state[key] = value
 
 
+@guarded
 def _apply() -> None:
     seen = st.session_state
     dataset = state.current_dataset()
     reductions = {
         "none": None,
         "dimensions": min(seen.get("pre-dimensions", 50), dataset.n_features, dataset.n_rows - 1),
-        "share": seen.get("pre-share", 99.5) / 100,
+        "share": round(seen.get("pre-share", 99.5) / 100, PLACES + 2),
     }
     kind = seen["pre-reduce"]
     state.set_preprocessing(
@@ -159,5 +165,6 @@ def _chosen_autoencoder(dataset: Dataset) -> VAE:
     return VAE(**{name: seen.get(f"pre-vae-{name}", getattr(usual, name)) for name in VAE_OPTIONS})
 
 
+@guarded
 def _suggested(dataset: Dataset) -> None:
     state.set_preprocessing(suggest(dataset))

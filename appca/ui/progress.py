@@ -6,6 +6,7 @@ import streamlit as st
 from appca.plots.curves import likelihood
 from appca.runs.jobfolder import ENDED, JobStatus
 from appca.ui import fitting, services, state, watching
+from appca.ui.callbacks import guarded
 from appca.ui.chart import chart
 from appca.ui.text import about, markdown
 
@@ -32,6 +33,7 @@ def offer() -> None:
     st.button("Start the fit", type="primary", key="start_fit", on_click=start)
 
 
+@guarded
 def start() -> None:
     """Fit the present settings, also when that was cancelled before."""
     watching.allow(state.config().id)

@@ -10,6 +10,7 @@ from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.store import Run
 from appca.ui import services, state
+from appca.ui.callbacks import guarded
 from appca.ui.place import place_of_run
 from appca.ui.text import duration, ended, fact_list, markdown, nats_a_row, passes, tag, words
 
@@ -146,15 +147,11 @@ def _open(run: Run) -> None:
         state.notify("error", f"{run.name} cannot be shown: {error}")
 
 
+@guarded
 def _delete(run_id: str) -> None:
-    try:
-        services.runs().delete(run_id)
-    except InputError as error:
-        state.notify("error", str(error))
+    services.runs().delete(run_id)
 
 
+@guarded
 def _rename(run_id: str) -> None:
-    try:
-        services.runs().rename(run_id, st.session_state[f"name-{run_id}"])
-    except InputError as error:
-        state.notify("error", str(error))
+    services.runs().rename(run_id, st.session_state[f"name-{run_id}"])

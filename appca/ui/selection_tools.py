@@ -8,11 +8,13 @@ from appca.analysis.selections import COMBINATIONS, NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 from appca.data.wording import counted
-from appca.ui import selection
+from appca.ui import selection, state
+from appca.ui.callbacks import guarded
 from appca.ui.fitting import Shown
 from appca.ui.text import markdown
 
 RULE, NAMED = "rule", "named"  # prefixes of widget keys
+DOOMED = "named_doomed"  # in `st.session_state`: digest and name of what is asked about
 MEMBERSHIP = 0.5  # below it a row is drawn hollow
 HIGHEST = 5.0  # per cent
 
@@ -116,23 +118,32 @@ def _relation(relations: dict[str, str], key: str, first: str | None = None) -> 
 
 
 def _save(dataset: Dataset, some: bool) -> None:
-    with st.form("name_selection", clear_on_submit=True, border=False):
-        name = st.text_input(
+    with st.form("name_selection", border=False):
+        st.text_input(
             "Keep the selection as",
             key=f"{NAMED}-new",
             max_chars=NAME_LENGTH,
             disabled=not some,
             placeholder="a name" if some else "select rows first",
         )
-        if st.form_submit_button("Keep", key=f"{NAMED}-keep", disabled=not some) and name:
-            _keep(dataset, name)
+        st.form_submit_button(
+            "Keep", key=f"{NAMED}-keep", disabled=not some, on_click=_keep, args=[dataset]
+        )
 
 
-def _keep(dataset: Dataset, name: str) -> None:
-    kept = selection.save(dataset, name)
-    if kept is not None:
-        st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
-    st.rerun()  # the number of named ones and a notice stand above this place
+@guarded
+def _keep(dataset: Dataset) -> None:
+    """Keep the selection; where that is refused, what was typed stays."""
+    older = {one.name: one.mask for one in selection.named(dataset)}
+    kept = selection.save(dataset, st.session_state[f"{NAMED}-new"])
+    if kept is None:
+        return
+    st.session_state[f"{NAMED}-new"] = ""
+    st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
+    if kept in older:
+        rows, before = (int(mask.sum()) for mask in (selection.get(dataset), older[kept]))
+        text = f"“{kept}” is kept with {counted(rows, 'row')}; it replaced the older one of that"
+        state.notify("info", f"{text} name, with {counted(before, 'row')}.")
 
 
 def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
@@ -150,14 +161,41 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
         key=key,
     )
     _ways(dataset, masks[name], NAMED)
-    st.button(
-        "Delete it",
-        key=f"{NAMED}-delete",
-        type="tertiary",
-        icon=":material/delete:",
-        on_click=selection.forget,
-        args=[dataset, name],
-    )
+    _delete(dataset, name)
+
+
+def _delete(dataset: Dataset, name: str) -> None:
+    """Draw the button that deletes a named selection, which asks first."""
+    if st.session_state.get(DOOMED) != (dataset.digest, name):
+        st.button(
+            "Delete it",
+            key=f"{NAMED}-delete",
+            type="tertiary",
+            icon=":material/delete:",
+            on_click=_ask,
+            args=[(dataset.digest, name)],
+        )
+        return
+    st.text("This cannot be undone.")
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Delete this selection",
+            key=f"{NAMED}-really",
+            type="primary",
+            on_click=_forget,
+            args=[dataset, name],
+        )
+        st.button("Leave it", key=f"{NAMED}-leave", on_click=_ask, args=[None])
+
+
+def _ask(doomed: tuple[str, str] | None) -> None:
+    st.session_state[DOOMED] = doomed
+
+
+@guarded
+def _forget(dataset: Dataset, name: str) -> None:
+    _ask(None)
+    selection.forget(dataset, name)
 
 
 def _ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:

@@ -8,9 +8,11 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.runs.config import MODELS, RunConfig
 from appca.ui import state
+from appca.ui.callbacks import guarded
 from appca.ui.text import HELP_K, HELP_L
 
 FIXED = "fixed"  # the latent variance is a number of the person's
+MOST = 2**53 - 1  # that a browser can count to
 
 
 class Choice(NamedTuple):
@@ -140,7 +142,7 @@ def settings(dataset: Dataset) -> None:
     _model(now)
     left, right = st.columns(2)
     # one range for both: a widget whose range moves is made anew, and loses what is being typed
-    limits = (1, state.most_components(now, dataset))
+    limits = (1, max(state.most_components(now, dataset), now.k))
     with left:
         label = "Components K" if now.name_of_k == "n_components" else "Components K, at most"
         _whole(now.name_of_k, label, now, limits, HELP_K)
@@ -162,7 +164,7 @@ def _model(now: RunConfig) -> None:
         list(MODELS),
         format_func=lambda name: MODELS[name].title,
         key=key,
-        on_change=lambda: state.set_model(st.session_state[key]),
+        on_change=guarded(lambda: state.set_model(st.session_state[key])),
     )
     st.caption(MODELS[now.model].about)
 
@@ -180,9 +182,19 @@ def _grid(names: list[str], now: RunConfig) -> None:
 
 
 def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
-    key = f"set-{name}"
-    st.session_state[key] = int(now.parameters[name])
+    key, value = f"set-{name}", int(now.parameters[name])
+    limits = around(limits, value)
+    st.session_state[key] = value
     st.number_input(label, *limits, key=key, help=help_text, on_change=_apply, args=[name, _plain])
+
+
+def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
+    """
+    Return limits of a widget with the value of a run inside, which may be the command line's.
+
+    Streamlit shows its least number in place of one outside, and the next change would fit with it.
+    """
+    return min(limits[0], value), max(limits[1], min(value, MOST))
 
 
 def _choice(name: str, field: Choice, now: RunConfig) -> None:
@@ -206,14 +218,14 @@ def _choice(name: str, field: Choice, now: RunConfig) -> None:
         st.session_state[fixed] = float(value)
         st.number_input(
             "Fixed at",
-            1e-9,
-            1e9,
+            *around((1e-9, 1e9), float(value)),
             key=fixed,
             format="%g",
-            on_change=lambda: state.set_parameters(**{name: st.session_state[fixed]}),
+            on_change=guarded(lambda: state.set_parameters(**{name: st.session_state[fixed]})),
         )
 
 
+@guarded
 def _apply(name: str, read: Callable[[object], object]) -> None:
     state.set_parameters(**{name: read(st.session_state[f"set-{name}"])})
 

@@ -9,6 +9,7 @@ from appca.data.errors import InputError
 from appca.data.receive import receive
 from appca.data.wording import counted
 from appca.ui import services, state, watching
+from appca.ui.callbacks import guarded
 from appca.ui.text import tag, words
 
 DROPPED = "source-files"
@@ -40,6 +41,7 @@ def published() -> None:
     )
 
 
+@guarded
 def _dropped() -> None:
     """Keep the files that were dropped, and say of each what became of it."""
     kept, refused = [], []
@@ -48,10 +50,9 @@ def _dropped() -> None:
             (kept if receive(file.name, file) else refused).append(f"“{file.name}”")
         except InputError as error:
             state.notify("error", str(error))
-            return
     if refused:
         state.notify("error", f"{', '.join(refused)} is no file of MNIST or COIL-20 by its name.")
-    elif kept:
+    if kept:
         state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
 
 
@@ -83,10 +84,17 @@ def _text(source: Source) -> str:
 def _widget(source: Source, option: Option) -> object:
     key, label = _key(source, option), option.help
     if option.choices is not None and option.default is None:
-        return st.pills(label, option.choices, selection_mode="multi", key=key)
+        return st.pills(
+            label, option.choices, selection_mode="multi", key=key, persist_state="session"
+        )
     if option.choices is not None:
         return st.segmented_control(
-            label, option.choices, default=option.default, key=key, required=True
+            label,
+            option.choices,
+            default=option.default,
+            key=key,
+            required=True,
+            persist_state="session",
         )
     return st.number_input(
         label,
@@ -113,12 +121,10 @@ def _key(source: Source, option: Option) -> str:
     return f"source-{source.key}-{option.name}"
 
 
+@guarded
 def _open(source: Source) -> None:
     if source.offline:
-        try:
-            state.open_dataset(services.datasets().put(load(source.key)))
-        except InputError as error:
-            state.notify("error", str(error))
+        state.open_dataset(services.datasets().put(load(source.key)))
         return
     options = _chosen(source)
     key = f"{source.key} {json.dumps(options, sort_keys=True)}"

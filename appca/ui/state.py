@@ -33,7 +33,7 @@ class Keys(NamedTuple):
     session_file: str = "session_file"  # counts the session files opened
     findings: str = "findings"  # what the files in the uploader hold, by how they are read
     declined: str = "declined"  # runs whose refinement was cancelled or failed
-    notice: str = "notice"  # one sentence to show once
+    notices: str = "notices"  # sentences to show once
     selections: str = "selections"  # data set digest -> rows
     points: str = "points"  # data set digest -> the row on the page Point
     marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
@@ -193,13 +193,15 @@ def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
 
 
 def notify(kind: str, text: str) -> None:
-    """Keep a sentence for the next time the frame is drawn."""
-    st.session_state[KEYS.notice] = Notice(kind, text)
+    """Keep a sentence for the next time the frame is drawn; the same one twice is said once."""
+    waiting, said = st.session_state.setdefault(KEYS.notices, []), Notice(kind, text)
+    if said not in waiting:
+        waiting.append(said)
 
 
-def take_notice() -> Notice | None:
-    """Return the sentence to show, once."""
-    return st.session_state.pop(KEYS.notice, None)
+def take_notices() -> list[Notice]:
+    """Return the sentences to show, once, in the order in which they came."""
+    return st.session_state.pop(KEYS.notices, [])
 
 
 def address(**more: str | None) -> dict[str, str]:

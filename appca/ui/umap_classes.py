@@ -12,14 +12,13 @@ from appca.ui.fitting import Shown
 from appca.ui.text import markdown
 
 MOST_ROWS = 100_000  # looked at; 60,000 take a second or two
-MOST_NAMES = 60  # classes; more names cover the map
+MOST_NAMES = 60  # classes; more names cover the map, and of a number each value is one
 LONGEST = 24  # letters of a name on the map
 
 
 def naming(dataset: Dataset) -> bool:
     """Draw the switch that writes the classes' names on the map; tell whether it is on."""
-    column = dataset.class_column
-    if column is None or not 1 < len(column[0]) <= MOST_NAMES:
+    if not _has_classes(dataset):
         return False
     return st.toggle(
         "Names of classes",
@@ -49,8 +48,7 @@ def nearest_table(dataset: Dataset, shown: Shown) -> None:
     """Draw, for each class, the other class that lies nearest in the projection."""
     import pandas as pd
 
-    column = dataset.class_column
-    if column is None or len(column[0]) < 2:
+    if not _has_classes(dataset):
         return
     found = _nearest(f"{shown.key}-{dataset.digest}", dataset, shown.arrays)
     met = sorted((one for one in found if one.other), key=lambda one: -one.share)
@@ -102,6 +100,12 @@ def _nearest(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> lis
     del key
     names, codes = _dataset.class_column
     return nearest_classes(_arrays, codes, names, MOST_ROWS)
+
+
+def _has_classes(dataset: Dataset) -> bool:
+    """Whether the first label tells classes, and not single rows."""
+    column = dataset.class_column
+    return column is not None and 1 < len(column[0]) <= MOST_NAMES
 
 
 def _middle(points: np.ndarray) -> tuple[float, float]:

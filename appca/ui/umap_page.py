@@ -24,7 +24,18 @@ HEIGHT = 400  # pixels of a map
 FEW_ROWS, MORE = 3000, 2  # pixels more for each point of few rows: their markers can be told apart
 MOST_MARKS = 20  # subspaces named below the picture
 NEIGHBOURS, DISTANCE, SPREAD = 15, 0.1, 1.0  # umap-learn's own defaults
+LEAST_ROWS = 3  # two neighbours each
 MOST_SPREAD = 10.0  # from 1 on, so that every least distance up to 1 is allowed
+
+
+def is_offered(dataset: Dataset) -> bool:
+    """Whether a map can be laid out; if not, say so."""
+    if dataset.n_rows < LEAST_ROWS:
+        st.info(
+            f"UMAP lays out rows by their nearest ones, so it needs {LEAST_ROWS} or more; there "
+            f"are {dataset.n_rows}."
+        )
+    return dataset.n_rows >= LEAST_ROWS
 
 
 def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:

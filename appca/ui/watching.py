@@ -17,12 +17,13 @@ class Watched(NamedTuple):
     kind: str
     key: str | None = None  # what it makes: id of a run or an embedding, name of a source
     refine: bool = False  # started by itself to replace a preview
+    seen: str | None = None  # id of the configuration on screen when it was asked for
 
 
 def add(job: str, why: Watched) -> None:
     """Wait for a job; one that was asked for does not become a mere refinement."""
     if job not in _watched() or _watched()[job].refine:
-        _watched()[job] = why
+        _watched()[job] = why._replace(seen=state.config().id)
     st.session_state[KEYS.job] = job
 
 
@@ -52,7 +53,7 @@ def _adopt(job: str, status: JobStatus | None, run_id: str | None) -> None:
         _watched()[job] = Watched("umap", EmbeddingConfig.from_dict(status.spec).id)
         st.session_state[KEYS.umap] = status.spec
     else:
-        _watched()[job] = Watched(status.kind, status.spec.get("key"))
+        _watched()[job] = Watched(status.kind, status.spec.get("key"), seen=state.config().id)
 
 
 def active() -> list[JobStatus]:
@@ -135,9 +136,7 @@ def _ended(status: JobStatus, why: Watched) -> None:
 
 def _done(status: JobStatus, why: Watched) -> None:
     if status.kind == "download":
-        state.open_dataset(status.result["dataset"])
-        if status.spec.get("then"):
-            _fit_next(status.result["dataset"], status.spec["then"])
+        _arrived(status.result["dataset"], status.spec.get("then"), why)
     elif status.kind == "fit" and why.kind == "fit":
         run = services.runs().get(status.result["run"])
         moved_on = why.key != state.config().id
@@ -147,10 +146,22 @@ def _done(status: JobStatus, why: Watched) -> None:
             state.notify("info", f"The fit “{run.name}” is ready; open it on the page Runs.")
 
 
-def _fit_next(digest: str, settings: dict) -> None:
-    """Open and fit what was asked for together with a data set; see `sharing_page.paper`."""
-    config = RunConfig(digest, **settings)
-    state.open_config(config)
+def _arrived(digest: str, then: dict | None, why: Watched) -> None:
+    """Open a data set, and fit what was asked for with it; only say so if one looks elsewhere."""
+    stays = why.seen in (None, state.config().id)
+    if stays:
+        state.open_dataset(digest)
+    else:
+        name = services.dataset(digest).name
+        state.notify("info", f"The data set “{name}” is ready; open it on the page Data.")
+    if then:
+        _fit_next(RunConfig(digest, **then), opens=stays)
+
+
+def _fit_next(config: RunConfig, *, opens: bool) -> None:
+    """Fit what was asked for together with a data set; see `sharing_page.paper`."""
+    if opens:
+        state.open_config(config)
     if services.runs().get(config.id) is None:
         spec = {"config": config.to_dict(), "name": None}
         add(services.jobs().submit("fit", spec, key=config.id), Watched("fit", config.id))

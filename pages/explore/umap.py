@@ -11,7 +11,7 @@ shown = fitting.settled()
 
 if shown is None:
     progress.waiting() or progress.offer()
-else:
+elif umap_page.is_offered(dataset):
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     with row:
         config = umap_page.settings(dataset, shown)

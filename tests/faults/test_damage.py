@@ -1,5 +1,6 @@
 """Stores damaged by hand: the app says what is damaged, offers what helps, and the rest works."""
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.builtin import load
 from appca.data.errors import InputError
 from appca.data.store import DatasetStore
+from appca.runs import store as store_module
 from appca.runs.config import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.store import RunStore
@@ -125,6 +127,36 @@ def test_a_link_to_a_run_that_is_gone_says_so_and_shows_what_else_it_knows(start
     assert any(f"Run {linked['run']} of this link" in box.value for box in app.info)
     assert address(app)["run"] != linked["run"]
     assert not any("of this link" in box.value for box in healthy(app.run()).info), "said once"
+
+
+PASSING = [
+    OSError(errno.EMFILE, "Too many open files"),
+    PermissionError(errno.EACCES, "Permission denied"),
+    MemoryError(),
+]
+
+
+def test_a_run_that_cannot_be_read_for_a_while_is_kept_as_it_was(start, appca_home, monkeypatch):
+    app = start()
+    run = address(healthy(app))["run"]
+    RunStore(appca_home).rename(run, "hours of work")
+    before = {path: path.stat().st_mtime_ns for path in (appca_home / "runs").rglob("*")}
+    for reason in PASSING:
+        with monkeypatch.context() as patch:
+            patch.setattr(store_module, "_load", lambda *_, why=reason: _raise(why))
+            app.run()
+        assert [problem.message for problem in app.exception] == []
+        (told,) = sentences(app)
+        assert f"run {run} cannot be read now" in told, reason
+        assert address(app)["run"] == run
+    after = {path: path.stat().st_mtime_ns for path in (appca_home / "runs").rglob("*")}
+    assert after == before, "neither deleted nor fitted again"
+    healthy(app.run())
+    assert RunStore(appca_home).get(run).name == "hours of work"
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

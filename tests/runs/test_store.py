@@ -1,7 +1,9 @@
+import errno
 import json
 import os
 import threading
 import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -228,3 +230,19 @@ def test_the_files_need_no_pickle_and_can_be_read_by_anyone(store):
         assert set(archive.files) == set(result_of().arrays)
     meta = json.loads((run.path / "config.json").read_text())
     assert meta["config"] == CONFIG.to_dict()
+
+
+def test_what_the_machine_lacks_is_told_from_what_the_file_is():
+    passing = [OSError(number, "") for number in (errno.EMFILE, errno.EACCES, errno.EIO)]
+    assert all(map(store_module.is_passing, [*passing, MemoryError()]))
+    damage = [FileNotFoundError(errno.ENOENT, ""), OSError(errno.EINVAL, ""), OSError("parsed")]
+    damage += [zipfile.BadZipFile(), EOFError(), ValueError(), None]
+    assert not any(map(store_module.is_passing, damage))
+
+
+def test_arrays_that_are_gone_count_as_damage(store):
+    run = store.save(CONFIG, result_of())
+    (run.path / "arrays.npz").unlink()
+    with pytest.raises(InputError, match="fit it again") as refused:
+        _ = run.arrays
+    assert not store_module.is_passing(refused.value.__cause__)

@@ -188,6 +188,40 @@ def test_coil_20_is_opened_in_the_parts_that_were_chosen(start, jobs):
     assert job.spec == {"key": "coil20", "options": {"per_class": 12, "classes": ["4", "17"]}}
 
 
+def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(start, jobs):
+    app = start("data/data")
+    app.button(key="source-mnist-open").click().run()
+    (job,) = jobs.jobs
+    app.switch_page("pages/explore/subspaces.py").run()
+    app.slider(key="k").set_value(3).run()
+    looked_at = address(healthy(app))
+    jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
+    app = healthy(app.run())
+    assert address(app)["run"] == looked_at["run"]
+    assert ["wine" in box.value.lower() and "Data" in box.value for box in app.info] == [True]
+    app = app.switch_page("pages/data/data.py").run()
+    assert not app.button(key="source-mnist-open").disabled
+    app.button(key="source-mnist-open").click().run()
+    second = address(app)["job"]
+    again = start("data/data", **address(app))  # a reload on the way still waits for it
+    jobs.end(second, "done", dataset=DatasetStore(home()).put(load("wine")))
+    assert address(healthy(again.run()))["data"] == load("wine").digest
+
+
+def test_a_fit_asked_for_with_its_data_is_made_though_one_looks_elsewhere(start, jobs):
+    app = start("explore/sharing")
+    app.button(key="sharing_paper").click().run()
+    (job,) = jobs.jobs
+    looked_at = address(app)["data"]
+    app = app.switch_page("pages/explore/subspaces.py").run()
+    app.slider(key="k").set_value(3).run()
+    jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
+    app = healthy(app.run())
+    assert address(app)["data"] == looked_at
+    fit = list(jobs.jobs.values())[-1]
+    assert (fit.kind, fit.spec["config"]["dataset"]) == ("fit", load("wine").digest)
+
+
 def test_a_download_without_network_says_what_to_do(start, jobs):
     app = start("data/data")
     app.button(key="source-coil20-open").click().run()

@@ -103,6 +103,18 @@ def test_a_result_has_slices_that_move_numbers_and_maps_to_save(start, outcome):
     assert "L must be below K" in " ".join(box.value for box in app.warning)
 
 
+def test_a_recording_of_one_slice_has_no_slider_through_it(start, outcome):
+    n_voxels = int(outcome.arrays["mask"].sum())
+    one_slice = {"mask": np.ones((n_voxels // 40, 40, 1), bool)}
+    assert one_slice["mask"].sum() == n_voxels
+    flat = outcome._replace(arrays=outcome.arrays | one_slice)
+    StudyStore(home()).save(STUDY, STUDY.options("quick"), flat, 5.0)
+    app = healthy(start(PAGE))
+    sides = {"Left to right", "Back to front", "Low to high"}
+    assert len(sides & {slider.label for slider in app.slider}) == 2
+    assert charts(app) == 4
+
+
 def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, monkeypatch):
     kept: dict = {"brain_upload": 0}
     told = []

@@ -99,7 +99,7 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
     assert address(app)["row"] == "digit-1795"
 
 
-@pytest.mark.parametrize("wrong", ["nonsense", "<script>", "5000"])
+@pytest.mark.parametrize("wrong", ["nonsense", "<script>", "5000", "9" * 5000])
 def test_a_row_that_is_not_there_is_said_in_a_sentence(start, wrong):
     app = healthy(start(POINT, row=wrong))
     assert len(app.warning) == 1

@@ -10,7 +10,7 @@ from appca.analysis.selections import SelectionStore
 from appca.data.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from tests.ui.conftest import address, healthy, html
+from tests.ui.conftest import address, healthy, html, sentences
 
 SELECTED = "**Selection** · "
 
@@ -96,8 +96,38 @@ def test_a_named_selection_is_on_disk_and_comes_back_in_a_new_session(start, zer
     assert selected(press(again, "tray_clear")) == 0
     assert selected(press(again, "named-replace")) == 178
     press(again, "named-delete")
+    press(again, "named-leave")
+    press(again, "named-delete")
+    assert len(SelectionStore(home()).list(load("digits").digest, 1797)) == 1, "it was only asked"
+    press(again, "named-really")
     assert SelectionStore(home()).list(load("digits").digest, 1797) == []
     assert selected(again) == 178
+
+
+def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(
+    start, zeros, monkeypatch
+):
+    app = lasso(start(), zeros)
+    keep_as(app, "corner")
+    assert app.text_input(key="named-new").value == ""
+    assert list(app.info) == []
+    press(app, "tray_invert")
+    keep_as(app, " corner ")
+    (said,) = [box.value.replace("\\", "") for box in app.info]
+    assert "“corner” is kept with 1,619 rows" in said
+    assert "178 rows" in said
+    app.text_input(key="named-new").input("  ")
+    app.button(key="named-keep").click().run()
+    assert sentences(app) == ["A selection needs a name to be kept; type one."]
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("appca.analysis.selections.np.savez", full)
+    app.text_input(key="named-new").input("another")
+    app.button(key="named-keep").click().run()
+    assert "No space left" in sentences(app)[0]
+    assert app.text_input(key="named-new").value == "another"
 
 
 def test_named_selections_are_combined_with_the_present_one(start, zeros):

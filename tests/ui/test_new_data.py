@@ -11,6 +11,7 @@ from PIL import Image
 from appca.data.builtin import load
 from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
+from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.store import DatasetStore
 from appca.runs.home import home
@@ -142,13 +143,17 @@ def jobs(monkeypatch) -> ScriptedJobs:
     return scripted
 
 
+def refuse(*_: object) -> None:
+    raise InputError("The disk is full.")
+
+
 def finish(jobs: ScriptedJobs, job: str) -> None:
     spec = jobs.jobs[job].spec
     folder = JobFolder.create(home(), {"kind": "project", "spec": spec})
     jobs.end(job, "done", **project(spec, Context(folder, home())))
 
 
-def test_long_work_is_a_job_that_can_be_cancelled_and_started_again(wine_page, jobs):
+def test_long_work_is_a_job_that_can_be_cancelled_and_started_again(wine_page, jobs, monkeypatch):
     app = healthy(upload(wine_page, csv_of(wine_frame())))
     (first,) = jobs.jobs
     assert jobs.jobs[first].kind == "project"
@@ -156,6 +161,11 @@ def test_long_work_is_a_job_that_can_be_cancelled_and_started_again(wine_page, j
     app.button(key="new_data_cancel").click().run()
     assert jobs.cancelled == [first]
     assert not app.dataframe
+    with monkeypatch.context() as full:
+        full.setattr(new_data_page, "keep_rows", refuse)
+        app.button(key="new_data_start").click().run()
+    assert [problem.message for problem in app.exception] == []
+    assert sentences(app) == ["The disk is full."]
     app.button(key="new_data_start").click().run()
     second = list(jobs.jobs)[-1]
     assert second != first

@@ -117,6 +117,22 @@ def test_three_components_are_shown_on_the_chosen_two(digits, axes):
         assert drawn_components(panel) == [group.components[place] for place in axes]
 
 
+def test_subspaces_of_different_sizes_are_drawn_on_every_axes_that_are_offered(digits, seed):
+    arrays = arrays_of(digits.n_rows, 5, 4, seed)
+    used = np.random.default_rng(seed).integers(1, 5, digits.n_rows)  # of its four, by each row
+    arrays["active"] &= np.cumsum(arrays["active"], axis=1) <= used[:, None]
+    offered = panels.axis_choices(arrays["active"])
+    assert offered == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    for axes in offered:
+        for group, panel in zip(
+            ranked(arrays["active"]), pages(digits, arrays, axes=axes), strict=True
+        ):
+            enough = axes[1] < len(group.components)
+            places = axes if enough else range(min(2, len(group.components)))
+            assert drawn_components(panel) == [group.components[place] for place in places]
+            np.testing.assert_array_equal(panel.rows, group.rows)
+
+
 def test_strips_of_one_component_spread_each_row_the_same_way_each_time(digits):
     once = pages(digits, arrays_of(digits.n_rows, 3, 1, seed=1))
     again = pages(digits, arrays_of(digits.n_rows, 4, 1, seed=2))

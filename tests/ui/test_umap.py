@@ -1,11 +1,15 @@
 """The page UMAP: names of classes on the map, the nearest other classes, what is laid out anew."""
 
+from unittest.mock import Mock
+
 import numpy as np
+import pytest
 
 from appca.analysis.class_neighbours import ClassNeighbour
 from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
+from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.ui import umap_classes
 from appca.ui.state import KEYS
@@ -36,6 +40,15 @@ def test_the_page_names_classes_on_demand_and_says_which_lie_nearest(start):
     assert healthy(app).session_state[KEYS.umap]["spread"] == 2.0
 
 
+@pytest.mark.parametrize("n_rows", [2, 3])
+def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start, n_rows):
+    few = Dataset("few", np.random.default_rng(0).normal(size=(n_rows, 4)), list("abc")[:n_rows])
+    app = start("explore/umap", data=DatasetStore(home()).put(few))
+    offered = [box.key for box in healthy(app).number_input if box.key == "umap_n_neighbors"]
+    told = [box.value for box in app.info if "UMAP" in box.value]
+    assert (len(told), len(offered)) == ((1, 0) if n_rows == 2 else (0, 1))
+
+
 def test_names_stand_at_rows_of_their_class_the_largest_first():
     digits = load("digits")
     names, codes = digits.class_column
@@ -48,6 +61,19 @@ def test_names_stand_at_rows_of_their_class_the_largest_first():
         own = places[codes == names.index(name.text)]
         away = np.hypot(*(own - np.median(own, axis=0)).T)
         np.testing.assert_array_equal([name.x, name.y], own[away.argmin()])
+
+
+@pytest.mark.parametrize(("n_classes", "tables"), [(1, 0), (2, 1), (60, 1), (61, 0)])
+def test_nearest_classes_are_sought_only_where_a_label_tells_classes(
+    monkeypatch, n_classes, tables
+):
+    label = np.arange(300) % n_classes + 0.5
+    data = Dataset("d", np.eye(300), list(map(str, range(300))), labels={"length": label})
+    sought = []
+    monkeypatch.setattr(umap_classes, "_nearest", lambda *given: sought.append(given) or [])
+    monkeypatch.setattr(umap_classes, "st", Mock())
+    umap_classes.nearest_table(data, Mock())
+    assert len(sought) == tables
 
 
 def test_long_names_are_cut_and_empty_classes_left_out():
