@@ -97,6 +97,7 @@ function released(explorer, actions, event) {
   const { press, path } = explorer;
   explorer.press = null;
   explorer.path = null;
+  if (!press) return; // another picture came meanwhile, see render.js
   actions.activate(press.number);
   const [left, top] = at(explorer, event);
   const wandered = Math.hypot(left - press.start[0], top - press.start[1]);

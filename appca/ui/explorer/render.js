@@ -41,13 +41,17 @@ export function advance(explorer) {
 }
 
 function takeGeometry(explorer, parcel) {
+  const { path } = explorer;
   Object.assign(explorer, readGeometry(parcel.bytes), {
     geometryName: explorer.message.parcels.geometry,
     hovered: null,
     cursor: null,
+    press: null,
+    path: null, // pixels of the picture before
     activePanel: 0,
   });
   fillLabels(explorer.dom.labels, explorer.panels, explorer.actions.pickCell);
+  if (path) explorer.actions.hint('the picture has changed; draw again');
 }
 
 /** A small parcel, read once for all who hold it; null when there is none yet. */
