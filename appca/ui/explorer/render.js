@@ -1,3 +1,4 @@
+import { hideCard } from './card.js';
 import { namePanels } from './describe.js';
 import { buildLayout, buildTraces, domainChanges } from './figure.js';
 import { arrange } from './grid.js';
@@ -41,7 +42,8 @@ export function advance(explorer) {
 }
 
 function takeGeometry(explorer, parcel) {
-  const { path } = explorer;
+  const { dom, actions, path, activePanel } = explorer;
+  const hadFocus = dom.labels.contains(document.activeElement);
   Object.assign(explorer, readGeometry(parcel.bytes), {
     geometryName: explorer.message.parcels.geometry,
     hovered: null,
@@ -50,8 +52,10 @@ function takeGeometry(explorer, parcel) {
     path: null, // pixels of the picture before
     activePanel: 0,
   });
-  fillLabels(explorer.dom.labels, explorer.panels, explorer.actions.pickCell);
-  if (path) explorer.actions.hint('the picture has changed; draw again');
+  hideCard(dom.card);
+  fillLabels(dom.labels, explorer.panels, actions.pickCell);
+  if (hadFocus) actions.activate(Math.min(activePanel, explorer.panels.length - 1));
+  if (path) actions.hint('the picture has changed; draw again');
 }
 
 /** A small parcel, read once for all who hold it; null when there is none yet. */

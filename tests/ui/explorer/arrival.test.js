@@ -91,3 +91,31 @@ test('a panel that is moved while another picture arrives is let go without a wo
   assert.equal(explorer.hint, '');
   assert.deepEqual(explorer.sent, []);
 });
+
+test('the card of a row goes with the picture the row was hovered in', () => {
+  const explorer = explorerOn(1);
+  explorer.hovered = { number: 0, place: 1 };
+  explorer.dom.card.hidden = false;
+  explorer.dom.card.dataset.row = '1';
+  arrive(explorer, 'second', 1);
+  assert.ok(explorer.dom.card.hidden);
+  assert.equal(explorer.dom.card.dataset.row, undefined);
+});
+
+test('the keyboard stays at its panel in another picture, at the last one of fewer', () => {
+  for (const [count, expected] of [[3, 2], [2, 1]]) {
+    const explorer = explorerOn(3);
+    explorer.actions.activate(2);
+    arrive(explorer, 'second', count);
+    assert.equal(document.activeElement, explorer.dom.labels.children[expected]);
+    assert.equal(explorer.activePanel, expected);
+  }
+});
+
+test('another picture does not take the focus from elsewhere on the page', () => {
+  const explorer = explorerOn(2);
+  const field = made('input');
+  field.focus();
+  arrive(explorer, 'second', 2);
+  assert.equal(document.activeElement, field);
+});
