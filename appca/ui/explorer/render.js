@@ -37,7 +37,7 @@ export function advance(explorer) {
   explorer.order = decoded(store, message.parcels.order, readOrder);
   const columns = decoded(store, message.parcels.hover, readHover);
   const ids = decoded(store, message.parcels.ids, readIds);
-  explorer.hover = columns && { ids, columns };
+  explorer.hover = columns && { ids, columns, countFromZero: message.parcels.ids === null };
   render(explorer);
 }
 

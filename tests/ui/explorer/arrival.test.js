@@ -4,6 +4,7 @@ import test from 'node:test';
 import { fire, made } from './fake_page.js';
 import { packed } from './packing.js';
 import { actionsOf } from '../../../appca/ui/explorer/actions.js';
+import { idOf } from '../../../appca/ui/explorer/card.js';
 import { listenToPointer } from '../../../appca/ui/explorer/gestures.js';
 import { advance } from '../../../appca/ui/explorer/render.js';
 
@@ -118,4 +119,18 @@ test('another picture does not take the focus from elsewhere on the page', () =>
   field.focus();
   arrive(explorer, 'second', 2);
   assert.equal(document.activeElement, field);
+});
+
+test('a row is called by its id; without one by its number, counted from 1 as on Point', () => {
+  const explorer = explorerOn(1);
+  assert.equal(idOf(explorer.hover, 1233), 'row 1,234');
+  explorer.store.parcels.set('columns', { bytes: packed({ columns: [] }, []) });
+  arrive(explorer, 'first', 1, { hover: 'columns', ids: 'names' });
+  assert.equal(idOf(explorer.hover, 1233), 'row 1,234');
+  const names = Uint8Array.from(Buffer.from('["a","b"]'));
+  explorer.store.parcels.set('names', { bytes: packed({}, [['u1', names]]) });
+  advance(explorer);
+  assert.equal(idOf(explorer.hover, 1), 'b');
+  arrive(explorer, 'first', 1, { hover: 'columns', ids: null }); // they are 0, 1, 2 ...
+  assert.equal(idOf(explorer.hover, 1233), 'id 1233');
 });
