@@ -42,20 +42,19 @@ export function advance(explorer) {
 }
 
 function takeGeometry(explorer, parcel) {
-  const { dom, actions, path, activePanel } = explorer;
+  const { dom, actions, activePanel } = explorer;
   const hadFocus = dom.labels.contains(document.activeElement);
   Object.assign(explorer, readGeometry(parcel.bytes), {
     geometryName: explorer.message.parcels.geometry,
     hovered: null,
     cursor: null,
-    press: null,
-    path: null, // pixels of the picture before
+    press: null, // a lasso in pixels of the picture before; its release says so, see gestures.js
+    path: null,
     activePanel: 0,
   });
   hideCard(dom.card);
   fillLabels(dom.labels, explorer.panels, actions.pickCell);
   if (hadFocus) actions.activate(Math.min(activePanel, explorer.panels.length - 1));
-  if (path) actions.hint('the picture has changed; draw again');
 }
 
 /** A small parcel, read once for all who hold it; null when there is none yet. */

@@ -73,10 +73,10 @@ test('a lasso over which another picture arrives selects nothing and that is sai
     drag(explorer);
     arrive(explorer, 'second', count);
     assert.equal(explorer.path, null);
-    assert.match(explorer.hint, /picture has changed/);
     explorer.panels[0].frame = FRAME; // drawn before the release
     release();
     clearTimeout(explorer.hintTimer);
+    assert.match(explorer.hint, /picture has changed/);
     assert.deepEqual(explorer.sent, []);
     drag(explorer);
     release();
