@@ -1,5 +1,7 @@
 """Which row the page Point shows: by id or number, or stepping through the selection."""
 
+import re
+
 import numpy as np
 import streamlit as st
 
@@ -12,7 +14,8 @@ from appca.ui.text import markdown
 PARAMETER = "row"  # in the address
 FOUND = 50  # rows listed whose ids hold what was typed
 WANTED = "point_wanted"
-LONGEST = 200  # characters; Python refuses to read thousands of digits
+LONGEST = 200  # characters
+NUMBER = re.compile(r"(row )?(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})", re.IGNORECASE)
 
 
 def chosen(dataset: Dataset) -> int:
@@ -65,6 +68,8 @@ def find(dataset: Dataset, text: str) -> np.ndarray:
     """
     Return the rows a text stands for: the id itself, else a number from 1, else parts of ids.
 
+    Numbers may be written as they are shown: "1,234", or "row 1,234", which is no part of an id.
+
     Parameters
     ----------
     dataset : Dataset
@@ -72,10 +77,9 @@ def find(dataset: Dataset, text: str) -> np.ndarray:
     """
     text = text.strip()
     exact = _by_id(dataset, text)
+    exact = _by_number(dataset, text) if exact is None else exact
     if exact is not None:
         return np.array([exact])
-    if text.isdecimal() and len(text) < LONGEST and 1 <= int(text) <= dataset.n_rows:
-        return np.array([int(text) - 1])
     if not text:
         return np.arange(0)
     return np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
@@ -84,6 +88,17 @@ def find(dataset: Dataset, text: str) -> np.ndarray:
 def _by_id(dataset: Dataset, text: str) -> int | None:
     found = np.flatnonzero(dataset.ids == text)
     return int(found[0]) if len(found) else None
+
+
+def _by_number(dataset: Dataset, text: str) -> int | None:
+    written = NUMBER.fullmatch(text)
+    if written is None:
+        return None
+    digits = written[2].replace(",", "")
+    named = None if written[1] else _by_id(dataset, digits)
+    if named is not None:
+        return named
+    return int(digits) - 1 if 1 <= int(digits) <= dataset.n_rows else None
 
 
 def _first(dataset: Dataset) -> int:

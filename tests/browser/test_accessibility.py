@@ -95,7 +95,7 @@ def test_arrows_walk_from_point_to_point_and_read_each_out(linked, panel, digits
         after = cursor(linked)
         step = places[after] - places[before]
         assert sign * step[axis] >= max(0.4, abs(step[1 - axis]) - 0.1)
-        assert linked.evaluate(VOICE).startswith(f"row {after:,}: class {digits.labels[after]},")
+        assert linked.evaluate(VOICE).startswith(f"id {after}: class {digits.labels[after]},")
 
 
 def test_enter_and_space_turn_the_point_on_and_off_and_escape_clears(linked, panel):
@@ -103,7 +103,7 @@ def test_enter_and_space_turn_the_point_on_and_off_and_escape_clears(linked, pan
     first = cursor(linked)
     linked.keyboard.press("Enter")
     assert received(linked, 1) == [first]
-    assert linked.evaluate(VOICE) == f"row {first:,} selected."
+    assert linked.evaluate(VOICE) == f"id {first} selected."
     linked.keyboard.press("n")
     second = cursor(linked)
     assert second != first
@@ -111,7 +111,7 @@ def test_enter_and_space_turn_the_point_on_and_off_and_escape_clears(linked, pan
     assert received(linked, 2) == sorted([first, second])
     linked.keyboard.press("Space")
     assert received(linked, 1) == [first]
-    assert linked.evaluate(VOICE) == f"row {second:,} no longer selected."
+    assert linked.evaluate(VOICE) == f"id {second} no longer selected."
     linked.keyboard.press("Escape")
     assert received(linked, 0) == []
 

@@ -228,7 +228,7 @@ def test_the_hover_card_shows_the_image_the_id_and_the_class_of_the_row(linked, 
             " document.querySelector('.appca-card').dataset.image === 'drawn'"
         )
         np.testing.assert_array_equal(card_image(linked, (8, 8)), digits.pixels[row])
-        assert linked.locator(".appca-card-id").inner_text() == f"row {row:,}"
+        assert linked.locator(".appca-card-id").inner_text() == f"id {row}"
         values = linked.locator(".appca-card dd").all_inner_texts()
         assert values[0] == digits.labels[row]
         x = float(values[2].replace("−", "-"))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from appca.data.builtin import load
+from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.store import DatasetStore
 from appca.runs import labels
@@ -97,6 +98,28 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
     app.text_input(key="point_wanted").set_value("GIT-179").run()
     assert "8 rows" in app.get("button_group")[0].label
     assert address(app)["row"] == "digit-1795"
+
+
+@pytest.mark.parametrize(
+    ("ids", "text", "found"),
+    [
+        ("row-{}", "1,234", "row-1234"),
+        ("row-{}", "row 1,234", "row-1234"),
+        ("row-{}", "Row 7", "row-7"),
+        ("{}", "1,234", "1234"),
+        ("{}", "row 1,234", "1234"),
+        ("1{}", "1,234", "1234"),
+        ("1{}", "row 1,234", "11234"),
+        ("row {}", "row 7", "row 7"),
+        ("row-{}", "1,23", None),
+        ("row-{}", "1,500", None),
+        ("row-{}", "9" * 5000, None),
+    ],
+)
+def test_a_number_is_found_as_it_is_written_on_the_page(ids, text, found):
+    names = np.array([ids.format(row + 1) for row in range(1300)])
+    dataset = Dataset("t", np.arange(2600.0).reshape(1300, 2), names)
+    assert names[point_choice.find(dataset, text)].tolist() == ([found] if found else [])
 
 
 @pytest.mark.parametrize("wrong", ["nonsense", "<script>", "5000", "9" * 5000])

@@ -4,7 +4,7 @@ import { rowsOfCell } from './labels.js';
 import { rowsOfClass } from './legend.js';
 import { refreshAll, schedule } from './render.js';
 import { combineRows, countRows, isExactly, joinOf, packMask, sameRows } from './rows.js';
-import { placeOnSheet } from './sheets.js';
+import { hasSheet, placeOnSheet } from './sheets.js';
 import { homeRanges, relayoutOf } from './views.js';
 import { followCursor } from './walk.js';
 
@@ -13,7 +13,8 @@ import { followCursor } from './walk.js';
  */
 
 const ASK_DELAY = 120; // ms to gather missing sheets before asking
-const MOST_ASKED = 8; // sheets at a time
+const MOST_NEW = 8; // sheets at a time
+const MOST_ASKED = 16; // with those that are still to come; messages.py reads no more
 const HINT_TIME = 2500; // ms
 
 export function actionsOf(explorer) {
@@ -136,9 +137,18 @@ function wantSheet(explorer, sheet) {
   explorer.askTimer = setTimeout(() => askForSheets(explorer), ASK_DELAY);
 }
 
+/**
+ * Ask for the first of the missing sheets, and again for those that have not come: a request takes
+ * the place of the one before, which Python may not have read yet.
+ */
 function askForSheets(explorer) {
-  const next = [...explorer.missing].sort((a, b) => a - b).slice(0, MOST_ASKED);
-  explorer.missing.clear(); // what is still on screen is missed again at the next drawing
-  next.forEach((sheet) => explorer.asked.add(sheet));
-  if (next.length) explorer.send('need', next);
+  const { order, asked, missing, store } = explorer;
+  const isToCome = (sheet) => order && sheet < order.sheets && !hasSheet(store, order, sheet);
+  const again = [...asked].filter(isToCome);
+  const first = [...missing].filter(isToCome).sort((a, b) => a - b);
+  const next = first.slice(0, Math.min(MOST_NEW, MOST_ASKED - again.length));
+  missing.clear(); // what is still on screen is missed again at the next drawing
+  if (!next.length) return;
+  explorer.asked = new Set([...again, ...next]);
+  explorer.send('need', [...explorer.asked]);
 }

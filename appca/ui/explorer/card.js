@@ -50,9 +50,16 @@ export function placeCard(card, left, top, box) {
   card.style.transform = `translate(${Math.max(0, Math.round(x))}px, ${Math.round(y)}px)`;
 }
 
-/** @returns {string} */
+/**
+ * What a row is called: by its id, and while there is none by its number, which people count from 1.
+ *
+ * @param {?{ids: ?string[], countFromZero: boolean}} hover ids that only count are not sent
+ * @param {number} row from 0
+ * @returns {string}
+ */
 export function idOf(hover, row) {
-  return hover && hover.ids ? hover.ids[row] : `row ${row.toLocaleString('en-US')}`;
+  if (hover?.ids) return hover.ids[row];
+  return hover?.countFromZero ? `id ${row}` : `row ${readable(row + 1)}`;
 }
 
 /** What the card says of a point: name and text of every line. */

@@ -30,10 +30,12 @@ export function icon(path) {
   return svg;
 }
 
-/** Numbers as people write them: 1,681 and 12.3. */
+/** Numbers as people write them: 1,681, −1,235 and 12.3; with a true minus. */
 export function readable(value) {
   if (!Number.isFinite(value)) return '–';
-  if (Number.isInteger(value)) return value.toLocaleString('en-US').replace('-', '−');
-  const digits = Math.abs(value) >= 100 ? 1 : 3;
-  return Number(value.toPrecision(digits === 1 ? 4 : 3)).toString().replace('-', '−');
+  const digits = Math.abs(value) >= 100 ? 4 : 3;
+  const rounded = Number.isInteger(value) ? value : Number(value.toPrecision(digits));
+  const isLong = Math.abs(rounded) >= 1000; // no digit before the point is rounded away
+  const text = isLong ? Math.round(value).toLocaleString('en-US') : String(rounded);
+  return text.replaceAll('-', '−');
 }

@@ -74,9 +74,9 @@ function createExplorer() {
     wheelPanel: -1,
     hint: '',
     hintTimer: 0,
-    // sprite sheets to ask for
-    asked: new Set(),
-    missing: new Set(),
+    // numbers of sprite sheets
+    asked: new Set(), // in the last request to Python, which remembers those before
+    missing: new Set(), // to be asked for next
     askTimer: 0,
   };
 }

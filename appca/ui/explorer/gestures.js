@@ -97,6 +97,11 @@ function released(explorer, actions, event) {
   const { press, path } = explorer;
   explorer.press = null;
   explorer.path = null;
+  if (!press) {
+    // another picture came meanwhile; said now, since drawing it may have taken seconds
+    if (explorer.mode !== 'pan') actions.hint('the picture has changed; draw again');
+    return;
+  }
   actions.activate(press.number);
   const [left, top] = at(explorer, event);
   const wandered = Math.hypot(left - press.start[0], top - press.start[1]);

@@ -43,13 +43,24 @@ export function rangesAfterKey(frame, number, key) {
  */
 export function listenToKeys(explorer, actions) {
   explorer.dom.root.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.target.closest('input, dialog')) return;
+    if (isOfBrowser(event) || event.target.closest('input, dialog')) return;
     const answers = [answerInToolbar, answerOnPanel, answerAnywhere];
     if (answers.some((answer) => answer(explorer, actions, event))) {
       event.preventDefault();
       event.stopPropagation(); // Streamlit has shortcuts of its own
     }
   });
+}
+
+/** Alt + Left is Back, Alt + B may be a menu; Alt is held for what takes away, and to give that up. */
+function isOfBrowser(event) {
+  const takesAway = plainKey(event) === 'a' || event.key === 'Escape';
+  return event.ctrlKey || event.metaKey || (event.altKey && !takesAway);
+}
+
+/** Letters are the same with Shift or Caps Lock. */
+function plainKey({ key }) {
+  return key.length === 1 ? key.toLowerCase() : key;
 }
 
 /** Arrows go from button to button. */
@@ -65,7 +76,7 @@ function answerInToolbar({ toolbar }, _, { key, target }) {
 /** What needs a panel: points, and what lies in view. */
 function answerOnPanel(explorer, actions, event) {
   if (!event.target.closest('.appca-panel')) return false;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const key = plainKey(event);
   const onPanel = event.target.matches('.appca-panel'); // a button in it has keys of its own
   if ((key === 'Enter' || key === ' ') && onPanel) toggleHere(explorer, actions);
   else if (key === 'a') selectInView(explorer, actions, joinOf(event));
@@ -75,7 +86,8 @@ function answerOnPanel(explorer, actions, event) {
   return true;
 }
 
-function answerAnywhere(explorer, actions, { key }) {
+function answerAnywhere(explorer, actions, event) {
+  const key = plainKey(event);
   const number = explorer.activePanel;
   const panel = explorer.panels[number];
   if (key === 'Escape') actions.escape();

@@ -1,4 +1,4 @@
-import { element } from './dom.js';
+import { element, readable } from './dom.js';
 import { selectedPlaces } from './rows.js';
 import { channelsOf } from './theme.js';
 
@@ -43,7 +43,8 @@ function titleOf(panel) {
 function cellButton(panel, cell, which, onCell) {
   const [x, y] = cell.corner;
   const side = `${y >= 0 ? 'top' : 'bottom'}-${x >= 0 ? 'right' : 'left'}`;
-  const purpose = `Select the ${cell.count.toLocaleString('en-US')} rows with signs ${cell.label}`;
+  const rows = cell.count === 1 ? 'row' : `${readable(cell.count)} rows`;
+  const purpose = `Select the ${rows} with signs ${cell.label}`;
   const button = element('button', `appca-cell appca-cell-${side}`, null, {
     type: 'button',
     title: purpose,

@@ -1,3 +1,4 @@
+import { hideCard } from './card.js';
 import { namePanels } from './describe.js';
 import { buildLayout, buildTraces, domainChanges } from './figure.js';
 import { arrange } from './grid.js';
@@ -36,18 +37,24 @@ export function advance(explorer) {
   explorer.order = decoded(store, message.parcels.order, readOrder);
   const columns = decoded(store, message.parcels.hover, readHover);
   const ids = decoded(store, message.parcels.ids, readIds);
-  explorer.hover = columns && { ids, columns };
+  explorer.hover = columns && { ids, columns, countFromZero: message.parcels.ids === null };
   render(explorer);
 }
 
 function takeGeometry(explorer, parcel) {
+  const { dom, actions, activePanel } = explorer;
+  const hadFocus = dom.labels.contains(document.activeElement);
   Object.assign(explorer, readGeometry(parcel.bytes), {
     geometryName: explorer.message.parcels.geometry,
     hovered: null,
     cursor: null,
+    press: null, // a lasso in pixels of the picture before; its release says so, see gestures.js
+    path: null,
     activePanel: 0,
   });
-  fillLabels(explorer.dom.labels, explorer.panels, explorer.actions.pickCell);
+  hideCard(dom.card);
+  fillLabels(dom.labels, explorer.panels, actions.pickCell);
+  if (hadFocus) actions.activate(Math.min(activePanel, explorer.panels.length - 1));
 }
 
 /** A small parcel, read once for all who hold it; null when there is none yet. */

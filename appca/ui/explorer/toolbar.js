@@ -38,7 +38,7 @@ export function buildToolbar(actions) {
   root.append(note, holder);
   for (const [mode, label] of MODES) add(mode, label, () => actions.setMode(mode));
   root.append(element('span', 'appca-divider'));
-  add('home', 'Reset the view (0)', actions.home);
+  add('home', 'Reset the view of all panels', actions.home);
   add('clear', 'Clear the selection (Escape)', actions.clear);
   add('help', 'Keys and gestures (?)', actions.help);
   return { root, note, buttons, size, holder };

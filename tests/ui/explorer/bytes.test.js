@@ -2,19 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { decodeFrame, restoreParts, toBase64 } from '../../../appca/ui/explorer/bytes.js';
-
-/** Pack as payload.py does, written again here. */
-function packed(header, arrays) {
-  const text = JSON.stringify({ ...header, parts: arrays.map(([type, a]) => [type, a.length]) });
-  const padded = text + ' '.repeat((8 - ((text.length + 4) % 8)) % 8);
-  const chunks = [Buffer.alloc(4), Buffer.from(padded)];
-  chunks[0].writeUInt32LE(padded.length);
-  for (const [, array] of arrays) {
-    const raw = Buffer.from(array.buffer);
-    chunks.push(raw, Buffer.alloc((8 - (raw.length % 8)) % 8));
-  }
-  return new Uint8Array(Buffer.concat(chunks));
-}
+import { packed } from './packing.js';
 
 const arrays = [
   ['f4', new Float32Array([1.5, -2])],
