@@ -131,9 +131,13 @@ def _workers(address: str | None) -> Iterator[str]:
 
 
 def _digest(path: Path, X: "Array") -> str:
-    """Tell files apart without reading them: name, shape, type, size and time of writing."""
-    facts = path.stat()
-    text = repr((path.name, X.shape, str(X.dtype), facts.st_size, facts.st_mtime_ns))
+    """Tell files apart without reading them: name, shape, type, size and time of writing.
+
+    Of a folder, those of the files in it.
+    """
+    files = sorted(file for file in path.rglob("*") if file.is_file()) or [path]
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    text = repr((path.name, X.shape, str(X.dtype), facts))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

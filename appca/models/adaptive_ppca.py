@@ -213,8 +213,9 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
 
         A Dask array, which may be larger than memory, is fitted where its chunks are: by threads,
-        or by the workers of the present Client. It must be whole. So must an iterator of blocks of
-        rows, which are kept in a temporary file while they are needed; TMPDIR says where.
+        or by the workers of the present Client. An iterator of blocks of rows is kept in a
+        temporary file while it is needed; TMPDIR says where. A large `numpy.memmap` is read anew in
+        each pass. In these three no entry may be missing.
         """
         del y
         if is_dask(X):
@@ -266,6 +267,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
             rows = look(zero_mean=self.mean == "zero")
             self._refuse_conflicts((rows.n, rows.d))
             self.n_features_in_ = rows.d
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             return self._fit_rows(rows)
 
     def _fit(self, X: Array) -> Self:

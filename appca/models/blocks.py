@@ -3,7 +3,6 @@
 What a row gets depends on its numbers and its seed only, not on the blocks or the threads.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from appca.models.threads import cores
 
 __all__ = [
     "Model",
@@ -158,5 +159,5 @@ def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
     if len(parts) < 2:  # threads cost more than a few rows
         yield from map(work, parts)
         return
-    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(len(parts), cores())) as pool:
         yield from pool.map(work, parts)

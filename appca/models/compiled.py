@@ -1,12 +1,11 @@
 """The one way kernels are compiled: serial, without the interpreter lock, cached on disk.
 
 Modules named ``*_kernels`` use it at their top and are imported inside functions, so that nobody
-pays for the compiler before a kernel is needed. A kernel gets its random numbers as arrays: the
-generator stays outside, and the same seed gives the same bits with any version of the compiler.
+pays for the compiler before a kernel is needed.
 """
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from numba import njit
 
@@ -15,7 +14,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 def kernel(function: Function) -> Function:
     """Compile a function of arrays and numbers."""
-    return cast(Function, njit(cache=True, nogil=True)(function))
+    return _compiled(function)
 
 
 def wide_kernel(function: Function) -> Function:
@@ -24,12 +23,17 @@ def wide_kernel(function: Function) -> Function:
     A division by zero gives what IEEE 754 says instead of an exception, and a product may be added
     without being rounded first.
     """
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-    return cast(Function, njit(**options)(function))
+    return _compiled(function, error_model="numpy", fastmath={"contract"})
 
 
 def reassociated(function: Function) -> Function:
     """Compile so, with sums taken in any order, too, as a BLAS takes them."""
-    fast = {"reassoc", "contract"}
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": fast}
-    return cast(Function, njit(**options)(function))
+    return _compiled(function, error_model="numpy", fastmath={"reassoc", "contract"})
+
+
+def _compiled(function: Function, **options: Any) -> Function:
+    try:
+        found = njit(cache=True, nogil=True, **options)(function)
+    except RuntimeError:  # no folder to keep compiled code in may be written to
+        found = njit(nogil=True, **options)(function)
+    return cast(Function, found)

@@ -8,8 +8,9 @@ dies and others do its part again. Each chunk goes through the kernels in blocks
 Chunks are computed anew in every pass, which for an array on disk is reading it; who has the
 memory passes `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
 two, and so is gone before the next one is made: as a task of its own it would lie in memory until
-the worker knows what to do with it. Besides sums, a sample of the rows travels once (at most
-256 MB), and of data with few rows their leading coordinates (at most 128 MB).
+the worker knows what to do with it. Besides sums, samples of the rows travel: 10,000 at most,
+four times as many where those are at most 256 MB, above 100 components K^2 rows, some thousand at a
+time; and of data with few rows their leading coordinates (at most 128 MB).
 
 Dask is an optional package: nothing here is reached without a Dask array, or imports it before.
 """
@@ -54,20 +55,15 @@ class Pass(Generic[R]):
     careful: bool
     firsts: NDArray[np.intp]  # number of the first row of each chunk
 
-    def over(self, chunk: Any, number: int) -> list[R]:
-        """Return work(block) for all blocks of a chunk."""
-        given, first = _plain(chunk).astype(self.dtype, copy=False), self.firsts[number]
-        with single_threaded_blas():
-            return [
-                self.work(
-                    seen_from(
-                        Block(slice(first + begin, first + end), given[begin:end], None),
-                        self.origin,
-                        careful=self.careful,
-                    )
-                )
-                for begin, end in cut(given)
-            ]
+    def over(self, chunk: Any, number: int) -> Iterator[R]:
+        """Yield work(block) for all blocks of a chunk."""
+        given, first = _plain(chunk), self.firsts[number]
+        for begin, end in cut(given, self.dtype.itemsize):
+            X = given[begin:end].astype(self.dtype, copy=False)
+            block = Block(slice(first + begin, first + end), X, None)
+            with single_threaded_blas():
+                answer = self.work(seen_from(block, self.origin, careful=self.careful))
+            yield answer
 
 
 class DaskRows(NamedTuple):
@@ -164,10 +160,12 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
 def _matrix(X: Any) -> Any:
     """Return a Dask array (N, D) of numbers whose chunks hold whole rows, or say what it lacks."""
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
-    if getattr(X, "ndim", None) != 2 or not hasattr(X, "to_delayed"):
+    dimensions = getattr(X, "ndim", None)  # of a Delayed one more Delayed
+    if not (isinstance(dimensions, int) and dimensions == 2 and hasattr(X, "to_delayed")):
+        shown = dimensions if isinstance(dimensions, int) else "no"
         msg = (
             "X must be a Dask array of two dimensions, rows by features; "
-            f"got {type(X).__name__} with {getattr(X, 'ndim', 'no')}: convert or reshape it."
+            f"got {type(X).__name__} with {shown}: convert or reshape it."
         )
         raise ValueError(msg)
     if X.dtype.kind not in "fiub":
@@ -201,7 +199,7 @@ def _by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[A
 
 
 def _over(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> list[R]:
-    return shared.over(chunk, block_id[0])
+    return list(shared.over(chunk, block_id[0]))
 
 
 def _summed(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> R:
@@ -277,6 +275,22 @@ class OnDask(SubspaceModel):
             return float(self.score_samples(X).mean().compute())
         return super().score(X, y)
 
+    def describe(self, X: Any) -> Description:
+        """Say of each row of X (N, D) all that is asked after a fit; rows in memory only.
+
+        Raises
+        ------
+        ValueError
+            For a Dask array: `describe_chunks` describes one part by part.
+        """
+        if is_dask(X):
+            msg = (
+                "describe must have its rows in memory; got a Dask array: "
+                "use describe_chunks, or compute it first."
+            )
+            raise ValueError(msg)
+        return super().describe(X)
+
     def describe_chunks(self, X: Any) -> Iterator[Description]:
         """Say of each chunk of rows of a Dask array all that `describe` says, some at a time."""
         parts = _by_chunks(_described, self._suited(X), self._shared())
@@ -301,7 +315,9 @@ class OnDask(SubspaceModel):
     def _shared(self) -> Any:
         """One task that gives the workers the model."""
         # What was fitted, without a callback, which may be bound to this process.
-        return _sent_once(type(self)(whiten=self.whiten).restore(self.fitted_arrays()))
+        given = self.get_params(deep=False)
+        kept = {name: given[name] for name in ("whiten", "inference") if name in given}
+        return _sent_once(type(self)(**kept).restore(self.fitted_arrays()))
 
     def _asked(self, question: str, X: Any) -> Any:
         """Ask about every chunk; nothing is computed yet."""

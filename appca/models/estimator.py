@@ -78,13 +78,36 @@ def refuse_not_finite(X: Array) -> None:
 
 
 def refuse_constant(rows: Observations) -> None:
-    """Raise ValueError where all rows are the same."""
-    if not rows.total > 0.0:
+    """Raise ValueError where all rows are the same, or too large or small to be squared."""
+    total, n = rows.total, rows.n
+    far = 0.0 if rows.origin is None else float(np.sum(np.square(rows.origin, dtype=np.float64)))
+    rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # of a mean that is a little off
+    if total <= rounding and not _vary(rows):
         msg = (
-            f"X must vary, but all its {rows.n} rows are equal: "
+            f"X must vary, but all its {n} rows are equal: "
             "there is no direction to find; check how the data were read."
         )
         raise ValueError(msg)
+    if not 0.0 < total < np.inf:
+        size = "small" if total == 0.0 else "large"
+        msg = (
+            f"X must have squares that {rows.dtype} can hold, but its entries are too {size}: "
+            "multiply it by a constant, or pass float64."
+        )
+        raise ValueError(msg)
+
+
+def _vary(rows: Observations) -> bool:
+    """Whether any row differs from the others, bit by bit; one pass."""
+    heads = list(rows.over(_common_row))
+    first = heads[0]
+    return first is None or any(head is None or (head != first).any() for head in heads)
+
+
+def _common_row(block: Block) -> Array | None:
+    """Return what all rows of a block are, if they are all the same."""
+    head: Array = block.X[0].copy()
+    return None if (head != block.X).any() else head
 
 
 class Gate(NamedTuple):
@@ -335,14 +358,17 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
         """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
-        yield from (self.transform(block) for block in checked(blocks)())
+        yield from (self.transform(block) for block in checked(blocks, once=True)())
 
     def score_blocks(self, blocks: Blocks) -> float:
         """Mean log-likelihood of all rows that come in blocks, in nats, as `score`."""
         total, n = 0.0, 0
-        for block in checked(blocks)():
+        for block in checked(blocks, once=True)():
             total += float(self.score_samples(block).sum())
             n += len(block)
+        if n == 0:
+            msg = "blocks must hold rows; got none: check what yields them."
+            raise ValueError(msg)
         return total / n
 
     def score(self, X: Any, y: Any = None) -> float:

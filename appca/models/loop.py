@@ -1,6 +1,6 @@
 """The one loop of EM: iterate to a stopping rule in nats a row, accelerated or plain.
 
-Sampling (a loop over draws) has another shape and will stand beside `iterate` here.
+Sampling (a loop over draws) has another shape, see `chains`.
 """
 
 from collections.abc import Callable, Iterator
@@ -153,10 +153,17 @@ def iterate(
         if stopped:
             reason = STOPPED
         elif reason is None and iteration >= window and value - values[-1 - window] < share:
-            reason = f"{CONVERGED}: the last {WINDOW} iterations gained less than tol"
+            reason = f"{CONVERGED}: {_too_little(window)}"
         if reason is not None:
             return Climb(state, value, values[1:], reason)
     return Climb(state, value, values[1:], f"reached max_iter={max_iter} before it converged")
+
+
+def _too_little(window: int) -> str:
+    if window == 1:
+        return "the last iteration gained less than tol"
+    share = "" if window == WINDOW else "their share of "
+    return f"the last {window} iterations gained less than {share}tol"
 
 
 def watcher(callback: Callback | None, stage: str, max_iter: int, scale: float = 1.0) -> Watch:

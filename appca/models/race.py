@@ -13,11 +13,12 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appca.models.em import Passes, Settings, State
 from appca.models.gaussian import Array
 from appca.models.loop import CONVERGED, STOPPED, WINDOW, Callback, Climb, iterate, watcher
-from appca.models.rows import Observations, Rows, about, centre_of, project
+from appca.models.rows import Block, Observations, Rows, about, centre_of, project
 from appca.models.spectrum import principal
 from appca.models.starts import ANNEALED_PASSES, Candidate, annealed, ascent, first_state, sprint
 from appca.models.stiefel import polar
@@ -42,8 +43,7 @@ MAX_SETTLE_BYTES = 2**27  # of coordinates of all rows, whatever the size of the
 ROUGH_TOL = 3e-2
 ROUGH_PASSES = 50  # at K = 500 two hundred fit 10,000 rows instead of the data
 MAX_SCORES_BYTES = 2**29  # of principal scores of many rows, for starts that want them
-TAKEN_ROWS = 8192  # of them at a time
-MAX_SAMPLE_BYTES = 2**28  # of the second sample, in all features
+MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
 MOST_STRIDES = 100
 
 # After ten passes over all rows in leading coordinates that gained nothing, only the directions
@@ -164,7 +164,9 @@ def arena(rng: np.random.Generator, rows: Observations, settings: Settings) -> A
     """
     n, d = rows.n, rows.d
     K = settings.n_components
-    size = min(max(SAMPLE_ROWS_PER_COMPONENT * K, MIN_SAMPLE_ROWS), MAX_SAMPLE_ROWS, n)
+    fitting = max(MAX_SAMPLE_BYTES // (d * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
+    size = max(SAMPLE_ROWS_PER_COMPONENT * K, MIN_SAMPLE_ROWS)
+    size = min(size, MAX_SAMPLE_ROWS, fitting, n)
     first, more = _draws(rng, rows, size)
     q = min(max(COORDINATES_PER_COMPONENT * K, MIN_COORDINATES), size, d)
     q = q if more is None else max(q // 2, min(K, d))
@@ -211,10 +213,16 @@ def _scores(rng: np.random.Generator, rows: Observations, ring: Arena, K: int) -
         return project(rows, leading)
     P = np.empty((size, K), rows.dtype)
     numbers = np.sort(rng.choice(rows.n, size, replace=False))
-    for start in range(0, size, TAKEN_ROWS):
-        part = slice(start, start + TAKEN_ROWS)
-        P[part] = project(about(rows.take(numbers[part]), rows.origin), leading)
+    for part, values in rows.over(partial(_chosen, numbers=numbers, W=leading)):
+        P[part] = values
     return P
+
+
+def _chosen(block: Block, numbers: NDArray[np.intp], W: Array) -> tuple[slice, Array]:
+    """Project the rows of a block that are among `numbers`, and say which of those they are."""
+    low, high = np.searchsorted(numbers, [block.part.start, block.part.stop])
+    some = block._replace(X=block.X[numbers[low:high] - block.part.start])
+    return slice(int(low), int(high)), some.times(W)
 
 
 def race(
@@ -232,7 +240,7 @@ def race(
     P = rows.X[:, : course.settings.n_components]
     runs: list[Climb[State]] = []
     for i, candidate in enumerate(field, start=1):
-        seen = scores(P.shape[1]) if candidate.squared and scores is not None else P
+        seen = scores(P.shape[1]) if candidate.wants_many_rows and scores is not None else P
         W = np.eye(rows.X.shape[1], P.shape[1]) @ candidate.rotation(rng, seen)
         del seen  # they may be as large as the rows
         stage = f"race {i} of {len(field)}: {candidate.name}"

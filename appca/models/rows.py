@@ -17,6 +17,7 @@ __all__ = [
     "Rows",
     "about",
     "added",
+    "block_count",
     "block_rows",
     "centre_of",
     "is_far",
@@ -167,6 +168,12 @@ def block_rows(d: int, itemsize: int) -> int:
     return min(max(BLOCK_BYTES // (d * itemsize), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
 
 
+def block_count(n: int, d: int, itemsize: int) -> int:
+    """Count the blocks of n rows: an even number where a second core is worth its while."""
+    count = -(-n // block_rows(d, itemsize))
+    return count + count % 2 if n >= 2 * MIN_SHARED_ROWS else count
+
+
 def is_far(origin: Array, mean_square: float) -> bool:
     """Whether an origin must be subtracted before products, for the digits' sake."""
     length = float(np.sum(np.square(origin, dtype=np.float64)))
@@ -201,10 +208,7 @@ def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
     Where the origin is far off, a block holds a centred copy of its rows.
     """
     n, d = rows.X.shape
-    most = block_rows(d, rows.X.itemsize)
-    count = -(-n // most)
-    if count % 2 and n >= 2 * MIN_SHARED_ROWS:
-        count += 1
+    count = block_count(n, d, rows.X.itemsize)
     edges = [n * i // count for i in range(count + 1)]
 
     def block(ends: tuple[int, int]) -> R:

@@ -79,7 +79,8 @@ def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal
     values = np.maximum(values, 0.0)
     # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish; the polar factor
     # restores it and completes what a vanished one leaves open.
-    V = transposed_product(rows, U) / np.sqrt(np.maximum(values, GRAM_RESOLUTION * values[0]))
+    least = max(GRAM_RESOLUTION * values[0], np.finfo(np.float64).tiny)
+    V = transposed_product(rows, U) / np.sqrt(np.maximum(values, least))
     return Principal(values / n, polar(V))
 
 

@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
     name: str
     rotation: Callable[[np.random.Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
-    squared: bool = False  # whether it wants scores of K^2 rows, more than a race is run on
+    wants_many_rows: bool = False  # scores of K^2 of them, more than a race is run on
 
 
 def quartimax(_rng: np.random.Generator, P: Array) -> Array:
@@ -53,6 +53,8 @@ def quartimax(_rng: np.random.Generator, P: Array) -> Array:
 
     Fixed point R <- polar(P'(PR)^3), monotone because the criterion is convex in R.
     """
+    if not P.any():  # a sample of rows that are all the same
+        return np.eye(P.shape[1])
     P = P.astype(np.float64)
     P /= np.sqrt(np.mean(P**2))
     R = np.eye(P.shape[1])
@@ -86,7 +88,7 @@ def random_rotation(rng: np.random.Generator, P: Array) -> Array:
 QUARTIMAX, PCA = Candidate("quartimax", quartimax), Candidate("PCA", unrotated)
 ANNEALED_PCA = Candidate("annealed PCA", unrotated, annealed=True)
 ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
-ICA = Candidate("independent components", independent, squared=True)
+ICA = Candidate("independent components", independent, wants_many_rows=True)
 
 NAMED: dict[str, tuple[Candidate, ...]] = {
     "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.gaussian import Array
-from appca.models.rows import Block, added, block_rows, is_far
+from appca.models.rows import Block, added, block_count, is_far
 from appca.models.threads import in_order
 
 __all__ = [
@@ -63,8 +63,14 @@ class Stream(NamedTuple):
                 block = Block(slice(begin + ends[0], begin + ends[1]), given[slice(*ends)], None)
                 return work(seen_from(block, self.origin, careful=self.careful))
 
-            yield from in_order(one, cut(given))
+            yield from in_order(one, cut(given, self.dtype.itemsize))
             first += len(given)
+        if first != self.n:
+            msg = (
+                f"blocks must be the same in every pass; got {self.n} rows first and {first} now: "
+                "pass a list, or a function that returns a new iterator each time."
+            )
+            raise ValueError(msg)
 
     def summed(self, work: Callable[[Block], R], start: R) -> R:
         """Return `start` plus work(block) of all blocks, in order."""
@@ -80,9 +86,12 @@ class Stream(NamedTuple):
         return out
 
 
-def cut(given: Array) -> list[tuple[int, int]]:
-    """Where blocks of some rows begin and end, of a size that suits the kernels."""
-    count = -(-len(given) // block_rows(given.shape[1], given.itemsize))
+def cut(given: Array, itemsize: int) -> list[tuple[int, int]]:
+    """Where blocks of some rows begin and end, of a size that suits the kernels.
+
+    `itemsize` is that of the numbers they will be worked on as.
+    """
+    count = block_count(len(given), given.shape[1], itemsize)
     return list(pairwise(len(given) * i // count for i in range(count + 1))) if count else []
 
 
@@ -105,7 +114,9 @@ class Mapped:
 
     def __iter__(self) -> Iterator[Array]:
         """Yield views of some rows at a time."""
-        size = max(1, MAPPED_BYTES // max(1, self.X.strides[0]))
+        # As many as fit once they are float32 or float64, however they lie in the file.
+        itemsize = max(self.X.itemsize, 4 if self.X.dtype == np.float32 else 8)
+        size = max(1, MAPPED_BYTES // max(1, self.X.shape[1] * itemsize))
         for start in range(0, len(self.X), size):
             part = self.X[start : start + size]
             yield np.asarray(part)
@@ -127,18 +138,21 @@ def _give_back(part: np.memmap[Any, Any]) -> None:
         base = base.base
     if base is None or part.mode == "c" or not part.flags.c_contiguous:
         return
+    if not hasattr(mmap, "MADV_DONTNEED"):  # not on every system
+        return
     begin = part.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
     first = begin - begin % mmap.PAGESIZE
     base.madvise(mmap.MADV_DONTNEED, first, begin + part.nbytes - first)
 
 
-def checked(blocks: Blocks) -> Callable[[], Iterator[Array]]:
+def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
     """Make a reader of blocks, (n_i, D) arrays, that refuses what is none.
 
     Parameters
     ----------
     blocks : iterable that can be gone through again and again, or a function without arguments
         that returns a new iterator each time.
+    once : whether one pass is all there will be, so that an iterator does.
 
     Raises
     ------
@@ -146,7 +160,7 @@ def checked(blocks: Blocks) -> Callable[[], Iterator[Array]]:
         For an iterator that is spent after one pass; while reading, for blocks that are no
         matrices of numbers, of unlike widths, or with NaN or infinities.
     """
-    if not callable(blocks) and iter(blocks) is blocks:
+    if not once and not callable(blocks) and iter(blocks) is blocks:
         msg = (
             "blocks must be readable again for every pass; got an iterator that is spent after "
             "one: pass it to fit, which keeps its rows in a temporary file, or pass a list, an "
@@ -189,7 +203,7 @@ def spooled(blocks: Iterator[Any], file: IO[bytes]) -> Blocks:
         Where the disk is full.
     """
     n, d, dtype = 0, 0, np.dtype(np.float64)
-    for i, block in enumerate(checked(lambda: blocks)()):
+    for i, block in enumerate(checked(blocks, once=True)()):
         _finite_sums(i, block)
         file.write(np.ascontiguousarray(block).data)
         n, d, dtype = n + len(block), block.shape[1], block.dtype

@@ -25,7 +25,7 @@ from appca.models.em import Passes, Settings, State, Sums, expect, maximise
 from appca.models.gaussian import Array
 from appca.models.loop import iterate, swinging
 from appca.models.momentum import extend
-from appca.models.rows import Rows, about
+from appca.models.rows import Rows, about, project
 from appca.models.stiefel import polar
 
 __all__ = ["Sample", "strides", "widened"]
@@ -72,15 +72,15 @@ def strides(start: State, passes: Passes, sample: Sample) -> Iterator[tuple[floa
     state, q = start, sample.basis.shape[1]
     # In place for all strides: the leading coordinates stay, only the others are new each time.
     place = np.empty((len(sample.X), q + 2 * settings.n_components), sample.X.dtype)
-    place[:, :q] = _about(sample, sample.basis)
-    squares = about(sample.X, sample.origin).squares
+    seen = about(sample.X, sample.origin)
+    place[:, :q] = project(seen, sample.basis)
     sums, inner = passes.sums(state), INNER_PASSES
     yield sums.log_likelihood, state
     while inner >= LEAST_INNER_PASSES:
         basis = widened(sample.basis, np.hstack([state.W, polar(sums.A, state.W)]))
         width = basis.shape[1]
-        place[:, q:width] = _about(sample, basis[:, q:])
-        part = Rows(place[:, :width], None, squares, rows.n_features)
+        place[:, q:width] = project(seen, basis[:, q:])
+        part = Rows(place[:, :width], None, seen.squares, rows.n_features)
         inside = state._replace(W=basis.T @ state.W)
         inside = _stride(inside, sums._replace(A=basis.T @ sums.A), part, whole, settings, inner)
         ahead = inside._replace(W=polar(basis @ inside.W))
@@ -90,13 +90,6 @@ def strides(start: State, passes: Passes, sample: Sample) -> Iterator[tuple[floa
             yield sums.log_likelihood, state
         else:
             inner //= 2
-
-
-def _about(sample: Sample, V: Array) -> Array:
-    P: Array = sample.X @ V.astype(sample.X.dtype)
-    if sample.origin is not None:
-        P -= (sample.origin @ V).astype(P.dtype)
-    return P
 
 
 def _stride(

@@ -10,7 +10,6 @@ where every weight is at most 1 and every term is positive: nothing overflows or
 halves are summed by `subset_columns` (NumPy, small K) or `subset_rows` (numba, larger K).
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -23,6 +22,7 @@ from scipy.special import expit
 from appca.models import subset_columns
 from appca.models.gaussian import log_binomial
 from appca.models.subset_tilt import tilt, tilted
+from appca.models.threads import cores
 
 __all__ = ["draw", "inclusion", "log_elementary", "top"]
 
@@ -281,7 +281,7 @@ def _for_each_block(work: Callable[[slice], None], shape: tuple[int, ...], n_act
         return
     blocks = _blocks(n_rows, ROWS_PER_BLOCK)
     _halves(n_columns)  # import in this thread, once
-    with ThreadPoolExecutor(max(1, min(len(blocks), os.cpu_count() or 1))) as pool:
+    with ThreadPoolExecutor(max(1, min(len(blocks), cores()))) as pool:
         for _ in pool.map(work, blocks):
             pass  # results are written in place; the loop raises what a block raised
 

@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
-from typing import TypeVar
+from functools import cache, partial
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-__all__ = ["in_order", "single_threaded_blas"]
+__all__ = ["cores", "hold_blas", "in_order", "single_threaded_blas"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -27,10 +27,16 @@ class _Holders:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.count = 0
-        self.restore: Callable[[], None] = lambda: None
+        self.restore: Callable[[], Any] = lambda: None
 
 
 _holders = _Holders()
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 @contextmanager
@@ -50,18 +56,27 @@ def single_threaded_blas() -> Iterator[None]:
                 _holders.restore()
 
 
+def hold_blas(n: int) -> None:
+    """Hold BLAS and OpenMP to n threads from now on, or from when the last holder lets go."""
+    with _holders.lock:
+        if _holders.count:
+            _holders.restore = partial(_controller().limit, limits=n)
+        else:
+            _controller().limit(limits=n)
+
+
 def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     """Yield work(item) for all items in order, computed on all cores.
 
     No more results than cores are held at a time.
     """
-    cores = os.cpu_count() or 1
+    width = cores()
     with single_threaded_blas():
-        if len(items) < 2 or cores < 2:
+        if len(items) < 2 or width < 2:
             yield from map(work, items)
             return
-        for start in range(0, len(items), cores):
-            yield from _pool().map(work, items[start : start + cores])
+        for start in range(0, len(items), width):
+            yield from _pool().map(work, items[start : start + width])
 
 
 @cache
@@ -71,4 +86,14 @@ def _controller() -> ThreadpoolController:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="appca-rows")
+    return ThreadPoolExecutor(cores(), thread_name_prefix="appca-rows")
+
+
+def _begin_anew() -> None:
+    """Forget, in a forked child, threads that only its parent has."""
+    _pool.cache_clear()
+    _holders.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

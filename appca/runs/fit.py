@@ -16,7 +16,7 @@ from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.wording import counted
 from appca.runs.cluster import Where, here
 from appca.runs.config import MODELS, RunConfig, estimator_class
-from appca.runs.home import threads
+from appca.runs.home import hold_threads
 from appca.runs.progress import DESCRIBING
 
 if TYPE_CHECKING:
@@ -388,17 +388,3 @@ def versions() -> dict[str, str]:
     packages = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "appca": appca}
     found = {name: package.__version__ for name, package in packages.items()}
     return {"python": platform.python_version(), **found}
-
-
-def hold_threads() -> None:
-    """
-    Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
-
-    For good, not for a while: of two fits in two threads of the page, the first to end would give
-    the other its threads back in the middle.
-    """
-    from threadpoolctl import threadpool_limits
-
-    import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
-
-    threadpool_limits(threads())

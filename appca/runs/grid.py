@@ -13,7 +13,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.wording import counted
 from appca.runs.config import RunConfig
 from appca.runs.fit import estimate_seconds
-from appca.runs.home import threads
+from appca.runs.home import hold_threads
 from appca.runs.progress import Context
 
 _LEAST_SHARE = 0.02  # done before the time left is guessed
@@ -121,12 +121,3 @@ class PacedProgress:
         if gained > _LEAST_SHARE:
             left = round((self.clock() - self._began) * (1 - self._share) / gained, 1)
         self.context.report(self._stage, self._share, seconds_left=left)
-
-
-def hold_threads() -> None:
-    """Hold BLAS to `threads()`, as a run's fit does: with another number the last bits differ."""
-    from threadpoolctl import threadpool_limits
-
-    import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
-
-    threadpool_limits(threads())

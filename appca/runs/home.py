@@ -27,3 +27,16 @@ def threads() -> int:
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return max(1, cores // 2)
+
+
+def hold_threads() -> None:
+    """
+    Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
+
+    For good, not for a while: of two fits in two threads of the page, the first to end would give
+    the other its threads back in the middle.
+    """
+    import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
+    from appca.models.threads import hold_blas
+
+    hold_blas(threads())

@@ -4,7 +4,8 @@ from appca.analysis.journal import JournalStore
 from appca.analysis.masked import FOLDER, MaskedConfig, run
 from appca.runs.config import RunConfig
 from appca.runs.fit import estimate_seconds
-from appca.runs.grid import PacedProgress, hold_threads
+from appca.runs.grid import PacedProgress
+from appca.runs.home import hold_threads
 from appca.runs.progress import Context
 
 

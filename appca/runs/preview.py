@@ -16,7 +16,8 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.config import RunConfig, estimator_class
-from appca.runs.fit import Result, fit_estimator, hold_threads, outcome, prefixed, refuse_gaps
+from appca.runs.fit import Result, fit_estimator, outcome, prefixed, refuse_gaps
+from appca.runs.home import hold_threads
 
 if TYPE_CHECKING:
     from appca.models.em_fit import Fit

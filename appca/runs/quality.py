@@ -14,7 +14,7 @@ import numpy as np
 
 from appca.data.errors import InputError
 from appca.runs.config import MODELS, RunConfig, estimator_class
-from appca.runs.home import threads
+from appca.runs.home import hold_threads
 from appca.runs.progress import Context
 from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
 
@@ -50,8 +50,6 @@ class Method(NamedTuple):
 
 def quality(spec: dict, context: Context) -> dict:
     """Measure and store: ``{"key": id, "config": ...}`` -> ``{"quality": id}``."""
-    from threadpoolctl import threadpool_limits
-
     from appca.data.store import DatasetStore
 
     config = QualityConfig.from_dict(spec["config"])
@@ -60,7 +58,7 @@ def quality(spec: dict, context: Context) -> dict:
     dataset = DatasetStore(context.home).get(config.run["dataset"])
     context.report("preprocessing", 0.0)
     split = split_of(dataset, config)
-    threadpool_limits(threads())
+    hold_threads()
     found = store.get(config.id) or Comparison([], [], {}, False)
     if not found.complete:
         compare(split, config, found, context.report, partial(store.save, config))

@@ -6,6 +6,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from appca import AdaptivePPCA
+from appca.models import race
+from appca.models.estimator import refuse_constant
+from appca.models.rows import about, centre_of
 from tests.models.synthetic import matched_cosines, planted
 
 SIZES = [(k, n_active) for k in range(1, 8) for n_active in range(1, k + 1)]
@@ -342,6 +345,39 @@ def test_parameters_are_refused_in_one_sentence(parameters, sentence, data):
 def test_constant_data_are_refused_in_one_sentence():
     with pytest.raises(ValueError, match="X must vary, but all its 9 rows are equal"):
         fitted(np.ones((9, 5)), 2, 1)
+
+
+@pytest.mark.parametrize("n", [3, 10, 1000, 9000])
+def test_constant_data_are_refused_where_their_mean_is_rounded(n):
+    with pytest.raises(ValueError, match=f"X must vary, but all its {n} rows are equal"):
+        fitted(np.full((n, 5), 0.1), 2, 1)
+
+
+def test_rows_that_hardly_differ_are_not_taken_for_equal():
+    X = np.full((1000, 3), 0.1)
+    X[500, 0] = np.nextafter(0.1, 1.0)
+    refuse_constant(about(X, centre_of(X)))
+    with pytest.raises(ValueError, match="X must vary"):
+        refuse_constant(about(X[:500], centre_of(X[:500])))
+
+
+@pytest.mark.parametrize(("factor", "size"), [(1e-25, "small"), (1e25, "large")])
+def test_numbers_whose_squares_a_float32_cannot_hold_are_refused(factor, size, data):
+    X = (data.X * factor).astype(np.float32)
+    with pytest.raises(ValueError, match=f"its entries are too {size}: multiply it"):
+        fitted(X)
+    whole = fitted(X.astype(np.float64))
+    assert whole.score(X.astype(np.float64)) > -np.inf
+
+
+def test_a_sample_of_equal_rows_does_not_end_a_fit(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    X = np.zeros((30_000, 8))
+    X[:5] = rng.standard_normal((5, 8))
+    monkeypatch.setattr(race, "_draws", lambda _rng, rows, size: (rows.X[-size:], None))
+    model = fitted(X, 3, 1)
+    assert np.isfinite(model.score(X))
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-12)
 
 
 def test_few_rows_bound_the_number_of_components():

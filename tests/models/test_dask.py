@@ -217,6 +217,7 @@ REFUSALS = {
     "NaN": (lambda X: X / (X.min() < X), "X must be finite, but chunk"),
     "equal rows": (lambda X: 0 * X + 1.0, "X must vary, but all its 3000 rows are equal"),
     "few rows": (lambda X: X[:3], "n_components must be at most 2, because X has 3 rows"),
+    "a delayed array": (lambda X: X.to_delayed()[0, 0], "rows by features; got Delayed with no"),
 }
 
 
@@ -239,6 +240,19 @@ def test_samplers_other_widths_and_wrong_settings_are_refused(data, da):
     model = AdaptivePPCA(4, 2, random_state=0).fit(data.X)
     with pytest.raises(ValueError, match="X must have the 12 features AdaptivePPCA was fitted to"):
         model.transform(X[:, :5])
+    with pytest.raises(ValueError, match="use describe_chunks, or compute it first"):
+        model.describe(X)
+
+
+def test_gaps_are_refused_of_a_hard_fit_wherever_the_rows_are(data, da):
+    X = data.X.copy()
+    X[7, 3] = np.nan
+    model = AdaptivePPCA(4, 2, inference="hard", random_state=0).fit(data.X)
+    with pytest.raises(ValueError, match="inference") as in_memory:
+        model.transform(X)
+    with pytest.raises(ValueError, match="inference") as by_chunks:
+        model.transform(da.from_array(X, chunks=(500, 12))).compute()
+    assert str(by_chunks.value) == str(in_memory.value)
 
 
 def test_a_callback_may_stop_the_fit_and_keep_it(data, da):

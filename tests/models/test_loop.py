@@ -34,6 +34,15 @@ def test_it_stops_when_ten_iterations_together_gain_less_than_tol():
     assert climb.stop_reason == "converged: the last 10 iterations gained less than tol"
 
 
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [(1, "the last iteration gained less than tol"), (3, "the last 3 iterations gained less than")],
+)
+def test_the_reason_names_the_iterations_looked_at(window, words):
+    climb = iterate(plain(halving, 1.0), tol=1e-6, max_iter=500, window=window)
+    assert climb.stop_reason.startswith(f"converged: {words}")
+
+
 def test_a_plateau_shorter_than_ten_iterations_does_not_stop_it():
     heights = [0.0, *[1.0] * 9, 6.0, *[6.0] * 20]
     path = ((height, i) for i, height in enumerate(heights))

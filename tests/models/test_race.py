@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from appca.models import race, starts, stiefel
+from appca.models import rows as blocks_of_rows
 from appca.models.em import Passes, Settings, expect, floor_of
 from appca.models.loop import STOPPED
 from appca.models.race import Course
@@ -41,6 +42,15 @@ def test_small_data_race_on_all_rows_in_all_coordinates(rng, seed):
     assert ring.more is None
     back = ring.sample.X @ ring.basis.T
     np.testing.assert_allclose(back, rows.X - rows.origin, atol=1e-10)
+
+
+def test_a_sample_of_wide_rows_is_bounded_by_its_bytes(rng, seed, monkeypatch):
+    monkeypatch.setattr(race, "MIN_SAMPLE_ROWS", 20)
+    monkeypatch.setattr(race, "MAX_SAMPLE_BYTES", 100 * 12 * 8)
+    rows = rows_of(planted(800, 12, 4, 2, seed=seed).X)
+    ring = race.arena(rng, rows, settings(rows, 4, 2))
+    assert len(ring.sample.X) == 100
+    assert ring.more is None
 
 
 @pytest.mark.usefixtures("small_sample")
@@ -95,7 +105,8 @@ def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, mon
 )
 def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rng, monkeypatch):
     monkeypatch.setattr(race, "MAX_SCORES_BYTES", most)
-    monkeypatch.setattr(race, "TAKEN_ROWS", 32)
+    monkeypatch.setattr(blocks_of_rows, "MIN_BLOCK_ROWS", 16)
+    monkeypatch.setattr(blocks_of_rows, "MAX_BLOCK_ROWS", 32)
     arena, rings, seen = race.arena, [], []
 
     def kept(*given):

@@ -177,6 +177,45 @@ def test_slices_of_mapped_files_are_read_where_they_lie(data, tmp_path, monkeypa
         np.testing.assert_array_equal(np.concatenate(list(Mapped(some))), np.array(some))
 
 
+def test_files_in_any_order_are_read_in_blocks_of_the_same_size(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "MAPPED_BYTES", 10_000)
+    counts = np.round(data.X).astype(np.int16)
+    X = np.lib.format.open_memmap(
+        tmp_path / "X.npy", "w+", np.int16, counts.shape, fortran_order=True
+    )
+    X[:] = counts
+    for some in (X, X[::-1]):
+        blocks = list(Mapped(some))
+        assert {block.size * 8 <= 10_000 for block in blocks} == {True}
+        np.testing.assert_array_equal(np.concatenate(blocks), np.array(some))
+
+
+def test_blocks_that_are_not_the_same_in_every_pass_are_refused(data):
+    pieces = iter(cut(data.X, 1000))
+    with pytest.raises(ValueError, match="got 3000 rows first and 0 now"):
+        AdaptivePPCA(4, 2).fit_blocks(lambda: pieces)
+
+
+def test_questions_need_one_pass_only(data, pieces):
+    model = AdaptivePPCA(4, 2, random_state=0).fit(data.X)
+    assert model.score_blocks(iter(pieces)) == pytest.approx(model.score(data.X), rel=1e-12)
+    joined = np.concatenate(list(model.transform_blocks(iter(pieces))))
+    np.testing.assert_allclose(joined, model.transform(data.X), atol=1e-12)
+    with pytest.raises(ValueError, match="blocks must hold rows; got none"):
+        model.score_blocks([])
+
+
+def test_names_of_an_earlier_fit_are_forgotten(data, pieces):
+    import pandas as pd
+
+    model = AdaptivePPCA(4, 2, random_state=0)
+    model.fit(pd.DataFrame(data.X, columns=[f"x{i}" for i in range(12)]))
+    assert len(model.feature_names_in_) == 12
+    model.fit_blocks(pieces)
+    assert not hasattr(model, "feature_names_in_")
+    model.transform(data.X)  # a warning would be an error
+
+
 PROGRAM = """
 import json, resource, sys
 import numpy as np

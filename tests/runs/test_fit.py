@@ -5,6 +5,7 @@ from appca.data.builtin import load
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.runs import fit as fit_module
+from appca.runs import home
 from appca.runs.config import RunConfig, estimator_class
 from appca.runs.fit import (
     estimate_seconds,
@@ -241,6 +242,6 @@ def test_blas_gets_the_threads_the_workers_get(digits, monkeypatch):
             {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
         )
 
-    monkeypatch.setattr(fit_module, "threads", lambda: 1)
+    monkeypatch.setattr(home, "threads", lambda: 1)
     fit_run(digits, config_of(digits), look)
     assert seen[0] == {1}
