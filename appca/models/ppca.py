@@ -107,6 +107,7 @@ class PPCA(OnDask, MissingValues):
             found = dask_rows(X)
             refuse_sizes(self.n_components, found.n, found.d)
             self.n_features_in_ = found.d
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             return self._fit_rows(X, found)
         X = self._validated(X, reset=True)
         refuse_sizes(self.n_components, *X.shape)
