@@ -47,7 +47,7 @@ def score_histogram(scores: np.ndarray, selected: np.ndarray | None = None) -> g
 
 def loading_bars(loadings: list[Loading]) -> go.Figure:
     """Weights of features in a component as bars, the strongest on top."""
-    labels = [plain(item.name) for item in loadings]
+    names = [item.name for item in loadings]
     values = [item.value for item in loadings]
     figure = go.Figure(
         go.Bar(
@@ -55,7 +55,7 @@ def loading_bars(loadings: list[Loading]) -> go.Figure:
             y=list(range(len(loadings))),
             orientation="h",
             marker={"color": [RED if value > 0 else BLUE for value in values]},
-            customdata=labels,
+            customdata=[plain(name) for name in names],
             hovertemplate="%{customdata}: %{x:+.3g}<extra></extra>",
         )
     )
@@ -68,7 +68,7 @@ def loading_bars(loadings: list[Loading]) -> go.Figure:
         xaxis={"title": "weight", "range": [-limit, limit], "nticks": 6, "tickangle": 0},
         yaxis={
             "tickvals": list(range(len(loadings))),
-            "ticktext": [_short(label) for label in labels],
+            "ticktext": [plain(_short(name)) for name in names],
             "autorange": "reversed",
             "showgrid": False,
             "automargin": True,
