@@ -91,11 +91,13 @@ def _outcome(config: StabilityConfig, found: Stability) -> None:
     kept = int((means >= IDENTIFIED).sum())
     low, high = found.log_likelihoods.min(), found.log_likelihoods.max()
     spread = found.log_likelihoods.std(ddof=min(1, len(found.cosines) - 1))
+    come = "comes" if kept == 1 else "come"
     st.markdown(
-        f"**{kept} of {len(means)} components come back** with {WAYS[config.way]} (a mean |cos| "
-        f"of {IDENTIFIED} or more to the reference, in {counted(len(found.cosines), 'fit')}). The "
-        f"rows have {signed(found.reference)} nats a row in the reference and {signed(low)} to "
-        f"{signed(high)} in the others (standard deviation {spread:.2g})."
+        f"**{kept} of {counted(len(means), 'component')} {come} back** with {WAYS[config.way]} (a "
+        f"mean |cos| of {IDENTIFIED} or more to the reference, in "
+        f"{counted(len(found.cosines), 'fit')}). The rows have {signed(found.reference)} nats a "
+        f"row in the reference and {signed(low)} to {signed(high)} in the others (standard "
+        f"deviation {spread:.2g})."
     )
     ahead = high - found.reference
     if config.way == "starts" and ahead > NEWS:

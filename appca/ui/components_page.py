@@ -17,7 +17,7 @@ from appca.ui.chart import chart
 from appca.ui.component_list import in_data_space, in_units_of_the_fit, title_of
 from appca.ui.data_overview import sheet_of
 from appca.ui.fitting import Shown
-from appca.ui.text import markdown, tag, words
+from appca.ui.text import apart, markdown, tag, words
 
 PAGE = 4  # components on a page
 IMAGES, IMAGES_A_LINE = 12, 4  # at each end
@@ -190,7 +190,7 @@ def _labelling(shown: Shown, k: int) -> None:
     with st.container(horizontal=True, horizontal_alignment="center", gap="small"):
         key = f"label-{shown.config.id}-{k}"
         st.text_input(
-            "Name",
+            f"Name of component {k + 1}",
             own_name(shown.arrays, k),
             key=key,
             max_chars=labels.NAME_LENGTH,
@@ -202,7 +202,7 @@ def _labelling(shown: Shown, k: int) -> None:
             args=[shown, k, key],
         )
         st.button(
-            "Flip sign",
+            apart("Flip sign", f"of component {k + 1}"),
             key=f"flip-{k}",
             icon=":material/swap_horiz:",
             disabled=shown.is_preview,

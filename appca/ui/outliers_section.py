@@ -102,7 +102,7 @@ def panel_of(flagged: Flagged, pictures: Sprites | None) -> Panel:
 
 def _settings(shown: Shown) -> tuple[np.ndarray, float, str]:
     groups = _groups(shown.key, shown.arrays)
-    names = [f"{title(group.components)} · {len(group.rows):,} rows" for group in groups]
+    names = [f"{title(group.components)} · {counted(len(group.rows), 'row')}" for group in groups]
     place = st.selectbox(
         "Among",
         range(-1, len(groups)),

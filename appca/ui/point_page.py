@@ -90,12 +90,15 @@ def near(dataset: Dataset, shown: Shown, row: int) -> None:
     with st.container(key="near"):
         st.caption("In the data, after preprocessing")
         _neighbours(dataset, _near_in_data(shown.key, dataset, shown.arrays, row), "data")
-        subspace = title(tuple(np.flatnonzero(shown.arrays["active"][row]).tolist()))
-        if len(within.rows):
-            st.caption(markdown(f"In its subspace {subspace}, by what the run keeps of the rows"))
+        used = tuple(np.flatnonzero(shown.arrays["active"][row]).tolist())
+        if not used:
+            st.caption("It uses no component, so it lies in no subspace beside others.")
+        elif len(within.rows):
+            name = f"In its subspace {title(used)}, by what the run keeps of the rows"
+            st.caption(markdown(name))
             _neighbours(dataset, within, "subspace")
         else:
-            st.caption(markdown(f"No other row has exactly the components {subspace}."))
+            st.caption(markdown(f"No other row has exactly the components {title(used)}."))
 
 
 def _dark_ink(dataset: Dataset) -> bool:

@@ -11,7 +11,17 @@ from appca.runs.config import MODELS
 from appca.runs.store import Run
 from appca.ui import services, state
 from appca.ui.place import place_of_run
-from appca.ui.text import duration, ended, fact_list, markdown, nats_a_row, passes, tag, words
+from appca.ui.text import (
+    apart,
+    duration,
+    ended,
+    fact_list,
+    markdown,
+    nats_a_row,
+    passes,
+    tag,
+    words,
+)
 
 SUBSPACES = "pages/explore/subspaces.py"
 PAGE = 15
@@ -73,10 +83,17 @@ def _card(run: Run) -> None:
         border=True, horizontal=True, vertical_alignment="center", key=f"run-{run.id}"
     ):
         st.html(_title(run, open_now))
-        st.button("Open", key=f"open-{run.id}", on_click=_open, args=[run], disabled=open_now)
-        with st.popover("Rename", key=f"rename-{run.id}"):
+        whose = f"run {_label(run)}"
+        st.button(
+            apart("Open", whose),
+            key=f"open-{run.id}",
+            on_click=_open,
+            args=[run],
+            disabled=open_now,
+        )
+        with st.popover(apart("Rename", whose), key=f"rename-{run.id}"):
             st.text_input(
-                "Name",
+                f"Name of run {run.id[:6]}",
                 run.name if run.named else "",
                 key=f"name-{run.id}",
                 max_chars=120,
@@ -84,7 +101,7 @@ def _card(run: Run) -> None:
                 on_change=_rename,
                 args=[run.id],
             )
-        with st.popover("Delete", key=f"delete-{run.id}"):
+        with st.popover(apart("Delete", whose), key=f"delete-{run.id}"):
             st.text("This cannot be undone.")
             st.button(
                 "Delete this run",

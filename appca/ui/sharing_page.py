@@ -16,6 +16,7 @@ from appca.plots import sharing as charts
 from appca.ui import class_choice, services, watching
 from appca.ui.chart import chart
 from appca.ui.class_choice import Classes
+from appca.ui.downloads import stem_of
 from appca.ui.fitting import Shown
 from appca.ui.text import fact_list, markdown, tag, words
 
@@ -98,7 +99,7 @@ def _grid(found: Sharing, classes: Classes) -> None:
     st.download_button(
         "Save the grid as CSV",
         data=lambda: grid_csv(found, classes),
-        file_name=f"sharing-{classes.title}.csv",
+        file_name=f"sharing-{stem_of(classes.title)}.csv",
         mime="text/csv",
         key="sharing_csv",
         on_click="ignore",

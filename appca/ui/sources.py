@@ -50,7 +50,8 @@ def _dropped() -> None:
             state.notify("error", str(error))
             return
     if refused:
-        state.notify("error", f"{', '.join(refused)} is no file of MNIST or COIL-20 by its name.")
+        are = "is no file" if len(refused) == 1 else "are no files"
+        state.notify("error", f"{', '.join(refused)} {are} of MNIST or COIL-20 by name.")
     elif kept:
         state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
 

@@ -73,6 +73,16 @@ def markdown(text: str) -> str:
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in text)
 
 
+def apart(label: str, of: str) -> str:
+    """
+    Return the label of one of several like buttons, as Markdown: "Open" with "of run 3".
+
+    What follows the label is hidden by the style sheet; those who hear the page tell the buttons
+    apart by it.
+    """
+    return f"{label} *{markdown(of)}*"
+
+
 def tag(name: str, body: str, css: str = "", **attributes: str) -> str:
     """Return an HTML element; `body` must be HTML already, attributes are escaped here."""
     parts = {"class": css, **attributes} if css else attributes

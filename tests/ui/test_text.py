@@ -1,5 +1,7 @@
 """Words and small pieces of HTML: numbers read well, and data is only ever text."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,12 @@ def test_markdown_loses_its_meaning_but_not_its_words():
     protected = text.markdown("*a* [b](c) :red[d] $e$")
     assert protected.replace("\\", "") == "*a* [b](c) :red[d] $e$"
     assert all(protected[i - 1] == "\\" for i, c in enumerate(protected) if c in "*[]():$")
+
+
+def test_like_buttons_are_told_apart_by_words_that_are_not_seen():
+    assert text.apart("Open", "run a*b") == "Open *run a\\*b*"
+    style = (Path(text.__file__).parent / "style.css").read_text("utf-8")
+    assert "button em { position: absolute" in style
 
 
 def table(names: tuple[str, ...]) -> Dataset:
