@@ -22,7 +22,7 @@ def percent(share: float, digits: int = 0) -> str:
     if not isfinite(share):
         return UNKNOWN
     if share in (0, 1):
-        return f"{100 * share:.0f} %"
+        return "100 %" if share else "0 %"
     text, step = f"{100 * share:,.{digits}f}", 10.0**-digits
     if share > 0 and float(text.replace(",", "")) == 0:
         return f"under {step:.{digits}f} %"

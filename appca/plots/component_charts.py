@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data.numbers import signed
 from appca.plots.components import NEGATIVE, POSITIVE, Loading
 from appca.plots.palette import CATEGORICAL
 from appca.plots.panel import plain
@@ -55,8 +56,8 @@ def loading_bars(loadings: list[Loading]) -> go.Figure:
             y=list(range(len(loadings))),
             orientation="h",
             marker={"color": [RED if value > 0 else BLUE for value in values]},
-            customdata=[plain(name) for name in names],
-            hovertemplate="%{customdata}: %{x:+.3g}<extra></extra>",
+            customdata=[[plain(item.name), signed(item.value)] for item in loadings],
+            hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
         )
     )
     limit = 1.05 * max(map(abs, values), default=1.0) or 1.0

@@ -6,6 +6,7 @@ from appca.analysis.alignment import IDENTIFIED, ROUGHLY, identification
 from appca.analysis.journal import JournalStore
 from appca.analysis.stability import FOLDER, Stability, StabilityConfig, stored
 from appca.data.dataset import Dataset
+from appca.data.numbers import fixed
 from appca.data.wording import counted
 from appca.plots import grid as plots
 from appca.runs.config import RunConfig
@@ -13,7 +14,6 @@ from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
 from appca.ui import choose_page, progress, services, state, watching
 from appca.ui.chart import chart
-from appca.ui.choose_pictures import signed
 from appca.ui.gaps_note import gaps_note
 from appca.ui.text import about
 
@@ -95,14 +95,14 @@ def _outcome(config: StabilityConfig, found: Stability) -> None:
     st.markdown(
         f"**{kept} of {counted(len(means), 'component')} {come} back** with {WAYS[config.way]} (a "
         f"mean |cos| of {IDENTIFIED} or more to the reference, in "
-        f"{counted(len(found.cosines), 'fit')}). The rows have {signed(found.reference)} nats a "
-        f"row in the reference and {signed(low)} to {signed(high)} in the others (standard "
+        f"{counted(len(found.cosines), 'fit')}). The rows have {fixed(found.reference)} nats a "
+        f"row in the reference and {fixed(low)} to {fixed(high)} in the others (standard "
         f"deviation {spread:.2g})."
     )
     ahead = high - found.reference
     if config.way == "starts" and ahead > NEWS:
         st.markdown(
-            f"One of them ended {signed(ahead)} nats a row above the fit in use: with more starts "
+            f"One of them ended {fixed(ahead)} nats a row above the fit in use: with more starts "
             "on the page Fit, it would be found there, too."
         )
     chart(

@@ -4,10 +4,11 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.group_difference import Comparison, Difference, compare, mean_images
-from appca.analysis.group_words import number, probability, sentence
+from appca.analysis.group_words import probability, sentence
 from appca.analysis.row_query import MEASURES, column_of, score_name
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
+from appca.data.numbers import number
 from appca.data.wording import counted
 from appca.plots import differences
 from appca.plots.components import data_uri

@@ -38,11 +38,11 @@ def pictured(
 
     pieces = [_figure(grey[0], "this row"), _sign("≈"), _figure(grey[1], "average")]
     for k, score, term in zip(found.components, found.scores, found.terms, strict=True):
-        name = f"{score:+.3g} × {name_of(arrays, k)}".replace("-", "−")
+        name = f"{signed(score)} × {name_of(arrays, k)}"
         pieces += [_sign("+"), _figure(coloured(term), name)]
     pieces += [_sign("="), _figure(grey[2], "reconstruction")]
     pieces += [_sign(""), _figure(coloured(found.residual), "residual")]
-    ends = "".join(tag("span", text) for text in (f"−{limit:.3g}", "0", f"+{limit:.3g}"))
+    ends = "".join(tag("span", text) for text in (signed(-limit), "0", signed(limit)))
     scale = tag("div", "", "ca-scale") + tag("div", ends, "ca-ends")
     return tag("div", "".join(pieces), "ca-sum") + tag("div", scale, "ca-sum-scale")
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from appca.analysis.projection import explained_share
 from appca.data.errors import InputError
+from appca.data.numbers import number, percent
 from appca.runs.config import MODELS
 from appca.runs.store import Run
 from appca.ui import services, state
@@ -147,8 +148,8 @@ def _facts(run: Run) -> str:
         "Model": MODELS[run.config.model].title,
         "Components": ", ".join(run.config.sizes),
         "Log-likelihood": nats_a_row(info),
-        "Explained": f"{explained:.2%} of the variance",
-        "Residual": f"{float(run.arrays['error'].mean(dtype=float)):.4g} mean square a feature",
+        "Explained": f"{percent(explained, 1)} of the variance",
+        "Residual": f"{number(run.arrays['error'].mean(dtype=float))} mean square a feature",
         "Ended": ended(info["stop_reason"]),
         "Time": duration(info["seconds"]),
         **place_of_run(info),
