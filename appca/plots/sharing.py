@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from appca.data.numbers import percent
-from appca.data.wording import shortened
+from appca.data.wording import counted, shortened
 from appca.plots.panel import plain
 
 # One hue of growing strength, so that "more" reads on white and on black.
@@ -206,7 +206,7 @@ def _texts(shared: np.ndarray, names: Sequence[str], counts: np.ndarray, most: f
     largest = max(float(np.nanmax(shared, initial=0.0)), np.finfo(float).tiny)
     return np.array(
         [
-            f"{told[a]} ({counts[a]:,} rows) and {told[b]} ({counts[b]:,} rows):<br>"
+            f"{told[a]} ({counted(counts[a], 'row')}) and {told[b]} ({counted(counts[b], 'row')}):<br>"
             f"{shared[a, b]:.2f} components shared, {percent(shared[a, b] / largest)} of the most"
             for a in range(len(told))
             for b in range(len(told))

@@ -82,8 +82,8 @@ def _text(rows: list[Row], rest: float, lost: float) -> str:
     return (
         f"{percent(right, 1)} of the points are in the subspace of the plane they were drawn from "
         f"(those near two planes at once may be in either); the subspaces lie within {angle:.2f} "
-        f"degrees of the planes. Projected onto two components each, the points lose {percent(rest, 2)} "
-        f"of their variance; onto the first two principal components they lose "
+        f"degrees of the planes. Projected onto two components each, the points lose "
+        f"{percent(rest, 2)} of their variance; onto the first two principal components they lose "
         f"{percent(lost, 1)}.\n\n"
         + (
             "It agrees: aPPCA finds the three planes, PCA lays them over one another."

@@ -164,8 +164,8 @@ def _text(rows: list[Row], shares: list[Row], sizes: list[Row], options: dict) -
         f"A digit is read off its {options['n_neighbors']} nearest ones with {percent(panel, 1)} "
         f"accuracy in the {len(rows)} panels of aPPCA, {percent(same, 1)} in PCA's picture of the "
         f"same digits, and {percent(whole, 1)} in PCA's picture of all. The subspaces differ in "
-        f"their digits: most in {far[1]}, where {percent(far[0][far[1]])} are a {far[0]['digit']} instead "
-        f"of {percent(far[0]['all'])}. {differences[0].upper()}{differences[1:]}.\n\n"
+        f"their digits: most in {far[1]}, where {percent(far[0][far[1]])} are a {far[0]['digit']} "
+        f"instead of {percent(far[0]['all'])}. {differences[0].upper()}{differences[1:]}.\n\n"
         f"{crowding_verdict(rows)}."
     )
 
