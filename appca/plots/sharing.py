@@ -202,11 +202,14 @@ def _rings(x: np.ndarray, y: np.ndarray, size: float) -> go.Scatter:
 
 
 def _texts(shared: np.ndarray, names: Sequence[str], counts: np.ndarray, most: float) -> np.ndarray:
-    told = [plain(shortened(name)) for name in names]
+    told = [
+        f"{plain(shortened(name))} ({counted(int(count), 'row')})"
+        for name, count in zip(names, counts, strict=True)
+    ]
     largest = max(float(np.nanmax(shared, initial=0.0)), np.finfo(float).tiny)
     return np.array(
         [
-            f"{told[a]} ({counted(counts[a], 'row')}) and {told[b]} ({counted(counts[b], 'row')}):<br>"
+            f"{told[a]} and {told[b]}:<br>"
             f"{shared[a, b]:.2f} components shared, {percent(shared[a, b] / largest)} of the most"
             for a in range(len(told))
             for b in range(len(told))
