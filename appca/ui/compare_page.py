@@ -208,7 +208,7 @@ def in_own_numbers(components: tuple[int, ...], found: Matching) -> str:
     counterpart = {pair.second: pair.first for pair in found.pairs}
     known = sorted(counterpart[j] + 1 for j in components if j in counterpart)
     alone = [f"{j + 1}′" for j in components if j not in counterpart]
-    return "{" + ",".join([*map(str, known), *alone]) + "}"
+    return "{" + ",".join([*map(str, known), *alone]) + "}" if components else title(())
 
 
 def _flow_table(found: Matching, moved: Moves) -> str:
