@@ -26,8 +26,8 @@ def pictured(
         Draw high values of the data dark.
     """
     shape = dataset.image_shape
-    signed = [*found.terms, found.residual]
-    limit = max(float(np.abs(pixels_of(values, shape)).max()) for values in signed)
+    drawn = [*found.terms, found.residual]
+    limit = max(float(np.abs(pixels_of(values, shape)).max()) for values in drawn)
     grey = dataset.as_images(
         np.stack([found.original, found.average, found.reconstruction]).astype(np.float32)
     )
