@@ -5,6 +5,7 @@ import numpy as np
 from appca.analysis.components import name_of
 from appca.analysis.point import Parts
 from appca.data.dataset import Dataset
+from appca.data.numbers import signed
 from appca.plots.components import component_image, data_uri, pixels_of
 from appca.ui.text import tag, words
 
