@@ -42,7 +42,12 @@ def probabilities(names: list[str], values: np.ndarray, chosen: list[bool]) -> g
         height=46 + LINE_HEIGHT * len(names),
         margin=MARGIN,
         bargap=0.3,
-        xaxis={"title": "probability", "range": [0, 1.15], "tickformat": ".0%", "tickvals": TICKS},
+        xaxis={
+            "title": "probability",
+            "range": [0, 1.15],
+            "tickvals": TICKS,
+            "ticktext": [percent(tick) for tick in TICKS],
+        },
         yaxis=_names(names),
     )
     return figure
