@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.row_query import MEASURES, label_column, subspace_column
+from appca.analysis.components import name_of
+from appca.analysis.row_query import MEASURES, label_column, score_name, subspace_column
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
 
@@ -254,14 +255,14 @@ def _scores(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]
         users = arrays["active"][:, k]
         if min((users & mask).sum(), (users & ~mask).sum()) >= LEAST_USERS:
             values = np.where(users, arrays["scores"][:, k], np.nan)
-            yield from _number("score", f"score on component {k + 1}", values, mask)
+            yield from _number("score", score_name(arrays, k), values, mask)
 
 
 def _uses(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]:
     active = arrays["active"]
     for k in range(active.shape[1]):
         if not active[:, k].all():
-            yield _share("use", f"use of component {k + 1}", active[:, k], mask)
+            yield _share("use", f"use of {name_of(arrays, k)}", active[:, k], mask)
     subspaces = subspace_column(active)
     if len(subspaces.names) > 1:
         for code, name in enumerate(subspaces.names[:MOST_CLASSES]):  # the fullest come first

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from appca.analysis.group_difference import Comparison, Difference
+from appca.data.numbers import number, percent
 from appca.data.wording import counted, shortened
 
 NAMED = 3  # differences in the sentence
@@ -42,22 +43,7 @@ def _phrase(one: Difference) -> str:
     if not one.is_share:
         way = "higher" if one.effect > 0 else "lower"
         return f"{name} ({way}: {number(one.group)} on average, the rest {number(one.rest)})"
-    return f"{name} ({share(one.group)} of them, {share(one.rest)} of the rest)"
-
-
-def number(value: float) -> str:
-    """Return a number with three digits, large ones without decimals, and a proper minus."""
-    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
-    return text.replace("-", "−")
-
-
-def share(value: float) -> str:
-    """Return a share of rows as per cent; what is not all or nothing does not look like it."""
-    if 0 < value < 0.005:
-        return "under 1 %"
-    if 0.995 < value < 1:
-        return "over 99 %"
-    return f"{value:.0%}".replace("%", " %")
+    return f"{name} ({percent(one.group)} of them, {percent(one.rest)} of the rest)"
 
 
 def probability(value: float) -> str:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.components import name_of
 from appca.analysis.subspaces import ranked, title
 from appca.data.dataset import Dataset, categories
 from appca.data.errors import InputError
@@ -33,20 +34,28 @@ class Column(NamedTuple):
     names: tuple[str, ...] | None = None  # of the classes; None for numbers
 
 
-def names_of(dataset: Dataset, n_components: int) -> dict[str, str]:
+def names_of(dataset: Dataset, arrays: dict[str, np.ndarray]) -> dict[str, str]:
     """Return what a rule can be about, key to name: labels, the model's measures, features."""
     found = {f"label:{name}": name for name in dataset.labels}
     found["subspace"] = "subspace"
     found |= {key: key for key in MEASURES}
-    found |= {f"score:{k}": f"score on component {k + 1}" for k in range(n_components)}
+    n_components = arrays["scores"].shape[1]
+    found |= {f"score:{k}": score_name(arrays, k) for k in range(n_components)}
     if dataset.image_shape is None and dataset.feature_names is not None:
         found |= {f"feature:{j}": name for j, name in enumerate(dataset.feature_names)}
     return found
 
 
+def score_name(arrays: dict[str, np.ndarray], k: int) -> str:
+    """Return what the score on component k, counted from 0, is called."""
+    return f"score on {name_of(arrays, k)}"
+
+
 def column_of(dataset: Dataset, arrays: dict[str, np.ndarray], key: str) -> Column:
     """
     Return the column a key of `names_of` stands for.
+
+    A row that does not use a component has no score on it: NaN, not the zero that is stored.
 
     Parameters
     ----------
@@ -61,7 +70,9 @@ def column_of(dataset: Dataset, arrays: dict[str, np.ndarray], key: str) -> Colu
     if kind == "subspace":
         return subspace_column(arrays["active"])
     if kind == "score":
-        return Column(f"score on component {int(rest) + 1}", arrays["scores"][:, int(rest)])
+        k = int(rest)
+        scores = np.where(arrays["active"][:, k], arrays["scores"][:, k], np.nan)
+        return Column(score_name(arrays, k), scores)
     if kind == "feature":
         return feature_column(dataset, int(rest))
     return Column(kind, arrays[MEASURES[kind]])

@@ -134,5 +134,7 @@ def sign_cells(scores: np.ndarray, components: tuple[int, ...]) -> list[SignCell
 
 
 def title(components: tuple[int, ...]) -> str:
-    """Name of a subspace for people, components counted from 1: "{1,3}"."""
+    """Name of a subspace for people, components counted from 1: "{1,3}"; "none" without any."""
+    if not components:
+        return "none"
     return "{" + ",".join(str(component + 1) for component in components) + "}"

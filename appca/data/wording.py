@@ -22,6 +22,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def capital(name: str) -> str:
+    """Return a name with its first letter large; one that has large letters keeps its own: "pH"."""
+    return name[:1].upper() + name[1:] if name == name.lower() else name
+
+
 def is_text(column: np.ndarray) -> bool:
     """
     Tell whether every character of an array's texts exists; other arrays have none.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data import numbers
 from appca.plots import palette
 from appca.plots.panel import Cell, Name, Panel, check, plain, ranges
 from appca.plots.points import MARKERS, traces
@@ -198,7 +199,7 @@ def _colour_bar(colour: palette.Colour, levels: palette.Levels) -> go.Scattergl:
         "colorbar": {
             "title": {"text": plain(colour.name)},
             "tickvals": ticks.tolist(),
-            "ticktext": [f"{low + (high - low) * tick / last:.3g}" for tick in ticks],
+            "ticktext": [numbers.number(low + (high - low) * tick / last) for tick in ticks],
             "thickness": 12,
         },
     }

@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data.numbers import signed
 from appca.plots.components import NEGATIVE, POSITIVE, Loading
 from appca.plots.palette import CATEGORICAL
 from appca.plots.panel import plain
@@ -47,7 +48,7 @@ def score_histogram(scores: np.ndarray, selected: np.ndarray | None = None) -> g
 
 def loading_bars(loadings: list[Loading]) -> go.Figure:
     """Weights of features in a component as bars, the strongest on top."""
-    labels = [plain(item.name) for item in loadings]
+    names = [item.name for item in loadings]
     values = [item.value for item in loadings]
     figure = go.Figure(
         go.Bar(
@@ -55,8 +56,8 @@ def loading_bars(loadings: list[Loading]) -> go.Figure:
             y=list(range(len(loadings))),
             orientation="h",
             marker={"color": [RED if value > 0 else BLUE for value in values]},
-            customdata=labels,
-            hovertemplate="%{customdata}: %{x:+.3g}<extra></extra>",
+            customdata=[[plain(item.name), signed(item.value)] for item in loadings],
+            hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
         )
     )
     limit = 1.05 * max(map(abs, values), default=1.0) or 1.0
@@ -68,7 +69,7 @@ def loading_bars(loadings: list[Loading]) -> go.Figure:
         xaxis={"title": "weight", "range": [-limit, limit], "nticks": 6, "tickangle": 0},
         yaxis={
             "tickvals": list(range(len(loadings))),
-            "ticktext": [_short(label) for label in labels],
+            "ticktext": [plain(_short(name)) for name in names],
             "autorange": "reversed",
             "showgrid": False,
             "automargin": True,

@@ -3,6 +3,8 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data.numbers import fixed
+
 LINE = "#3f90da"
 LEAST_SPAN = 0.01  # nats a row on the axis: less is rounding and no news to anybody
 
@@ -36,8 +38,9 @@ def likelihood(
             mode="lines+markers" if len(per_row) < 40 else "lines",
             line={"color": LINE, "width": 2},
             marker={"size": 4},
+            customdata=[fixed(value) for value in per_row],
             hovertemplate=f"{'sweep' if sampled else 'pass'} "
-            + "%{x}: %{y:.3f} nats a row<extra></extra>",
+            + "%{x}: %{customdata} nats a row<extra></extra>",
         )
     )
     figure.update_layout(

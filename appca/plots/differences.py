@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from appca.analysis.group_difference import Difference
-from appca.analysis.group_words import number, share
+from appca.data.numbers import minus, number, percent
 from appca.data.wording import shortened
 from appca.plots.components import NEGATIVE, POSITIVE, diverging
 
@@ -43,9 +43,12 @@ def bars(differences: Sequence[Difference]) -> go.Figure:
             y=list(range(len(differences))),
             orientation="h",
             marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
-            customdata=[[_literal(one.name), *sides(one)] for one in differences],
+            customdata=[
+                [_literal(one.name), *sides(one), minus(f"{one.effect:+.2f}")]
+                for one in differences
+            ],
             hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
-            "<br>effect %{x:+.2f}<extra></extra>",
+            "<br>effect %{customdata[3]}<extra></extra>",
         )
     )
     figure.update_xaxes(range=[-1.04, 1.04], title="effect: less in the group ← 0 → more")
@@ -68,7 +71,7 @@ def bars(differences: Sequence[Difference]) -> go.Figure:
 def sides(one: Difference) -> tuple[str, str]:
     """Return mean or share of the group and of the rest as text."""
     return (
-        (share(one.group), share(one.rest))
+        (percent(one.group), percent(one.rest))
         if one.is_share
         else (number(one.group), number(one.rest))
     )
@@ -101,7 +104,8 @@ def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
             width=np.diff(edges),
             name=title,
             marker={"color": colour, "opacity": 0.6},
-            hovertemplate="%{x:.3g}: %{y:.1%} of the " + title + "<extra></extra>",
+            customdata=[percent(share, 1) for share in counts],
+            hovertemplate="%{x:.3g}: %{customdata} of the " + title + "<extra></extra>",
         )
     figure.update_xaxes(title=_literal(shortened(name, NAME_LENGTH)), showgrid=False)
     figure.update_yaxes(title="share of rows", tickformat=".0%", nticks=4)

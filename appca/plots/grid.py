@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data import numbers
 from appca.plots.curves import LINE
 from appca.plots.palette import CATEGORICAL
 
@@ -113,7 +114,7 @@ def by_budget(
         Whether the number is a share.
     """
     figure = go.Figure()
-    shown = ":.0%" if percent else ":,.3f"
+    write = numbers.percent if percent else numbers.fixed
     for j, active in enumerate(actives):
         there = np.isfinite(values[:, j])
         if not there.any():
@@ -131,7 +132,8 @@ def by_budget(
                 name=f"L = {active}",
                 line={"color": colour, "width": 2},
                 marker={"size": 7, "symbol": symbol, "color": colour},
-                hovertemplate=f"K = %{{x}}, L = {active}: %{{y{shown}}}<extra></extra>",
+                customdata=[write(value) for value in values[there, j]],
+                hovertemplate=f"K = %{{x}}, L = {active}: %{{customdata}}<extra></extra>",
             )
         )
         ring = [values[i, j] for i, k in enumerate(components) if k == chosen.get(active)]
@@ -266,4 +268,4 @@ def _digits(values: np.ndarray) -> int:
 
 
 def _number(value: float, digits: int) -> str:
-    return "" if not np.isfinite(value) else f"{value:,.{digits}f}".replace("-", "−")
+    return numbers.fixed(value, digits) if np.isfinite(value) else ""

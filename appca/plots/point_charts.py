@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data.numbers import minus, percent
 from appca.plots.component_charts import LINE_HEIGHT
 from appca.plots.curves import LINE
 from appca.plots.palette import CATEGORICAL, MISSING
@@ -30,33 +31,29 @@ def probabilities(names: list[str], values: np.ndarray, chosen: list[bool]) -> g
             y=list(range(len(names))),
             orientation="h",
             marker={"color": [LINE if strong else MISSING for strong in chosen]},
-            text=[percent(value) for value in values],
+            text=[percent(value, 1) for value in values],
             textposition="outside",
             cliponaxis=False,
             customdata=[plain(name) for name in names],
-            hovertemplate="%{customdata}: %{x:.3%}<extra></extra>",
+            hovertemplate="%{customdata}: %{text}<extra></extra>",
         )
     )
     figure.update_layout(
         height=46 + LINE_HEIGHT * len(names),
         margin=MARGIN,
         bargap=0.3,
-        xaxis={"title": "probability", "range": [0, 1.15], "tickformat": ".0%", "tickvals": TICKS},
+        xaxis={
+            "title": "probability",
+            "range": [0, 1.15],
+            "tickvals": TICKS,
+            "ticktext": [percent(tick) for tick in TICKS],
+        },
         yaxis=_names(names),
     )
     return figure
 
 
 TICKS = [0, 0.25, 0.5, 0.75, 1]
-
-
-def percent(value: float) -> str:
-    """Write a probability so that neither 0 % nor 100 % stands for what only comes near."""
-    if 0 < value < 0.001:
-        return "< 0.1 %"
-    if 0.999 < value < 1:
-        return "> 99.9 %"
-    return f"{100 * value:.1f} %"
 
 
 def dumbbells(names: list[str], original: np.ndarray, rebuilt: np.ndarray) -> go.Figure:
@@ -105,8 +102,10 @@ def _dots(
         mode="markers",
         name=what,
         marker={"color": colour, "size": 9, "symbol": symbol},
-        customdata=[plain(name) for name in names],
-        hovertemplate=f"%{{customdata}}, {what}: %{{x:+.2f}} sd<extra></extra>",
+        customdata=[
+            [plain(name), minus(f"{value:+.2f}")] for name, value in zip(names, x, strict=True)
+        ],
+        hovertemplate=f"%{{customdata[0]}}, {what}: %{{customdata[1]}} sd<extra></extra>",
     )
 
 

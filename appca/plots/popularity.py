@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from appca.data.numbers import percent
+
 TRUTH = "#d7191c"
 COLOURS = ("#3f90da", "#92dadd", "#ffa90e", "#832db6", "#94a4a2")
 SYMBOLS = ("square", "diamond", "triangle-up", "x", "star")
@@ -64,5 +66,6 @@ def _line(curve: Sequence[dict], place: int | None) -> go.Scatter:
             "width": 3 if truth else 1.8,
         },
         marker={"size": 7 if truth else 6, "symbol": "circle" if truth else SYMBOLS[number % 5]},
-        hovertemplate="%{y}. factor: %{x:.1%} of the rows<extra>%{fullData.name}</extra>",
+        customdata=[percent(row["share"], 1) for row in curve],
+        hovertemplate="%{y}. factor: %{customdata} of the rows<extra>%{fullData.name}</extra>",
     )

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.data.wording import shortened
+from appca.data.numbers import percent
+from appca.data.wording import counted, shortened
 from appca.plots.panel import plain
 
 # One hue of growing strength, so that "more" reads on white and on black.
@@ -93,9 +94,12 @@ def popularity_bars(
         go.Bar(
             x=np.arange(1, len(shares) + 1),
             y=shares[order],
-            customdata=_told(components)[order],
+            customdata=[
+                [name, percent(share, 1)]
+                for name, share in zip(_told(components)[order], shares[order], strict=True)
+            ],
             marker={"color": "#3f90da"},
-            hovertemplate="%{customdata}: used by %{y:.1%} of the rows<extra></extra>",
+            hovertemplate="%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>",
         )
     )
     if even is not None:
@@ -139,8 +143,11 @@ def popularity_map(
             xgap=1 if len(order) <= 60 else 0,
             ygap=1,
             customdata=np.broadcast_to(_told(components)[order], shares.shape),
-            text=np.broadcast_to(np.array([[plain(name)] for name in names]), shares.shape),
-            hovertemplate="%{customdata}: used by %{z:.1%} of class %{text}<extra></extra>",
+            text=[
+                [f"{percent(share, 1)} of class {plain(name)}" for share in line[order]]
+                for name, line in zip(names, shares, strict=True)
+            ],
+            hovertemplate="%{customdata}: used by %{text}<extra></extra>",
             colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": "rows"}},
         )
     )
@@ -195,12 +202,15 @@ def _rings(x: np.ndarray, y: np.ndarray, size: float) -> go.Scatter:
 
 
 def _texts(shared: np.ndarray, names: Sequence[str], counts: np.ndarray, most: float) -> np.ndarray:
-    told = [plain(shortened(name)) for name in names]
+    told = [
+        f"{plain(shortened(name))} ({counted(int(count), 'row')})"
+        for name, count in zip(names, counts, strict=True)
+    ]
     largest = max(float(np.nanmax(shared, initial=0.0)), np.finfo(float).tiny)
     return np.array(
         [
-            f"{told[a]} ({counts[a]:,} rows) and {told[b]} ({counts[b]:,} rows):<br>"
-            f"{shared[a, b]:.2f} components shared, {shared[a, b] / largest:.1%} of the most"
+            f"{told[a]} and {told[b]}:<br>"
+            f"{shared[a, b]:.2f} components shared, {percent(shared[a, b] / largest)} of the most"
             for a in range(len(told))
             for b in range(len(told))
         ]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data.numbers import percent
 from appca.plots.curves import LEAST_SPAN, LINE, likelihood
 from appca.plots.palette import CATEGORICAL, MISSING
 
@@ -118,15 +119,11 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
     burn_in : int
         Sweeps thrown away; a run stopped by hand may have fewer.
     """
-    figure = likelihood(np.arange(1, len(values) + 1), values, n_rows)
+    figure = likelihood(np.arange(1, len(values) + 1), values, n_rows, sampled=True)
     burned = min(burn_in, len(values))
     limits = _limits(np.asarray(values, dtype=np.float64) / n_rows, burned)
     figure.update_layout(height=HEIGHT, xaxis={"title": "sweep"}, yaxis={"range": limits})
-    figure.update_traces(
-        mode="lines",
-        line={"width": 1.3},
-        hovertemplate="sweep %{x}: %{y:.3f} nats a row<extra></extra>",
-    )
+    figure.update_traces(mode="lines", line={"width": 1.3})
     if burned:
         figure.add_vrect(
             0.5,
@@ -187,7 +184,8 @@ def number_of_components(draws: np.ndarray) -> go.Figure:
             x=values,
             y=counts / draws.size,
             marker={"color": LINE},
-            hovertemplate="%{x} components: %{y:.1%} of draws<extra></extra>",
+            customdata=[percent(share, 1) for share in counts / draws.size],
+            hovertemplate="%{x} components: %{customdata} of draws<extra></extra>",
         )
     )
     beside = [float(values.min()) - 1.5, float(values.max()) + 1.5]
@@ -238,7 +236,8 @@ def sureness(inclusion: np.ndarray) -> go.Figure:
                 y=share,
                 name=name,
                 marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.5}},
-                hovertemplate=f"component %{{x}}: %{{y:.1%}} of rows {name}<extra></extra>",
+                customdata=[percent(one, 1) for one in share],
+                hovertemplate=f"component %{{x}}: %{{customdata}} of rows {name}<extra></extra>",
             )
             for name, (share, colour, pattern) in shares.items()
         ]
@@ -292,12 +291,14 @@ def _is_count(draws: np.ndarray) -> bool:
 def _count_bars(draws: np.ndarray) -> Iterator[go.Bar]:
     values = np.unique(draws)
     for c, chain in enumerate(draws):
+        shares = (chain[:, None] == values).mean(axis=0)
         yield go.Bar(
             x=values,
-            y=(chain[:, None] == values).mean(axis=0),
+            y=shares,
             name=_chain(c),
             marker={"color": _colour(c)},
-            hovertemplate=f"chain {c + 1}, %{{x}}: %{{y:.1%}} of draws<extra></extra>",
+            customdata=[percent(share, 1) for share in shares],
+            hovertemplate=f"chain {c + 1}, %{{x}}: %{{customdata}} of draws<extra></extra>",
         )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data.numbers import fixed
 from appca.plots.curves import LINE
 
 HEIGHT = 190  # pixels
@@ -27,7 +28,8 @@ def loss(losses: np.ndarray) -> go.Figure:
             mode="lines+markers" if len(losses) < 40 else "lines",
             line={"color": LINE, "width": 2},
             marker={"size": 4},
-            hovertemplate="epoch %{x}: %{y:.2f} nats a row<extra></extra>",
+            customdata=[fixed(loss) for loss in losses],
+            hovertemplate="epoch %{x}: %{customdata} nats a row<extra></extra>",
         )
     )
     low, high = losses.min(), np.quantile(losses, 0.9) if len(losses) >= 10 else losses.max()

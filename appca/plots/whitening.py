@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from appca.data.numbers import percent
+
 COLOURS = {
     "pca": "#94a4a2",
     "appca": "#3f90da",
@@ -76,15 +78,19 @@ def _line(own: Sequence[dict], axis: str, shift: float) -> go.Scatter:
         x=[row[axis] * shift for row in own],
         y=[row["accuracy"] for row in own],
         error_y={"array": [row["accuracy_sd"] for row in own], "thickness": 1.2, "width": 3},
-        customdata=[(row["K"], row["L"], row["accuracy_sd"]) for row in own],
+        customdata=[(row["K"], row["L"], _accuracy(row)) for row in own],
         mode="lines+markers",
         name=own[0]["title"],
         legendgroup=method,
         line={"color": COLOURS[method], "width": 1.8},
         marker={"size": 7, "symbol": SYMBOLS[method]},
-        hovertemplate="K = %{customdata[0]}, L = %{customdata[1]}: %{y:.1%}, "
-        "sd %{customdata[2]:.1%}<extra>%{fullData.name}</extra>",
+        hovertemplate="K = %{customdata[0]}, L = %{customdata[1]}: %{customdata[2]}"
+        "<extra>%{fullData.name}</extra>",
     )
+
+
+def _accuracy(row: dict) -> str:
+    return f"{percent(row['accuracy'], 1)}, sd {percent(row['accuracy_sd'], 1)}"
 
 
 def _level(row: dict, places: Sequence[int], *, show: bool) -> go.Scatter:
@@ -96,8 +102,7 @@ def _level(row: dict, places: Sequence[int], *, show: bool) -> go.Scatter:
         legendgroup="raw",
         showlegend=show,
         line={"color": RAW, "width": 1.8, "dash": "dash"},
-        hovertemplate=f"{row['accuracy']:.1%}, sd {row['accuracy_sd']:.1%}"
-        f"<extra>{row['title']}</extra>",
+        hovertemplate=f"{_accuracy(row)}<extra>{row['title']}</extra>",
     )
 
 

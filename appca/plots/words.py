@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.data.numbers import minus
+
 MOST_TRACES = 6  # named in a text
 KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "scatter": "points"}
 
@@ -92,4 +94,4 @@ def _at(places: list, i: int, count: int) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{float(value):.4g}".replace("-", "−")
+    return minus(f"{float(value):.4g}")

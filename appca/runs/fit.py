@@ -118,8 +118,9 @@ def fits_around_gaps(config: RunConfig) -> bool:
 def refuse_gaps(dataset: Dataset, config: RunConfig) -> None:
     """Raise InputError where cells are missing and the model can do nothing about it."""
     if dataset.missing is not None and not fits_around_gaps(config):
+        n = dataset.n_missing
         msg = (
-            f"{counted(dataset.n_missing, 'cell')} of “{dataset.name}” are missing, which "
+            f"{counted(n, 'cell')} of “{dataset.name}” {'is' if n == 1 else 'are'} missing, which "
             f"{MODELS[config.model].title} as set cannot be fitted around; choose Adaptive PPCA by "
             "exact EM or Probabilistic PCA, or load the data with the columns' means put in."
         )

@@ -351,7 +351,9 @@ def title(config: RunConfig) -> str:
     if config.parameters.get("random_state"):
         parts.append(f"seed {config.parameters['random_state']}")
     if config.stopped_at is not None:
-        parts.append(f"stopped after {config.stopped_at} passes")
+        # of all stages: what starts a sampler, or a race of starts, goes before the passes or
+        # sweeps that a run counts
+        parts.append(f"stopped at step {config.stopped_at}")
     return ", ".join(parts)
 
 

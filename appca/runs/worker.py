@@ -95,7 +95,7 @@ def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS)
     except Exception as error:
         with contextlib.suppress(OSError):  # a full disk, too, has no room for the trace
             traceback.print_exc()
-        return _ended(context, "failed", message=sentence(error))
+        return _ended(context, "failed", message=sentence(error, folder.log_file))
     return _ended(context, "done", result=result)
 
 
@@ -108,16 +108,16 @@ def _ended(context: Context, state: str, **facts: object) -> State | None:
     return None
 
 
-def sentence(error: Exception) -> str:
-    """Say in one sentence what went wrong; the log has the rest."""
+def sentence(error: Exception, log: Path) -> str:
+    """Say in one sentence what went wrong; the job's log has the rest."""
     text = " ".join(str(error).split())
     if isinstance(error, ValueError) and text:
         return text
     if isinstance(error, MemoryError):
         return TOO_MUCH
     if isinstance(error, OSError):
-        return f"The disk or the network refused ({error.strerror or text}); the log has details."
-    return f"The job failed unexpectedly ({type(error).__name__}: {text[:200]}); see its log."
+        return f"The disk or the network refused ({error.strerror or text}); see {log}."
+    return f"The job failed unexpectedly ({type(error).__name__}: {text[:200]}); see {log}."
 
 
 def _listen(inbox: queue.SimpleQueue) -> None:

@@ -10,6 +10,7 @@ from appca.analysis.shapes import width
 from appca.analysis.subspaces import title
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
+from appca.data.numbers import percent
 from appca.studies.fitting import Fit, codes_of, crowding_rows, crowding_verdict, fit, mean_of
 from appca.studies.study import Outcome, Report, Row, Study
 
@@ -102,9 +103,10 @@ def _text(rows: list[Row], wide: list[Row], share: float, k: int) -> str:
     else:
         verdict += "No component goes clearly with the width of the object."
     return (
-        f"The object of an image is read off its {k} nearest images with {panel:.1%} accuracy in "
-        f"the {len(rows)} panels of aPPCA, {same:.1%} in PCA's picture of the same images, and "
-        f"{whole:.1%} in PCA's picture of all of them, which holds {share:.1%} of the variance. "
+        f"The object of an image is read off its {k} nearest images with {percent(panel, 1)} "
+        f"accuracy in the {len(rows)} panels of aPPCA, {percent(same, 1)} in PCA's picture of the "
+        f"same images, and {percent(whole, 1)} in PCA's picture of all of them, which holds "
+        f"{percent(share, 1)} of the variance. "
         f"Width of the silhouette against scores: {told}.\n\n{verdict}"
     )
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from appca.data.numbers import fixed, percent
+
 PAPER_RMSE, PAPER_SD = 14.1 / 16.5, 3.0 / 4.8  # aPPCA's over PPCA's
 
 
@@ -54,7 +56,7 @@ def _others(rows: Sequence[Mapping]) -> str:
 
 def _heldout(models: Sequence[Mapping], facts: Mapping) -> str:
     best = max(models, key=lambda row: row["heldout"])
-    told = ", ".join(f"{_named(row)} {_number(row['heldout'], 1)}" for row in models)
+    told = ", ".join(f"{_named(row)} {fixed(row['heldout'], 1)}" for row in models)
     others = facts["voxels"] - facts["voxels_of_the_fit"]
     return (
         f"Log-likelihood of the {others:,} voxels that no model was fitted to, nats a voxel: "
@@ -68,7 +70,7 @@ def _stimulus(models: Sequence[Mapping], control: Sequence[Mapping]) -> str:
         return "Without events no component can be compared with a stimulus."
     told = ", ".join(
         f"{_named(row)} r = {row['r']:.2f} (p = {row['p']:.3f}, with all events 6 s later "
-        f"{_number(row['r_shifted'], 2)})"
+        f"{fixed(row['r_shifted'], 2)})"
         for row in models
     )
     below = abs(appca["r_shifted"]) < appca["r"] / 2
@@ -88,13 +90,14 @@ def _places(models: Sequence[Mapping], facts: Mapping) -> str:
     if not n:
         return "" if n is None else "The linear model finds no active voxel to compare maps with."
     told = ", ".join(
-        f"{_named(row)} {row['dice']:.2f} ({row['energy_inside']:.0%})" for row in models
+        f"{_named(row)} {row['dice']:.2f} ({percent(row['energy_inside'])})" for row in models
     )
     return (
         f"The linear model finds {n:,} active voxels (t above {facts['t_threshold']:.2f}, 5 % "
         f"family-wise). As many strongest voxels of the maps overlap with them by Dice, and of "
-        f"the maps' squares there lie there, {told}. aPPCA's component is on in {appca['on']:.0%} "
-        f"of all voxels, {appca['on_inside']:.0%} of the active and {appca['on_outside']:.0%} of "
+        f"the maps' squares there lie there, {told}. aPPCA's component is on in "
+        f"{percent(appca['on'])} of all voxels, {percent(appca['on_inside'])} of the active and "
+        f"{percent(appca['on_outside'])} of "
         f"the others; PPCA's are on everywhere."
     )
 
@@ -128,7 +131,3 @@ def _named(row: Mapping) -> str:
 
 def _spread(row: Mapping) -> str:
     return f"{row['rmse']:.3f} (sd {row['rmse_sd']:.3f})"
-
-
-def _number(value: float, digits: int) -> str:
-    return f"{value:,.{digits}f}".replace("-", "−")

@@ -7,6 +7,7 @@ import numpy as np
 from appca.analysis.projection import principal_scores
 from appca.analysis.subspaces import title
 from appca.data.builtin import load
+from appca.data.numbers import percent
 from appca.studies.fitting import Fit, codes_of, fit
 from appca.studies.study import Outcome, Report, Row, Study
 
@@ -79,10 +80,11 @@ def _text(rows: list[Row], rest: float, lost: float) -> str:
     angle = max(float(row["angle"]) for row in rows)
     found = right > 0.9 and angle < 5
     return (
-        f"{right:.1%} of the points are in the subspace of the plane they were drawn from (those "
-        f"near two planes at once may be in either); the subspaces lie within {angle:.2f} degrees "
-        f"of the planes. Projected onto two components each, the points lose {rest:.2%} of their "
-        f"variance; onto the first two principal components they lose {lost:.1%}.\n\n"
+        f"{percent(right, 1)} of the points are in the subspace of the plane they were drawn from "
+        f"(those near two planes at once may be in either); the subspaces lie within {angle:.2f} "
+        f"degrees of the planes. Projected onto two components each, the points lose "
+        f"{percent(rest, 2)} of their variance; onto the first two principal components they lose "
+        f"{percent(lost, 1)}.\n\n"
         + (
             "It agrees: aPPCA finds the three planes, PCA lays them over one another."
             if found

@@ -6,6 +6,7 @@ import numpy as np
 
 from appca.analysis.sharing import closest_pairs, popularity, sharing
 from appca.data.builtin import load
+from appca.data.numbers import percent
 from appca.data.preprocessing import Preprocessing
 from appca.studies.fitting import codes_of
 from appca.studies.study import Outcome, Report, Row, Study
@@ -114,8 +115,8 @@ def _text(rows: list[Row], ranks: list[tuple[str, str]], overall: float, used: n
         "Two digits of one class share "
         + ", ".join(f"{value:.2f} ({digit})" for digit, value in same.items())
         + f" factors, any two {overall:.2f}. Of different digits {first} share most, "
-        f"{of_pair[ranks[0]]['shared']:.2f}; {told}. The factors are used by {used.min():.0%} to "
-        f"{used.max():.0%} of the digits.\n\n{kin}, {pairs}."
+        f"{of_pair[ranks[0]]['shared']:.2f}; {told}. The factors are used by "
+        f"{percent(used.min())} to {percent(used.max())} of the digits.\n\n{kin}, {pairs}."
     )
 
 

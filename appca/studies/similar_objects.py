@@ -14,6 +14,7 @@ from appca.analysis.similar import (
     similar,
 )
 from appca.analysis.subspaces import title
+from appca.data.numbers import percent
 from appca.studies.coil20 import opened
 from appca.studies.fitting import fit
 from appca.studies.study import Outcome, Report, Row, Study
@@ -95,7 +96,8 @@ def _text(rows: list[Row], groups: list[Group], mixtures: list[Mixture], names: 
     }.get(count, "One of the two pairs that the paper names lies together here.")
     pairs, every = len(joined_pairs(mixtures)), len(names) * (len(names) - 1) // 2
     return (
-        f"{len(several)} of {len(groups)} groups join views of several objects; {share:.0%} of the "
+        f"{len(several)} of {len(groups)} groups join views of several objects; "
+        f"{percent(share)} of the "
         f"images are in one of those. {pairs} of the {every} pairs of objects share some group. "
         f"{told[0].upper()}{told[1:]}. Sharing a group means sharing a place in the "
         f"subspace: outside of it the images may differ.\n\n{verdict}"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
+from appca.data.numbers import percent
 from appca.studies import paper_table
 from appca.studies.methods import METHODS, MOST_BEYOND
 from appca.studies.study import Row
@@ -91,8 +92,8 @@ def _balanced(cells: dict, options: dict) -> str:
                 f"at K = {K} aFA by EM has {own / best:.2f} times the squared error of somebody "
                 f"who knows W ({own:.4f} against {best:.4f}), finds the columns with |cos| "
                 f"{_of(cell['afa'], 'cosine'):.3f} (worst {_of(cell['afa'], 'cosine_least'):.3f}) "
-                f"and {_of(cell['afa'], 'z_right'):.1%} of Z, while the paper's own start ends at "
-                f"{start / best:.1f} times"
+                f"and {percent(_of(cell['afa'], 'z_right'), 1)} of Z, while the paper's own start "
+                f"ends at {start / best:.1f} times"
             )
     if not parts:
         return ""

@@ -9,6 +9,7 @@ from appca.analysis.quality import crowding
 from appca.analysis.shapes import Effect, effect, ink, slant, within_classes
 from appca.analysis.subspaces import title
 from appca.data.builtin import load
+from appca.data.numbers import percent
 from appca.data.preprocessing import Preprocessing
 from appca.studies.fitting import Fit, codes_of, crowding_rows, crowding_verdict, fit, mean_of
 from appca.studies.study import Outcome, Report, Row, Study
@@ -160,11 +161,11 @@ def _text(rows: list[Row], shares: list[Row], sizes: list[Row], options: dict) -
         for measure in dict.fromkeys(str(row["measure"]) for row in sizes)
     )
     return (
-        f"A digit is read off its {options['n_neighbors']} nearest ones with {panel:.1%} accuracy "
-        f"in the {len(rows)} panels of aPPCA, {same:.1%} in PCA's picture of the same digits, and "
-        f"{whole:.1%} in PCA's picture of all. The subspaces differ in their digits: most in "
-        f"{far[1]}, where {far[0][far[1]]:.0%} are a {far[0]['digit']} instead of "
-        f"{far[0]['all']:.0%}. {differences[0].upper()}{differences[1:]}.\n\n"
+        f"A digit is read off its {options['n_neighbors']} nearest ones with {percent(panel, 1)} "
+        f"accuracy in the {len(rows)} panels of aPPCA, {percent(same, 1)} in PCA's picture of the "
+        f"same digits, and {percent(whole, 1)} in PCA's picture of all. The subspaces differ in "
+        f"their digits: most in {far[1]}, where {percent(far[0][far[1]])} are a {far[0]['digit']} "
+        f"instead of {percent(far[0]['all'])}. {differences[0].upper()}{differences[1:]}.\n\n"
         f"{crowding_verdict(rows)}."
     )
 

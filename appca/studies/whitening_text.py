@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from appca.data.numbers import percent
 from appca.studies.study import Row
 
 NEAR = 0.02  # accuracy below the raw values' that counts as comparable
@@ -105,4 +106,4 @@ def _of(table: Sequence[Row], method: str) -> list[Row]:
 
 
 def _percent(value: object) -> str:
-    return f"{100 * float(str(value)):.1f} %"
+    return percent(float(str(value)), 1)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.data.designs import DESIGNS, draw_indicators
+from appca.data.numbers import percent
 from appca.studies.study import Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def described(design: str, Z: np.ndarray) -> Row:
 def _text(rows: list[Row]) -> str:
     told = "; ".join(
         f"{row['design']}: {row['per_row']:.1f} factors a row (sd {row['per_row_sd']:.1f}), "
-        f"{row['different_sets']} different sets, popularity {row['least_popular']:.0%} to "
-        f"{row['most_popular']:.0%}"
+        f"{row['different_sets']} different sets, popularity {percent(row['least_popular'])} to "
+        f"{percent(row['most_popular'])}"
         for row in rows
     )
     unequal = " and ".join(str(row["design"]) for row in rows if row["per_row_sd"] > 0)

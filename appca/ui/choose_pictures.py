@@ -8,6 +8,7 @@ import streamlit as st
 from appca.analysis import grid_choice
 from appca.analysis.grid import Cell, GridConfig
 from appca.analysis.grid_choice import Advice, Budget, Table
+from appca.data.numbers import fixed, number, percent
 from appca.plots import grid as plots
 from appca.ui import state
 from appca.ui.callbacks import guarded
@@ -114,7 +115,7 @@ def _clicked(key: str) -> None:
 def _advice(config: GridConfig, found: Table, advice: Advice) -> None:
     spread = grid_choice.over_folds(_of(found, advice.best))
     best = (
-        f"K = {advice.best[0]}, L = {advice.best[1]} with {signed(float(spread.mean))} ± "
+        f"K = {advice.best[0]}, L = {advice.best[1]} with {fixed(float(spread.mean))} ± "
         f"{spread.standard_error:.2g} nats a row"
     )
     with st.container(border=True, key="choose_advice"):
@@ -158,11 +159,11 @@ def _reason(budget: Budget) -> str:
         if budget.is_rising:
             why = "the largest K there is; a wider grid would tell more"
     text = (
-        f"**With L = {active}: K = {k}**, {why}. It gains {signed(float(budget.gain.mean))} ± "
+        f"**With L = {active}: K = {k}**, {why}. It gains {fixed(float(budget.gain.mean))} ± "
         f"{budget.gain.standard_error:.2g} nats a row over PPCA with {active}"
     )
     if math.isfinite(budget.closed):
-        text += f" and closes {budget.closed:.0%} of the gap to PPCA with {k}"
+        text += f" and closes {percent(budget.closed)} of the gap to PPCA with {k}"
     if k != budget.peak:
         more = "at least " if budget.is_rising else ""
         text += f"; the likelihood rises up to {more}K = {budget.peak}"
@@ -230,14 +231,14 @@ def _facts(found: Table, cell: Cell) -> str:
     more = grid_choice.over_folds(grid_choice.gain(found)[i, j])
     share = grid_choice.closed_on_average(found)[i, j]
     lines = {
-        "Log-likelihood": f"{signed(float(own.mean))} ± {own.standard_error:.2g} nats a row",
-        "Behind the best": f"{behind.mean:.2f} ± {behind.standard_error:.2g} nats a row"
+        "Log-likelihood": f"{fixed(float(own.mean))} ± {own.standard_error:.2g} nats a row",
+        "Behind the best": f"{fixed(behind.mean)} ± {behind.standard_error:.2g} nats a row"
         if behind.mean
         else "this is the best",
-        f"Over PPCA with {cell[1]}": f"{signed(float(more.mean))} ± {more.standard_error:.2g} nats",
-        f"Gap to PPCA with {cell[0]}": f"{share:.0%} closed" if np.isfinite(share) else "none",
-        "Squared error": f"{found.error[i, j].mean():.4g} a feature",
-        "Each fold": ", ".join(signed(float(v)) for v in found.log_likelihood[i, j]),
+        f"Over PPCA with {cell[1]}": f"{fixed(float(more.mean))} ± {more.standard_error:.2g} nats",
+        f"Gap to PPCA with {cell[0]}": f"{percent(share)} closed" if np.isfinite(share) else "none",
+        "Squared error": f"{number(found.error[i, j].mean())} a feature",
+        "Each fold": ", ".join(fixed(float(v)) for v in found.log_likelihood[i, j]),
     }
     return "".join(tag("dt", words(key)) + tag("dd", words(value)) for key, value in lines.items())
 
@@ -287,13 +288,13 @@ def _line(budget: Budget) -> str:
     spread = budget.closed_by_fold[np.isfinite(budget.closed_by_fold)]
     closed = "no gap"
     if math.isfinite(budget.closed):
-        closed = f"{budget.closed:.0%}"
+        closed = percent(budget.closed)
         if len(spread):
-            closed += f" ({spread.min():.0%} to {spread.max():.0%})"
+            closed += f" ({percent(spread.min())} to {percent(spread.max())})"
     cells = (
         budget.n_components,
-        signed(budget.log_likelihood),
-        f"{signed(float(budget.gain.mean))} ± {budget.gain.standard_error:.2g}",
+        fixed(budget.log_likelihood),
+        f"{fixed(float(budget.gain.mean))} ± {budget.gain.standard_error:.2g}",
         closed,
         f"K = {budget.elbow} ({', '.join(map(str, budget.elbow_by_fold))})",
         f"K = {budget.peak}{' or more' if budget.is_rising else ''}",
@@ -310,19 +311,14 @@ def _cards(found: Table) -> np.ndarray:
     for i, j in np.argwhere(np.isfinite(own.mean)):
         lines = [
             "",
-            f"log-likelihood {signed(float(own.mean[i, j]))} ± {own.standard_error[i, j]:.2g}",
-            f"squared error {found.error[i, j].mean():.4g}",
+            f"log-likelihood {fixed(float(own.mean[i, j]))} ± {own.standard_error[i, j]:.2g}",
+            f"squared error {number(found.error[i, j].mean())}",
         ]
         if np.isfinite(shares[i, j]):
-            lines.append(f"closes {shares[i, j]:.0%} of the gap to PPCA with all K")
+            lines.append(f"closes {percent(shares[i, j])} of the gap to PPCA with all K")
         cards[i, j] = "<br>".join(lines)
     return cards
 
 
 def _of(found: Table, cell: Cell) -> np.ndarray:
     return found.log_likelihood[found.components.index(cell[0]), found.actives.index(cell[1])]
-
-
-def signed(value: float) -> str:
-    """Return a number of nats with two decimals and a proper minus."""
-    return f"{value:,.2f}".replace("-", "−")

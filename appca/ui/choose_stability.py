@@ -6,6 +6,7 @@ from appca.analysis.alignment import IDENTIFIED, ROUGHLY, identification
 from appca.analysis.journal import JournalStore
 from appca.analysis.stability import FOLDER, Stability, StabilityConfig, stored
 from appca.data.dataset import Dataset
+from appca.data.numbers import fixed
 from appca.data.wording import counted
 from appca.plots import grid as plots
 from appca.runs.config import RunConfig
@@ -13,7 +14,6 @@ from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
 from appca.ui import choose_page, progress, services, state, watching
 from appca.ui.chart import chart
-from appca.ui.choose_pictures import signed
 from appca.ui.gaps_note import gaps_note
 from appca.ui.text import about
 
@@ -91,16 +91,18 @@ def _outcome(config: StabilityConfig, found: Stability) -> None:
     kept = int((means >= IDENTIFIED).sum())
     low, high = found.log_likelihoods.min(), found.log_likelihoods.max()
     spread = found.log_likelihoods.std(ddof=min(1, len(found.cosines) - 1))
+    come = "comes" if kept == 1 else "come"
     st.markdown(
-        f"**{kept} of {len(means)} components come back** with {WAYS[config.way]} (a mean |cos| "
-        f"of {IDENTIFIED} or more to the reference, in {counted(len(found.cosines), 'fit')}). The "
-        f"rows have {signed(found.reference)} nats a row in the reference and {signed(low)} to "
-        f"{signed(high)} in the others (standard deviation {spread:.2g})."
+        f"**{kept} of {counted(len(means), 'component')} {come} back** with {WAYS[config.way]} (a "
+        f"mean |cos| of {IDENTIFIED} or more to the reference, in "
+        f"{counted(len(found.cosines), 'fit')}). The rows have {fixed(found.reference)} nats a "
+        f"row in the reference and {fixed(low)} to {fixed(high)} in the others (standard "
+        f"deviation {spread:.2g})."
     )
     ahead = high - found.reference
     if config.way == "starts" and ahead > NEWS:
         st.markdown(
-            f"One of them ended {signed(ahead)} nats a row above the fit in use: with more starts "
+            f"One of them ended {fixed(ahead)} nats a row above the fit in use: with more starts "
             "on the page Fit, it would be found there, too."
         )
     chart(

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.data.wording import capital
 from appca.plots.palette import class_colour, colour_by
 from appca.ui import selection
 
@@ -52,7 +53,7 @@ def choose(dataset: Dataset, page: str, *, with_selection: bool = False) -> Clas
     chosen = st.selectbox(
         "Classes",
         choices,
-        format_func=lambda name: "Selection and rest" if name == SELECTED else name.capitalize(),
+        format_func=lambda name: "Selection and rest" if name == SELECTED else capital(name),
         key=f"classes-{page}-{dataset.digest[:8]}",
         persist_state="session",
         width=180,

@@ -6,6 +6,7 @@ from appca.analysis.alignment import identification
 from appca.analysis.components import name_of
 from appca.analysis.matching import Matching
 from appca.data.dataset import Dataset
+from appca.data.numbers import signed
 from appca.plots.components import component_image, data_uri, ranked_loadings
 from appca.ui.component_list import in_data_space
 from appca.ui.text import tag, words
@@ -79,6 +80,6 @@ def _loadings(dataset: Dataset, pattern: np.ndarray) -> str:
     for item in ranked_loadings(pattern, dataset.feature_names, LOADINGS):
         colour = "#b2182b" if item.value > 0 else "#2166ac"
         bar = tag("div", "", style=f"width:{item.share:.0%};background:{colour}")
-        text = tag("span", words(item.name), title=f"{item.name}: {item.value:+.3g}")
+        text = tag("span", words(item.name), title=f"{item.name}: {signed(item.value)}")
         lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
     return "".join(lines)

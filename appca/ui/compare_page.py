@@ -8,6 +8,7 @@ from appca.analysis.projection import explained_share
 from appca.analysis.subspaces import title
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
+from appca.data.numbers import number, percent
 from appca.data.wording import counted
 from appca.plots.side_by_side import cosines
 from appca.runs.config import MODELS, RunConfig
@@ -93,8 +94,8 @@ def _numbers(config: RunConfig, info: dict, arrays: dict[str, np.ndarray]) -> di
         "Components": ", ".join(config.sizes),
         "Seed": str(config.parameters.get("random_state", "–")),
         "Log-likelihood": nats_a_row(info),
-        "Explained": f"{explained_share(arrays):.2%} of the variance",
-        "Residual": f"{float(arrays['error'].mean(dtype=float)):.4g} mean square a feature",
+        "Explained": f"{percent(explained_share(arrays), 1)} of the variance",
+        "Residual": f"{number(arrays['error'].mean(dtype=float))} mean square a feature",
         "Ended": ended(info["stop_reason"]),
         "Time": duration(info["seconds"]),
     }
@@ -139,10 +140,10 @@ def _rows(dataset: Dataset, found: Matching, moved: Moves, used: list[float]) ->
         return
     st.markdown(_in_words(dataset, found, count, used))
     with st.container(horizontal=True, gap="large"):
-        st.metric("Same components", f"{1 - count / dataset.n_rows:.1%}", width="content")
+        st.metric("Same components", percent(1 - count / dataset.n_rows, 1), width="content")
         st.metric(
             "Shared uses",
-            f"{moved.overlap:.1%}",
+            percent(moved.overlap, 1),
             width="content",
             help="Of the components either run gives a row, those both give it; averaged over the "
             "rows.",
@@ -207,7 +208,7 @@ def in_own_numbers(components: tuple[int, ...], found: Matching) -> str:
     counterpart = {pair.second: pair.first for pair in found.pairs}
     known = sorted(counterpart[j] + 1 for j in components if j in counterpart)
     alone = [f"{j + 1}′" for j in components if j not in counterpart]
-    return "{" + ",".join([*map(str, known), *alone]) + "}"
+    return "{" + ",".join([*map(str, known), *alone]) + "}" if components else title(())
 
 
 def _flow_table(found: Matching, moved: Moves) -> str:

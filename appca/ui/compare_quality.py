@@ -3,6 +3,7 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.data.wording import counted
 from appca.runs.home import home
 from appca.runs.jobfolder import ENDED, JobStatus
 from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
@@ -109,7 +110,9 @@ def _offer(shown: Shown, config: QualityConfig, found: Comparison | None) -> Non
             "Small tables take a minute, 10,000 images of 784 pixels several."
         )
     else:
-        st.markdown(f"{len(found.lines)} methods have been measured before it was ended.")
+        done = len(found.lines)
+        have = "has" if done == 1 else "have"
+        st.markdown(f"{counted(done, 'method')} {have} been measured before it was ended.")
     label = "Measure" if found is None else "Go on"
     if st.button(label, type="primary", key="quality_start"):
         _start(config)

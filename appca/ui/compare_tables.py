@@ -5,8 +5,9 @@ import io
 from typing import NamedTuple
 
 from appca.analysis.subspaces import title
+from appca.data.numbers import fixed, percent
 from appca.runs.quality_store import Comparison, QualityConfig
-from appca.ui.text import duration, markdown, tag, words
+from appca.ui.text import markdown, measured, tag, words
 
 PICTURES = ("plane", "umap")
 
@@ -44,10 +45,10 @@ def in_words(config: QualityConfig, found: Comparison) -> str:
     better = "gains" if own >= few else "loses"
     text = (
         f"By letting every row choose {active} of {k} components, the model {better} "
-        f"{abs(own - few):,.2f}{error} nats a row held out over PCA with {active} fixed ones"
+        f"{fixed(abs(own - few))}{error} nats a row held out over PCA with {active} fixed ones"
     )
     if every > few and own >= few:
-        text += f": {(own - few) / (every - few):.0%} of what PCA with all {k} would gain"
+        text += f": {percent((own - few) / (every - few))} of what PCA with all {k} would gain"
     return text + "."
 
 
@@ -193,14 +194,14 @@ def _text(line: dict, column: Column) -> str:
     if value is None:
         return "–"
     if column.key == "seconds":
-        return words(f"{value:.2f} s" if value < 10 else duration(value))
+        return words(measured(value))
     if column.key == "log_likelihood":
         return _measure([value, line["log_likelihood_error"]], column.digits)
     return _measure(value if isinstance(value, (list, tuple)) else [value, 0.0], column.digits)
 
 
 def _measure(value: list[float], digits: int) -> str:
-    number = words(f"{value[0]:,.{digits}f}".replace("-", "−"))
+    number = words(fixed(value[0], digits))
     return number + (tag("small", f"± {value[1]:.{digits}f}") if value[1] else "")
 
 

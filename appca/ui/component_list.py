@@ -6,6 +6,7 @@ import streamlit as st
 from appca.analysis.components import name_of
 from appca.analysis.projection import variance_shares
 from appca.data.dataset import Dataset
+from appca.data.numbers import percent, signed
 from appca.plots.components import component_image, data_uri, ranked_loadings
 from appca.runs.fit import fitted_preprocessing
 from appca.ui import vae_view
@@ -84,7 +85,9 @@ def _card(
     name = tag("div", words(title), "ca-name")
     numbers = tag(
         "div",
-        tag("span", f"{share:.1%} of variance") + " " + tag("span", f"used by {used:.0%} of rows"),
+        tag("span", f"{percent(share, 1)} of variance")
+        + " "
+        + tag("span", f"used by {percent(used)} of rows"),
         "ca-quiet ca-numbers",
     )
     if dataset.image_shape is None:
@@ -100,6 +103,6 @@ def _loadings(dataset: Dataset, pattern: np.ndarray) -> str:
     for item in ranked_loadings(pattern, dataset.feature_names):
         colour = "#b2182b" if item.value > 0 else "#2166ac"
         bar = tag("div", "", style=f"width:{item.share:.0%};background:{colour}")
-        text = tag("span", words(item.name), title=f"{item.name}: {item.value:+.3g}")
+        text = tag("span", words(item.name), title=f"{item.name}: {signed(item.value)}")
         lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
     return "".join(lines)

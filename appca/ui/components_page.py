@@ -7,6 +7,7 @@ from appca.analysis.alignment import summarise
 from appca.analysis.components import common, extremes, name_of, own_name, partner
 from appca.analysis.projection import variance_shares
 from appca.data.dataset import Dataset
+from appca.data.numbers import percent, signed
 from appca.data.wording import counted
 from appca.plots.component_charts import loading_bars, score_histogram
 from appca.plots.components import component_image, data_uri, pixels_of, ranked_loadings
@@ -18,7 +19,7 @@ from appca.ui.chart import chart
 from appca.ui.component_list import in_data_space, in_units_of_the_fit, title_of
 from appca.ui.data_overview import sheet_of
 from appca.ui.fitting import Shown
-from appca.ui.text import markdown, tag, words
+from appca.ui.text import apart, markdown, tag, words
 
 PAGE = 4  # components on a page
 IMAGES, IMAGES_A_LINE = 12, 4  # at each end
@@ -47,8 +48,8 @@ def facts(dataset: Dataset, shown: Shown, k: int) -> str:
     active = shown.arrays["active"]
     n_users = int(active[:, k].sum())
     parts = [
-        f"{_shares(shown.key, shown.arrays)[k]:.1%} of variance",
-        f"used by {n_users / dataset.n_rows:.0%} of rows ({n_users:,})",
+        f"{percent(_shares(shown.key, shown.arrays)[k], 1)} of variance",
+        f"used by {percent(n_users / dataset.n_rows)} of rows ({n_users:,})",
     ]
     beside = partner(active, k)
     if beside is not None and beside.share < 1:
@@ -65,7 +66,7 @@ def classes_of(dataset: Dataset, rows: np.ndarray) -> str:
     if found is None or not len(rows):
         return ""
     largest = common(found[0], found[1][rows])
-    shares = ", ".join(f"{name} ({share:.0%})" for name, share in largest)
+    shares = ", ".join(f"{name} ({percent(share)})" for name, share in largest)
     return f"{next(iter(dataset.labels))}: {shares}"
 
 
@@ -121,7 +122,7 @@ def _pattern(dataset: Dataset, shown: Shown, k: int, pattern: np.ndarray) -> Non
     source = data_uri(component_image(pattern, dataset.image_shape))
     limit = float(np.abs(pixels_of(pattern, dataset.image_shape)).max(initial=0))
     image = tag("img", "", src=source, alt=name_of(shown.arrays, k))
-    ends = "".join(tag("span", text) for text in (f"−{limit:.3g}", "0", f"+{limit:.3g}"))
+    ends = "".join(tag("span", text) for text in (signed(-limit), "0", signed(limit)))
     scale = tag("div", "", "ca-scale") + tag("div", ends, "ca-ends")
     st.html(tag("div", image + scale, "ca-pattern"))
 
@@ -143,7 +144,7 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
         return
     scores = shown.arrays["scores"][rows, k]
     sign = "Most negative" if end == "low" else "Most positive"
-    span = f"{scores[0]:+.3g} to {scores[-1]:+.3g}".replace("-", "−")
+    span = f"{signed(scores[0])} to {signed(scores[-1])}"
     st.caption(markdown(f"{sign}, {span}"))
     sprites = atlas_page.sprites(dataset.digest)
     if sprites is None:
@@ -191,7 +192,7 @@ def _labelling(shown: Shown, k: int) -> None:
     with st.container(horizontal=True, horizontal_alignment="center", gap="small"):
         key = f"label-{shown.config.id}-{k}"
         st.text_input(
-            "Name",
+            f"Name of component {k + 1}",
             own_name(shown.arrays, k),
             key=key,
             max_chars=labels.NAME_LENGTH,
@@ -203,7 +204,7 @@ def _labelling(shown: Shown, k: int) -> None:
             args=[shown, k, key],
         )
         st.button(
-            "Flip sign",
+            apart("Flip sign", f"of component {k + 1}"),
             key=f"flip-{k}",
             icon=":material/swap_horiz:",
             disabled=shown.is_preview,

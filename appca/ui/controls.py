@@ -7,16 +7,17 @@ import streamlit as st
 from appca.analysis.row_query import feature_name
 from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
+from appca.data.wording import capital, counted
 from appca.ui import panels, sizes_help, state
 from appca.ui.callbacks import guarded
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS
-from appca.ui.text import HELP_K, HELP_L
+from appca.ui.text import HELP_K, HELP_L, markdown
 
 FEW = 5  # colourings that fit side by side as buttons
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
 MOST_LISTED = 1024  # features in a list; it goes to the browser at each change of the page
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 SLIDER = 132  # pixels
 MOST_ON_SLIDER = 12  # more components are set on the page Fit
 
@@ -30,23 +31,28 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
 
 def in_words(shown: Shown) -> None:
     """Say in one sentence what the panels are."""
+    st.caption(of_panels(shown))
+
+
+def of_panels(shown: Shown) -> str:
+    """Return what each row is made of, and which rows share a panel."""
     k, active = len(shown.arrays["components"]), shown.config.n_active
     if not shown.arrays["active"].any():
-        text = "No row uses any component: beyond the average, the model takes all of it for noise."
-    elif active is None:
-        text = (
+        return "No row uses any component: beyond the average, the model takes all of it for noise."
+    if active is None:
+        return (
             f"Every row is the average plus any number of {counted(k, 'component')}, those that "
             f"fit it best; up to {shown.config.k} were allowed. Rows with the same choice share a "
             "panel."
         )
-    elif active == k:
-        text = f"Every row is the average plus all {k} components, each by its own amount."
-    else:
-        text = (
-            f"Every row is the average plus {active} of {k} components, the {active} that fit it "
-            "best. Rows with the same choice share a panel."
-        )
-    st.caption(text)
+    if active == k:
+        every = "the one component, by its" if k == 1 else f"all {k} components, each by its"
+        return f"Every row is the average plus {every} own amount."
+    best = "the one that fits" if active == 1 else f"the {active} that fit"
+    return (
+        f"Every row is the average plus {active} of {k} components, {best} it best. Rows with "
+        "the same choice share a panel."
+    )
 
 
 def k_and_l(dataset: Dataset) -> None:
@@ -102,7 +108,7 @@ def colouring(dataset: Dataset) -> str:
     chosen = (st.segmented_control if few else st.selectbox)(
         "Colour by",
         list(choices),
-        format_func=lambda key: choices[key].capitalize(),
+        format_func=lambda key: (markdown if few else str)(capital(choices[key])),
         key=f"colour-{dataset.digest[:8]}",
         persist_state="session",
         help="Residual: how far a row lies from its reconstruction. Membership: how sure the model "
@@ -210,4 +216,4 @@ def point_size() -> int:
 
 
 def _ordinal(place: int) -> str:
-    return ("first", "second", "third")[place] if place < 3 else f"{place + 1}th"
+    return ORDINALS[place] if place < len(ORDINALS) else f"{place + 1}th"

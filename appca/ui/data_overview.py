@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.data.numbers import percent
 from appca.data.readers.intake import duplicate_rows
 from appca.data.wording import counted, shortened
 from appca.plots.components import montage
@@ -95,8 +96,8 @@ def _missing(dataset: Dataset) -> dict[str, str]:
         return {}
     rows = counted(len(dataset.incomplete_rows), "row")
     share = dataset.n_missing / dataset.X.size
-    text = f"{counted(dataset.n_missing, 'cell')} ({share:.1%}) in {rows}, for the model to fill"
-    return {"Missing": text}
+    cells = f"{counted(dataset.n_missing, 'cell')} ({percent(share, 1)})"
+    return {"Missing": f"{cells} in {rows}, for the model to fill"}
 
 
 def _features(dataset: Dataset) -> str:

@@ -5,6 +5,7 @@ import streamlit as st
 
 from appca.analysis.alignment import ROUGHLY, Summary, identification, summarise
 from appca.analysis.components import name_of
+from appca.data.numbers import percent, signed
 from appca.plots.components import component_image, data_uri
 from appca.runs.fit import posterior_of
 from appca.ui.component_list import in_data_space, in_units_of_the_fit
@@ -89,10 +90,10 @@ def agreement(found: Summary, k: int) -> list[str]:
     lines = [
         f"{SIGNS[level]} {level}",
         f"|cos| {found.cosine[k]:.3f}",
-        f"sd up to {found.sd[k].max() / largest:.0%} of the largest weight",
+        f"sd up to {percent(found.sd[k].max() / largest)} of the largest weight",
     ]
     if found.present[k] < 1:
-        lines.append(f"in {found.present[k]:.0%} of the draws")
+        lines.append(f"in {percent(found.present[k])} of the draws")
     of_chains = found.by_chain[:, k]
     apart = np.flatnonzero(of_chains < ROUGHLY) + 1
     if 0 < len(apart) < len(of_chains):
@@ -117,7 +118,7 @@ def _loadings(found: Summary, k: int, names: tuple[str, ...] | None) -> str:
         feature = names[j] if names else f"feature {j + 1}"
         colour = "#b2182b" if mean[j] > 0 else "#2166ac"
         bar = tag("div", "", style=f"width:{abs(mean[j]) / unit:.0%};background:{colour}")
-        numbers = f"{mean[j]:+.3g} ± {sd[j]:.2g}".replace("-", "−")
+        numbers = f"{signed(mean[j])} ± {sd[j]:.2g}"
         text = tag("span", words(f"{feature} {numbers}"), title=f"{feature}: {numbers}")
         lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
     return "".join(lines)

@@ -5,13 +5,14 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from appca.analysis.diagnostics import Verdict, climb_of, verdict_on_climb
+from appca.data.numbers import percent
 from appca.plots import traces
 from appca.plots.curves import likelihood
 from appca.runs.fit import posterior_of
 from appca.ui import diagnostics_chains, diagnostics_components
 from appca.ui.chart import chart
 from appca.ui.fitting import Shown
-from appca.ui.text import duration, ended, fact_list, passes, tag, words
+from appca.ui.text import DOUBTFUL_ROWS, duration, ended, fact_list, passes, tag, words
 
 DOUBTFUL = 0.5  # rows below that are drawn hollow on the page Subspaces
 # level -> sign, colour of its ground and of itself
@@ -76,8 +77,8 @@ def doubt(shown: Shown) -> str:
     if not share:
         return "No row is doubtful about which components it uses."
     return (
-        f"What remains doubtful: {share:.1%} of the rows use a set of components whose "
-        f"probability is below {DOUBTFUL}."
+        f"What remains doubtful: {percent(share, 1)} of the rows use a set of components "
+        f"whose probability is under {percent(DOUBTFUL)}."
     )
 
 
@@ -143,23 +144,24 @@ def _allocation(shown: Shown) -> None:
     given = " at the parameters of the most probable draw" if is_sampled(shown) else ""
     st.caption(
         "Each row uses the set of components that fits it best. Left: how probable that set "
-        f"is{given}; below {DOUBTFUL} other sets together are as likely, and the row is drawn "
-        "hollow on the page Subspaces. Right: for how many rows the model is at least 90 % sure "
-        "that they use a component, or that they do not."
+        f"is{given}; under {percent(DOUBTFUL)} other sets together are as likely, and the row is "
+        "drawn hollow on the page Subspaces. Right: for how many rows the model is at least 90 % "
+        "sure that they use a component, or that they do not."
     )
     left, right = st.columns(2, gap="medium")
     with left:
         st.metric(
-            f"Rows below {DOUBTFUL}",
-            f"{_doubtful(shown):.1%}",
-            help="Their place in a subspace may be wrong; their reconstruction hardly is.",
+            "Doubtful rows",
+            percent(_doubtful(shown), 1),
+            help=f"Rows {DOUBTFUL_ROWS}. Their place in a subspace may be wrong; their "
+            "reconstruction hardly is.",
         )
         _chart(traces.membership(shown.arrays["membership"]), "membership")
     with right:
         unsure = float(np.mean((inclusion > traces.SURELY_NOT) & (inclusion < traces.SURE)))
         st.metric(
             "Unsure uses",
-            f"{unsure:.1%}",
+            percent(unsure, 1),
             help="Of all pairs of a row and a component: those of which the model is neither 90 % "
             "sure that the row uses the component nor 90 % sure that it does not.",
         )

@@ -6,13 +6,14 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.as_python import script
-from appca.analysis.components import own_name
+from appca.analysis.components import name_of, own_name
 from appca.analysis.export import Columns, projection_table
 from appca.analysis.export_parquet import Place, explorer_parquet, own_axes
 from appca.data.dataset import Dataset
 from appca.data.wording import counted
 from appca.plots.components import png
 from appca.ui import selection
+from appca.ui.component_list import title_of
 from appca.ui.downloads import FORMATS, download_buttons, save_button
 from appca.ui.export_material import coordinates, recipe
 from appca.ui.fitting import Shown
@@ -128,9 +129,15 @@ def _for_explorers(
 
 def _places(shown: Shown, has_map: bool) -> dict[str, str]:
     few = range(min(len(shown.arrays["components"]), MOST_PAIRS))
-    pairs = {f"{i} {j}": f"Components {i + 1} and {j + 1}" for i in few for j in few if i < j}
+    pairs = {f"{i} {j}": _pair(shown.arrays, i, j) for i in few for j in few if i < j}
     first = {MAP: "UMAP"} if has_map else {}
     return first | {OWN: "First and second own component"} | pairs
+
+
+def _pair(arrays: dict[str, np.ndarray], i: int, j: int) -> str:
+    if own_name(arrays, i) or own_name(arrays, j):
+        return f"{title_of(arrays, i)} and {name_of(arrays, j)}"
+    return f"Components {i + 1} and {j + 1}"
 
 
 def _place(shown: Shown, chosen: str, found: np.ndarray | None) -> Place:

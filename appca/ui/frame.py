@@ -30,6 +30,8 @@ KINDS = {
     "stability": "Stability",
     "quality": "Comparison",
     "study": "Experiment",
+    "brain": "Brain",
+    "whitening": "Whitening",
     "project": "New rows",
     "masked": "Hidden cells",
 }

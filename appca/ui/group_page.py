@@ -4,10 +4,11 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.group_difference import Comparison, Difference, compare, mean_images
-from appca.analysis.group_words import number, probability, sentence
-from appca.analysis.row_query import MEASURES, column_of
+from appca.analysis.group_words import probability, sentence
+from appca.analysis.row_query import MEASURES, column_of, score_name
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
+from appca.data.numbers import number
 from appca.data.wording import counted
 from appca.plots import differences
 from appca.plots.components import data_uri
@@ -117,7 +118,8 @@ def _figure(picture: np.ndarray, title: str) -> str:
 
 def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np.ndarray) -> None:
     """Draw the histograms of one of the numbers, at first of that which differs most."""
-    keys = {key: one for one in comparison.differences if (key := _key_of(one, dataset))}
+    scores = {score_name(shown.arrays, k): k for k in range(shown.arrays["scores"].shape[1])}
+    keys = {key: one for one in comparison.differences if (key := _key_of(one, dataset, scores))}
     if not keys:
         return
     st.subheader("One number", anchor=False)
@@ -130,8 +132,6 @@ def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np
     )
     values = np.asarray(column_of(dataset, shown.arrays, chosen).values, dtype=np.float64)
     if chosen.startswith("score:"):
-        used = shown.arrays["active"][:, int(chosen.partition(":")[2])]
-        values = np.where(used, values, np.nan)
         st.caption("Among the rows that use the component.")
     chart(
         differences.histograms(keys[chosen].name, values, mask),
@@ -140,14 +140,14 @@ def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np
     )
 
 
-def _key_of(one: Difference, dataset: Dataset) -> str | None:
+def _key_of(one: Difference, dataset: Dataset, scores: dict[str, int]) -> str | None:
     """Return the key of a number's column in `row_query`; None for shares and nameless features."""
     if one.is_share:
         return None
     if one.kind == "measure":
         return next(key for key in MEASURES if key == one.name)
     if one.kind == "score":
-        return f"score:{int(one.name.rsplit(' ', 1)[1]) - 1}"
+        return f"score:{scores[one.name]}"
     if one.kind == "class":
         return f"label:{one.name}"
     if dataset.feature_names is None:

@@ -5,6 +5,7 @@ import streamlit as st
 
 from appca.data.designs import DESIGNS, Synthetic
 from appca.data.errors import InputError
+from appca.data.numbers import percent
 from appca.data.wording import counted
 from appca.plots.indicators import indicators
 from appca.studies.methods import active_for
@@ -102,7 +103,7 @@ def _facts(design: str, truth: Synthetic, K: int) -> dict[str, str]:
     return {
         "Factors a row": f"{told['per_row']:.1f} of {K}, sd {told['per_row_sd']:.1f}",
         "Different sets": f"{told['different_sets']:,}",
-        "Rows of a factor": f"{told['least_popular']:.0%} to {told['most_popular']:.0%}",
+        "Rows of a factor": f"{percent(told['least_popular'])} to {percent(told['most_popular'])}",
         "Signal to noise": f"{signal / truth.noise_sd**2:,.0f}, ratio of the variances",
     }
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from appca.data.numbers import fixed, percent
 from appca.studies.table1 import REFERENCES
 from appca.ui.text import tag, words
 
@@ -19,7 +20,7 @@ class Measure(NamedTuple):
 
 
 def _points(digits: int) -> Callable[[float], str]:
-    return lambda value: f"{value:,.{digits}f}".replace("-", "−")
+    return lambda value: fixed(value, digits)
 
 
 MEASURES = {
@@ -51,7 +52,7 @@ MEASURES = {
     "z_right": Measure(
         "Z right",
         "Share of indicators that are right after matching; surplus factors count as mistakes.",
-        lambda value: f"{value:.1%}",
+        lambda value: percent(value, 1),
         max,
     ),
     "per_row": Measure("A row", "Factors used by a row, mean.", _points(1), None),

@@ -9,6 +9,7 @@ from appca.analysis.export import csv_bytes, free_name
 from appca.analysis.journal import JournalStore
 from appca.analysis.masked import EVERY, FEW, FOLDER, MEANS, OWN, MaskedConfig, is_whole, stored
 from appca.data.dataset import Dataset
+from appca.data.numbers import number, percent
 from appca.data.wording import counted
 from appca.runs.config import defaults
 from appca.runs.fit import fits_around_gaps
@@ -52,8 +53,8 @@ def _filled(dataset: Dataset, shown: Shown) -> None:
     share = dataset.n_missing / dataset.X.size
     rows = counted(len(dataset.incomplete_rows), "row")
     st.markdown(
-        f"**{counted(dataset.n_missing, 'cell')}** in {rows}, {share:.1%} of the table: the model "
-        "was fitted around them and says what belongs there."
+        f"**{counted(dataset.n_missing, 'cell')}** in {rows}, {percent(share, 1)} of the table: "
+        "the model was fitted around them and says what belongs there."
     )
     st.caption(PLACEHOLDERS)
     save_button(
@@ -101,7 +102,7 @@ def _test(dataset: Dataset, shown: Shown) -> None:
     if not is_whole(found, config):
         takes = about(estimate(config, dataset.n_rows, dataset.n_features))
         st.button(
-            f"Hide {config.share:.0%} of the cells and compare",
+            f"Hide {percent(config.share)} of the cells and compare",
             key="masked_start",
             on_click=_start,
             args=[config],
@@ -135,10 +136,10 @@ def table(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:
     heads = ("Method", "Error on hidden cells", "Against the means")
     body = ""
     for method, errors in found.items():
-        spread = f" ± {errors.std(ddof=1):.3g}" if len(errors) > 1 else ""
-        share = f"{means[method] / base:.0%}" if base else "–"
+        spread = f" ± {number(errors.std(ddof=1))}" if len(errors) > 1 else ""
+        share = percent(means[method] / base) if base else "–"
         cells = tag("th", words(titles(config)[method]), scope="row")
-        cells += tag("td", words(f"{means[method]:.4g}{spread}"), "ca-best" * (method == best))
+        cells += tag("td", words(f"{number(means[method])}{spread}"), "ca-best" * (method == best))
         body += tag("tr", cells + tag("td", words(share)))
     head = tag("tr", "".join(tag("th", words(name), scope="col") for name in heads))
     inner = tag("thead", head) + tag("tbody", body)

@@ -105,8 +105,8 @@ def summary(said: Verdict) -> str:
     t2, q = (said.ratios > 1).sum(axis=0)
     verb = "does" if outside == 1 else "do"
     text = (
-        f"**{outside:,} of {counted(n_rows, 'new row')} {verb} not fit**: {q:,} lie too far off "
-        f"their subspace (Q), {t2:,} too far out within it (T²)."
+        f"**{outside:,} of {counted(n_rows, 'new row')} {verb} not fit**: {q:,} {_lie(q)} too "
+        f"far off their subspace (Q), {t2:,} {_lie(t2)} too far out within it (T²)."
     )
     if outside > MANY * n_rows:
         text += (
@@ -114,6 +114,10 @@ def summary(said: Verdict) -> str:
             "columns in the same order?"
         )
     return text
+
+
+def _lie(count: int) -> str:
+    return "lies" if count == 1 else "lie"
 
 
 def listed(

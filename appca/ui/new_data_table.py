@@ -77,7 +77,7 @@ def table_of(
     columns["subspace"] = [title(tuple(np.flatnonzero(arrays["active"][row]))) for row in rows]
     columns["membership"] = arrays["membership"][rows].round(3)
     columns["residual"] = [float(f"{value:.3g}") for value in arrays["error"][rows]]
-    columns["log-likelihood"] = arrays["log_likelihood_rows"][rows].round(1)
+    columns["log-likelihood"] = arrays["log_likelihood_rows"][rows].round(2)
     return pd.DataFrame(columns)
 
 

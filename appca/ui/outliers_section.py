@@ -15,6 +15,7 @@ from appca.analysis.outliers import (
 )
 from appca.analysis.subspaces import Subspace, ranked, title
 from appca.data.dataset import Dataset
+from appca.data.numbers import percent
 from appca.data.wording import counted
 from appca.plots.panel import Cell, Panel
 from appca.plots.sprites import Sprites, mean_image
@@ -102,7 +103,7 @@ def panel_of(flagged: Flagged, pictures: Sprites | None) -> Panel:
 
 def _settings(shown: Shown) -> tuple[np.ndarray, float, str]:
     groups = _groups(shown.key, shown.arrays)
-    names = [f"{title(group.components)} · {len(group.rows):,} rows" for group in groups]
+    names = [f"{title(group.components)} · {counted(len(group.rows), 'row')}" for group in groups]
     place = st.selectbox(
         "Among",
         range(-1, len(groups)),
@@ -140,8 +141,8 @@ def _settings(shown: Shown) -> tuple[np.ndarray, float, str]:
 
 def _explanation(flagged: Flagged, level: float, source: str) -> str:
     beyond_t2, beyond_q = (flagged.ratios > 1).mean(axis=0)
-    expected = f"{1 - level:.1%}"
-    measured = f"Beyond the limit: T² {beyond_t2:.1%} of the rows, Q {beyond_q:.1%}"
+    expected = percent(1 - level, 1)
+    measured = f"Beyond the limit: T² {percent(beyond_t2, 1)} of the rows, Q {percent(beyond_q, 1)}"
     if source == "model":
         tail = f"; {expected} each if the data were as the model says."
     else:

@@ -8,6 +8,8 @@ from appca.analysis.components import name_of
 from appca.analysis.row_query import column_of
 from appca.analysis.subspaces import Subspace, pair_counts, pairs, ranked, sign_cells, title
 from appca.data.dataset import Dataset, categories
+from appca.data.numbers import percent
+from appca.data.wording import counted
 from appca.plots.atlas import Cell, Panel
 from appca.plots.palette import Colour, colour_by
 from appca.plots.sprites import Sprites, mean_image
@@ -87,7 +89,7 @@ def pca_panel(scores: np.ndarray, shares: np.ndarray) -> Panel:
     y = scores[:, 1] if scores.shape[1] > 1 else np.zeros(len(scores), np.float32)
     return Panel(
         title="PCA",
-        subtitle=f"all rows · {shares[:2].sum():.0%}",
+        subtitle=f"all rows · {percent(shares[:2].sum(), 1)}",
         rows=np.arange(len(scores), dtype=np.int32),
         x=scores[:, 0],
         y=y,
@@ -164,7 +166,7 @@ def _panel(
     ]
     return Panel(
         title=title(components),
-        subtitle=f"{len(rows):,} rows · {len(rows) / dataset.n_rows:.0%}",
+        subtitle=f"{counted(len(rows), 'row')} · {percent(len(rows) / dataset.n_rows)}",
         rows=rows.astype(np.int32),
         x=scores[:, 0],
         y=_spread(dataset.n_rows)[rows] if strip else scores[:, 1],

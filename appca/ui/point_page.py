@@ -18,8 +18,9 @@ from appca.analysis.point import (
 )
 from appca.analysis.subspaces import title
 from appca.data.dataset import Dataset
+from appca.data.numbers import nats, number, percent
 from appca.data.wording import counted
-from appca.plots.point_charts import dumbbells, percent, probabilities
+from appca.plots.point_charts import dumbbells, probabilities
 from appca.runs.fit import fitted_preprocessing
 from appca.ui import atlas_page, point_choice, point_pictures, services
 from appca.ui.chart import chart
@@ -71,16 +72,13 @@ def facts(dataset: Dataset, arrays: dict[str, np.ndarray], row: int) -> dict[str
     doubt = ", which is doubtful" if membership < DOUBTFUL else ""
     lines |= {
         "Subspace": f"{title(used)}, {same:,} of {dataset.n_rows:,} rows",
-        "Membership": f"{percent(membership)} probable{doubt}",
-        "Log-likelihood": f"{likely[row]:,.1f} nats; "
-        f"{share_below(likely, row):.0%} of the other rows are less probable",
-        "Residual": f"{error[row]:.3g} mean square a feature after preprocessing; "
-        f"{share_below(error, row):.0%} of the other rows have a smaller one",
+        "Membership": f"{percent(membership, 1)} probable{doubt}",
+        "Log-likelihood": f"{nats(likely[row])}; "
+        f"{percent(share_below(likely, row))} of the other rows are less probable",
+        "Residual": f"{number(error[row])} mean square a feature after preprocessing; "
+        f"{percent(share_below(error, row))} of the other rows have a smaller one",
     }
-    return {
-        name: value.replace("-", "−") if name == "Log-likelihood" else value
-        for name, value in lines.items()
-    }
+    return lines
 
 
 def near(dataset: Dataset, shown: Shown, row: int) -> None:
@@ -90,12 +88,15 @@ def near(dataset: Dataset, shown: Shown, row: int) -> None:
     with st.container(key="near"):
         st.caption("In the data, after preprocessing")
         _neighbours(dataset, _near_in_data(shown.key, dataset, shown.arrays, row), "data")
-        subspace = title(tuple(np.flatnonzero(shown.arrays["active"][row]).tolist()))
-        if len(within.rows):
-            st.caption(markdown(f"In its subspace {subspace}, by what the run keeps of the rows"))
+        used = tuple(np.flatnonzero(shown.arrays["active"][row]).tolist())
+        if not used:
+            st.caption("It uses no component, so it lies in no subspace beside others.")
+        elif len(within.rows):
+            name = f"In its subspace {title(used)}, by what the run keeps of the rows"
+            st.caption(markdown(name))
             _neighbours(dataset, within, "subspace")
         else:
-            st.caption(markdown(f"No other row has exactly the components {subspace}."))
+            st.caption(markdown(f"No other row has exactly the components {title(used)}."))
 
 
 def _dark_ink(dataset: Dataset) -> bool:
@@ -226,7 +227,7 @@ def _neighbours(dataset: Dataset, found: Near, where: str) -> None:
                 help="Look at this row",
             )
             said = f"{classes[0][classes[1][row]]} · " if classes else ""
-            st.caption(markdown(f"{said}{distance:.3g} away"))
+            st.caption(markdown(f"{said}{number(distance)} away"))
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

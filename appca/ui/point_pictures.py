@@ -5,6 +5,7 @@ import numpy as np
 from appca.analysis.components import name_of
 from appca.analysis.point import Parts
 from appca.data.dataset import Dataset
+from appca.data.numbers import signed
 from appca.plots.components import component_image, data_uri, pixels_of
 from appca.ui.text import tag, words
 
@@ -26,8 +27,8 @@ def pictured(
         Draw high values of the data dark.
     """
     shape = dataset.image_shape
-    signed = [*found.terms, found.residual]
-    limit = max(float(np.abs(pixels_of(values, shape)).max()) for values in signed)
+    drawn = [*found.terms, found.residual]
+    limit = max(float(np.abs(pixels_of(values, shape)).max()) for values in drawn)
     grey = dataset.as_images(
         np.stack([found.original, found.average, found.reconstruction]).astype(np.float32)
     )
@@ -38,11 +39,11 @@ def pictured(
 
     pieces = [_figure(grey[0], "this row"), _sign("≈"), _figure(grey[1], "average")]
     for k, score, term in zip(found.components, found.scores, found.terms, strict=True):
-        name = f"{score:+.3g} × {name_of(arrays, k)}".replace("-", "−")
+        name = f"{signed(score)} × {name_of(arrays, k)}"
         pieces += [_sign("+"), _figure(coloured(term), name)]
     pieces += [_sign("="), _figure(grey[2], "reconstruction")]
     pieces += [_sign(""), _figure(coloured(found.residual), "residual")]
-    ends = "".join(tag("span", text) for text in (f"−{limit:.3g}", "0", f"+{limit:.3g}"))
+    ends = "".join(tag("span", text) for text in (signed(-limit), "0", signed(limit)))
     scale = tag("div", "", "ca-scale") + tag("div", ends, "ca-ends")
     return tag("div", "".join(pieces), "ca-sum") + tag("div", scale, "ca-sum-scale")
 

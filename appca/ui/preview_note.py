@@ -4,14 +4,14 @@ import streamlit as st
 
 from appca.ui import fitting, progress, state, watching
 from appca.ui.fitting import Shown
-from appca.ui.text import duration, passes
+from appca.ui.text import about, passes
 
 
 def preview_note(shown: Shown) -> bool:
     """Draw the mark; False for a finished fit, which needs none."""
     if shown.config.stopped_at is not None:
         st.badge(
-            f"stopped by hand after {passes(shown.config.stopped_at)}",
+            f"stopped by hand after {_work(shown)}",
             color="orange",
             help="This run was kept before it had settled.",
         )
@@ -28,9 +28,13 @@ def preview_note(shown: Shown) -> bool:
         st.caption("A short fit to begin with; the full fit replaces it in a moment.")
     else:
         st.button(
-            f"Fit fully ({duration(fitting.seconds())})",
+            f"Fit fully ({about(fitting.seconds())})",
             key="refine",
             type="tertiary",
             on_click=progress.start,
         )
     return True
+
+
+def _work(shown: Shown) -> str:
+    return passes(shown.info["n_iter"], sampled=shown.config.is_sampled)

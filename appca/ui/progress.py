@@ -60,8 +60,9 @@ def _follow(job_id: str, cancel: str) -> None:
     if job.curve:
         curve = np.array(job.curve, dtype=float)
         n_rows = services.dataset(state.config().dataset).n_rows
+        sampled = job.kind == "fit" and state.config().is_sampled
         chart(
-            likelihood(curve[:, 0], curve[:, 1], n_rows),
+            likelihood(curve[:, 0], curve[:, 1], n_rows, sampled),
             key="fit_curve",
             config={"displayModeBar": False},
         )

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from appca.analysis.projection import rgb, variance_shares
 from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
+from appca.data.numbers import percent
 from appca.plots import atlas
 from appca.plots.component_figure import component_figure
 from appca.plots.curves import likelihood
@@ -118,7 +119,9 @@ def _components(material: Material) -> go.Figure:
     dataset, arrays = material.dataset, material.arrays
     patterns = in_data_space(arrays) if dataset.image_shape else in_units_of_the_fit(arrays)
     shares = variance_shares(arrays)
-    titles = [f"{title_of(arrays, k)}\n{share:.1%} of variance" for k, share in enumerate(shares)]
+    titles = [
+        f"{title_of(arrays, k)}\n{percent(share, 1)} of variance" for k, share in enumerate(shares)
+    ]
     return component_figure(patterns, titles, dataset.image_shape, dataset.feature_names)
 
 

@@ -7,12 +7,23 @@ import streamlit as st
 
 from appca.analysis.projection import explained_share
 from appca.data.errors import InputError
+from appca.data.numbers import number, percent
 from appca.runs.config import MODELS
 from appca.runs.store import Run
 from appca.ui import services, state
 from appca.ui.callbacks import guarded
 from appca.ui.place import place_of_run
-from appca.ui.text import duration, ended, fact_list, markdown, nats_a_row, passes, tag, words
+from appca.ui.text import (
+    apart,
+    duration,
+    ended,
+    fact_list,
+    markdown,
+    nats_a_row,
+    passes,
+    tag,
+    words,
+)
 
 SUBSPACES = "pages/explore/subspaces.py"
 PAGE = 15
@@ -74,10 +85,17 @@ def _card(run: Run) -> None:
         border=True, horizontal=True, vertical_alignment="center", key=f"run-{run.id}"
     ):
         st.html(_title(run, open_now))
-        st.button("Open", key=f"open-{run.id}", on_click=_open, args=[run], disabled=open_now)
-        with st.popover("Rename", key=f"rename-{run.id}"):
+        whose = f"run {_label(run)}"
+        st.button(
+            apart("Open", whose),
+            key=f"open-{run.id}",
+            on_click=_open,
+            args=[run],
+            disabled=open_now,
+        )
+        with st.popover(apart("Rename", whose), key=f"rename-{run.id}"):
             st.text_input(
-                "Name",
+                f"Name of run {run.id[:6]}",
                 run.name if run.named else "",
                 key=f"name-{run.id}",
                 max_chars=120,
@@ -85,7 +103,7 @@ def _card(run: Run) -> None:
                 on_change=_rename,
                 args=[run.id],
             )
-        with st.popover("Delete", key=f"delete-{run.id}"):
+        with st.popover(apart("Delete", whose), key=f"delete-{run.id}"):
             st.text("This cannot be undone.")
             st.button(
                 "Delete this run",
@@ -131,8 +149,8 @@ def _facts(run: Run) -> str:
         "Model": MODELS[run.config.model].title,
         "Components": ", ".join(run.config.sizes),
         "Log-likelihood": nats_a_row(info),
-        "Explained": f"{explained:.2%} of the variance",
-        "Residual": f"{float(run.arrays['error'].mean(dtype=float)):.4g} mean square a feature",
+        "Explained": f"{percent(explained, 1)} of the variance",
+        "Residual": f"{number(run.arrays['error'].mean(dtype=float))} mean square a feature",
         "Ended": ended(info["stop_reason"]),
         "Time": duration(info["seconds"]),
         **place_of_run(info),

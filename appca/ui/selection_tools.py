@@ -64,7 +64,7 @@ def _button(
 
 def _by_rule(dataset: Dataset, shown: Shown) -> None:
     """Draw a rule on one column, and the four ways to bring its rows into the selection."""
-    names = names_of(dataset, shown.arrays["scores"].shape[1])
+    names = names_of(dataset, shown.arrays)
     key = st.selectbox(
         "Rows whose", list(names), format_func=names.get, key=f"{RULE}-column-{dataset.digest[:8]}"
     )
@@ -94,7 +94,8 @@ def _number_rule(column: Column, key: str) -> np.ndarray:
     elif key == "membership":
         usual = MEMBERSHIP
     else:
-        usual = float(np.nanmedian(column.values))
+        there = column.values[np.isfinite(column.values)]
+        usual = float(np.median(there)) if len(there) else 0.0
     value = st.number_input(
         "Value",
         value=usual,

@@ -11,6 +11,7 @@ import numpy as np
 from appca.analysis.components import common
 from appca.analysis.projection import explained_share
 from appca.analysis.subspaces import Subspace, ranked, title
+from appca.data.numbers import UNKNOWN, fixed, number, percent
 from appca.data.wording import counted
 from appca.plots.components import montage
 from appca.plots.figure_files import fragment
@@ -26,10 +27,10 @@ from appca.plots.report_page import (
 from appca.plots.sprites import Sprites, mean_image, sprites_of, tiles_of
 from appca.runs.config import MODELS
 from appca.runs.quality_store import Comparison
-from appca.ui.compare_tables import COLUMNS
+from appca.ui.compare_tables import COLUMNS, Column
 from appca.ui.data_overview import source_of
 from appca.ui.run_figures import Material, figures
-from appca.ui.text import duration, ended, nats_a_row, passes, size
+from appca.ui.text import DOUBTFUL_ROWS, duration, ended, measured, nats_a_row, passes, size
 
 MOST_SUBSPACES = 40
 SAMPLE_COLUMNS, SAMPLE = 16, 64  # images of the data
@@ -103,17 +104,17 @@ def _settings(material: Material) -> str:
 def _fit(material: Material) -> str:
     info, arrays, config = material.info, material.arrays, material.config
     error = info.get("likelihood_error", 0.0) / info["n_rows"]
+    explained = percent(explained_share(arrays), 1)
     lines = {
         "Log-likelihood": nats_a_row(info) + (f" ± {error:.2g}" if error else ""),
-        "Explained": f"{explained_share(arrays):.2%} of the variance of the preprocessed data",
-        "Residual": f"{float(arrays['error'].mean(dtype=float)):.4g} mean square a feature",
+        "Explained": f"{explained} of the variance of the preprocessed data",
+        "Residual": f"{number(arrays['error'].mean(dtype=float))} mean square a feature",
         "Ended": ended(info["stop_reason"]),
         "Work": f"{passes(info['n_iter'], sampled=config.is_sampled)} in "
         f"{duration(info['seconds'])}",
         "Noise variance": f"{float(arrays['noise_variance']):.4g}",
         "Subspaces in use": f"{len(ranked(arrays['active'])):,}",
-        "Doubtful rows": f"{np.mean(arrays['membership'] < DOUBTFUL):.1%}, whose choice of "
-        "components is under 50 % sure",
+        "Doubtful rows": f"{percent(np.mean(arrays['membership'] < DOUBTFUL), 1)}, {DOUBTFUL_ROWS}",
     }
     return section("Fit", facts(lines))
 
@@ -158,15 +159,15 @@ def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[o
     line: list[object] = [
         title(one.components),
         f"{len(one.rows):,}",
-        f"{len(one.rows) / material.dataset.n_rows:.1%}",
-        f"{float(arrays['membership'][one.rows].mean(dtype=float)):.2f}",
-        float(arrays["error"][one.rows].mean(dtype=float)),
+        percent(len(one.rows) / material.dataset.n_rows),
+        percent(arrays["membership"][one.rows].mean(dtype=float), 1),
+        number(arrays["error"][one.rows].mean(dtype=float)),
     ]
     if pictured is not None:
         line.append(_on_paper(pictured, mean_image(pictured, one.rows)))
     if classes is not None:
         most = common(classes[0], classes[1][one.rows])
-        line.append(", ".join(f"{name} ({share:.0%})" for name, share in most))
+        line.append(", ".join(f"{name} ({percent(share)})" for name, share in most))
     return line
 
 
@@ -183,14 +184,19 @@ def _quality(found: Comparison | None) -> str:
         return ""
     columns = [c for c in COLUMNS if any(line.get(c.key) is not None for line in found.lines)]
     heads = [f"{c.name} ({c.unit.format(k=found.facts.get('n_neighbors', 'k'))})" for c in columns]
-    lines = [[line["title"], *(_number(line.get(c.key)) for c in columns)] for line in found.lines]
+    lines = [
+        [line["title"], *(_measure(line.get(c.key), c) for c in columns)] for line in found.lines
+    ]
     about = "On rows held out and by the neighbours that are kept; see the page Compare."
     return section("Beside other methods", paragraph(about), table(["Method", *heads], lines))
 
 
-def _number(value: object) -> object:
-    """Return a measure without its standard error."""
-    return value[0] if isinstance(value, list) else value
+def _measure(value: list[float] | float | None, column: Column) -> str:
+    """Return a measure as on the page Compare, without its standard error."""
+    if value is None:
+        return UNKNOWN
+    value = value[0] if isinstance(value, list | tuple) else value
+    return measured(value) if column.key == "seconds" else fixed(value, column.digits)
 
 
 def _again(given: Report) -> str:

@@ -10,12 +10,14 @@ from appca.analysis.components import name_of
 from appca.analysis.export import neutral
 from appca.analysis.sharing import Sharing
 from appca.data.dataset import Dataset
+from appca.data.numbers import percent
 from appca.data.preprocessing import Preprocessing
 from appca.data.wording import counted, shortened
 from appca.plots import sharing as charts
 from appca.ui import class_choice, services, watching
 from appca.ui.chart import chart
 from appca.ui.class_choice import Classes
+from appca.ui.downloads import stem_of
 from appca.ui.fitting import Shown
 from appca.ui.text import fact_list, markdown, tag, words
 
@@ -98,7 +100,7 @@ def _grid(found: Sharing, classes: Classes) -> None:
     st.download_button(
         "Save the grid as CSV",
         data=lambda: grid_csv(found, classes),
-        file_name=f"sharing-{classes.title}.csv",
+        file_name=f"sharing-{stem_of(classes.title)}.csv",
         mime="text/csv",
         key="sharing_csv",
         on_click="ignore",
@@ -145,8 +147,8 @@ def sentences(shown: Shown, found: Sharing, classes: Classes) -> list[str]:
         largest = max(float(np.nanmax(found.shared)), np.finfo(float).tiny)
         told.append(
             f"**{names[first.first]} and {names[first.second]}** share most of all pairs of "
-            f"different classes: {first.shared:.2f} components, {first.shared / largest:.0%} of "
-            f"the largest circle and {_against(first.shared, found.overall)}."
+            f"different classes: {first.shared:.2f} components, {percent(first.shared / largest)} "
+            f"of the largest circle and {_against(first.shared, found.overall)}."
         )
         if len(pairs) > 2:
             last = pairs[-1]
@@ -164,7 +166,7 @@ def _against(shared: float, average: float) -> str:
     more = shared / average - 1 if average else 0.0
     if abs(more) < LEAST_TOLD:
         return "as many as two rows do on average"
-    return f"{abs(more):.0%} {'more' if more > 0 else 'less'} than two rows do on average"
+    return f"{percent(abs(more))} {'more' if more > 0 else 'less'} than two rows do on average"
 
 
 def cautions(shown: Shown, found: Sharing) -> list[str]:
@@ -249,7 +251,7 @@ def _popularity(shown: Shown, classes: Classes | None) -> None:
         figure = charts.popularity_bars(overall, names, even)
         text = "Share of all rows that use a component, the most popular first."
         if even is not None:
-            text += f" Dashed: L/K = {even:.1%}, if all were equally popular."
+            text += f" Dashed: L/K = {percent(even, 1)}, if all were equally popular."
     chart(figure, key="sharing_popularity", config={"displayModeBar": False})
     unused = int((overall == 0).sum())
     st.caption(text + (f" Used by no row: {counted(unused, 'component')}." if unused else ""))

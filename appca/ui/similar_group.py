@@ -6,6 +6,7 @@ import streamlit as st
 from appca.analysis.similar import Group, Mixture
 from appca.analysis.subspaces import title
 from appca.data.dataset import Dataset
+from appca.data.numbers import minus, percent
 from appca.data.wording import counted, shortened
 from appca.plots.components import data_uri, ranked_loadings
 from appca.plots.image_rows import image_row
@@ -41,7 +42,7 @@ def heading(
     name = tag("span", words(f"{place + 1}."), "ca-quiet") + " "
     name += tag("b", words(f"{kind.capitalize()} {title(group.components)}"))
     size = counted(len(group.rows), "row")
-    tight = f"{size} within {group.spread:.0%} of the {kind}'s spread"
+    tight = f"{size} within {percent(group.spread)} of the {kind}'s spread"
     if group.spread > NEARLY:
         tight = f"all its {size}"
     name += tag("span", words(f" · {tight}"), "ca-quiet")
@@ -98,7 +99,7 @@ def table(dataset: Dataset, shown: Shown, group: Group) -> str:
 
 def _line(dataset: Dataset, row: int, labels: list[str], features: list[int]) -> str:
     texts = [str(dataset.labels[name][row]) for name in labels]
-    texts += [f"{float(dataset.X[row, j]):.4g}".replace("-", "−") for j in features]
+    texts += [minus(f"{float(dataset.X[row, j]):.4g}") for j in features]
     first = tag("th", words(shortened(dataset.ids[row], LETTERS)), scope="row")
     return tag("tr", first + "".join(tag("td", words(shortened(t, LETTERS))) for t in texts))
 

@@ -14,7 +14,7 @@ from appca.plots.palette import Colour
 from appca.ui import atlas_page, class_choice, panels, selection, similar_group
 from appca.ui.class_choice import Classes
 from appca.ui.fitting import Shown
-from appca.ui.text import markdown
+from appca.ui.text import apart, markdown
 
 PAGE = 8  # groups on a page
 LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
@@ -152,13 +152,14 @@ def _in_words(found: Found, classes: Classes | None, joining: int) -> str:
         where = f"the {found.searched:,} fullest of {counted(found.places, kind)}"
     text = (
         f"{counted(len(found.groups), 'group')} of {LEAST_MEMBERS} rows or more in {where}, "
-        f"{counted(found.rows, 'row')} in all"
+        f"together {counted(found.rows, 'row')}"
     )
     aside = f"They lie close together in their {kind}; what they are outside it does not count."
     if classes is None:
         return f"{text}. {aside}"
     return (
-        f"{text}; {joining:,} of them join different classes: a class counts when it has at least "
+        f"{text}. {counted(joining, 'group')} {'joins' if joining == 1 else 'join'} different "
+        f"classes: a class counts when it has at least "
         f"a tenth of the group and {similar.JOINED_ROWS} rows. {aside}"
     )
 
@@ -234,7 +235,7 @@ def _group(dataset: Dataset, shown: Shown, item: _Item, classes: Classes | None)
             chosen = selection.get(dataset)
             here = chosen.sum() == len(group.rows) and bool(chosen[group.rows].all())
             st.button(
-                "Selected" if here else "Select",
+                apart("Selected" if here else "Select", f"group {place + 1}"),
                 key=f"similar-select-{place % PAGE}",
                 disabled=here,
                 on_click=_select,

@@ -64,7 +64,7 @@ def drawing(k: int, active: int) -> str:
     rows = range(min(EXAMPLES, comb(k, active)))
     lines = [_line("shared", range(k), shown)]
     lines += [_line(f"row {row + 1}", choice(k, active, row), shown) for row in rows]
-    words = f"{k} blocks; each of the example rows below them uses {active}"
+    words = f"{counted(k, 'block')}; each of the example rows below uses {active}"
     attributes = {"role": "img", "aria-label": words}
     return tag("div", "".join(lines), "ca-blocks", **attributes)
 

@@ -51,7 +51,8 @@ def _dropped() -> None:
         except InputError as error:
             state.notify("error", str(error))
     if refused:
-        state.notify("error", f"{', '.join(refused)} is no file of MNIST or COIL-20 by its name.")
+        are = "is no file" if len(refused) == 1 else "are no files"
+        state.notify("error", f"{', '.join(refused)} {are} of MNIST or COIL-20 by name.")
     if kept:
         state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
 

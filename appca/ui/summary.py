@@ -5,11 +5,12 @@ import streamlit as st
 
 from appca.analysis.projection import explained_share
 from appca.analysis.subspaces import ranked
+from appca.data.numbers import fixed, percent
 from appca.plots.curves import likelihood
 from appca.ui.chart import chart
 from appca.ui.fitting import Shown
 from appca.ui.place import place_of_run
-from appca.ui.text import duration, ended, fact_list, passes
+from appca.ui.text import DOUBTFUL_ROWS, duration, ended, fact_list, passes
 
 
 def summary(shown: Shown) -> None:
@@ -18,11 +19,11 @@ def summary(shown: Shown) -> None:
     n_rows = info["n_rows"]
     with st.container(horizontal=True, gap="medium"):
         per_row = info["log_likelihood"] / n_rows
-        _number("Log-likelihood", f"{per_row:,.2f}", "nats a row; higher describes the data better")
+        _number("Log-likelihood", fixed(per_row), "nats a row; higher describes the data better")
         explained = explained_share(arrays)
-        _number("Explained", f"{explained:.1%}", "of the variance of the preprocessed data")
+        _number("Explained", percent(explained, 1), "of the variance of the preprocessed data")
         doubtful = float(np.mean(arrays["membership"] < 0.5))
-        _number("Doubtful rows", f"{doubtful:.1%}", "whose choice of components is under 50 % sure")
+        _number("Doubtful rows", percent(doubtful, 1), DOUBTFUL_ROWS)
         _number("Subspaces in use", f"{len(ranked(arrays['active'])):,}", "choices of components")
     st.html(facts(shown))
     curve = np.asarray(arrays["log_likelihoods"], dtype=float)

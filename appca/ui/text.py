@@ -3,6 +3,8 @@
 import re
 from html import escape
 
+from appca.data.numbers import nats
+
 HELP_K = (
     "K is the number of components: typical patterns, each of which can be added to or taken from "
     "the average. More components describe the data more closely, but make more subspaces to look "
@@ -13,6 +15,8 @@ HELP_L = (
     "best; rows with the same choice share a subspace and are drawn together. With L = K all rows "
     "share one subspace, as in PCA. L above K takes K along."
 )
+
+DOUBTFUL_ROWS = "whose choice of components is under 50 % sure"
 
 
 def duration(seconds: float) -> str:
@@ -29,6 +33,11 @@ def duration(seconds: float) -> str:
 def about(seconds: float) -> str:
     """Return a rough estimate in words: "under 1 s", "about 8 s"."""
     return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
+
+
+def measured(seconds: float) -> str:
+    """Return a time that is compared with others: "1.23 s", and from 10 s on as `duration` does."""
+    return f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
 
 
 def size(n_bytes: float) -> str:
@@ -59,7 +68,7 @@ def ended(reason: str) -> str:
 
 def nats_a_row(info: dict) -> str:
     """Return a run's log-likelihood a row in words."""
-    return f"{info['log_likelihood'] / info['n_rows']:,.2f} nats a row".replace("-", "−")
+    return f"{nats(info['log_likelihood'] / info['n_rows'])} a row"
 
 
 def passes(number: int, *, sampled: bool = False) -> str:
@@ -71,6 +80,16 @@ def passes(number: int, *, sampled: bool = False) -> str:
 def markdown(text: str) -> str:
     """Return text whose every character stands for itself where Streamlit reads Markdown."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in text)
+
+
+def apart(label: str, of: str) -> str:
+    """
+    Return the label of one of several like buttons, as Markdown: "Open" with "of run 3".
+
+    What follows the label is hidden by the style sheet; those who hear the page tell the buttons
+    apart by it.
+    """
+    return f"{label} *{markdown(of)}*"
 
 
 def tag(name: str, body: str, css: str = "", **attributes: str) -> str:

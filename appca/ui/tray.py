@@ -1,10 +1,14 @@
 """The selection tray: tools, which classes were selected, what they look like, and export."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
 from appca.analysis.subspaces import ranked, title
 from appca.data.dataset import Dataset
+from appca.data.numbers import nats, number, percent
 from appca.data.wording import counted
 from appca.plots.palette import Colour, colour_by, levels
 from appca.plots.sprites import Sprites
@@ -89,9 +93,9 @@ def facts(dataset: Dataset, arrays: dict[str, np.ndarray], rows: np.ndarray) -> 
     """Return numbers about the selected rows beside those of all rows, as HTML."""
     lines = {
         **_where(arrays["active"], rows),
-        "Residual": _beside(arrays["error"], rows),
-        "Membership": _beside(arrays["membership"], rows),
-        "Density": _beside(arrays["log_likelihood_rows"], rows),
+        "Residual": _beside(arrays["error"], rows, number),
+        "Membership": _beside(arrays["membership"], rows, partial(percent, digits=1)),
+        "Density": _beside(arrays["log_likelihood_rows"], rows, nats),
         "First rows": ", ".join(dataset.ids[rows[:4]].tolist()) + ("…" if len(rows) > 4 else ""),
     }
     return fact_list(lines)
@@ -111,7 +115,9 @@ def _where(active: np.ndarray, rows: np.ndarray) -> dict[str, str]:
         return {"Most in": ", ".join(f"{title(g.components)} {len(g.rows):,}" for g in groups)}
     used, usual = mine.mean(axis=0), active.mean(axis=0)
     first = np.argsort(usual - used, kind="stable")[:TOP]
-    listed = "; ".join(f"{k + 1} used by {used[k]:.0%} (all rows {usual[k]:.0%})" for k in first)
+    listed = "; ".join(
+        f"{k + 1} used by {percent(used[k])} (all rows {percent(usual[k])})" for k in first
+    )
     return {"Components": f"{listed}", "Subspaces": f"{len(ranked(mine)):,} different ones"}
 
 
@@ -123,8 +129,9 @@ def _first_label(dataset: Dataset) -> Colour | None:
     return None
 
 
-def _beside(values: np.ndarray, rows: np.ndarray) -> str:
-    return f"{np.mean(values[rows], dtype=float):.3g} (all rows {np.mean(values, dtype=float):.3g})"
+def _beside(values: np.ndarray, rows: np.ndarray, write: Callable[[float], str]) -> str:
+    mine, every = (float(np.mean(part, dtype=float)) for part in (values[rows], values))
+    return f"{write(mine)} (all rows {write(every)})"
 
 
 def _members(dataset: Dataset, sprites: Sprites | None, rows: np.ndarray) -> None:

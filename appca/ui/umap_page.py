@@ -7,7 +7,7 @@ from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.analysis.projection import pca_rgb, rgb
 from appca.analysis.subspaces import Subspace, ranked, title
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
+from appca.data.wording import capital, counted
 from appca.plots.atlas import MARKERS, Panel
 from appca.plots.palette import Colour
 from appca.runs.home import home
@@ -166,9 +166,7 @@ def panels_of(dataset: Dataset, shown: Shown, embedding: Embedding, third: str) 
             symbol=member,
         ),
         everything._replace(title="PCA", subtitle="three components", rgb=pca_rgb(principal)),
-        everything._replace(
-            title=third[:1].upper() + third[1:], subtitle=f"{dataset.n_rows:,} rows"
-        ),
+        everything._replace(title=capital(third), subtitle=f"{dataset.n_rows:,} rows"),
     ]
 
 

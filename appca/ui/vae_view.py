@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.data.numbers import fixed, percent
 from appca.data.preprocessing import Fitted
 from appca.data.wording import counted
 from appca.plots.sprites import Sprites, resized, tiles_of
@@ -57,9 +58,9 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
     ends = fitted.vae.losses
     sample = "" if rows == dataset.n_rows else f", measured on {counted(rows, 'row')}"
     st.markdown(
-        f"{dataset.n_features:,} features became {fitted.n_features}, which keep {kept:.0%} of the "
-        f"variance{sample}. The loss fell from {ends[0]:,.2f} to {ends[-1]:,.2f} nats a row in "
-        f"{counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
+        f"{dataset.n_features:,} features became {fitted.n_features}, which keep {percent(kept)} "
+        f"of the variance{sample}. The loss fell from {fixed(ends[0])} to {fixed(ends[-1])} nats a "
+        f"row in {counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
     )
     chart(loss(ends), key=f"vae-loss-{key}", config={"displayModeBar": False})
     sprites = atlas_page.sprites(dataset.digest)

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
+from appca.data.wording import capital, counted
 from appca.runs.home import home
 from appca.studies.report import split
 from appca.studies.store import Stored, StudyStore
@@ -59,7 +59,7 @@ def choices(dataset: Dataset) -> dict | None:
             "Classes",
             there,
             index=there.index(last["label"]) if last["label"] in there else 0,
-            format_func=str.capitalize,
+            format_func=capital,
             key=f"whitening_label_{dataset.digest[:8]}",
             persist_state="session",
             width=180,

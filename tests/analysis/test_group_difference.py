@@ -14,7 +14,7 @@ from appca.analysis.group_difference import (
     numbers,
     share_test,
 )
-from appca.analysis.group_words import number, probability, sentence, share
+from appca.analysis.group_words import probability, sentence
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
@@ -255,15 +255,7 @@ def test_a_group_like_the_rest_is_called_so():
     assert "32 tests" in sentence(nothing)
 
 
-def test_numbers_shares_and_p_values_are_written_as_people_write_them():
-    assert [number(value) for value in (-1.2345, 1234.4, 0)] == ["−1.23", "1,234", "0"]
-    assert [share(value) for value in (0, 0.001, 0.5, 0.999, 1)] == [
-        "0 %",
-        "under 1 %",
-        "50 %",
-        "over 99 %",
-        "100 %",
-    ]
+def test_p_values_are_written_as_people_write_them():
     assert [probability(p) for p in (0, 3e-12, 0.0123, 1)] == [
         "< 1e-300",
         "3e-12",

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from appca.analysis.components import NAMES
 from appca.analysis.row_query import (
     Column,
     column_of,
@@ -158,7 +159,7 @@ def arrays_of(n: int) -> dict[str, np.ndarray]:
 def test_every_name_offered_has_its_column():
     wine = load("wine")
     arrays = arrays_of(wine.n_rows)
-    names = names_of(wine, 2)
+    names = names_of(wine, arrays)
     columns = {key: column_of(wine, arrays, key) for key in names}
     assert {key: column.name for key, column in columns.items()} == names
     assert {len(column.values) for column in columns.values()} == {178}
@@ -166,7 +167,28 @@ def test_every_name_offered_has_its_column():
     assert columns["subspace"].names == ("{1}", "{1,2}")
     assert columns["subspace"].values.tolist() == [1] + [0] * 177
     assert np.array_equal(columns["density"].values, -np.arange(178, dtype=np.float32))
-    assert not any(key.startswith("feature") for key in names_of(load("digits"), 4))
+    assert not any(key.startswith("feature") for key in names_of(load("digits"), arrays_of(4)))
+
+
+def test_a_rule_on_a_score_passes_over_rows_that_do_not_use_the_component():
+    arrays = arrays_of(6)
+    arrays["active"][:, 1] = [True, False, True, True, False, False]
+    arrays["scores"][:, 1] = [3.0, 0.0, -1.0, 2.0, 0.0, 0.0]
+    column = column_of(load("wine"), arrays, "score:1")
+    assert np.flatnonzero(matching(column, "below", 2.5)).tolist() == [2, 3]
+    assert np.flatnonzero(matching(column, "lowest", 40)).tolist() == [2]
+    assert np.flatnonzero(matching(column, "above", -5)).tolist() == [0, 2, 3]
+    arrays["active"][:, 1] = False
+    unused = column_of(load("wine"), arrays, "score:1")
+    assert not matching(unused, "highest", 99).any()
+
+
+def test_a_component_that_was_named_has_its_name_in_rules():
+    wine = load("wine")
+    arrays = arrays_of(wine.n_rows) | {NAMES: np.array(["", "slant"])}
+    names = names_of(wine, arrays)
+    assert (names["score:0"], names["score:1"]) == ("score on component 1", "score on 2 · slant")
+    assert column_of(wine, arrays, "score:1").name == "score on 2 · slant"
 
 
 def test_a_rule_holds_for_no_row_whose_value_is_missing():

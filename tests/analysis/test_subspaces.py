@@ -129,4 +129,4 @@ def test_a_strip_of_one_component_has_two_cells():
 
 def test_titles_count_components_from_one():
     assert title((0, 2)) == "{1,3}"
-    assert title(()) == "{}"
+    assert title(()) == "none"

@@ -3,7 +3,7 @@ import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.errors import InputError
-from appca.data.wording import counted, is_text, shortened
+from appca.data.wording import capital, counted, is_text, shortened
 
 
 def test_texts_are_cut_to_one_line():
@@ -20,6 +20,17 @@ def test_signs_that_are_not_seen_or_turn_the_line_around_are_shown():
 
 def test_counts_are_in_words():
     assert [counted(n, "row") for n in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
+
+
+def test_a_name_begins_with_a_large_letter_unless_it_has_some_of_its_own():
+    assert [capital(name) for name in ("digit", "pH", "DNA", "*p*", "", "élan")] == [
+        "Digit",
+        "pH",
+        "DNA",
+        "*p*",
+        "",
+        "Élan",
+    ]
 
 
 @pytest.mark.parametrize("order", "<>")

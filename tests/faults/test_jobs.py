@@ -16,7 +16,7 @@ from tests.runs.waiting import ended, runs, until
 FULL = (sys.executable, "-m", "tests.faults.full_worker")
 FAKE = (sys.executable, "-m", "tests.runs.fake_worker")
 NOBODY = 2**22 + 7  # a process number that no system gives
-DISK = "The disk or the network refused (File too large); the log has details."
+DISK = "The disk or the network refused (File too large); see {log}."
 
 
 @pytest.fixture
@@ -47,7 +47,8 @@ def test_how_a_job_ended_is_told_though_the_disk_does_not_let_it_be_written(
 ):
     job = full.submit(kind, {})
     status = ended(full, job)
-    assert (status.state, status.message) == (state, message)
+    said = message.format(log=full.folder / job / "log.txt")
+    assert (status.state, status.message) == (state, said)
     assert status.result == ({"answer": 42} if state == "done" else {})
     (worker,) = full._workers
     assert worker.job is None, "the worker lives, and is free"

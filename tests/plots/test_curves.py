@@ -9,6 +9,13 @@ def test_the_curve_is_by_the_row():
     figure = likelihood(np.array([1, 2, 3]), np.array([-200.0, -100.0, -50.0]), n_rows=100)
     assert figure.data[0].x.tolist() == [1, 2, 3]
     assert figure.data[0].y.tolist() == [-2.0, -1.0, -0.5]
+    assert list(figure.data[0].customdata) == ["−2.00", "−1.00", "−0.50"]
+
+
+def test_the_curve_of_a_sampler_counts_sweeps():
+    figure = likelihood(np.array([1, 2]), np.array([-2.0, -1.0]), n_rows=1, sampled=True)
+    assert figure.data[0].hovertemplate.startswith("sweep %{x}: %{customdata} nats a row")
+    assert figure.layout.xaxis.title.text == "sweep"
 
 
 def test_a_steep_start_does_not_hide_the_end():

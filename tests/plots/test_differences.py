@@ -12,6 +12,7 @@ def test_bars_stand_in_the_given_order_from_the_top_and_are_coloured_by_sign():
     figure = bars([NUMBER, SHARE])
     (trace,) = figure.data
     assert list(trace.x) == [0.8, -0.5]
+    assert [told[3] for told in trace.customdata] == ["+0.80", "−0.50"]
     assert list(trace.marker.color) == [MORE, LESS]
     bottom, top = figure.layout.yaxis.range
     assert bottom > trace.y[1] > trace.y[0] > top

@@ -186,7 +186,7 @@ def test_a_killed_worker_gives_one_sentence_and_keeps_the_log(jobs, tmp_path):
     ("error", "text", "sentence"),
     [
         ("value", "K must be\n smaller.", "K must be smaller."),
-        ("key", "x", "The job failed unexpectedly (KeyError: 'x'); see its log."),
+        ("key", "x", "The job failed unexpectedly (KeyError: 'x'); see {log}."),
         (
             "memory",
             "",
@@ -197,7 +197,10 @@ def test_a_killed_worker_gives_one_sentence_and_keeps_the_log(jobs, tmp_path):
 def test_an_error_becomes_one_sentence_and_its_trace_goes_to_the_log(jobs, error, text, sentence):
     job = jobs.submit("refuse", {"error": error, "text": text})
     status = ended(jobs, job)
-    assert (status.state, status.message) == ("failed", sentence)
+    assert (status.state, status.message) == (
+        "failed",
+        sentence.format(log=jobs.folder / job / "log.txt"),
+    )
     assert "refusing" in jobs.log(job)
     assert "Traceback" in jobs.log(job)
 

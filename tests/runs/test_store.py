@@ -74,7 +74,7 @@ def test_runs_are_listed_newest_first_under_names_made_of_their_settings(store):
     store.save(partial, result_of(3))
     names = [run.name for run in store.list()]
     assert names == [
-        "aPPCA, K = 4, L = 2, seed 3, stopped after 12 passes",
+        "aPPCA, K = 4, L = 2, seed 3, stopped at step 12",
         "aPPCA, K = 4, L = 2, seed 2",
         "aPPCA, K = 4, L = 2, seed 1",
         "aPPCA, K = 4, L = 2",

@@ -100,7 +100,7 @@ def test_stop_here_and_keep_stores_a_partial_run_that_can_be_repeated(jobs, home
     assert run.partial
     assert run.id != config.id
     assert run.config == replace(config, stopped_at=run.info["stopped_at"])
-    assert "stopped after" in run.name
+    assert f"stopped at step {run.info['stopped_at']}" in run.name
     assert RunStore(home).get(config.id) is None, "the whole fit is another run"
     again = fit_run(digits, run.config)
     assert again.arrays["components"].tobytes() == run.arrays["components"].tobytes()

@@ -208,7 +208,9 @@ def test_stability_is_offered_and_shown(start, stored, table, jobs):
     run(table, config, JournalStore(home(), stabilities.FOLDER), lambda _: None)
     jobs.end(status.id, "done", stability=config.id)
     app.run()
-    assert re.search(r"\*\*\d of 4 components come back\*\* with other random starts", text_of(app))
+    assert re.search(
+        r"\*\*\d of 4 components comes? back\*\* with other random starts", text_of(app)
+    )
     assert "Fit again" not in [one.label for one in healthy(app).button]
 
 

@@ -10,6 +10,7 @@ import pytest
 from appca.analysis.diagnostics import diagnose, failures, verdict
 from appca.data.dataset import Dataset
 from appca.data.designs import draw_synthetic
+from appca.data.numbers import percent
 from appca.data.store import DatasetStore
 from appca.runs import labels
 from appca.runs.config import RunConfig
@@ -82,8 +83,8 @@ def test_a_settled_fit_is_said_to_be_settled_with_what_stays_doubtful(start):
     ]
     (run,) = RunStore(home()).list()
     doubtful = np.mean(run.arrays["membership"] < 0.5)
-    assert f"{doubtful:.1%} of the rows" in html(app)
-    assert next(m for m in app.metric if m.label == "Rows below 0.5").value == f"{doubtful:.1%}"
+    assert f"{percent(doubtful, 1)} of the rows" in html(app)
+    assert next(m for m in app.metric if m.label == "Doubtful rows").value == percent(doubtful, 1)
     assert any("Gibbs sampling" in text.value for text in app.markdown)
 
 

@@ -170,6 +170,24 @@ def test_a_group_without_a_rest_is_told_so_in_a_sentence(start):
     assert "1,797 selected and 0 other rows" in app.info[0].value.replace("\\", "")
 
 
+def test_a_component_with_a_name_has_it_in_rules_and_comparisons(start, zeros):
+    app = start("explore/components")
+    run = address(app)["run"]
+    app.text_input(key=f"label-{run}-1").set_value("slant").run()
+    lasso(app.switch_page("pages/explore/subspaces.py").run(), zeros)
+    app.switch_page("pages/explore/group.py").run()
+    told = list(healthy(app).dataframe[0].value["what"])
+    assert {"score on 2 · slant", "use of 2 · slant", "score on component 1"} <= set(told)
+    column = next(box for box in app.selectbox if box.label == "Rows whose")
+    assert "score on 2 · slant" in column.options
+    number = next(box for box in app.selectbox if box.label == "Number")
+    healthy(number.select_index(number.options.index("score on 2 · slant")).run())
+    app.switch_page("pages/share/export.py").run()
+    place = healthy(app).selectbox(key=f"export_place-{run}")
+    assert "Component 1 and 2 · slant" in place.options
+    assert "Components 1 and 3" in place.options
+
+
 def test_a_table_is_compared_by_its_features(start):
     digest = DatasetStore(home()).put(load("wine"))
     app = healthy(start("explore/group", data=digest))

@@ -19,7 +19,7 @@ from tests.ui.conftest import healthy, html, sentences
 from tests.ui.test_background import ScriptedJobs
 from tests.ui.test_pages import PAGES, table_of, upload
 
-BUTTON = "Hide 5% of the cells and compare"
+BUTTON = "Hide 5 % of the cells and compare"
 
 
 @pytest.fixture(scope="module")

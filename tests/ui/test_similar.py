@@ -1,5 +1,7 @@
 """The page Similar objects: with images, with a table, and without labels."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,8 @@ def test_digits_are_rows_of_images_with_their_classes(start):
     app = healthy(start(PAGE))
     assert html(app).count('class="ca-row"') == 8
     assert html(app).count('class="ca-chips"') == 8
-    assert "groups of 3 rows or more in 6 subspaces, 1,7" in captions(app)
+    assert "groups of 3 rows or more in 6 subspaces, together 1,7" in captions(app)
+    assert re.search(r"rows\. [\d,]+ groups? joins? different classes", captions(app))
     assert any("Joined most often" in text.value for text in app.markdown)
 
 

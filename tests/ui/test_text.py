@@ -1,5 +1,8 @@
 """Words and small pieces of HTML: numbers read well, and data is only ever text."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -33,6 +36,15 @@ def test_stop_reasons_are_put_in_words(reason, said):
     assert said in text.ended(reason)
 
 
+@pytest.mark.parametrize(("seconds", "said"), [(0.02, "0.02 s"), (9.994, "9.99 s"), (12.3, "12 s")])
+def test_times_that_are_compared_have_decimals_below_ten_seconds(seconds, said):
+    assert text.measured(seconds) == said
+
+
+def test_a_log_likelihood_has_a_true_minus_and_a_comma():
+    assert text.nats_a_row({"log_likelihood": -2469.14, "n_rows": 2}) == "−1,234.57 nats a row"
+
+
 def test_estimates_say_about_except_below_a_second():
     assert (text.about(0.1), text.about(12)) == ("under 1 s", "about 12 s")
 
@@ -52,6 +64,12 @@ def test_markdown_loses_its_meaning_but_not_its_words():
     protected = text.markdown("*a* [b](c) :red[d] $e$")
     assert protected.replace("\\", "") == "*a* [b](c) :red[d] $e$"
     assert all(protected[i - 1] == "\\" for i, c in enumerate(protected) if c in "*[]():$")
+
+
+def test_like_buttons_are_told_apart_by_words_that_are_not_seen():
+    assert text.apart("Open", "run a*b") == "Open *run a\\*b*"
+    style = (Path(text.__file__).parent / "style.css").read_text("utf-8")
+    assert "button em { position: absolute" in style
 
 
 def table(names: tuple[str, ...]) -> Dataset:
@@ -114,7 +132,9 @@ def test_where_selected_rows_are_is_said_by_subspaces_or_by_components_that_set_
     arrays["active"][:, 7] = np.arange(30) < 6
     rows = np.arange(6)
     html = tray.facts(dataset, arrays, rows)
-    assert "8 used by 100% (all rows 20%)" in html
+    assert "8 used by 100 % (all rows 20 %)" in html
+    assert re.search(r"−?[\d,]+\.\d\d nats \(all rows −?[\d,]+\.\d\d nats\)", html)
+    assert re.search(r"Membership</dt><dd>[\w. ]+ % \(all rows [\w. ]+ %\)", html)
     assert html.count("(all rows") == 3 + 3  # components named, and the three numbers below
     assert "6 different ones" in html
     assert "{" not in html

@@ -85,6 +85,10 @@ def test_the_number_of_subspaces_is_that_of_the_choices_listed_one_by_one(k, act
         assert f"about {round(1000 / ways):,} rows each" in text
 
 
+def test_one_block_is_no_blocks():
+    assert 'aria-label="1 block; each' in sizes_help.drawing(1, 1)
+
+
 def test_more_subspaces_than_rows_are_said_to_stay_empty():
     assert "most stay empty" in sizes_help.in_numbers(20, 10, 1797)
 
@@ -102,5 +106,6 @@ def test_the_rows_of_the_drawing_use_l_blocks_each(k, active):
     rows = [sizes_help.choice(k, active, row) for row in range(3)]
     assert all(len(row) == min(active, shown) and max(row) < shown for row in rows)
     drawn = sizes_help.drawing(k, active)
+    assert f'aria-label="{k} blocks; each' in drawn
     assert drawn.count("<i>") + drawn.count("<i class") == shown * (1 + min(3, comb(k, active)))
     assert ("…" in drawn) == (k > shown)
