@@ -101,6 +101,7 @@ def test_a_run_stopped_by_hand_stops_in_the_script_too(tmp_path):
     assert not same_bits(made["scores"], longer.arrays["scores"])
 
 
+@pytest.mark.slow  # trains two
 def test_an_autoencoder_before_the_fit_is_trained_again(tmp_path):
     pytest.importorskip("jax")
     dataset = load("digits").take(np.arange(200))

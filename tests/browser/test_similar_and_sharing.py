@@ -40,6 +40,7 @@ def test_a_group_of_similar_objects_is_selected_on_the_other_pages_and_after_a_r
     page.wait_for_function(f"() => {SELECTED} === {count}", timeout=60 * SECOND)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1440, 900])
 def test_circles_stand_in_a_square_grid_and_do_not_overlap(visit, address, width):
     page = visit(f"{address}/sharing", width=width).page

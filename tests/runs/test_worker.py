@@ -329,7 +329,7 @@ def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
     run = RunStore(context.home).get(done["run"])
     assert run.config == replace(config, stopped_at=1)
     assert run.info["stop_reason"] == "stopped by the callback"
-    assert "stopped after 1 pass" in run.name
+    assert run.name.endswith("stopped at step 1")
     assert run.arrays["scores"].shape == (60, run.config.k)
     assert [stage for stage in stages if stage.endswith("fit")] == [curve]
     assert len(Curve(context.folder.curve_file).read()) == 1

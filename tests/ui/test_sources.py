@@ -33,7 +33,7 @@ def test_each_dropped_file_is_answered_for(start, monkeypatch):
     assert sentences(app) == [
         "“damaged-1.gz” is damaged.",
         "“damaged-2.gz” is damaged.",
-        "“other.gz” is no file of MNIST or COIL-20 by its name.",
+        "“other.gz” is no file of MNIST or COIL-20 by name.",
     ]
     assert [box.value.startswith("“labels") for box in app.success] == [True]
     app.run()
