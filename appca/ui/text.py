@@ -60,7 +60,9 @@ def ended(reason: str) -> str:
     if reason.startswith("converged") and "slots" in reason:
         return "settled: a pass changed next to none of the choices of components"
     if reason.startswith("converged"):
-        return "settled: ten more passes gained next to nothing"
+        several = re.search(r"the last (\d+) iterations", reason)
+        last = f"the last {several[1]} passes" if several else "the last pass"
+        return f"settled: {last} gained next to nothing"
     if reason.startswith("stopped by the callback"):
         return "stopped by hand, kept as it was then"
     return "solved directly, without passes" if reason == "closed form" else reason

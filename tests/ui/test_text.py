@@ -25,7 +25,8 @@ def test_durations_are_rough(seconds, said):
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        ("converged: the last 10 iterations gained less than tol", "settled"),
+        ("converged: the last 10 iterations gained less than tol", "settled: the last 10 passes"),
+        ("converged: the last iteration gained less than tol", "settled: the last pass gained"),
         ("reached max_iter=5000 before it converged", "5,000"),
         ("stopped by the callback", "by hand"),
         ("closed form", "directly"),
