@@ -19,7 +19,7 @@ from appca.models.em import State
 from appca.models.gaussian import Array
 from appca.models.parameters import Rule, refuse
 from appca.models.rows import Block, Observations, Rows, over_blocks
-from appca.models.streams import Blocks, checked
+from appca.models.streams import NO_ROWS, Blocks, checked
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -367,8 +367,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             total += float(self.score_samples(block).sum())
             n += len(block)
         if n == 0:
-            msg = "blocks must hold rows; got none: check what yields them."
-            raise ValueError(msg)
+            raise ValueError(NO_ROWS)
         return total / n
 
     def score(self, X: Any, y: Any = None) -> float:

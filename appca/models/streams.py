@@ -18,6 +18,7 @@ from appca.models.rows import Block, added, block_count, is_far
 from appca.models.threads import in_order
 
 __all__ = [
+    "NO_ROWS",
     "Blocks",
     "Mapped",
     "Stream",
@@ -33,6 +34,7 @@ __all__ = [
 R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 
+NO_ROWS = "blocks must hold rows; got none: check what yields them."
 LARGE_MAP_BYTES = 2**26
 MAPPED_BYTES = 2**25  # of a mapped file looked at before its pages are given back
 
@@ -226,8 +228,7 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
         total = total + sums if n else sums
         n, dtype = n + len(block), block.dtype
     if n == 0:
-        msg = "blocks must hold rows; got none: check what yields them."
-        raise ValueError(msg)
+        raise ValueError(NO_ROWS)
     origin = None if zero_mean else (total / n).astype(dtype)
     found = Stream(read, n, len(total), dtype, origin, 0.0, careful=True)
     square = found.summed(square_sum, 0.0)
