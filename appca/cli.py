@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from appca.commands import bench, data, fit, paper, parsing, project, runs
 from appca.commands.terminal import clear
-from appca.data.errors import TOO_MUCH
-from appca.data.wording import shortened
+from appca.storage.errors import TOO_MUCH
+from appca.storage.wording import shortened
 
 BAD_INPUT, INTERRUPTED, NOBODY_READS = parsing.BAD_INPUT, 130, 141
 COMMANDS = (data, fit, project, runs, paper, bench)

@@ -17,8 +17,8 @@ import numpy as np
 
 from appca.analysis.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, foretold, hide
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.data.preprocessing import suggest
+from appca.storage.errors import InputError
 
 CASES = {
     "wine": ({}, (4, 2)),

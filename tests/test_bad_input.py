@@ -20,9 +20,9 @@ from streamlit.testing.v1 import AppTest
 import appca
 from appca.cli import main
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.data.readers import read, read_many
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 from tests import bad_files as bad
 from tests.data.fuzz_stored import work
 from tests.data.fuzz_targets import mutant

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.identity import ID_DIGITS, Recorded, digest_of, plain
 from appca.analysis.neighbours import Neighbours, Report, nearest
-from appca.data import cache
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Fitted, Preprocessing
+from appca.storage import cache
+from appca.storage.errors import InputError
+from appca.storage.identity import ID_DIGITS, Recorded, digest_of, plain
 
 STARTS = ("pca", "appca")
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.identity import Recorded, plain
 from appca.analysis.journal import JournalStore, Record
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Fitted, Preprocessing
+from appca.storage.errors import InputError
+from appca.storage.identity import Recorded, plain
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
 MOST_SETS = 5000  # of aFA are summed over one by one; more would be estimated

@@ -15,7 +15,7 @@ import numpy as np
 from appca.analysis.components import name_of
 from appca.analysis.row_query import MEASURES, label_column, score_name, subspace_column
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 LEAST = 2  # rows on either side, below which nothing is compared
 LEAST_USERS = 5  # rows on either side that use a component, to compare their scores

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from appca.analysis.group_difference import Comparison, Difference
 from appca.data.numbers import number, percent
-from appca.data.wording import counted, shortened
+from appca.storage.wording import counted, shortened
 
 NAMED = 3  # differences in the sentence
 

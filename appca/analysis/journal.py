@@ -14,8 +14,8 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
-from appca.analysis.identity import ID_DIGITS
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
+from appca.storage.identity import ID_DIGITS
 
 Record = list[float | int | str | None]
 

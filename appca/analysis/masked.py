@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from appca.analysis.grid import MOST_ROWS, sample_of
-from appca.analysis.identity import Recorded, plain
 from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing
+from appca.storage.errors import InputError
+from appca.storage.identity import Recorded, plain
 
 FOLDER = "masked"
 MOST_REPEATS = 20

@@ -8,7 +8,7 @@ import numpy as np
 from appca.analysis.components import name_of
 from appca.analysis.subspaces import ranked, title
 from appca.data.dataset import Dataset, categories
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 FEW_INTEGERS = 20  # whole numbers with at most so many different values are classes
 MEASURES = {

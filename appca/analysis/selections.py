@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data import atomic
-from appca.data.errors import InputError
+from appca.storage import atomic
+from appca.storage.errors import InputError
 
 NAME_LENGTH = 60
 

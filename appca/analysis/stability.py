@@ -15,11 +15,11 @@ import numpy as np
 
 from appca.analysis.alignment import match
 from appca.analysis.grid import MODELS, MOST_ROWS, estimator_of, sample_of
-from appca.analysis.identity import Recorded, plain
 from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing
+from appca.storage.errors import InputError
+from appca.storage.identity import Recorded, plain
 
 FOLDER = "stability"
 WAYS = ("starts", "halves")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from appca.commands import parsing
 from appca.commands.terminal import say
-from appca.data.errors import InputError
-from appca.data.wording import shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
 ROOT = Path(__file__).resolve().parents[2]  # of the project, in a checkout
 RESULTS = Path("benchmarks", "results")

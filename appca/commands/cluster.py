@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from appca.commands.terminal import Meter, clear, say
-from appca.data import atomic
-from appca.data.errors import InputError
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
 from appca.runs.cluster import Given, connected, losses, refuse_missing_packages
 from appca.runs.config import RunConfig, estimator_class
 from appca.runs.fit import PREPROCESSING, described, versions
+from appca.storage import atomic
+from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

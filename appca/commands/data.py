@@ -9,7 +9,7 @@ from appca.commands.opening import opened_with_gaps
 from appca.commands.terminal import say
 from appca.data.builtin import SOURCES
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
+from appca.storage.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

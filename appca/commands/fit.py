@@ -12,7 +12,6 @@ from appca.commands.opening import opened
 from appca.commands.terminal import Meter, clear, say, show_share
 from appca.data import vae
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.prepared import prepared
 from appca.data.preprocessing import SCALES, Preprocessing, suggest
 from appca.data.store import DatasetStore
@@ -20,6 +19,7 @@ from appca.runs.config import MODELS, RunConfig, defaults
 from appca.runs.fit import Result, fit_run
 from appca.runs.home import home
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 
 EXAMPLES = (
     "python -m appca fit digits -K 6 -L 2 --out digits.npz",

@@ -13,15 +13,15 @@ from appca.commands import parsing, writing
 from appca.commands.opening import opened_as
 from appca.commands.terminal import Meter, clear, say
 from appca.data.columns import Matched, Wanted, wanted_by
-from appca.data.errors import InputError
-from appca.data.packed import Packed
 from appca.data.store import DatasetStore
-from appca.data.wording import counted, shortened
 from appca.runs.config import RunConfig
 from appca.runs.fit import fitted_preprocessing, project
 from appca.runs.home import home
 from appca.runs.model_file import read_model
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
+from appca.storage.packed import Packed
+from appca.storage.wording import counted, shortened
 
 EXAMPLES = (
     "python -m appca project digits.npz new.csv --out rows.parquet",

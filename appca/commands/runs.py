@@ -6,9 +6,9 @@ from datetime import datetime
 from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.store import DatasetStore
-from appca.data.wording import shortened
 from appca.runs.home import home
 from appca.runs.store import RunStore
+from appca.storage.wording import shortened
 
 EXAMPLES = ("python -m appca runs",)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.commands.terminal import say
-from appca.data import atomic
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
+from appca.storage import atomic
+from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

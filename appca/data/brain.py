@@ -10,10 +10,10 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.folder import data_folder, samples_folder
 from appca.data.readers.source import LIMITS, file_bytes
-from appca.data.wording import shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
 DRIFT = 3  # order of the polynomial in time that is taken out of every voxel
 MEAN_SIGNAL = "mean signal"  # label of the rows: what slices are drawn in grey from

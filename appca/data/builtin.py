@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.folder import data_folder as folder_of_files
+from appca.storage.errors import InputError
 
 Progress = Callable[[int, int], None]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 _WINE = (
     "alcohol", "malic acid", "ash", "alcalinity of ash", "magnesium", "total phenols",

@@ -14,9 +14,9 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.download import fetch, remedy
-from appca.data.errors import InputError
 from appca.data.readers import mat5
 from appca.data.subset import check_first, in_words, subset
+from appca.storage.errors import InputError
 
 OBJECTS, VIEWS, SIDE = 20, 72, 128
 ZIP, MAT = "coil-20-proc.zip", "COIL20.mat"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers.frame import KINDS
 from appca.data.readers.intake import are_bytes
-from appca.data.wording import counted, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 
 MOST_NAMED = 5  # columns named in a sentence
 _NUMBERED = re.compile(r"column \d+")  # the readers' names for columns that have none

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from appca.data.errors import InputError
-from appca.data.wording import counted, is_text, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, is_text, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
 _CHUNK = 1 << 16

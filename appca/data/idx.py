@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 _BYTES = 0x08  # the type code of unsigned bytes
 MOST_SIDES = 4

@@ -9,9 +9,9 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.download import fetch, remedy
-from appca.data.errors import InputError
 from appca.data.idx import read_idx
 from appca.data.subset import check_first, choose_rows, in_words
+from appca.storage.errors import InputError
 
 
 class Published(NamedTuple):

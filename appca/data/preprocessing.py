@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.principal import principal_axes
 from appca.data.vae import VAE, Autoencoder, Report
-from appca.data.wording import counted
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 
 SCALES = ("none", "feature", "global")
 VAE_ARRAYS = "vae_"  # prefix of the autoencoder's arrays

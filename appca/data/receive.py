@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from appca.data import atomic, coil20, mnist
-from appca.data.errors import InputError
+from appca.data import coil20, mnist
 from appca.data.folder import data_folder as folder_of_files
 from appca.data.readers.source import chunks_of, file_stream
+from appca.storage import atomic
+from appca.storage.errors import InputError
 
 _MNIST = {item.name: item for pair in mnist.FILES.values() for item in pair}
 

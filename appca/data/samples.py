@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.folder import samples_folder
+from appca.storage.errors import InputError
 
 
 def planes() -> Dataset:

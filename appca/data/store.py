@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data import atomic
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
-from appca.data.wording import shortened
+from appca.storage import atomic
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
 

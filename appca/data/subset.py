@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from appca.data.dataset import Dataset, categories
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 
 def choose_rows(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 Report = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
 _LEAST = {"dimensions": 1, "hidden": 1, "epochs": 1, "seed": 0}

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.data.errors import InputError
 from appca.data.vae import (
     VAE,
     Autoencoder,
@@ -22,6 +21,7 @@ from appca.data.vae import (
     hidden_in,
     logits,
 )
+from appca.storage.errors import InputError
 
 Rows = Callable[[np.ndarray | slice], np.ndarray]  # preprocessed rows (m, D), float32
 RATE = 1e-3  # Adam's step

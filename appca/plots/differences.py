@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 
 from appca.analysis.group_difference import Difference
 from appca.data.numbers import minus, number, percent
-from appca.data.wording import shortened
 from appca.plots.components import NEGATIVE, POSITIVE, diverging
+from appca.storage.wording import shortened
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
 GROUP, REST = "#bd1f01", "#94a4a2"

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from appca.data.errors import InputError
 from appca.data.vae import Report
-from appca.data.wording import counted
 from appca.runs.config import RunConfig
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 
 if TYPE_CHECKING:
     from dask.array import Array

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple
 
-from appca.analysis.identity import Recorded, plain
-from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing
+from appca.storage.errors import InputError
+from appca.storage.identity import Recorded, plain
 
 SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1}
 

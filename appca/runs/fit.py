@@ -11,13 +11,13 @@ import numpy as np
 
 from appca.data import vae
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.data.wording import counted
 from appca.runs.cluster import Where, here
 from appca.runs.config import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.progress import DESCRIBING
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 
 if TYPE_CHECKING:
     from appca.models.estimator import Description

@@ -10,11 +10,11 @@ from appca.analysis.journal import JournalStore
 from appca.analysis.stability import FOLDER as STABILITY
 from appca.analysis.stability import StabilityConfig, run
 from appca.data.preprocessing import Preprocessing
-from appca.data.wording import counted
 from appca.runs.config import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import hold_threads
 from appca.runs.progress import Context
+from appca.storage.wording import counted
 
 _LEAST_SHARE = 0.02  # done before the time left is guessed
 

@@ -14,8 +14,8 @@ import uuid
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.analysis.identity import digest_of
-from appca.data import atomic
+from appca.storage import atomic
+from appca.storage.identity import digest_of
 
 DRAFT = ".job-"  # how the names of folders begin that are not whole yet
 LOG_BYTES = 65_536  # of the log are kept

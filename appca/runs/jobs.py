@@ -11,12 +11,12 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from appca.data import atomic
-from appca.data.errors import InputError
 from appca.runs.jobfolder import DRAFT, ENDED, Curve, JobFolder, JobStatus, State, default_key
 from appca.runs.presence import Presence
 from appca.runs.process import COMMAND, WorkerProcess
 from appca.runs.store import RunStore
+from appca.storage import atomic
+from appca.storage.errors import InputError
 
 HARD_KILL_SECONDS = 1.3  # a worker that has not obeyed by then is killed: gone within 2 s
 FOLDERS_KEPT = 200

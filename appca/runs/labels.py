@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.components import NAMES
-from appca.analysis.identity import digest_of
-from appca.data import atomic
-from appca.data.errors import InputError
 from appca.runs.store import Run
+from appca.storage import atomic
+from appca.storage.errors import InputError
+from appca.storage.identity import digest_of
 
 FILE = "labels.json"
 NAME_LENGTH = 40

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import DTYPES
-from appca.data.errors import InputError
-from appca.data.packed import Packed, as_object, write
 from appca.data.preprocessing import Fitted
 from appca.runs.config import RunConfig, estimator_class
 from appca.runs.fit import PREPROCESSING, fitted_preprocessing
+from appca.storage.errors import InputError
+from appca.storage.packed import Packed, as_object, write
 
 if TYPE_CHECKING:
     from appca.models.estimator import Description

@@ -5,7 +5,7 @@ import uuid
 from pathlib import Path
 from typing import IO
 
-from appca.data import atomic
+from appca.storage import atomic
 
 try:
     import fcntl

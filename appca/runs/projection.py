@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from appca.analysis.identity import digest_of
-from appca.data import cache
-from appca.data.errors import InputError
 from appca.runs.config import MODELS, RunConfig
 from appca.runs.progress import Context
 from appca.runs.store import RunStore
+from appca.storage import cache
+from appca.storage.errors import InputError
+from appca.storage.identity import digest_of
 
 FOLDER = "projections"
 MOST_BYTES = 500_000_000  # of all that is kept

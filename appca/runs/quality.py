@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.data.errors import InputError
 from appca.runs.config import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.progress import Context
 from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
+from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
     from appca.analysis.rivals import Cap, Projected, Report, Split

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.analysis.identity import ID_DIGITS, Recorded, plain
-from appca.data import atomic
-from appca.data.errors import InputError
 from appca.runs.config import RunConfig
+from appca.storage import atomic
+from appca.storage.errors import InputError
+from appca.storage.identity import ID_DIGITS, Recorded, plain
 
 SECONDS = 120.0
 

@@ -22,15 +22,15 @@ import numpy as np
 from appca.analysis.selections import Saved, SelectionStore
 from appca.data.builtin import SOURCES, load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
-from appca.data.packed import Packed, write
 from appca.data.store import DatasetStore
-from appca.data.wording import shortened
 from appca.runs.config import RunConfig
 from appca.runs.fit import Result, fitted_preprocessing, versions
 from appca.runs.labels import FILE as LABELS_FILE
 from appca.runs.labels import flip, labels, rename
 from appca.runs.store import Run, RunStore
+from appca.storage.errors import InputError
+from appca.storage.packed import Packed, write
+from appca.storage.wording import shortened
 
 SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.identity import ID_DIGITS
-from appca.data import atomic
-from appca.data.errors import InputError
-from appca.data.wording import shortened
 from appca.runs.config import RunConfig
 from appca.runs.fit import Result
+from appca.storage import atomic
+from appca.storage.errors import InputError
+from appca.storage.identity import ID_DIGITS
+from appca.storage.wording import shortened
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 _NAME_LENGTH = 120

@@ -18,7 +18,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from appca.data.errors import TOO_MUCH
 from appca.runs import grid, kinds
 from appca.runs.brain import brain
 from appca.runs.jobfolder import JobFolder, State
@@ -28,6 +27,7 @@ from appca.runs.projection import project
 from appca.runs.quality import quality
 from appca.runs.study import study
 from appca.runs.whitening import whitening
+from appca.storage.errors import TOO_MUCH
 
 Handler = Callable[[dict, Context], dict]
 KINDS: dict[str, Handler] = {

@@ -1,6 +1,6 @@
 """The experiments there are, by the names of the command line and the pages."""
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies import (
     coil20,
     fmri,

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.files import write
 from appca.studies.report import Result, heading, in_order, write_page

@@ -8,7 +8,7 @@ import numpy as np
 
 from appca.analysis import brain
 from appca.data.brain import MADE_UP, SHARED, Event, Recording, check_events, load, parsed
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies.fmri_text import text_of
 from appca.studies.study import Outcome, Report, Row, Study
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from appca.data.builtin import SOURCES, load
 from appca.data.dataset import MISSING, Dataset, categories
-from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.readers import read
 from appca.data.store import DatasetStore
+from appca.storage.errors import InputError
 
 LEAST_FOLDS = 2
 

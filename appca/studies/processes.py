@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import appca
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies.study import Report
 
 Tick = Callable[[str, float], None]  # (what is being done, share of the piece); may raise

@@ -5,10 +5,10 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.data.errors import InputError
 from appca.data.folder import data_folder
 from appca.plots.figure_files import fragment
 from appca.plots.report_page import fold, framed, table
+from appca.storage.errors import InputError
 from appca.studies.study import Outcome, Row, Study
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies.processes import Tick, work
 from appca.studies.recovery import errors
 from appca.studies.speed_text import paragraph

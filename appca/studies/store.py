@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.identity import ID_DIGITS
-from appca.data import atomic
-from appca.data.errors import InputError
+from appca.storage import atomic
+from appca.storage.errors import InputError
+from appca.storage.identity import ID_DIGITS
 from appca.studies.study import Outcome, Row, Study
 
 _PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")

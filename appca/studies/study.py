@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.analysis.identity import digest_of, plain
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
+from appca.storage.identity import digest_of, plain
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.data.designs import DESIGNS, Synthetic, draw_synthetic
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies import paper_table, table1_text
 from appca.studies.methods import METHODS, Fitted, Task, active_for, fit
 from appca.studies.oracle import Law, law_of, oracle, posterior_mean

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies import whitening_text
 from appca.studies.labelled import Fold, fold, folds, labelled
 from appca.studies.local_whitening import Scores, predict, predict_each, whitened_within

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import streamlit as st
 
 from appca.data import brain
-from appca.data.wording import counted
 from appca.runs.home import home
+from appca.storage.wording import counted
 from appca.studies.fmri import STUDY
 from appca.studies.store import Stored, StudyStore
 from appca.ui import progress, services, state, watching

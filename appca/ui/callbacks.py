@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
-from appca.data.errors import TOO_MUCH
+from appca.storage.errors import TOO_MUCH
 from appca.ui import state
 
 __all__ = ["TOLD", "guarded", "sentence"]

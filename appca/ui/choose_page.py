@@ -6,13 +6,13 @@ from appca.analysis import grid_choice
 from appca.analysis.grid import FOLDER, MODELS, MOST_ROWS, GridConfig, steps, stored
 from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.runs.config import MODELS as ALL_MODELS
 from appca.runs.config import RunConfig, suited
 from appca.runs.fit import estimate_seconds
 from appca.runs.grid import estimate, in_short
 from appca.runs.home import home
 from appca.runs.jobfolder import ENDED, JobStatus
+from appca.storage.errors import InputError
 from appca.ui import choose_pictures, services, state, watching
 from appca.ui.callbacks import guarded
 from appca.ui.gaps_note import gaps_note

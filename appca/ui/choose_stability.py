@@ -7,11 +7,11 @@ from appca.analysis.journal import JournalStore
 from appca.analysis.stability import FOLDER, Stability, StabilityConfig, stored
 from appca.data.dataset import Dataset
 from appca.data.numbers import fixed
-from appca.data.wording import counted
 from appca.plots import grid as plots
 from appca.runs.config import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
+from appca.storage.wording import counted
 from appca.ui import choose_page, progress, services, state, watching
 from appca.ui.chart import chart
 from appca.ui.gaps_note import gaps_note

@@ -6,8 +6,8 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.wording import capital
 from appca.plots.palette import class_colour, colour_by
+from appca.storage.wording import capital
 from appca.ui import selection
 
 MOST_CLASSES = 60

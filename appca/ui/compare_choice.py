@@ -5,10 +5,10 @@ from dataclasses import replace
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
 from appca.runs.config import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run
 from appca.runs.store import Run
+from appca.storage.wording import counted
 from appca.ui import fitting, progress, services, state, watching
 from appca.ui.callbacks import guarded
 from appca.ui.fitting import Shown

@@ -7,13 +7,13 @@ from appca.analysis.matching import Matching, Moves, matched, moves
 from appca.analysis.projection import explained_share
 from appca.analysis.subspaces import title
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.numbers import number, percent
-from appca.data.wording import counted
 from appca.plots.side_by_side import cosines
 from appca.runs.config import MODELS, RunConfig
 from appca.runs.labels import labelled, labels
 from appca.runs.store import Run
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 from appca.ui import atlas_page, compare_cards, panels, selection
 from appca.ui.chart import chart
 from appca.ui.fitting import Shown

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
 from appca.runs.home import home
 from appca.runs.jobfolder import ENDED, JobStatus
 from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
+from appca.storage.wording import counted
 from appca.ui import compare_tables, services, watching
 from appca.ui.compare_choice import sizes
 from appca.ui.fitting import Shown

@@ -8,11 +8,11 @@ from appca.analysis.components import common, extremes, name_of, own_name, partn
 from appca.analysis.projection import variance_shares
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent, signed
-from appca.data.wording import counted
 from appca.plots.component_charts import loading_bars, score_histogram
 from appca.plots.components import component_image, data_uri, pixels_of, ranked_loadings
 from appca.runs import labels
 from appca.runs.fit import posterior_of
+from appca.storage.wording import counted
 from appca.ui import atlas_page, selection, services, state, vae_view
 from appca.ui.callbacks import guarded
 from appca.ui.chart import chart

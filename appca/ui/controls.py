@@ -7,7 +7,7 @@ import streamlit as st
 from appca.analysis.row_query import feature_name
 from appca.analysis.subspaces import opens_in_pair_view
 from appca.data.dataset import Dataset
-from appca.data.wording import capital, counted
+from appca.storage.wording import capital, counted
 from appca.ui import panels, sizes_help, state
 from appca.ui.callbacks import guarded
 from appca.ui.fitting import Shown

@@ -6,9 +6,9 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.data.readers.intake import duplicate_rows
-from appca.data.wording import counted, shortened
 from appca.plots.components import montage
 from appca.plots.sprites import Sprites, tiles_of
+from appca.storage.wording import counted, shortened
 from appca.ui import atlas_page, fitting, state
 from appca.ui.place import place_of_fits
 from appca.ui.tables import preview_table

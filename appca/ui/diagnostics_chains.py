@@ -18,9 +18,9 @@ from appca.analysis.diagnostics import (
     verdict,
 )
 from appca.analysis.draws import netcdf_bytes
-from appca.data.wording import counted
 from appca.plots import traces
 from appca.runs.fit import posterior_of
+from appca.storage.wording import counted
 from appca.ui.chart import chart
 from appca.ui.fitting import Shown
 from appca.ui.text import duration, ended, fact_list

@@ -6,12 +6,12 @@ import streamlit as st
 from appca.analysis.as_python import Recipe
 from appca.analysis.embedding import EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.runs.config import MODELS
 from appca.runs.fit import DESCRIBED_AT_ONCE
 from appca.runs.home import home, threads
 from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
 from appca.runs.store import title
+from appca.storage.errors import InputError
 from appca.ui.compare_choice import sizes
 from appca.ui.compare_quality import MANY
 from appca.ui.fitting import Shown

@@ -10,8 +10,8 @@ from appca.analysis.components import name_of, own_name
 from appca.analysis.export import Columns, projection_table
 from appca.analysis.export_parquet import Place, explorer_parquet, own_axes
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
 from appca.plots.components import png
+from appca.storage.wording import counted
 from appca.ui import selection
 from appca.ui.component_list import title_of
 from appca.ui.downloads import FORMATS, download_buttons, save_button

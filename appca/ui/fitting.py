@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.data.errors import InputError
 from appca.data.prepared import at_hand, is_at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.config import MODELS, RunConfig
@@ -15,6 +14,7 @@ from appca.runs.home import home
 from appca.runs.labels import labelled, labels
 from appca.runs.preview import Ground, on_ground, prepare, preview, width
 from appca.runs.store import Run, is_passing
+from appca.storage.errors import InputError
 from appca.ui import services, watching
 from appca.ui.state import config, notify
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import streamlit as st
 from streamlit import net_util
 
-from appca.analysis.identity import ID_DIGITS
-from appca.data.errors import InputError
-from appca.data.wording import counted
 from appca.runs.config import MODELS
 from appca.runs.jobfolder import JobStatus
+from appca.storage.errors import InputError
+from appca.storage.identity import ID_DIGITS
+from appca.storage.wording import counted
 from appca.ui import cold_start, fitting, memory, selection, services, state, tour, watching
 from appca.ui.callbacks import TOLD, sentence
 from appca.ui.icon import icon, logo

@@ -7,11 +7,11 @@ from appca.analysis.group_difference import Comparison, Difference, compare, mea
 from appca.analysis.group_words import probability, sentence
 from appca.analysis.row_query import MEASURES, column_of, score_name
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.numbers import number
-from appca.data.wording import counted
 from appca.plots import differences
 from appca.plots.components import data_uri
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 from appca.ui import atlas_page, selection, tray
 from appca.ui.chart import chart
 from appca.ui.fitting import Shown

@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset, categories
-from appca.data.wording import counted
 from appca.runs.config import RunConfig
 from appca.runs.fit import estimate_seconds
+from appca.storage.wording import counted
 from appca.ui import state
 from appca.ui.text import about, fact_list, size
 

@@ -4,10 +4,10 @@ import numpy as np
 import streamlit as st
 
 from appca.data.designs import DESIGNS, Synthetic
-from appca.data.errors import InputError
 from appca.data.numbers import percent
-from appca.data.wording import counted
 from appca.plots.indicators import indicators
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 from appca.studies.methods import active_for
 from appca.studies.synthetic import LIMITS, dataset_of, drawn
 from appca.studies.z_priors import described

@@ -10,11 +10,11 @@ from appca.analysis.journal import JournalStore
 from appca.analysis.masked import EVERY, FEW, FOLDER, MEANS, OWN, MaskedConfig, is_whole, stored
 from appca.data.dataset import Dataset
 from appca.data.numbers import number, percent
-from appca.data.wording import counted
 from appca.runs.config import defaults
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.runs.masked import estimate
+from appca.storage.wording import counted
 from appca.ui import progress, services, watching
 from appca.ui.callbacks import guarded
 from appca.ui.downloads import save_button, stem_of

@@ -8,11 +8,11 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.columns import Matched, Wanted, matched, read_as, wanted_by
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers import kind_of, read_many
 from appca.data.readers.source import ONE_IS_ENOUGH
-from appca.data.wording import counted, shortened
 from appca.runs.fit import fits_around_gaps, fitted_preprocessing
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 from appca.ui import packing, services, state
 from appca.ui.fitting import Shown
 from appca.ui.state import KEYS

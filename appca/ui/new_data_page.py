@@ -10,13 +10,13 @@ from appca.analysis.new_rows import Verdict, distances_of_new, new_rows_table, v
 from appca.analysis.outliers import LEVELS, Distances, distances
 from appca.analysis.point import parts
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
 from appca.plots.point_charts import dumbbells
 from appca.runs.config import RunConfig
 from appca.runs.fit import fitted_preprocessing, project
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
 from appca.runs.projection import is_quick, keep_rows, key_of, stored
+from appca.storage.wording import counted
 from appca.ui import (
     atlas_page,
     callbacks,

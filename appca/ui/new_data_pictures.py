@@ -8,9 +8,9 @@ import streamlit as st
 from appca.analysis.new_rows import Verdict
 from appca.analysis.subspaces import Subspace, opens_in_pair_view, pairs, ranked
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
 from appca.plots.palette import Colour, class_colour
 from appca.plots.sprites import Sprites, sprites_of
+from appca.storage.wording import counted
 from appca.ui import panels
 from appca.ui.explorer import explorer
 from appca.ui.fitting import Shown

@@ -16,9 +16,9 @@ from appca.analysis.outliers import (
 from appca.analysis.subspaces import Subspace, ranked, title
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
-from appca.data.wording import counted
 from appca.plots.panel import Cell, Panel
 from appca.plots.sprites import Sprites, mean_image
+from appca.storage.wording import counted
 from appca.ui import atlas_page, panels, point_choice, selection
 from appca.ui.explorer import explorer
 from appca.ui.fitting import Shown

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 MOST = 100  # files that are sent one by one; far below the first failure
 _packer = st.components.v2.component(

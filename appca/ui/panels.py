@@ -9,10 +9,10 @@ from appca.analysis.row_query import column_of
 from appca.analysis.subspaces import Subspace, pair_counts, pairs, ranked, sign_cells, title
 from appca.data.dataset import Dataset, categories
 from appca.data.numbers import percent
-from appca.data.wording import counted
 from appca.plots.atlas import Cell, Panel
 from appca.plots.palette import Colour, colour_by
 from appca.plots.sprites import Sprites, mean_image
+from appca.storage.wording import counted
 from appca.ui.explorer import HoverColumn, HoverData
 
 PAGE = 12  # panels on a page; more scatter plots than that do not survive in every browser

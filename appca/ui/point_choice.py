@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.wording import counted
+from appca.storage.wording import counted
 from appca.ui import selection
 from appca.ui.state import KEYS
 from appca.ui.text import markdown

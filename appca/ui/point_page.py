@@ -19,9 +19,9 @@ from appca.analysis.point import (
 from appca.analysis.subspaces import title
 from appca.data.dataset import Dataset
 from appca.data.numbers import nats, number, percent
-from appca.data.wording import counted
 from appca.plots.point_charts import dumbbells, probabilities
 from appca.runs.fit import fitted_preprocessing
+from appca.storage.wording import counted
 from appca.ui import atlas_page, point_choice, point_pictures, services
 from appca.ui.chart import chart
 from appca.ui.data_overview import sheet_of

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from appca.analysis.identity import digest_of
 from appca.data.dataset import Dataset
 from appca.data.prepared import at_hand
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.vae import VAE, estimate_seconds
 from appca.data.vae import suggest as suggest_vae
-from appca.data.wording import counted
 from appca.runs.home import home
+from appca.storage.identity import digest_of
+from appca.storage.wording import counted
 from appca.ui import progress, state, vae_view
 from appca.ui.callbacks import guarded
 from appca.ui.settings import around

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.readers.roles import ROLES
-from appca.data.wording import counted
+from appca.storage.wording import counted
 
 MOST_ROWS = 200  # of the editor; of more columns it shows those that were looked for
 _ROLE = "used as"

@@ -6,10 +6,10 @@ from datetime import datetime
 import streamlit as st
 
 from appca.analysis.projection import explained_share
-from appca.data.errors import InputError
 from appca.data.numbers import number, percent
 from appca.runs.config import MODELS
 from appca.runs.store import Run
+from appca.storage.errors import InputError
 from appca.ui import services, state
 from appca.ui.callbacks import guarded
 from appca.ui.place import place_of_run

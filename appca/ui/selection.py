@@ -13,8 +13,8 @@ import streamlit as st
 
 from appca.analysis.selections import Saved, SelectionStore, combined, token_of
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.runs.home import home
+from appca.storage.errors import InputError
 from appca.ui import state
 from appca.ui.state import KEYS
 

@@ -6,8 +6,8 @@ import streamlit as st
 from appca.analysis.row_query import OF_CLASSES, OF_NUMBERS, Column, column_of, matching, names_of
 from appca.analysis.selections import COMBINATIONS, NAME_LENGTH
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
-from appca.data.wording import counted
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 from appca.ui import selection, state
 from appca.ui.callbacks import guarded
 from appca.ui.fitting import Shown

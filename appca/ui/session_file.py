@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
-from appca.data.wording import counted
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 from appca.ui import selection, services, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fitting import Shown

@@ -12,7 +12,6 @@ from appca.analysis.components import common
 from appca.analysis.projection import explained_share
 from appca.analysis.subspaces import Subspace, ranked, title
 from appca.data.numbers import UNKNOWN, fixed, number, percent
-from appca.data.wording import counted
 from appca.plots.components import montage
 from appca.plots.figure_files import fragment
 from appca.plots.report_page import (
@@ -27,6 +26,7 @@ from appca.plots.report_page import (
 from appca.plots.sprites import Sprites, mean_image, sprites_of, tiles_of
 from appca.runs.config import MODELS
 from appca.runs.quality_store import Comparison
+from appca.storage.wording import counted
 from appca.ui.compare_tables import COLUMNS, Column
 from appca.ui.data_overview import source_of
 from appca.ui.run_figures import Material, figures

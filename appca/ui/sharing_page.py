@@ -12,8 +12,8 @@ from appca.analysis.sharing import Sharing
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.data.preprocessing import Preprocessing
-from appca.data.wording import counted, shortened
 from appca.plots import sharing as charts
+from appca.storage.wording import counted, shortened
 from appca.ui import class_choice, services, watching
 from appca.ui.chart import chart
 from appca.ui.class_choice import Classes

@@ -7,11 +7,11 @@ from appca.analysis.similar import Group, Mixture
 from appca.analysis.subspaces import title
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus, percent
-from appca.data.wording import counted, shortened
 from appca.plots.components import data_uri, ranked_loadings
 from appca.plots.image_rows import image_row
 from appca.plots.palette import MISSING
 from appca.plots.sprites import Sprites, tiles_of
+from appca.storage.wording import counted, shortened
 from appca.ui.class_choice import Classes
 from appca.ui.component_list import in_units_of_the_fit
 from appca.ui.fitting import Shown

@@ -9,8 +9,8 @@ from appca.analysis import similar
 from appca.analysis.similar import Group, HowMany, Mixture
 from appca.analysis.subspaces import opens_in_pair_view, pair_counts, pairs, ranked
 from appca.data.dataset import Dataset
-from appca.data.wording import counted, shortened
 from appca.plots.palette import Colour
+from appca.storage.wording import counted, shortened
 from appca.ui import atlas_page, class_choice, panels, selection, similar_group
 from appca.ui.class_choice import Classes
 from appca.ui.fitting import Shown

@@ -4,7 +4,7 @@ from math import comb
 
 import streamlit as st
 
-from appca.data.wording import counted
+from appca.storage.wording import counted
 from appca.ui.text import tag
 
 MOST_BLOCKS = 12  # drawn; further ones are dots

@@ -5,9 +5,9 @@ import json
 import streamlit as st
 
 from appca.data.builtin import SOURCES, Option, Source, load
-from appca.data.errors import InputError
 from appca.data.receive import receive
-from appca.data.wording import counted
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 from appca.ui import services, state, watching
 from appca.ui.callbacks import guarded
 from appca.ui.text import tag, words

@@ -12,9 +12,9 @@ import streamlit as st
 
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.runs.config import MODELS, RunConfig, defaults, suited
+from appca.storage.errors import InputError
 from appca.ui import services
 
 FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from appca.data import atomic
 from appca.runs.home import home
+from appca.storage import atomic
 from appca.ui.state import KEYS
 from appca.ui.text import tag, words
 

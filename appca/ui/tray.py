@@ -9,9 +9,9 @@ import streamlit as st
 from appca.analysis.subspaces import ranked, title
 from appca.data.dataset import Dataset
 from appca.data.numbers import nats, number, percent
-from appca.data.wording import counted
 from appca.plots.palette import Colour, colour_by, levels
 from appca.plots.sprites import Sprites
+from appca.storage.wording import counted
 from appca.ui import selection
 from appca.ui.data_overview import sheet_of
 from appca.ui.downloads import download_buttons

@@ -6,8 +6,8 @@ import streamlit as st
 from appca.analysis.class_neighbours import ClassNeighbour, nearest_classes
 from appca.analysis.export import neutral
 from appca.data.dataset import Dataset
-from appca.data.wording import shortened
 from appca.plots.panel import Name
+from appca.storage.wording import shortened
 from appca.ui.fitting import Shown
 from appca.ui.text import markdown
 

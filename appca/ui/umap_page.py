@@ -7,10 +7,10 @@ from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.analysis.projection import pca_rgb, rgb
 from appca.analysis.subspaces import Subspace, ranked, title
 from appca.data.dataset import Dataset
-from appca.data.wording import capital, counted
 from appca.plots.atlas import MARKERS, Panel
 from appca.plots.palette import Colour
 from appca.runs.home import home
+from appca.storage.wording import capital, counted
 from appca.ui import atlas_page, progress, services, umap_classes, watching
 from appca.ui.explorer import explorer
 from appca.ui.fitting import Shown

@@ -8,11 +8,11 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers import kind_of, read_many
 from appca.data.readers.source import Limits
-from appca.data.wording import counted
 from appca.runs.home import home
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 from appca.ui import intake_report, packing, services, state
 from appca.ui.state import KEYS
 from appca.ui.text import markdown

@@ -6,10 +6,10 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.data.numbers import fixed, percent
 from appca.data.preprocessing import Fitted
-from appca.data.wording import counted
 from appca.plots.sprites import Sprites, resized, tiles_of
 from appca.plots.vae import loss
 from appca.runs.fit import fitted_preprocessing
+from appca.storage.wording import counted
 from appca.ui import atlas_page
 from appca.ui.chart import chart
 from appca.ui.data_overview import drawn

@@ -6,8 +6,8 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.wording import capital, counted
 from appca.runs.home import home
+from appca.storage.wording import capital, counted
 from appca.studies.report import split
 from appca.studies.store import Stored, StudyStore
 from appca.studies.whitening import STUDY

@@ -16,13 +16,13 @@ from appca.analysis.embedding import (
 )
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.store import DatasetStore
 from appca.runs.config import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.jobfolder import ENDED, JobStatus
 from appca.runs.jobs import Jobs
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 from tests.runs.waiting import until
 
 CONFIG = EmbeddingConfig("d" * 64, {"divide": 16.0})

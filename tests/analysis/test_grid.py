@@ -14,8 +14,8 @@ from appca.analysis import grid
 from appca.analysis.grid import GridConfig, coarse_to_fine, fill, folds, sample_of, steps, stored
 from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing
+from appca.storage.errors import InputError
 from tests.models.synthetic import planted
 
 FAST = {"init": "pca", "max_iter": 40, "random_state": 3}

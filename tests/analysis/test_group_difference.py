@@ -17,7 +17,7 @@ from appca.analysis.group_difference import (
 from appca.analysis.group_words import probability, sentence
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 
 def made(seed: int, n: int = 300, features: int = 8) -> tuple[Dataset, dict, np.ndarray]:

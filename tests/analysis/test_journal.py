@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from appca.analysis.journal import JournalStore
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 NAME = "0123456789ab"
 

@@ -7,7 +7,7 @@ from appca import PPCA, AdaptivePPCA
 from appca.analysis.journal import JournalStore
 from appca.analysis.masked import FOLDER, MaskedConfig, foretold, hide, is_whole, run, stored
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from tests.models.synthetic import planted
 
 PARAMETERS = {"n_components": 4, "n_active": 2, "random_state": 0}

@@ -15,7 +15,7 @@ from appca.analysis.row_query import (
 from appca.analysis.selections import NAME_LENGTH, SelectionStore, combined, token_of
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 DIGEST = "ab" * 32
 

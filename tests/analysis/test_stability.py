@@ -8,7 +8,7 @@ from appca.analysis import stability
 from appca.analysis.journal import JournalStore
 from appca.analysis.stability import StabilityConfig, run, stored, variant
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from tests.models.synthetic import planted
 
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from appca.analysis.selections import Saved
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.store import DatasetStore
 from appca.runs.config import RunConfig
 from appca.runs.fit import fit_run, project
 from appca.runs.model_file import model_bytes, read_model
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import Run, RunStore, title
+from appca.storage.errors import InputError
 from tests.sentences import faults_of
 
 MEMORY = Path("/dev/shm")  # where thousands of small files are written without waiting for a disk

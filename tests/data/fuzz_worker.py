@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from appca.data.dataset import DTYPES, Dataset
-from appca.data.errors import InputError
 from appca.data.readers import read
+from appca.storage.errors import InputError
 from tests.data.fuzz_targets import LIMITS, TARGETS, mutant
 from tests.sentences import faults_of
 

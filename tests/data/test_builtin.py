@@ -6,8 +6,8 @@ import pytest
 from sklearn import datasets as reference
 
 from appca.data.builtin import SOURCES, load
-from appca.data.errors import InputError
 from appca.data.folder import data_folder
+from appca.storage.errors import InputError
 
 
 @pytest.mark.parametrize("source", [s for s in SOURCES.values() if s.offline], ids=lambda s: s.key)

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from appca.data import cache, prepared
+from appca.data import prepared
 from appca.data.builtin import load
 from appca.data.preprocessing import Preprocessing
 from appca.data.vae import VAE
+from appca.storage import cache
 
 
 def test_the_longest_unused_files_go_first(tmp_path):

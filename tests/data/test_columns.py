@@ -4,8 +4,8 @@ import pytest
 from appca.data.builtin import load
 from appca.data.columns import Wanted, matched, read_as, roles_for, wanted_by
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers import read
+from appca.storage.errors import InputError
 
 NAMES = ("a", "b", "c")
 

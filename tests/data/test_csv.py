@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.readers.dialect import check_rectangle, guess
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 
 def table(text, name="table.csv", **options):

@@ -5,9 +5,9 @@ import struct
 import numpy as np
 import pytest
 
-from appca.data.errors import InputError
 from appca.data.readers import kind_of, read, read_many
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 
 def idx(values, code=0x08):

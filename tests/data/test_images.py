@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 
 def encoded(pixels, kind="PNG", **options):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 
 def saved(compress=True, **variables):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.io import loadmat, savemat
 
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.readers.mat5 import values, variables
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 MOST = 1 << 24
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.prepared import prepared
 from appca.data.preprocessing import Preprocessing
 from appca.data.readers import read
 from appca.data.store import DatasetStore
+from appca.storage.errors import InputError
 
 
 def gappy(seed=0, n=40, d=5):

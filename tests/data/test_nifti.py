@@ -10,8 +10,8 @@ import pytest
 
 from appca.data import brain
 from appca.data.brain import Event
-from appca.data.errors import InputError
 from appca.data.readers import read
+from appca.storage.errors import InputError
 
 SHAPE, VOLUMES = (5, 6, 4), 20
 AFFINE = np.diag([-3.0, 3.0, 4.0, 1.0])

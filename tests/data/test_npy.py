@@ -3,9 +3,9 @@ import io
 import numpy as np
 import pytest
 
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 
 def saved(array, **options):

@@ -6,9 +6,9 @@ import pytest
 
 from appca.cli import main
 from appca.data.builtin import load as built_in
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 
 def saved(**arrays):

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 
 def written(table, **options):

@@ -5,8 +5,8 @@ from sklearn.decomposition import PCA
 from appca.data import principal
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Fitted, Preprocessing, suggest
+from appca.storage.errors import InputError
 
 TABLE = {"divide": 2.0, "centre": True, "scale": "feature"}
 

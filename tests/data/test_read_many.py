@@ -4,9 +4,9 @@ import io
 import numpy as np
 import pytest
 
-from appca.data.errors import InputError
 from appca.data.readers import MANY, SUFFIXES, kind_of, read, read_many
 from appca.data.readers.source import Limits, checksum, plain_file
+from appca.storage.errors import InputError
 from tests.data.test_images import encoded, noise, packed
 
 

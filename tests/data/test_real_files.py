@@ -11,10 +11,10 @@ from PIL import Image
 
 from appca.data import coil20
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.receive import receive
 from appca.data.store import DatasetStore
+from appca.storage.errors import InputError
 
 pytestmark = pytest.mark.real_data
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.data.folder import samples_folder
 from appca.data.readers import read
+from appca.storage.errors import InputError
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.store import DatasetStore
+from appca.storage.errors import InputError
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ import pytest
 
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.subset import choose_rows, subset
+from appca.storage.errors import InputError
 
 
 def column(seed, n=200):

@@ -8,9 +8,9 @@ from scipy.optimize import check_grad
 
 from appca.data import vae_training
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.vae import VAE, Autoencoder, code_means, estimate_seconds, logits, suggest
+from appca.storage.errors import InputError
 
 SMALL = VAE(dimensions=4, hidden=64, epochs=25)
 

@@ -11,12 +11,12 @@ import pytest
 
 from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.data.store import DatasetStore
 from appca.runs import store as store_module
 from appca.runs.config import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome

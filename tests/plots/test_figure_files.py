@@ -12,12 +12,12 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
-from appca.data.errors import InputError
 from appca.plots import figure_files, report_page
 from appca.plots.atlas import Panel, figure
 from appca.plots.palette import colour_by, levels
 from appca.plots.sprites import sprites_of
 from appca.plots.thumbnails import apart, thumbnails
+from appca.storage.errors import InputError
 
 EVIL = '<img src="https://example.org/x" onerror=alert(1)>'
 

@@ -9,7 +9,6 @@ from appca import AdaptivePPCA
 from appca.analysis.as_python import Recipe, script
 from appca.analysis.point import alternatives, row_of
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.runs.config import RunConfig
 from appca.runs.fit import (
     estimate_seconds,
@@ -20,6 +19,7 @@ from appca.runs.fit import (
 )
 from appca.runs.preview import preview
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 
 OPTIONS = {"centre": True, "scale": "feature"}
 

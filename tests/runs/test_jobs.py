@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from appca.data.errors import InputError
 from appca.runs import jobs as jobs_module
 from appca.runs.config import RunConfig
 from appca.runs.jobfolder import JobFolder, State
 from appca.runs.jobs import Jobs
+from appca.storage.errors import InputError
 from tests.runs.waiting import ended, is_alive, runs, until
 
 FAKE = (sys.executable, "-m", "tests.runs.fake_worker")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.runs import labels
 from appca.runs.config import RunConfig
 from appca.runs.fit import fit_run, project
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 
 
 @pytest.fixture

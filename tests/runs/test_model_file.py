@@ -9,11 +9,11 @@ import pytest
 from appca import load_model
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import Preprocessing
 from appca.runs.config import RunConfig, estimator_class
 from appca.runs.fit import fit_run, project
 from appca.runs.model_file import model_arrays, model_bytes, read_model
+from appca.storage.errors import InputError
 
 SHORT = {"n_chains": 1, "burn_in": 4, "n_draws": 4}
 MODELS = [

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.data.preprocessing import suggest
 from appca.runs.config import RunConfig
 from appca.runs.fit import fit_run
@@ -12,6 +11,7 @@ from appca.runs.jobfolder import JobFolder
 from appca.runs.progress import Cancelled, Context
 from appca.runs.projection import is_quick, keep_rows, key_of, project, stored
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 
 WINE = load("wine")
 

@@ -13,7 +13,6 @@ from appca.analysis import rivals
 from appca.analysis.rivals import Split, TimeUp
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.preprocessing import suggest
 from appca.data.store import DatasetStore
 from appca.runs import quality as module
@@ -22,6 +21,7 @@ from appca.runs.config import RunConfig
 from appca.runs.jobs import Jobs
 from appca.runs.quality import compare, measured, methods, split_of
 from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
+from appca.storage.errors import InputError
 from tests.runs.waiting import ended, until
 
 NOTHING = Comparison([], [], {}, False)

@@ -11,13 +11,13 @@ import pytest
 from appca.analysis.selections import Saved, SelectionStore
 from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.store import DatasetStore
 from appca.runs.config import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.labels import flip, labels, rename
 from appca.runs.session import CONTENTS, Session, pack, unpack
 from appca.runs.store import Run, RunStore
+from appca.storage.errors import InputError
 
 PARAMETERS = ({"n_components": 4, "n_active": 2}, {"n_components": 3, "n_active": 1})
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.data.errors import InputError
 from appca.runs import store as store_module
 from appca.runs.config import RunConfig
 from appca.runs.fit import Result
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 
 CONFIG = RunConfig("d" * 64, {}, "aPPCA", {"n_components": 4, "n_active": 2})
 

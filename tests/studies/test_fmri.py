@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from appca.data import brain, samples
-from appca.data.errors import InputError
 from appca.plots import brain as plots
+from appca.storage.errors import InputError
 from appca.studies.fmri import STUDY, figures, separate, titles_of
 from appca.studies.fmri_text import text_of
 

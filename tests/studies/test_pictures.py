@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.analysis.similar import Group
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies import coil20, planes, similar_objects, umap_map
 from appca.studies.fitting import Fit, codes_of, crowding_verdict
 

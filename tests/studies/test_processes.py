@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies.processes import work
 
 PIECES = "tests.studies.pieces"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies import command, report
 from appca.studies.catalogue import STUDIES
 from appca.studies.study import Outcome

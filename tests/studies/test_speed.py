@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies import speed_text
 from appca.studies.speed import STUDY, WAYS, chase, draw, rungs, times
 

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from appca.data.atomic import aside
-from appca.data.errors import InputError
+from appca.storage.atomic import aside
+from appca.storage.errors import InputError
 from appca.studies import store as store_module
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.store import StudyStore

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from appca.data.designs import DESIGNS
-from appca.data.errors import InputError
 from appca.data.store import DatasetStore
+from appca.storage.errors import InputError
 from appca.studies import files
 from appca.studies.catalogue import STUDIES
 from appca.studies.command import printed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.data.designs import DESIGNS
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies import table1
 from appca.studies.methods import METHODS, Task
 from appca.studies.table1 import MEASURES, REFERENCES, STUDY, summary

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from appca import AdaptivePPCA
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.studies import whitening_text
 from appca.studies.labelled import classified, fold, folds, labelled
 from appca.studies.local_whitening import Scores, predict, predict_each, whitened_within

@@ -7,10 +7,10 @@ import streamlit as st
 
 from appca.analysis.selections import SelectionStore
 from appca.data.builtin import load
-from appca.data.errors import InputError
 from appca.data.store import DatasetStore
 from appca.runs.config import RunConfig, defaults
 from appca.runs.home import home
+from appca.storage.errors import InputError
 from appca.ui import compare_choice, state
 from appca.ui.callbacks import guarded
 from tests.ui.conftest import address, html, sentences

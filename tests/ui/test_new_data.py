@@ -11,7 +11,6 @@ from PIL import Image
 from appca.data.builtin import load
 from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers import read
 from appca.data.store import DatasetStore
 from appca.runs.home import home
@@ -19,6 +18,7 @@ from appca.runs.jobfolder import JobFolder
 from appca.runs.progress import Context
 from appca.runs.projection import key_of, project
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 from appca.ui import downloads, new_data_page, new_data_pictures, services
 from appca.ui.state import KEYS
 from tests.ui.conftest import address, healthy, sentences

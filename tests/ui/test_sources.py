@@ -2,7 +2,7 @@
 
 import pytest
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 from appca.ui import services, sources
 from tests.ui.conftest import healthy, sentences
 from tests.ui.test_background import ScriptedJobs

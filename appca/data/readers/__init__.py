@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import BinaryIO, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers.source import LIMITS, Limits, checksum, file_stream
-from appca.data.wording import shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
 _LONGEST_NAME = 80  # characters that a sentence, and the data set, keep of a file's name
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from appca.data.errors import InputError
 from appca.data.readers.source import Limits, chunks_of
-from appca.data.wording import shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
 _PACKED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all

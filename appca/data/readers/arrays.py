@@ -8,11 +8,11 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import DTYPES, Dataset
-from appca.data.errors import InputError
 from appca.data.readers.intake import left_to_the_model, note_quality, settle_missing
 from appca.data.readers.roles import FEW, is_label_name
 from appca.data.readers.source import LIMITS, Limits, check_matrix
-from appca.data.wording import counted, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 
 _MOST_LISTED = 6
 _EXACT = 2.0**53  # whole numbers below it are exact as reals, too

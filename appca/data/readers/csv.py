@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers.dialect import BLANK, Dialect, as_text, check_rectangle, guess
 from appca.data.readers.frame import build
 from appca.data.readers.source import LIMITS, Limits, file_bytes
-from appca.data.wording import shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
 if TYPE_CHECKING:
     import pandas as pd

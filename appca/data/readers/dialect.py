@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.errors import InputError
-from appca.data.wording import counted, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks

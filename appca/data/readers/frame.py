@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers.intake import (
     are_bytes,
     left_to_the_model,
@@ -21,7 +20,8 @@ from appca.data.readers.roles import (
     label_order,
 )
 from appca.data.readers.source import Limits, check_matrix
-from appca.data.wording import counted, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd

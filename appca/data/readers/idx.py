@@ -9,11 +9,11 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.idx import header
 from appca.data.readers.arrays import Beside, Found, build, check_array, mapped
 from appca.data.readers.source import LIMITS, Limits, check_matrix, plain_file
-from appca.data.wording import counted
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _ROLE = re.compile(r"images?|imgs?|labels?|idx\d?|ubyte|gz|[^a-z0-9]")  # what pairs do not share

@@ -8,13 +8,13 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers import naming
 from appca.data.readers.archive import content, members, parts
 from appca.data.readers.intake import note_quality
 from appca.data.readers.picture import NotAnImageError, decode, grey
 from appca.data.readers.source import LIMITS, Limits, file_stream
-from appca.data.wording import counted, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 
 ENDINGS = (
     *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),

@@ -4,8 +4,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from appca.data.errors import InputError
-from appca.data.wording import counted, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 

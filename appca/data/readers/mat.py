@@ -8,11 +8,11 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers.arrays import Found, beside, build, check_array, choose, native
 from appca.data.readers.mat5 import HEADER, Variable, values, variables
 from appca.data.readers.source import LIMITS, Limits, plain_file
-from appca.data.wording import shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
 _TEXT_OF_7_3 = b"\x89HDF\r\n\x1a\n"
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from appca.data.brain import MEAN_SIGNAL, cleaned, mask_of
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers.source import LIMITS, Limits, check_matrix, file_bytes
-from appca.data.wording import counted, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 
 if TYPE_CHECKING:
     from nibabel.nifti1 import Nifti1Pair

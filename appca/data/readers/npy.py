@@ -8,9 +8,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers.arrays import Beside, Found, build, check_array, mapped
 from appca.data.readers.source import LIMITS, Limits, plain_file
+from appca.storage.errors import InputError
 
 _MOST_HEADER = 1 << 16  # bytes; NumPy itself believes no header of more than 10,000
 _HEADERS = {

@@ -8,12 +8,12 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers import npy
 from appca.data.readers.archive import content, members, unpacked
 from appca.data.readers.arrays import Found, beside, build, check_array, choose, mapped
 from appca.data.readers.source import LIMITS, Limits, file_stream, temporary_file
-from appca.data.wording import is_text, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import is_text, shortened
 
 _MOST = 1 << 26  # bytes of an array of ids or labels
 

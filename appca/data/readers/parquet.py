@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
 from appca.data.readers.frame import build
 from appca.data.readers.source import LIMITS, Limits, check_matrix, plain_file
-from appca.data.wording import shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from appca.data.errors import InputError
 from appca.data.readers.source import Limits
+from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.errors import InputError
 from appca.data.readers.intake import are_bytes
-from appca.data.wording import counted, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
 
 ROLES = ("id", "label", "feature", "ignored")
 _LABEL_NAME = re.compile(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 
 class Limits(NamedTuple):

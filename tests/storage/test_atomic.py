@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.data import atomic
+from appca.storage import atomic
 
 DAY = 86_400
 HEX = "0123456789abcdef" * 2

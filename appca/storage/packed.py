@@ -11,8 +11,8 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 
-from appca.data.errors import InputError
-from appca.data.wording import is_text, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import is_text, shortened
 
 MOST_BYTES = 1 << 32  # of all that a file unpacks to
 MOST_MEMBERS = 10_000

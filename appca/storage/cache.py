@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from appca.data import atomic
+from appca.storage import atomic
 
 
 def read(file: Path) -> dict[str, np.ndarray] | None:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
-from appca.data.errors import InputError
-from appca.data.wording import capital, counted, is_text, shortened
+from appca.storage.errors import InputError
+from appca.storage.wording import capital, counted, is_text, shortened
 
 
 def test_texts_are_cut_to_one_line():

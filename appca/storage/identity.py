@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from appca.data.errors import InputError
+from appca.storage.errors import InputError
 
 ID_DIGITS = 12  # 48 bits: two of a million settings share an id with probability 0.002
 
