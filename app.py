@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui import frame
+from appca.ui.frame import frame
 
 st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
 
@@ -10,7 +10,7 @@ page = st.navigation(
     {
         "Data": [
             st.Page("pages/data/data.py", title="Data", icon=":material/database:"),
-            st.Page("pages/data/fit.py", title="Fit", icon=":material/tune:"),
+            st.Page("pages/explore/fit.py", title="Fit", icon=":material/tune:"),
             st.Page("pages/data/runs.py", title="Runs", icon=":material/history:"),
         ],
         "Explore": [
@@ -20,29 +20,31 @@ page = st.navigation(
                 icon=":material/scatter_plot:",
                 default=True,
             ),
-            st.Page("pages/explore/components.py", title="Components", icon=":material/tonality:"),
+            st.Page(
+                "pages/components/components.py", title="Components", icon=":material/tonality:"
+            ),
             st.Page("pages/explore/point.py", title="Point", icon=":material/my_location:"),
             st.Page("pages/explore/umap.py", title="UMAP", icon=":material/bubble_chart:"),
-            st.Page("pages/explore/group.py", title="Selection", icon=":material/compare_arrows:"),
-            st.Page("pages/explore/similar.py", title="Similar objects", icon=":material/join:"),
-            st.Page("pages/explore/sharing.py", title="Sharing", icon=":material/hub:"),
+            st.Page("pages/groups/group.py", title="Selection", icon=":material/compare_arrows:"),
+            st.Page("pages/groups/similar.py", title="Similar objects", icon=":material/join:"),
+            st.Page("pages/components/sharing.py", title="Sharing", icon=":material/hub:"),
         ],
         "Judge": [
-            st.Page("pages/judge/choose.py", title="Choose K and L", icon=":material/grid_on:"),
-            st.Page("pages/judge/compare.py", title="Compare", icon=":material/compare:"),
+            st.Page("pages/check/choose.py", title="Choose K and L", icon=":material/grid_on:"),
+            st.Page("pages/check/compare.py", title="Compare", icon=":material/compare:"),
             st.Page(
-                "pages/judge/diagnostics.py", title="Diagnostics", icon=":material/monitoring:"
+                "pages/check/diagnostics.py", title="Diagnostics", icon=":material/monitoring:"
             ),
         ],
         "Studies": [
-            st.Page("pages/study/paper.py", title="Paper", icon=":material/article:"),
-            st.Page("pages/study/whitening.py", title="Whitening", icon=":material/blur_on:"),
-            st.Page("pages/study/lab.py", title="Synthetic lab", icon=":material/science:"),
-            st.Page("pages/study/brain.py", title="Brain", icon=":material/neurology:"),
+            st.Page("pages/paper/paper.py", title="Paper", icon=":material/article:"),
+            st.Page("pages/paper/whitening.py", title="Whitening", icon=":material/blur_on:"),
+            st.Page("pages/paper/lab.py", title="Synthetic lab", icon=":material/science:"),
+            st.Page("pages/paper/brain.py", title="Brain", icon=":material/neurology:"),
         ],
         "Share": [
-            st.Page("pages/share/export.py", title="Export", icon=":material/download:"),
-            st.Page("pages/share/new_data.py", title="New data", icon=":material/add_chart:"),
+            st.Page("pages/export/export.py", title="Export", icon=":material/download:"),
+            st.Page("pages/data/new_data.py", title="New data", icon=":material/add_chart:"),
         ],
     },
     expanded=True,

@@ -158,7 +158,7 @@ def measured(n_rows: int, n_workers: int, limit: int, at_once: int) -> Seen:
 
 def fitted(X: Any) -> tuple[AdaptivePPCA, int]:
     """Fit, and count the passes over all rows: each is one sum over chunks, or one look."""
-    from appca.models import dask_rows
+    from appca.models.rows import dask_rows
 
     count, plainly = [0], dask_rows._computed
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from appca.models.em import Passes
-from appca.models.threads import single_threaded_blas
+from appca.models.algebra.threads import single_threaded_blas
+from appca.models.orthonormal.em import Passes
 from benchmarks.passes import prepared
 from benchmarks.shapes import synthetic
 

@@ -7,8 +7,8 @@ as the app does (pixels divided by 255, the 8 x 8 digits by 16).
 import time
 
 from appca import AdaptivePPCA
-from appca.data.builtin import load
 from appca.data.preprocessing import suggest
+from appca.data.sources.builtin import load
 
 CASES = [
     ("mnist", {"n": 10_000}, 4, 2),

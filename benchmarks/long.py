@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from appca.models.em import Passes, State
-from appca.models.loop import iterate
-from appca.models.starts import ascent
-from appca.models.stiefel import polar
-from appca.models.threads import single_threaded_blas
+from appca.models.algebra.loop import iterate
+from appca.models.algebra.stiefel import polar
+from appca.models.algebra.threads import single_threaded_blas
+from appca.models.orthonormal.em import Passes, State
+from appca.models.orthonormal.starts import ascent
 from benchmarks.methods import METHODS
 from benchmarks.passes import prepared
 from benchmarks.shapes import Shape

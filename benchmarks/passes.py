@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from appca.models.em import Passes, Settings, State, floor_of, worth_compiling
-from appca.models.rows import Rows, about, centre_of
-from appca.models.starts import first_state
-from appca.models.stiefel import polar
+from appca.models.algebra.stiefel import polar
+from appca.models.orthonormal.em import Passes, Settings, State, floor_of, worth_compiling
+from appca.models.orthonormal.starts import first_state
+from appca.models.rows.observations import Rows, about, centre_of
 from benchmarks.shapes import Shape
 
 __all__ = ["measured", "prepared"]

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from appca.analysis.quality import Quality, quality
+from appca.analysis.check.quality import Quality, quality
 
 
 def main() -> None:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.builtin import load
 from appca.data.preprocessing import Preprocessing
+from appca.data.sources.builtin import load
 
 __all__ = ["LARGE", "LIMIT_S", "QUICK", "STANDARD", "Shape", "synthetic"]
 

@@ -87,6 +87,10 @@ def broken_kernels(module_name, old, new, folder: Path, stem: str):
     compiler would be. A logarithm of zero then warns, which compiled ones do not.
     """
     uncompiled = broken(
-        module_name, "appca.models.compiled", "tests.uncompiled", folder, f"{stem}_uncompiled"
+        module_name,
+        "appca.models.algebra.compiled",
+        "tests.uncompiled",
+        folder,
+        f"{stem}_uncompiled",
     )
     return broken(uncompiled.__name__, old, new, folder, stem)

@@ -19,9 +19,9 @@ from streamlit.testing.v1 import AppTest
 
 import appca
 from appca.cli import main
-from appca.data.builtin import load
 from appca.data.readers import read, read_many
 from appca.data.readers.source import Limits
+from appca.data.sources.builtin import load
 from appca.storage.errors import InputError
 from tests import bad_files as bad
 from tests.data.fuzz_stored import work
@@ -208,7 +208,7 @@ def test_a_file_over_the_limit_is_refused_everywhere(visit, monkeypatch, capsys)
     assert main(["fit", "big.csv"]) == 2
     judge(case, capsys.readouterr().err.removeprefix("appca: ").strip())
     visit(monkeypatch)
-    monkeypatch.setattr("appca.ui.uploads.Limits", partial(Limits, n_bytes=1000))
+    monkeypatch.setattr("appca.ui.data.uploads.Limits", partial(Limits, n_bytes=1000))
     app = visit.upload([("big.csv", bad.table(*GOOD, *["1,2"] * 1000))])
     judge(case._replace(rule="0 MB, more than the 0 MB"), sentences(app)[0])
     monkeypatch.undo()
@@ -325,7 +325,7 @@ def test_the_checker_of_sentences_finds_what_is_none():
 
 
 def test_broken_models_are_used_or_refused_by_the_command_line(seed, capsys):
-    """Model files broken in a hundred ways (`tests.data.test_fuzz` reads a thousand)."""
+    """Model files broken in a hundred ways (`tests.data.readers.test_fuzz` reads a thousand)."""
     rows = work().dataset.X
     Path("rows.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), "utf-8")
     codes = []

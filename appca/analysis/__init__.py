@@ -1,1 +1,1 @@
-"""What is computed from a fitted run: subspaces, projections, embeddings, exports."""
+"""What is computed from a run, in folders named as the pages that show it."""

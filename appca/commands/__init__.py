@@ -1,1 +1,1 @@
-"""The commands of ``python -m appca``, a module each; `appca.cli` puts them together."""
+"""The commands of ``python -m appca``, one module each."""

@@ -18,7 +18,7 @@ from appca.commands.terminal import Meter, clear, say
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
 from appca.runs.cluster import Given, connected, losses, refuse_missing_packages
-from appca.runs.config import RunConfig, estimator_class
+from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import PREPROCESSING, described, versions
 from appca.storage import atomic
 from appca.storage.errors import InputError
@@ -156,7 +156,7 @@ def _write(path: Path, model: Any, X: "Array", config: RunConfig, info: dict) ->
 
 def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
     """Say of the rows, chunk by chunk, what `fit` says of them all."""
-    from appca.analysis.export import projection_table
+    from appca.analysis.export.projections import projection_table
 
     first = 0
     for found in model.describe_chunks(X):
@@ -166,7 +166,7 @@ def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
 
 
 def _write_tables(path: Path, tables: Iterator["pd.DataFrame"]) -> None:
-    from appca.analysis.export import csv_bytes
+    from appca.analysis.export.projections import csv_bytes
 
     with atomic.growing(path) as file:
         if path.suffix == ".parquet":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_with_gaps
 from appca.commands.terminal import say
-from appca.data.builtin import SOURCES
 from appca.data.dataset import Dataset
+from appca.data.sources.builtin import SOURCES
 from appca.storage.wording import counted
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ import numpy as np
 from appca.commands import cluster, parsing, writing
 from appca.commands.opening import opened
 from appca.commands.terminal import Meter, clear, say, show_share
-from appca.data import vae
 from appca.data.dataset import Dataset
 from appca.data.prepared import prepared
 from appca.data.preprocessing import SCALES, Preprocessing, suggest
 from appca.data.store import DatasetStore
-from appca.runs.config import MODELS, RunConfig, defaults
+from appca.data.vae import autoencoder
+from appca.runs.configuration import MODELS, RunConfig, defaults
 from appca.runs.fit import Result, fit_run
 from appca.runs.home import home
 from appca.runs.store import RunStore
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
         DatasetStore(home()).put(dataset)
         say(f"run {RunStore(home()).save(config, result).id}")
     if options.out:
-        from appca.analysis.export import projection_table
+        from appca.analysis.export.projections import projection_table
 
         writing.write(
             options.out,
@@ -100,7 +100,7 @@ def _preprocessing(options: argparse.Namespace, dataset: Dataset) -> Preprocessi
     given = {name: getattr(options, name) for name in ("divide", "centre", "scale", "pca")}
     given = {name: value for name, value in given.items() if value is not None}
     if options.vae is not None:
-        coder = vae.suggest(dataset.n_rows, dataset.n_features)
+        coder = autoencoder.suggest(dataset.n_rows, dataset.n_features)
         given["vae"] = replace(
             coder,
             dimensions=options.vae,

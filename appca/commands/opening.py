@@ -4,10 +4,10 @@ import argparse
 import os
 from pathlib import Path
 
-from appca.data.builtin import SOURCES, load
 from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
 from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, Limits
+from appca.data.sources.builtin import SOURCES, load
 from appca.storage.errors import InputError
 
 _ROLES = {"label": "label", "id": "id", "ignore": "ignored"}  # argument to role

@@ -7,14 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.new_rows import LEVEL, Verdict, distances_of_new, new_rows_table, verdict
-from appca.analysis.outliers import distances
+from appca.analysis.explore.new_data import (
+    LEVEL,
+    Verdict,
+    distances_of_new,
+    new_rows_table,
+    verdict,
+)
+from appca.analysis.explore.outliers import distances
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_as
 from appca.commands.terminal import Meter, clear, say
 from appca.data.columns import Matched, Wanted, wanted_by
 from appca.data.store import DatasetStore
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import fitted_preprocessing, project
 from appca.runs.home import home
 from appca.runs.model_file import read_model
@@ -76,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
     say(f"{counted(dataset.n_rows, 'row')}; {share:.1%} of them with doubtful membership")
     said = _judged(fitted, found, options.level) if options.flag else None
     if options.out:
-        from appca.analysis.export import projection_table
+        from appca.analysis.export.projections import projection_table
 
         writing.write(
             options.out,

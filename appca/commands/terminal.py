@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from appca.models.loop import Progress
+    from appca.models.algebra.loop import Progress
 
 WIDTH = 79
 

@@ -76,6 +76,6 @@ def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def _table(suffix: str, table: "pd.DataFrame") -> bytes:
-    from appca.analysis.export import csv_bytes, parquet_bytes
+    from appca.analysis.export.projections import csv_bytes, parquet_bytes
 
     return csv_bytes(table) if suffix == ".csv" else parquet_bytes(table)

@@ -1,1 +1,1 @@
-"""Data sets: where they come from, how they are read, and what is done to them before a fit."""
+"""Data sets: what they are, where they come from, and what is done to them before a fit."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.frame import KINDS
 from appca.data.readers.intake import are_bytes
+from appca.data.readers.tables.frame import KINDS
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 

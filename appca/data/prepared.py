@@ -12,7 +12,7 @@ from pathlib import Path
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import VAE_ARRAYS, Fitted, Preprocessing
-from appca.data.vae import Report
+from appca.data.vae.autoencoder import Report
 from appca.storage import cache
 
 MOST_BYTES = 500_000_000  # of all autoencoders; one of 784 pixels takes 5 MB

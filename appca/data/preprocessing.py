@@ -15,7 +15,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.principal import principal_axes
-from appca.data.vae import VAE, Autoencoder, Report
+from appca.data.vae.autoencoder import VAE, Autoencoder, Report
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
@@ -129,7 +129,7 @@ class Preprocessing:
         scale = one if self.scale == "none" else _scale(data, self.divide, self.scale)
         plain = Fitted(self.divide, offset, scale, None)
         if self.vae is not None:
-            from appca.data.vae_training import train
+            from appca.data.vae.training import train
 
             def rows(which: np.ndarray | slice) -> np.ndarray:
                 return plain.transform(X[which]).astype(np.float32, copy=False)

@@ -1,1 +1,1 @@
-"""Models and their inference: NumPy, SciPy, numba, scikit-learn and Pymanopt only."""
+"""Models as scikit-learn estimators, one file each; their inference stands in the folders below."""

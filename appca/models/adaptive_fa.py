@@ -7,20 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from appca.models import enumeration, factor_chains
-from appca.models.active_sets import MOST_SETS, SETS_IN_PASSING
-from appca.models.chains import Draws, Schedule, begun, generators, sample
-from appca.models.em import NOISE_FLOOR, floor_of
-from appca.models.estimator import generator, refuse_constant
-from appca.models.factor_climb import Begin, Course, Fit, begin_given, begin_named, fit
-from appca.models.factor_em import Settings
-from appca.models.factor_gibbs import Seen
-from appca.models.factor_queries import FactorModel
-from appca.models.factor_sums import data_of, look
-from appca.models.gaussian import Array
-from appca.models.ica import NAMED
-from appca.models.loop import STOPPED, Callback
-from appca.models.parameters import (
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.loop import STOPPED, Callback
+from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.estimator import generator, refuse_constant
+from appca.models.base.factor_queries import FactorModel
+from appca.models.base.parameters import (
     ARRAY,
     CALLABLE,
     NOT_NEGATIVE,
@@ -32,8 +24,17 @@ from appca.models.parameters import (
     one_of,
     whole,
 )
-from appca.models.rows import Rows, about, centre_of
-from appca.models.threads import single_threaded_blas
+from appca.models.factors import factor_chains
+from appca.models.factors.factor_em import Settings
+from appca.models.factors.factor_fit import Begin, Course, Fit, begin_given, begin_named, fit
+from appca.models.factors.factor_gibbs import Seen
+from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
+from appca.models.rows.independent_components import NAMED
+from appca.models.rows.observations import Rows, about, centre_of
+from appca.models.rows.row_sums import data_of, look
+from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
+from appca.models.supports import enumeration
+from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
 
 __all__ = ["AdaptiveFactorAnalysis"]
 

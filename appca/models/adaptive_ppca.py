@@ -8,25 +8,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from appca.models import starts, stiefel
-from appca.models.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
-from appca.models.chains import Schedule
-from appca.models.dask_rows import OnDask, dask_rows, is_dask
-from appca.models.em import Settings, floor_of, worth_compiling
-from appca.models.em_fit import Fit, fit_by_em, fit_in_closed_form
-from appca.models.estimator import (
-    SampledModel,
-    generator,
-    refuse_constant,
-    refuse_sizes,
-)
-from appca.models.gaussian import Array
-from appca.models.gibbs_fit import Plan, fit_by_gibbs
-from appca.models.loop import Callback
-from appca.models.missing import MissingValues
-from appca.models.missing_fit import fit_around, stand_in
-from appca.models.missing_rows import has_gaps
-from appca.models.parameters import (
+from appca.models.algebra import stiefel
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.loop import Callback
+from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.estimator import SampledModel, generator, refuse_constant, refuse_sizes
+from appca.models.base.parameters import (
     ARRAY,
     CALLABLE,
     NOT_NEGATIVE,
@@ -39,10 +26,19 @@ from appca.models.parameters import (
     refuse,
     whole,
 )
-from appca.models.race import Course
-from appca.models.rows import Observations, Rows, about, centre_of
-from appca.models.streams import Blocks, Mapped, is_large_map, spooled, stream
-from appca.models.threads import single_threaded_blas
+from appca.models.incomplete.missing_fit import fit_around, stand_in
+from appca.models.incomplete.queries import MissingValues
+from appca.models.orthonormal import starts
+from appca.models.orthonormal.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
+from appca.models.orthonormal.em import Settings, floor_of, worth_compiling
+from appca.models.orthonormal.em_fit import Fit, fit_by_em, fit_in_closed_form
+from appca.models.orthonormal.gibbs_fit import Plan, fit_by_gibbs
+from appca.models.orthonormal.screening import Course
+from appca.models.rows.dask_rows import OnDask, dask_rows, is_dask
+from appca.models.rows.incomplete_rows import has_gaps
+from appca.models.rows.observations import Observations, Rows, about, centre_of
+from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
+from appca.models.sampling.chains import Schedule
 
 __all__ = ["AdaptivePPCA"]
 
@@ -131,8 +127,8 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     References
     ----------
     A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: the parametric model of
-    section 4. Its likelihood and EM with z integrated out are in `appca.models.subsets` and
-    `appca.models.em`.
+    section 4. Its likelihood and EM with z integrated out are in
+    `appca.models.supports.subsets` and `appca.models.orthonormal.em`.
 
     Examples
     --------

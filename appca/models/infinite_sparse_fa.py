@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar
 
-from appca.models.loop import Callback
-from appca.models.parameters import Rule
-from appca.models.sparse_fa_model import SPARSE_RULES, SparseFA
+from appca.models.algebra.loop import Callback
+from appca.models.base.parameters import Rule
+from appca.models.base.sparse_fa_model import SPARSE_RULES, SparseFA
 
 __all__ = ["InfiniteSparseFA"]
 

@@ -4,16 +4,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from appca.models import independent_sets, subspace_gibbs
-from appca.models.chains import Sampler
-from appca.models.free_model import RULES, Draw, FreeModel
-from appca.models.free_sets import Best, Estimate, Question
-from appca.models.gaussian import Array
-from appca.models.loop import Callback
-from appca.models.nonparametric_gibbs import PRIORS, first_state, sampler
-from appca.models.parameters import POSITIVE, Rule, either, one_of
-from appca.models.rows import Rows
-from appca.models.subspace_gibbs import Seen, data_of, look
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.loop import Callback
+from appca.models.base.free_model import RULES, Draw, FreeModel
+from appca.models.base.parameters import POSITIVE, Rule, either, one_of
+from appca.models.orthonormal import subspace_gibbs
+from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
+from appca.models.orthonormal.subspace_gibbs import Seen, data_of, look
+from appca.models.rows.observations import Rows
+from appca.models.sampling.chains import Sampler
+from appca.models.supports import independent_supports
+from appca.models.supports.free_supports import Best, Estimate, Question
 
 __all__ = ["NonparametricPPCA"]
 
@@ -70,7 +71,7 @@ class NonparametricPPCA(FreeModel):
     ----------
     A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: section 4.1.1 names the
     model; its algorithm 2 does not sample from it. What does is in
-    `appca.models.nonparametric_gibbs` and `appca.models.buffet_kernels`.
+    `appca.models.orthonormal.nonparametric_gibbs` and `appca.models.orthonormal.ibp_kernels`.
 
     Examples
     --------
@@ -143,10 +144,10 @@ class NonparametricPPCA(FreeModel):
         return Draw(state.W, state.mu, state.sigma2, state.tau2, weights, power, state.alpha)
 
     def _best(self, question: Question) -> Best:
-        return independent_sets.best(question)
+        return independent_supports.best(question)
 
     def _summed(self, question: Question) -> Estimate:
-        return independent_sets.summed(question)
+        return independent_supports.summed(question)
 
     def _means(self, question: Question, Z: Array) -> Array:
-        return independent_sets.scores(question, Z)
+        return independent_supports.scores(question, Z)

@@ -4,18 +4,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from appca.models.dask_rows import OnDask, dask_rows, is_dask
-from appca.models.em import Settings, State, floor_of
-from appca.models.estimator import generator, refuse_constant, refuse_sizes
-from appca.models.gaussian import Array
-from appca.models.loop import Callback
-from appca.models.missing import MissingValues
-from appca.models.missing_rows import has_gaps
-from appca.models.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
-from appca.models.rows import Observations, about, centre_of
-from appca.models.spectrum import Principal, principal
-from appca.models.stiefel import polar
-from appca.models.threads import single_threaded_blas
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.loop import Callback
+from appca.models.algebra.stiefel import polar
+from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.estimator import generator, refuse_constant, refuse_sizes
+from appca.models.base.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
+from appca.models.incomplete.queries import MissingValues
+from appca.models.orthonormal.em import Settings, State, floor_of
+from appca.models.rows.dask_rows import OnDask, dask_rows, is_dask
+from appca.models.rows.incomplete_rows import has_gaps
+from appca.models.rows.observations import Observations, about, centre_of
+from appca.models.rows.spectrum import Principal, principal
 
 __all__ = ["PPCA", "closed_form"]
 
@@ -128,8 +128,11 @@ class PPCA(OnDask, MissingValues):
         return self
 
     def _fit_around(self, X: Array) -> Self:
-        from appca.models.missing_fit import fit_around, stand_in  # which need `closed_form`
-        from appca.models.race import Course
+        from appca.models.incomplete.missing_fit import (  # which need `closed_form`
+            fit_around,
+            stand_in,
+        )
+        from appca.models.orthonormal.screening import Course
 
         rows, K = stand_in(X), self.n_components
         refuse_constant(rows)

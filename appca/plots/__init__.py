@@ -1,1 +1,1 @@
-"""Figures: data in, Plotly figure out; no model and no Streamlit."""
+"""Figures: data in, Plotly figure out, in folders named as the pages that show them."""

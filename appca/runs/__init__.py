@@ -1,1 +1,1 @@
-"""Fits on disk and in the background: run store, worker processes, jobs."""
+"""Runs: settings, fitting, what a fit gave, and how it is kept."""

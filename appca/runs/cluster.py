@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from appca.data.vae import Report
-from appca.runs.config import RunConfig
+from appca.data.vae.autoencoder import Report
+from appca.runs.configuration import RunConfig
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 

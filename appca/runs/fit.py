@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.data import vae
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
+from appca.data.vae import autoencoder
 from appca.runs.cluster import Where, here
-from appca.runs.config import MODELS, RunConfig, estimator_class
+from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
-from appca.runs.progress import DESCRIBING
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
 if TYPE_CHECKING:
-    from appca.models.estimator import Description
-    from appca.models.loop import Progress
+    from appca.models.algebra.loop import Progress
+    from appca.models.base.estimator import Description
 
+DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
 PREPROCESSING = "pre_"  # prefix of the preprocessing's arrays among those of a run
 POSTERIOR = "posterior_"  # prefix of the draws
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
@@ -159,7 +159,9 @@ def estimate_seconds(
         return whole + _estimate_around(incomplete, n_features, config)
     options = Preprocessing.from_dict(config.preprocessing)
     if options.vae is not None:
-        training = 0.0 if prepared else vae.estimate_seconds(n_rows, n_features, options.vae)
+        training = (
+            0.0 if prepared else autoencoder.estimate_seconds(n_rows, n_features, options.vae)
+        )
         coding = _CODING * n_rows * n_features * options.vae.hidden
         return training + coding + _estimate(n_rows, options.vae.dimensions, config)
     return _estimate(n_rows, n_features, config)
@@ -329,8 +331,8 @@ def _describe(
     """Describe the rows; where that takes long, part by part under the callback's eyes."""
     if not MODELS[config.model].compiled:
         return estimator.describe(Y)
-    from appca.models.estimator import Description
-    from appca.models.loop import Progress
+    from appca.models.algebra.loop import Progress
+    from appca.models.base.estimator import Description
 
     starts = range(0, len(Y), DESCRIBED_AT_ONCE)
     parts: list[Description] = []

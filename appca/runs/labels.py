@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import NAMES
+from appca.analysis.components.components import NAMES
 from appca.runs.store import Run
 from appca.storage import atomic
 from appca.storage.errors import InputError

@@ -16,13 +16,13 @@ import numpy as np
 
 from appca.data.dataset import DTYPES
 from appca.data.preprocessing import Fitted
-from appca.runs.config import RunConfig, estimator_class
+from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import PREPROCESSING, fitted_preprocessing
 from appca.storage.errors import InputError
 from appca.storage.packed import Packed, as_object, write
 
 if TYPE_CHECKING:
-    from appca.models.estimator import Description
+    from appca.models.base.estimator import Description
 
 RUN = "run"  # the text among the arrays
 _SINGLE = ("noise_variance", "n_active", "alpha")  # one number each
@@ -92,7 +92,7 @@ class LoadedModel(NamedTuple):
         return self.estimator.score(self.prepared(X), y)
 
     def describe(self, X: Any) -> "Description":
-        """Say all of this of every row in one go; see `appca.models.estimator.Description`."""
+        """Say all of this of every row in one go; see `appca.models.base.estimator.Description`."""
         return self.estimator.describe(self.prepared(X))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:

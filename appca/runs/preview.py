@@ -15,14 +15,14 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.runs.config import RunConfig, estimator_class
+from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import Result, fit_estimator, outcome, prefixed, refuse_gaps
 from appca.runs.home import hold_threads
 
 if TYPE_CHECKING:
-    from appca.models.em_fit import Fit
-    from appca.models.estimator import Description
-    from appca.models.rows import Rows
+    from appca.models.base.estimator import Description
+    from appca.models.orthonormal.em_fit import Fit
+    from appca.models.rows.observations import Rows
 
 ROWS, PASSES = 5000, 20
 COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
@@ -112,8 +112,8 @@ def prepare(
     Takes about as long as one look at all the data, and depends on the configuration by its
     preprocessing and `width` alone.
     """
-    from appca.models.rows import about, centre_of
-    from appca.models.spectrum import principal
+    from appca.models.rows.observations import about, centre_of
+    from appca.models.rows.spectrum import principal
 
     hold_threads()
     sample = _sample(dataset, rows)
@@ -160,7 +160,7 @@ def _short(config: RunConfig, passes: int) -> RunConfig:
 
 def _on_ground(ground: Ground, config: RunConfig) -> tuple[dict[str, np.ndarray], dict]:
     """Fit in the coordinates of the sample, describe all rows, bring the model into features."""
-    from appca.models.rows import Rows
+    from appca.models.rows.observations import Rows
 
     inside, squares = ground.coordinates[ground.rows], ground.outside[ground.rows]
     squares = squares + np.einsum("nq,nq->n", inside, inside, dtype=np.float64)
@@ -182,12 +182,12 @@ def _on_ground(ground: Ground, config: RunConfig) -> tuple[dict[str, np.ndarray]
 
 def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
     """Climb from the first of the starts that the configuration names, without a race."""
-    from appca.models.em import Settings, floor_of
-    from appca.models.em_fit import fit_by_em, fit_in_closed_form
-    from appca.models.estimator import refuse_constant
-    from appca.models.race import Course
-    from appca.models.starts import candidates
-    from appca.models.stiefel import polar
+    from appca.models.algebra.stiefel import polar
+    from appca.models.base.estimator import refuse_constant
+    from appca.models.orthonormal.em import Settings, floor_of
+    from appca.models.orthonormal.em_fit import fit_by_em, fit_in_closed_form
+    from appca.models.orthonormal.screening import Course
+    from appca.models.orthonormal.starts import candidates
 
     refuse_constant(sample)
     given, K = config.parameters, config.k
@@ -230,7 +230,7 @@ def _estimator(fit: "Fit", sample: "Rows", basis: np.ndarray, config: RunConfig)
 
 def _with_outside(found: "Description", estimator: Any, ground: Ground) -> "Description":
     """Add what lies outside the coordinates to what was said of rows (N, q): it is all noise."""
-    from appca.models.gaussian import background
+    from appca.models.algebra.gaussian import background
 
     D, q = ground.basis.shape
     outside = background(ground.outside, estimator.noise_variance_, D - q)

@@ -1,253 +1,99 @@
-"""
-The job that measures a run's projection beside other methods' on the same rows.
+"""Comparisons of a run's projection with other methods': settings, and results on disk."""
 
-All methods are fitted to four fifths of the rows and asked about the fifth held out; the neighbours
-are those among the rows they were fitted to. A method already measured is not measured again when
-a cancelled job is started anew.
-"""
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-
-from appca.runs.config import MODELS, RunConfig, estimator_class
-from appca.runs.home import hold_threads
-from appca.runs.progress import Context
-from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
+from appca.runs.configuration import RunConfig
+from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.identity import ID_DIGITS, Recorded, plain
 
-if TYPE_CHECKING:
-    from appca.analysis.rivals import Cap, Projected, Report, Split
-    from appca.data.dataset import Dataset
-
-HELD_OUT = 0.2
-LEAST_ROWS = 20
-MEASURES = (
-    "log_likelihood",
-    "log_likelihood_error",
-    "mse",
-    "mae",
-    "trustworthiness",
-    "continuity",
-    "kept",
-    "accuracy",
-)
-_PAIR = ("own", "ppca_l")  # whose panels, and whose densities of each row, are compared
-_MOST_CLASSES = 1 / 3  # of the rows
+SECONDS = 120.0
 
 
-class Method(NamedTuple):
-    """A method of the comparison."""
-
-    key: str
-    title: str
-    size: int  # numbers of a row's scores
-    used: int  # of them not zero
-    fit: "Callable[[Split, Cap, Report], Projected]"
-
-
-def quality(spec: dict, context: Context) -> dict:
-    """Measure and store: ``{"key": id, "config": ...}`` -> ``{"quality": id}``."""
-    from appca.data.store import DatasetStore
-
-    config = QualityConfig.from_dict(spec["config"])
-    store = QualityStore(context.home)
-    context.report("reading the data", 0.0)
-    dataset = DatasetStore(context.home).get(config.run["dataset"])
-    context.report("preprocessing", 0.0)
-    split = split_of(dataset, config)
-    hold_threads()
-    found = store.get(config.id) or Comparison([], [], {}, False)
-    if not found.complete:
-        compare(split, config, found, context.report, partial(store.save, config))
-    return {"quality": config.id}
-
-
-def compare(
-    split: "Split",
-    config: QualityConfig,
-    found: Comparison,
-    report: Callable[[str, float], object],
-    save: Callable[[Comparison], object],
-) -> Comparison:
+@dataclass(frozen=True, eq=False)
+class QualityConfig(Recorded):
     """
-    Measure all methods, those that are in `found` excepted, saving after each.
+    Everything that decides a comparison.
 
     Parameters
     ----------
-    split : Split
-    config : QualityConfig
-    found : Comparison
-    report : callable
-        Told (stage, fraction); raising from it ends the work.
-    save : callable
-        Told what there is after each method.
+    run : dict
+        A `RunConfig` as dict: data, preprocessing, model and its settings.
+    k, n_active : int
+        Components of the other methods, and how many of them a row uses where they can choose.
+    rows : int or None
+        Size of the random sample of rows that is compared; None for all.
+    n_neighbors : int
+    seconds : float
+        A method's time; what can stop early keeps what it has, the rest is left out.
+    random_state : int
+        Seed of the sample and of the rows held out.
     """
-    from appca.analysis.quality import ANCHORS, crowding
 
-    classes = _classes(split.dataset)
-    k = min(config.n_neighbors, (len(split.train) - 1) // 2)
-    facts = found.facts | {
-        "n_train": len(split.train),
-        "n_test": len(split.test),
-        "n_features": split.train.shape[1],
-        "n_neighbors": k,
-        "n_anchors": min(ANCHORS, len(split.train)),
-    }
-    every = methods(config)
-    lines = {line["key"]: line for line in found.lines}
-    projected: dict[str, Projected] = {}
-    for number, method in enumerate(every):
-        # Scores and densities are not stored; two methods are compared row by row.
-        if method.key in lines and (method.key not in _PAIR or "gain_error" in facts):
-            continue
+    run: dict
+    k: int
+    n_active: int
+    rows: int | None = None
+    n_neighbors: int = 15
+    seconds: float = SECONDS
+    random_state: int = 0
 
-        def told(stage: str, share: float, place: int = number) -> None:
-            report(stage, (place + min(share, 1.0)) / len(every))
-
-        line, scores = measured(method, split, classes, k, config.seconds, told)
-        lines[method.key] = line
-        if scores is not None and method.key in _PAIR:
-            projected[method.key] = scores
-        panels = found.panels
-        if set(projected) == set(_PAIR) and "gain_error" not in facts:
-            own, plane = (projected[key] for key in _PAIR)
-            facts["gain_error"] = _error(own.log_likelihood - plane.log_likelihood)
-            if classes is not None:
-                crowds = crowding(own.scores, own.active, plane.scores, classes, n_neighbors=k)
-                panels = [crowd._asdict() for crowd in crowds]
-        found = Comparison([lines[m.key] for m in every if m.key in lines], panels, facts, False)
-        save(found)
-    found = found._replace(complete=True)
-    save(found)
-    return found
+    def __post_init__(self) -> None:
+        """Own the dict."""
+        run = RunConfig.from_dict(plain("run", self.run)).to_dict()
+        object.__setattr__(self, "run", run)
 
 
-def measured(
-    method: Method,
-    split: "Split",
-    classes: np.ndarray | None,
-    k: int,
-    seconds: float,
-    report: Callable[[str, float], object],
-) -> tuple[dict, "Projected | None"]:
-    """
-    Fit one method and measure it.
+class Comparison(NamedTuple):
+    """What has been measured so far."""
 
-    Returns
-    -------
-    line : dict
-        key, title, size, used, note, seconds; log_likelihood and log_likelihood_error (nats a row
-        held out, and the standard error of that mean), mse and mae (a feature, of the rows held
-        out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value,
-        standard error]. What a method does not have is None.
-    projected : Projected or None
-    """
-    from appca.analysis.quality import quality as compare_neighbours
-    from appca.analysis.rivals import Cap, TimeUp
-
-    line = dict.fromkeys(MEASURES) | method._asdict() | {"note": "", "seconds": None}
-    del line["fit"]
-    try:
-        made = method.fit(
-            split, Cap(seconds), lambda share: report(f"fitting {method.title}", share / 2)
-        )
-    except TimeUp:
-        return line | {"note": f"not finished within {seconds:g} s"}, None
-    except ValueError as error:
-        return line | {"note": str(error).partition("\n")[0]}, None
-    stage = f"comparing the neighbours of {method.title}"
-    near = compare_neighbours(
-        split.train,
-        made.scores,
-        n_neighbors=k,
-        classes=classes,
-        report=lambda share: report(stage, 0.5 + share / 2),
-    )
-    line |= {"note": made.note, "seconds": round(made.seconds, 3)} | _held_out(made, split.test)
-    for name in ("trustworthiness", "continuity", "kept", "accuracy"):
-        value = getattr(near, name)
-        line[name] = None if value is None else list(value)
-    return line, made
+    lines: list[dict]  # one a method, see `measured`
+    panels: list[dict]  # `Crowding` of the run's panels against PCA
+    # n_train, n_test, n_features, n_neighbors, n_anchors; gain_error, the standard error of the
+    # run's log-likelihood less that of PPCA with L components on the same rows held out
+    facts: dict
+    complete: bool
 
 
-def methods(config: QualityConfig) -> list[Method]:
-    """Return the methods in the order they are measured, the run's own first."""
-    from appca.analysis import rivals
-    from appca.models.ppca import PPCA
+class QualityStore:
+    """Comparisons below ``<home>/quality/``, one JSON file each, replaced whole."""
 
-    run, k, active = RunConfig.from_dict(config.run), config.k, config.n_active
-    own = partial(rivals.ours, estimator_class(run.model), run.parameters)
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "quality"
 
-    def ppca(q: int) -> Callable:
-        return partial(rivals.ours, PPCA, {"n_components": q, "random_state": 0})
+    def save(self, config: QualityConfig, found: Comparison) -> str:
+        """
+        Store what has been measured and return its id.
 
-    found = [Method("own", MODELS[run.model].title, k, active, own)]
-    if run.model != "PPCA":
-        if active < k:
-            found.append(Method("ppca_l", "Probabilistic PCA", active, active, ppca(active)))
-        found.append(Method("ppca_k", "Probabilistic PCA", k, k, ppca(k)))
-    factors = partial(rivals.factor_analysis, k)
-    atoms = partial(rivals.dictionary, k, active)
-    return [
-        *found,
-        Method("pca", "PCA (scikit-learn)", k, k, partial(rivals.pca, k)),
-        Method("fa", "Factor analysis (scikit-learn)", k, k, factors),
-        Method("sparse", "Sparse PCA (scikit-learn)", k, k, partial(rivals.sparse_pca, k)),
-        Method("dictionary", "Dictionary learning + OMP (scikit-learn)", k, active, atoms),
-        Method("plane", "PCA picture (scikit-learn)", 2, 2, partial(rivals.pca, 2)),
-        Method("umap", "UMAP", 2, 2, rivals.umap),
-    ]
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        text = json.dumps({"config": config.to_dict(), **found._asdict()}, allow_nan=False)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            atomic.sweep(self.folder)
+            atomic.write(self.folder / f"{config.id}.json", text)
+        except OSError as error:
+            msg = (
+                f"The comparison could not be stored in {self.folder}: {error.strerror or error}; "
+                "free some space, or name another folder in APPCA_HOME."
+            )
+            raise InputError(msg) from error
+        return config.id
 
-
-def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
-    """
-    Draw the rows to compare and those held out, and preprocess both with what the first say.
-
-    Raises
-    ------
-    InputError
-        When there are too few rows.
-    """
-    from appca.analysis.rivals import Split
-    from appca.data.preprocessing import Preprocessing
-
-    if dataset.n_rows < LEAST_ROWS:
-        msg = (
-            f"A comparison needs at least {LEAST_ROWS} rows, because a fifth is held out; "
-            f"this data set has {dataset.n_rows}."
-        )
-        raise InputError(msg)
-    order = np.random.default_rng(config.random_state).permutation(dataset.n_rows)[: config.rows]
-    held_out = round(HELD_OUT * len(order))
-    train = dataset.take(np.sort(order[held_out:]))
-    fitted = Preprocessing.from_dict(config.run["preprocessing"]).fit(train.X)
-    test = fitted.transform(dataset.X[np.sort(order[:held_out])])
-    return Split(fitted.transform(train.X), test, train, config.run["preprocessing"])
-
-
-def _classes(dataset: "Dataset") -> np.ndarray | None:
-    """Class numbers of the first label, unless it has about as many values as there are rows."""
-    found = dataset.class_column
-    if found is None or len(found[0]) > dataset.n_rows * _MOST_CLASSES:
-        return None
-    return np.asarray(found[1])
-
-
-def _held_out(made: "Projected", test: np.ndarray) -> dict:
-    """Averages over the rows held out."""
-    found = {}
-    if made.log_likelihood is not None and np.isfinite(made.log_likelihood).all():
-        values = made.log_likelihood
-        found = {"log_likelihood": float(values.mean()), "log_likelihood_error": _error(values)}
-    if made.reconstruction is not None:
-        off = made.reconstruction.astype(np.float64) - test
-        found |= {"mse": float(np.square(off).mean()), "mae": float(np.abs(off).mean())}
-    return found
-
-
-def _error(values: np.ndarray) -> float:
-    """Return the standard error of a mean."""
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+    def get(self, comparison_id: str) -> Comparison | None:
+        """Return a comparison, or None when it is not there or cannot be read."""
+        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(comparison_id)):
+            return None
+        try:
+            text = (self.folder / f"{comparison_id}.json").read_text(encoding="utf-8")
+            stored = json.loads(text)
+            return Comparison(**{name: stored[name] for name in Comparison._fields})
+        except Exception:  # a damaged file fails in as many ways as its parsers can
+            return None

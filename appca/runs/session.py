@@ -19,11 +19,11 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from appca.analysis.selections import Saved, SelectionStore
-from appca.data.builtin import SOURCES, load
+from appca.analysis.groups.selections import Saved, SelectionStore
 from appca.data.dataset import Dataset
+from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import Result, fitted_preprocessing, versions
 from appca.runs.labels import FILE as LABELS_FILE
 from appca.runs.labels import flip, labels, rename

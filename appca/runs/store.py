@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import Result
 from appca.storage import atomic
 from appca.storage.errors import InputError

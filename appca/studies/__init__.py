@@ -1,1 +1,1 @@
-"""The experiments of the paper, computed anew: each makes tables, arrays and a paragraph."""
+"""The experiments of the paper, computed anew: what an experiment is, how it runs and is kept."""

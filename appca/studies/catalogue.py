@@ -1,17 +1,17 @@
 """The experiments there are, by the names of the command line and the pages."""
 
 from appca.storage.errors import InputError
-from appca.studies import (
+from appca.studies.experiments import (
+    brain,
     coil20,
-    fmri,
     planes,
     popularity,
-    sharing_grid,
-    similar_objects,
+    sharing,
+    similar,
     speed,
     strokes,
     table1,
-    umap_map,
+    umap,
     vae_digits,
     whitening,
     z_priors,
@@ -24,16 +24,16 @@ STUDIES: dict[str, Study] = {
         z_priors.STUDY,
         table1.STUDY,
         popularity.STUDY,
-        fmri.STUDY,
+        brain.STUDY,
         planes.STUDY,
         coil20.STUDY,
-        umap_map.STUDY,
-        similar_objects.STUDY,
+        umap.STUDY,
+        similar.STUDY,
         whitening.STUDY,
         speed.STUDY,
         vae_digits.STUDY,
         strokes.STUDY,
-        sharing_grid.STUDY,
+        sharing.STUDY,
     )
 }
 

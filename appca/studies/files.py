@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from appca.plots.figure_files import NO_PICTURES, page, picture
+from appca.plots.export.figure_files import NO_PICTURES, page, picture
 from appca.storage.errors import InputError
 from appca.studies.store import csv_text
 from appca.studies.study import Outcome, Study

@@ -5,9 +5,9 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.data.folder import data_folder
-from appca.plots.figure_files import fragment
-from appca.plots.report_page import fold, framed, table
+from appca.data.sources.folder import data_folder
+from appca.plots.export.figure_files import fragment
+from appca.plots.export.report_page import fold, framed, table
 from appca.storage.errors import InputError
 from appca.studies.study import Outcome, Row, Study
 

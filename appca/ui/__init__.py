@@ -1,1 +1,1 @@
-"""The user interface: the only part that imports Streamlit."""
+"""The user interface, a folder for each page; the only part that imports Streamlit."""

@@ -2,8 +2,10 @@
 
 import streamlit as st
 
-from appca.ui import controls, data_overview, session_file, sources, state, uploads
-from appca.ui.preprocessing_form import preprocessing
+from appca.ui.data import overview, session_file, sources, uploads
+from appca.ui.data.preprocessing_form import preprocessing
+from appca.ui.parts import controls
+from appca.ui.session import state
 
 controls.heading("Data")
 with st.container(key="beside"):
@@ -21,6 +23,6 @@ with choose:
 
 with look:
     dataset = state.current_dataset()
-    data_overview.overview(dataset)
+    overview.overview(dataset)
     st.subheader("Before the fit", anchor=False)
     preprocessing(dataset)

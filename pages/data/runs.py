@@ -1,6 +1,7 @@
 """Runs: every fit that is kept, to open, rename, delete and compare."""
 
-from appca.ui import controls, runs_list
+from appca.ui.data import runs_list
+from appca.ui.parts import controls
 
 controls.heading("Runs")
 kept = runs_list.all_runs()

@@ -2,19 +2,12 @@
 
 import streamlit as st
 
-from appca.ui import (
-    atlas_page,
-    controls,
-    fitting,
-    outliers_section,
-    panels,
-    point_choice,
-    point_page,
-    progress,
-    state,
-)
-from appca.ui.preview_note import preview_note
-from appca.ui.tray import tray
+from appca.ui.explore import outliers, point, point_choice
+from appca.ui.explorer import atlas, panels
+from appca.ui.parts import controls, progress
+from appca.ui.parts.preview_note import preview_note
+from appca.ui.parts.tray import tray
+from appca.ui.session import fitting, state
 
 dataset = state.current_dataset()
 beside_title = controls.heading("Point")
@@ -27,9 +20,9 @@ else:
         preview_note(shown)
     row = point_choice.choose(dataset)
     with st.container(key="point_page"):
-        point_page.sum_of(dataset, shown, row)
-        point_page.how_sure(dataset, shown, row)
-        point_page.near(dataset, shown, row)
-        outliers_section.body(dataset, shown)
-    colour = atlas_page.colour_now(dataset, shown, next(iter(panels.colour_choices(dataset))))
-    tray(dataset, shown, atlas_page.sprites(dataset.digest), colour)
+        point.sum_of(dataset, shown, row)
+        point.how_sure(dataset, shown, row)
+        point.near(dataset, shown, row)
+        outliers.body(dataset, shown)
+    colour = atlas.colour_now(dataset, shown, next(iter(panels.colour_choices(dataset))))
+    tray(dataset, shown, atlas.sprites(dataset.digest), colour)

@@ -2,10 +2,13 @@
 
 import streamlit as st
 
-from appca.ui import atlas_page, controls, fitting, progress, state, tour
-from appca.ui.component_list import component_list
-from appca.ui.preview_note import preview_note
-from appca.ui.tray import tray
+from appca.ui.explorer import atlas
+from appca.ui.frame import tour
+from appca.ui.parts import controls, progress
+from appca.ui.parts.component_list import component_list
+from appca.ui.parts.preview_note import preview_note
+from appca.ui.parts.tray import tray
+from appca.ui.session import fitting, state
 
 dataset = state.current_dataset()
 with st.container(key="beside"):
@@ -27,16 +30,14 @@ if shown is None:
     with main:
         progress.waiting() or progress.offer()
 else:
-    colour = atlas_page.colour_now(dataset, shown, choice)
+    colour = atlas.colour_now(dataset, shown, choice)
     with beside_title:
         preview_note(shown) or controls.in_words(shown)
     with main:
         by_pair, axes, page = controls.which_panels(shown)
-        atlas_page.draw(
-            dataset, shown, colour, by_pair=by_pair, axes=axes, page=page, point_size=size
-        )
-        tray(dataset, shown, atlas_page.sprites(dataset.digest), colour)
+        atlas.draw(dataset, shown, colour, by_pair=by_pair, axes=axes, page=page, point_size=size)
+        tray(dataset, shown, atlas.sprites(dataset.digest), colour)
     with side:
         st.subheader("Components", anchor=False)
         component_list(dataset, shown)
-        atlas_page.pca_beside(dataset, shown, colour, size)
+        atlas.pca_beside(dataset, shown, colour, size)

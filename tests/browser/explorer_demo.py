@@ -18,8 +18,8 @@ import streamlit as st
 from PIL import Image
 
 from appca.plots import palette
-from appca.plots.atlas import Cell, Panel
-from appca.plots.sprites import mean_image, sprites_of
+from appca.plots.explore.atlas import Cell, Panel
+from appca.plots.explore.sprites import mean_image, sprites_of
 from appca.ui.explorer import HoverColumn, HoverData, explorer
 
 HOSTILE = "<img src=x onerror=document.title=1>"

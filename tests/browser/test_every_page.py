@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.test_app import APP, SECOND, idle
-from tests.ui.test_pages import PAGES, good_table
+from tests.ui.parts.test_pages import PAGES, good_table
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 WAIT = 120 * SECOND

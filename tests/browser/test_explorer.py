@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from scipy.spatial import cKDTree
 
-from appca.plots.sprites import sprites_of
+from appca.plots.explore.sprites import sprites_of
 from tests.browser import explorer_demo
 
 pytestmark = pytest.mark.browser

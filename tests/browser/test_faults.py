@@ -18,7 +18,7 @@ import pytest
 from appca.runs.store import RunStore
 from tests.browser.conftest import ROOT, Server, _started
 from tests.browser.test_app import APP, SECOND, drawn, idle, open_page, start_a_long_fit
-from tests.runs.waiting import is_alive, until
+from tests.jobs.waiting import is_alive, until
 
 PAGE = re.compile(r'st\.Page\([^()]*?title="([^"]+)"')
 TITLES = PAGE.findall(APP.read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.browser.test_app import APP, SECOND, idle
-from tests.data.test_images import encoded, noise
+from tests.data.readers.images.test_images import encoded, noise
 
 pytestmark = pytest.mark.browser
 EXPLORER = "document.querySelector('.appca-explorer')"

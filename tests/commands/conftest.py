@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from appca.commands import bench
-from appca.data.builtin import load
+from appca.data.sources.builtin import load
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from appca.cli import main
-from appca.data.builtin import SOURCES, load
 from appca.data.readers import read
+from appca.data.sources.builtin import SOURCES, load
 from tests.commands.conftest import arrays_of
 
 

@@ -6,10 +6,10 @@ import pytest
 
 import appca
 from appca.cli import main
-from appca.data.builtin import load
 from appca.data.preprocessing import suggest
+from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.store import RunStore
 from tests.commands.conftest import arrays_of

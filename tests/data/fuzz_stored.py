@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from appca.analysis.selections import Saved
+from appca.analysis.groups.selections import Saved
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run, project
 from appca.runs.model_file import model_bytes, read_model
 from appca.runs.session import Session, pack, unpack

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from appca.data import prepared
-from appca.data.builtin import load
 from appca.data.preprocessing import Preprocessing
-from appca.data.vae import VAE
+from appca.data.sources.builtin import load
+from appca.data.vae.autoencoder import VAE
 from appca.storage import cache
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from appca.data.builtin import load
 from appca.data.columns import Wanted, matched, read_as, roles_for, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.readers import read
+from appca.data.sources.builtin import load
 from appca.storage.errors import InputError
 
 NAMES = ("a", "b", "c")

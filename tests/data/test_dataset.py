@@ -203,7 +203,7 @@ def test_the_first_label_is_the_class():
 
 
 def test_the_provenance_of_every_built_in_set_is_json_able():
-    from appca.data.builtin import SOURCES, load
+    from appca.data.sources.builtin import SOURCES, load
 
     for source in SOURCES.values():
         if source.offline:

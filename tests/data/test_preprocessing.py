@@ -3,9 +3,9 @@ import pytest
 from sklearn.decomposition import PCA
 
 from appca.data import principal
-from appca.data.builtin import load
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing, suggest
+from appca.data.sources.builtin import load
 from appca.storage.errors import InputError
 
 TABLE = {"divide": 2.0, "centre": True, "scale": "feature"}

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from appca.data.builtin import load
 from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.storage.errors import InputError
 

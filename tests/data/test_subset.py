@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from appca.data.builtin import load
 from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
 from appca.data.subset import choose_rows, subset
 from appca.storage.errors import InputError
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from appca.runs.jobfolder import JobFolder
-from appca.runs.jobs import Jobs
+from appca.jobs.folder import JobFolder
+from appca.jobs.queue import Jobs
 from appca.runs.store import RunStore
-from tests.runs.waiting import ended, runs, until
+from tests.jobs.waiting import ended, runs, until
 
 FULL = (sys.executable, "-m", "tests.faults.full_worker")
-FAKE = (sys.executable, "-m", "tests.runs.fake_worker")
+FAKE = (sys.executable, "-m", "tests.jobs.fake_worker")
 NOBODY = 2**22 + 7  # a process number that no system gives
 DISK = "The disk or the network refused (File too large); see {log}."
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import pytest
 
-from appca.data.builtin import load
+from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.runs.config import RunConfig
-from appca.runs.jobfolder import ENDED, JobFolder, JobStatus
-from appca.runs.jobs import Jobs
+from appca.jobs.folder import ENDED, JobFolder, JobStatus
+from appca.jobs.queue import Jobs
+from appca.runs.configuration import RunConfig
 from appca.runs.store import RunStore
-from tests.runs.waiting import ended, is_alive, runs, until
+from tests.jobs.waiting import ended, is_alive, runs, until
 
 KILLED = (
     "The worker process ended before the job was over "

@@ -4,9 +4,9 @@ import numpy as np
 
 from appca.data.store import DatasetStore
 from appca.runs.store import RunStore
-from appca.ui import services
+from appca.ui.session import services
 from tests.ui.conftest import address, healthy, html, sentences, start
-from tests.ui.test_pages import DIGITS, good_table, select, table_of, upload
+from tests.ui.parts.test_pages import DIGITS, good_table, select, table_of, upload
 
 __all__ = ["start"]  # the fixture
 PAGES = ("data/data", "data/fit", "explore/subspaces", "explore/group", "share/export")

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.selections import SelectionStore
+from appca.analysis.groups.selections import SelectionStore
 from appca.data.readers import read_many
 from appca.data.readers.source import Limits
-from appca.data.receive import receive
+from appca.data.sources.receive import receive
 from appca.data.store import DatasetStore
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ SCRIPTS = sorted(path for path in (ROOT / "appca").rglob("*.js"))
 CALLS = {"eval", "exec", "compile", "__import__"}
 MODULES = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "telnetlib", "ftplib"}
 NETWORK = {"requests", "urllib3", "urllib.request", "http.client", "socket", "pooch", "aiohttp"}
-MAY_ASK = {"appca/data/download.py"}  # published data sets, when a person asks for them
+MAY_ASK = {"appca/data/sources/download.py"}  # published data sets, when a person asks for them
 HTML = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc)\b")
 CODE = re.compile(r"\beval\s*\(|\bnew\s+Function\b|\bFunction\s*\(|javascript:")
 OUTSIDE = re.compile(r"\b(fetch|XMLHttpRequest|sendBeacon|WebSocket|EventSource|importScripts)\b")

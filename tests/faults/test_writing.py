@@ -18,7 +18,7 @@ import pytest
 
 from appca.data.readers import read_many
 from appca.data.readers.source import Limits
-from appca.data.receive import receive
+from appca.data.sources.receive import receive
 from appca.storage.atomic import ASIDE
 from tests.faults.child import at_step, die, fate_of, refuse, small_files
 from tests.faults.writers import WRITERS, Writer, sources, tree

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.embedding import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.analysis.selections import SelectionStore
+from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.analysis.groups.selections import SelectionStore
 from appca.cli import main
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs import labels
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import Result
-from appca.runs.quality_store import Comparison, QualityConfig, QualityStore
+from appca.runs.quality import Comparison, QualityConfig, QualityStore
 from appca.runs.store import RunStore
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore

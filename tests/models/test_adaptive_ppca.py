@@ -6,9 +6,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from appca import AdaptivePPCA
-from appca.models import race
-from appca.models.estimator import refuse_constant
-from appca.models.rows import about, centre_of
+from appca.models.base.estimator import refuse_constant
+from appca.models.orthonormal import screening
+from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import matched_cosines, planted
 
 SIZES = [(k, n_active) for k in range(1, 8) for n_active in range(1, k + 1)]
@@ -377,7 +377,7 @@ def test_a_sample_of_equal_rows_does_not_end_a_fit(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     X = np.zeros((30_000, 8))
     X[:5] = rng.standard_normal((5, 8))
-    monkeypatch.setattr(race, "_draws", lambda _rng, rows, size: (rows.X[-size:], None))
+    monkeypatch.setattr(screening, "_draws", lambda _rng, rows, size: (rows.X[-size:], None))
     model = fitted(X, 3, 1)
     assert np.isfinite(model.score(X))
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-12)
@@ -426,7 +426,7 @@ def test_queries_do_not_depend_on_how_rows_are_cut_into_blocks(data, monkeypatch
         model.score_samples,
     ]
     whole = [query(data.X) for query in queries]
-    monkeypatch.setattr("appca.models.rows.MIN_BLOCK_ROWS", 7)
-    monkeypatch.setattr("appca.models.rows.MAX_BLOCK_ROWS", 7)
+    monkeypatch.setattr("appca.models.rows.observations.MIN_BLOCK_ROWS", 7)
+    monkeypatch.setattr("appca.models.rows.observations.MAX_BLOCK_ROWS", 7)
     for query, expected in zip(queries, whole, strict=True):
         np.testing.assert_allclose(query(data.X), expected, rtol=1e-10, atol=1e-12)

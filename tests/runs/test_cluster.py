@@ -11,16 +11,17 @@ import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.runs import cluster, kinds
-from appca.runs.config import RunConfig
+from appca.jobs import kinds
+from appca.jobs.folder import JobFolder
+from appca.jobs.progress import Context
+from appca.jobs.queue import Jobs
+from appca.jobs.worker import work
+from appca.runs import cluster
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
-from appca.runs.jobfolder import JobFolder
-from appca.runs.jobs import Jobs
-from appca.runs.progress import Context
 from appca.runs.store import RunStore
-from appca.runs.worker import work
+from tests.jobs.waiting import ended, until
 from tests.models.synthetic import planted
-from tests.runs.waiting import ended, until
 
 ROWS, FEATURES = 1500, 8
 

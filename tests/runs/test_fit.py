@@ -1,20 +1,20 @@
 import numpy as np
 import pytest
 
-from appca.data.builtin import load
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
+from appca.data.sources.builtin import load
 from appca.runs import fit as fit_module
 from appca.runs import home
-from appca.runs.config import RunConfig, estimator_class
+from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import (
+    DESCRIBING,
     estimate_seconds,
     fit_run,
     fitted_preprocessing,
     posterior_of,
     project,
 )
-from appca.runs.progress import DESCRIBING
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis.as_python import Recipe, script
-from appca.analysis.point import alternatives, row_of
-from appca.data.builtin import load
-from appca.runs.config import RunConfig
+from appca.analysis.explore.point import alternatives, row_of
+from appca.analysis.export.as_python import Recipe, script
+from appca.data.sources.builtin import load
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import (
     estimate_seconds,
     fit_run,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from appca.data.builtin import load
+from appca.data.sources.builtin import load
 from appca.runs import labels
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run, project
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError

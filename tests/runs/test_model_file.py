@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from appca import load_model
-from appca.data.builtin import load
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.runs.config import RunConfig, estimator_class
+from appca.data.sources.builtin import load
+from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import fit_run, project
 from appca.runs.model_file import model_arrays, model_bytes, read_model
 from appca.storage.errors import InputError

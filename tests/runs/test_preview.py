@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from appca.data.builtin import load
 from appca.data.dataset import Dataset
-from appca.runs.config import RunConfig, estimator_class
+from appca.data.sources.builtin import load
+from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import fit_run, fitted_preprocessing, project
 from appca.runs.preview import on_ground, prepare, preview, width
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.selections import Saved, SelectionStore
-from appca.data.builtin import load
+from appca.analysis.groups.selections import Saved, SelectionStore
 from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.labels import flip, labels, rename
 from appca.runs.session import CONTENTS, Session, pack, unpack

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from appca.runs import store as store_module
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import Result
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError

@@ -5,15 +5,15 @@ import csv
 import numpy as np
 import pytest
 
-from appca.data.designs import DESIGNS
+from appca.data.sources.designs import DESIGNS
 from appca.data.store import DatasetStore
 from appca.storage.errors import InputError
 from appca.studies import files
 from appca.studies.catalogue import STUDIES
 from appca.studies.command import printed
-from appca.studies.methods import active_for, harmonic
-from appca.studies.popularity import distance, ordered
-from appca.studies.synthetic import dataset_of, drawn
+from appca.studies.experiments.popularity import distance, ordered
+from appca.studies.parts.methods import active_for, harmonic
+from appca.studies.parts.synthetic import dataset_of, drawn
 
 CHOICES = {
     "n_rows": 60,

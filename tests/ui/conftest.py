@@ -9,9 +9,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from appca.data.dataset import Dataset
-from appca.runs.config import RunConfig
+from appca.runs.configuration import RunConfig
 from appca.runs.fit import Result
-from appca.ui import fitting
+from appca.ui.session import fitting
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60

@@ -3,7 +3,6 @@
 import gzip
 import zlib
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO, NamedTuple
@@ -67,8 +66,9 @@ def read(
     limits : Limits
         What the file may ask of the machine.
     **options
-        ``Options`` of the reader: `appca.data.readers.csv`, ``parquet``, ``npy``, ``npz``, ``mat``,
-        ``idx``, ``images`` or ``nifti``.
+        ``Options`` of the reader: of ``csv`` or ``parquet`` in `appca.data.readers.tables`, of
+        ``npy``, ``npz``, ``mat`` or ``idx`` in `appca.data.readers.arrays`, of
+        `appca.data.readers.images.images`, or of `appca.data.brain.nifti`.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def read_many(
         raise InputError(msg)
     given = [Given(name, file, kind_of(name, file)) for name, file in files]
     kind = _common_kind(given)
-    reader = import_module(f"appca.data.readers.{kind}")
+    reader = _reader(kind)
     chosen = _checked_options(kind, reader, options)
     dataset = _read(reader, given, chosen, limits)
     dataset.provenance["sha256"] = checksum(files, limits)
@@ -118,6 +118,25 @@ def read_many(
     if plain:
         dataset.provenance["options"] = plain
     return dataset
+
+
+def _reader(kind: str) -> ModuleType:
+    """Import the module for a kind; only then, for some bring pandas, SciPy or nibabel."""
+    if kind in ("csv", "parquet"):
+        from appca.data.readers.tables import csv, parquet
+
+        return {"csv": csv, "parquet": parquet}[kind]
+    if kind in ("npy", "npz", "mat", "idx"):
+        from appca.data.readers.arrays import idx, mat, npy, npz
+
+        return {"npy": npy, "npz": npz, "mat": mat, "idx": idx}[kind]
+    if kind == "nifti":
+        from appca.data.brain import nifti
+
+        return nifti
+    from appca.data.readers.images import images
+
+    return images
 
 
 def _read(reader: ModuleType, given: list[Given], options: tuple, limits: Limits) -> Dataset:

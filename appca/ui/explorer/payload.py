@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.plots import atlas, palette, sprites
-from appca.plots.panel import check
-from appca.plots.points import traces
+from appca.plots import palette
+from appca.plots.explore import atlas, sprites
+from appca.plots.explore.panel import check
+from appca.plots.explore.points import traces
 
 NO_CELL = 255
 

@@ -11,7 +11,7 @@ def page():
     import numpy as np
     import streamlit as st
 
-    from appca.plots.atlas import Panel
+    from appca.plots.explore.atlas import Panel
     from appca.ui.explorer import explorer
 
     rows = np.arange(20, dtype=np.int32)
@@ -84,8 +84,8 @@ def two_explorers():
 
     import numpy as np
 
-    from appca.plots.atlas import Panel
-    from appca.plots.sprites import sprites_of
+    from appca.plots.explore.atlas import Panel
+    from appca.plots.explore.sprites import sprites_of
     from appca.ui.explorer import explorer
 
     images = np.zeros((20, 4, 4), np.uint8)
@@ -108,7 +108,7 @@ def test_two_explorers_on_a_page_share_plotly_and_the_images():
 
 
 def call(**changes):
-    from appca.plots.atlas import Panel
+    from appca.plots.explore.atlas import Panel
     from appca.ui.explorer import explorer
 
     rows = np.arange(5, dtype=np.int32)

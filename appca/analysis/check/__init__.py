@@ -1,0 +1,1 @@
+"""For the page Check: choosing K and L, comparisons, diagnostics, held-out cells."""

@@ -1,0 +1,318 @@
+"""
+Cross-validation over a grid of K and L: what is measured, in which order, and the measuring.
+
+Every cell (K, L) is fitted from scratch to the rows outside each fold, by the same estimator with
+the same settings as a run, and scored on the rows of the fold by its exact likelihood. Nothing is
+handed from cell to cell: a start taken from a neighbour would be another fit than the one that
+adopting the cell gives. Preprocessing is learned from the training rows alone.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.check.journal import JournalStore, Record
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Fitted, Preprocessing
+from appca.storage.errors import InputError
+from appca.storage.identity import Recorded, plain
+
+MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
+MOST_SETS = 5000  # of aFA are summed over one by one; more would be estimated
+MOST_CELLS = 600
+MOST_ROWS = 6000  # a grid looks at no more rows without being asked
+FOLDER = "grids"
+
+Cell = tuple[int, int]  # K, L
+Report = Callable[[Cell, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class GridConfig(Recorded):
+    """
+    Everything that decides the numbers of a grid.
+
+    Parameters
+    ----------
+    dataset : str
+        Digest of the data set.
+    preprocessing : dict
+        As in a run; what is left out has its default.
+    model : {"aPPCA", "aFA"}
+    parameters : dict
+        Keywords of the estimator, all but K and L.
+    components, actives : sequence of int
+        The K and the L of the grid; cells with L > K are left out.
+    n_folds : int
+    max_rows : int
+        Of more rows a random sample of so many is used.
+    random_state : int
+        Draws the sample and deals the rows out to the folds.
+
+    Raises
+    ------
+    InputError
+        For values without meaning, and a grid without a cell or with too many.
+    """
+
+    dataset: str
+    preprocessing: dict
+    model: str
+    parameters: dict
+    components: tuple[int, ...]
+    actives: tuple[int, ...]
+    n_folds: int = 3
+    max_rows: int = MOST_ROWS
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what has no meaning, and own the dicts, so that the id cannot change under it."""
+        if self.model not in MODELS:
+            msg = f"A grid needs a model with K and L, {' or '.join(MODELS)}; got “{self.model}”."
+            raise InputError(msg)
+        options = plain("preprocessing", self.preprocessing)
+        object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
+        parameters = plain("parameters", self.parameters)
+        for name in ("n_components", "n_active"):
+            parameters.pop(name, None)
+        if parameters.get("inference") == "gibbs":
+            msg = "A grid fits by EM or hard assignment; got inference “gibbs”."
+            raise InputError(msg)
+        object.__setattr__(self, "parameters", parameters)
+        for name in ("components", "actives"):
+            object.__setattr__(self, name, _sizes(name, getattr(self, name)))
+        for name, least in (("n_folds", 2), ("max_rows", 4), ("random_state", 0)):
+            object.__setattr__(self, name, _whole(name, getattr(self, name), least))
+        if not 0 < len(self.cells) <= MOST_CELLS:
+            msg = (
+                f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L make "
+                f"{len(self.cells):,}: choose other ranges."
+            )
+            raise InputError(msg)
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells (K, L), by K, then by L."""
+        return tuple(
+            (k, active)
+            for k in self.components
+            for active in self.actives
+            if active <= k and self.is_exact(k, active)
+        )
+
+    @cached_property
+    def baselines(self) -> tuple[Cell, ...]:
+        """Cells (q, q) in which every row uses all: PPCA with q components, for each K and L."""
+        used = {size for cell in self.cells for size in cell}
+        return tuple((q, q) for q in sorted(used))
+
+    def is_exact(self, k: int, active: int) -> bool:
+        """Whether the likelihood of a cell is exact."""
+        return self.model != "aFA" or math.comb(k, active) <= MOST_SETS
+
+    def order(self) -> list[Cell]:
+        """
+        Return the cells in the order in which they are measured.
+
+        First PPCA, which is quick and what all else is compared with; then from coarse to fine
+        over K, smallest, largest, middle and so on, with all L of a K together. So the whole range
+        is seen early, and each cell once it is there is final.
+        """
+        ranks = {k: place for place, k in enumerate(coarse_to_fine(self.components))}
+        rest = [cell for cell in self.cells if cell[0] != cell[1]]
+        return [*self.baselines, *sorted(rest, key=lambda cell: (ranks[cell[0]], cell[1]))]
+
+    def to_dict(self) -> dict:
+        """Return JSON-able settings, from which `from_dict` makes an equal config."""
+        lists = {"components": list(self.components), "actives": list(self.actives)}
+        return asdict(self) | lists
+
+
+class Measure(NamedTuple):
+    """What one fit says of the rows it has not seen."""
+
+    log_likelihood: float  # nats a row; NaN where the fold cannot carry K components
+    error: float  # mean squared reconstruction error a feature, in preprocessed units
+    n_iter: int
+    stop_reason: str
+    seconds: float
+
+
+class Fold(NamedTuple):
+    """Rows of the data set, ascending."""
+
+    train: np.ndarray  # (n,)
+    test: np.ndarray  # (m,)
+
+
+Measures = dict[tuple[int, int, int], Measure]  # (K, L, fold)
+
+
+def coarse_to_fine(values: Iterable[int]) -> list[int]:
+    """Order ascending values: ends first, then always the middle of the widest gap left."""
+    values = list(values)
+    order = [0, len(values) - 1][: len(values)]
+    while len(order) < len(values):
+        there = sorted(order)
+        gaps = [(b - a, -a) for a, b in pairwise(there)]
+        width, start = max(gaps)
+        order.append(-start + width // 2)
+    return [values[place] for place in order]
+
+
+def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
+    """Return the rows that are used, ascending: all, or a random sample of `max_rows`."""
+    if n_rows <= max_rows:
+        return np.arange(n_rows)
+    drawn = np.random.default_rng(random_state).permutation(n_rows)[:max_rows]
+    return np.sort(drawn)
+
+
+def folds(n_rows: int, n_folds: int, max_rows: int, random_state: int) -> list[Fold]:
+    """
+    Deal the rows that are used out to folds, shuffled; their sizes differ by one row at most.
+
+    Raises
+    ------
+    InputError
+        When a fold would be left with fewer than two rows to learn from, or with none to test on.
+    """
+    rows = sample_of(n_rows, max_rows, random_state)
+    if len(rows) < max(n_folds, 4):
+        msg = (
+            f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}: choose fewer "
+            "folds or more rows."
+        )
+        raise InputError(msg)
+    shuffled = np.random.default_rng([random_state, 1]).permutation(rows)
+    parts = [np.sort(part) for part in np.array_split(shuffled, n_folds)]
+    return [Fold(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
+
+
+def measure(
+    X: np.ndarray,
+    fold: Fold,
+    fitted: Fitted,
+    config: GridConfig,
+    cell: Cell,
+    callback: Callable[[Any], object] | None = None,
+) -> Measure:
+    """
+    Fit one cell to the training rows of a fold and score the others.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, D)
+        All rows, in data units.
+    fold : Fold
+    fitted : Fitted
+        Preprocessing learned from the training rows.
+    config : GridConfig
+    cell : (K, L)
+    callback : callable, optional
+        Told each pass of EM; an exception from it ends the fit.
+    """
+    began = time.perf_counter()
+    train, test = fitted.transform(X[fold.train]), fitted.transform(X[fold.test])
+    most = len(train) - 1 if config.model == "aFA" else min(len(train) - 1, train.shape[1])
+    if cell[0] > most:
+        return Measure(math.nan, math.nan, 0, f"K is above {most}, the most this fold allows", 0.0)
+    estimator = estimator_of(config.model, config.parameters, cell, callback).fit(train)
+    left = test - estimator.inverse_transform(estimator.transform(test))
+    return Measure(
+        float(estimator.score(test)),
+        float(np.square(left, dtype=np.float64).mean()),
+        int(estimator.n_iter_),
+        str(estimator.stop_reason_),
+        round(time.perf_counter() - began, 4),
+    )
+
+
+def estimator_of(
+    model: str, parameters: Mapping, cell: Cell, callback: Callable[[Any], object] | None = None
+) -> Any:
+    """Return the unfitted estimator of a cell."""
+    if model == "aFA":
+        from appca.models.adaptive_fa import AdaptiveFactorAnalysis as Model
+    else:
+        from appca.models.adaptive_ppca import AdaptivePPCA as Model
+    sizes = {"n_components": cell[0], "n_active": cell[1]}
+    return Model(**{**parameters, **sizes}, callback=callback)
+
+
+def fill(
+    dataset: Dataset,
+    config: GridConfig,
+    store: JournalStore,
+    report: Report,
+    callback: Callable[[Any], object] | None = None,
+) -> None:
+    """
+    Measure every cell in every fold that the store lacks, and note each at once.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    config : GridConfig
+    store : JournalStore
+    report : callable
+        Told cell and fold before each fit; an exception from it ends the work.
+    callback : callable, optional
+        Told each pass of EM.
+    """
+    split = folds(dataset.n_rows, config.n_folds, config.max_rows, config.random_state)
+    store.begin(config.id, config.to_dict())
+    done = stored(store, config)
+    learned: dict[int, Fitted] = {}
+    preprocessing = Preprocessing.from_dict(config.preprocessing)
+    for cell in config.order():
+        for number, fold in enumerate(split):
+            if (*cell, number) in done:
+                continue
+            report(cell, number)
+            if number not in learned:
+                learned[number] = preprocessing.fit(dataset.X[fold.train])
+            found = measure(dataset.X, fold, learned[number], config, cell, callback)
+            store.append(config.id, _record(cell, number, found))
+
+
+def stored(store: JournalStore, config: GridConfig) -> Measures:
+    """Return what has been measured so far."""
+    found: Measures = {}
+    for record in store.records(config.id):
+        if len(record) == 3 + len(Measure._fields):
+            k, active, fold, log_likelihood, error, *rest = record
+            values = (math.nan if value is None else value for value in (log_likelihood, error))
+            found[k, active, fold] = Measure(*values, *rest)
+    return found
+
+
+def steps(config: GridConfig) -> list[tuple[int, int, int]]:
+    """Return every (K, L, fold) in the order of measuring."""
+    return [(*cell, fold) for cell in config.order() for fold in range(config.n_folds)]
+
+
+def _record(cell: Cell, fold: int, found: Measure) -> Record:
+    values = [None if isinstance(v, float) and math.isnan(v) else v for v in found]
+    return [*cell, fold, *values]
+
+
+def _sizes(name: str, values: Iterable[int]) -> tuple[int, ...]:
+    sizes = sorted({_whole(name, value, 1) for value in values})
+    if not sizes:
+        msg = f"{name} must name at least one number."
+        raise InputError(msg)
+    return tuple(sizes)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
+        raise InputError(msg)
+    return int(value)

@@ -1,0 +1,229 @@
+"""
+What a grid says: the best cell, the elbow at each budget L, and which K and L to take.
+
+Folds differ among themselves by what their rows are like, and all cells share that. So cells are
+compared fold by fold: the difference of two cells is averaged over the folds, and its standard
+error is that of these differences.
+
+The rule. Of all cells within one standard error of the best one, take the smallest L, and with it
+the smallest K. If they lie inside the grid, the data have shown their size, and (K, L) is advised.
+If they lie at its largest K or L, more of everything explains more until it does not, as on most
+real data: then the budget L is for the person to choose.
+
+At each budget L, the *peak* is the smallest K whose likelihood lies within one standard error of
+the best K of that budget. The *elbow* is the point of the curve from the smallest K to the peak
+that lies farthest above the straight line between these ends, before which a further component buys
+more than on average and after which less; without such a point it is the peak itself. Advised at a
+budget is the peak where the data have shown their size, else the elbow.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from appca.analysis.check.choose import Cell, GridConfig, Measures
+
+Floats = np.ndarray
+
+
+class Table(NamedTuple):
+    """A grid as arrays; cells not measured in all folds are NaN."""
+
+    components: tuple[int, ...]
+    actives: tuple[int, ...]
+    log_likelihood: Floats  # (nK, nL, fold) held-out nats a row
+    error: Floats  # (nK, nL, fold) held-out mean squared error a feature
+    baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
+
+
+class Difference(NamedTuple):
+    """A mean over folds and its standard error."""
+
+    mean: Floats
+    standard_error: Floats
+
+
+class Budget(NamedTuple):
+    """What is advised at one L."""
+
+    n_active: int
+    n_components: int  # advised: the elbow or the peak
+    elbow: int
+    elbow_by_fold: tuple[int, ...]  # of each fold's own curve up to the same peak
+    peak: int
+    is_rising: bool  # whether the peak is the largest K, so that the true one may lie beyond
+    log_likelihood: float  # nats a row, at the K advised, as is what follows
+    gain: Difference  # over PPCA with L components, nats a row
+    closed: (
+        float  # share of the way from PPCA with L to PPCA with K components; NaN if there is none
+    )
+    closed_by_fold: Floats  # (fold,)
+
+
+class Advice(NamedTuple):
+    """What is advised over all."""
+
+    cell: Cell | None
+    kind: Literal["inside", "rising", "none"]  # "none": nothing measured yet
+    best: Cell | None  # of the largest mean
+    budgets: tuple[Budget, ...]
+
+
+def table(config: GridConfig, measures: Measures) -> Table:
+    """Arrange what has been measured."""
+    shape = (len(config.components), len(config.actives), config.n_folds)
+    log_likelihood, error = np.full(shape, np.nan), np.full(shape, np.nan)
+    for i, k in enumerate(config.components):
+        for j, active in enumerate(config.actives):
+            found = _of_all_folds(config, measures, (k, active))
+            if found is not None and active <= k:
+                log_likelihood[i, j], error[i, j] = found
+    baseline = {}
+    for q, _ in config.baselines:
+        found = _of_all_folds(config, measures, (q, q))
+        if found is not None:
+            baseline[q] = np.array(found[0])
+    return Table(config.components, config.actives, log_likelihood, error, baseline)
+
+
+def over_folds(values: Floats) -> Difference:
+    """Average (..., fold) over folds; the standard error has one degree less than folds."""
+    n_folds = values.shape[-1]
+    return Difference(values.mean(axis=-1), values.std(axis=-1, ddof=1) / np.sqrt(n_folds))
+
+
+def best_of(log_likelihood: Floats) -> tuple[int, ...] | None:
+    """Return the place of the largest mean of (..., fold), None where all are NaN."""
+    means = log_likelihood.mean(axis=-1)
+    if np.isnan(means).all():
+        return None
+    return tuple(int(place) for place in np.unravel_index(np.nanargmax(means), means.shape))
+
+
+def near(log_likelihood: Floats) -> np.ndarray:
+    """Mark what lies within one standard error of the best, compared fold by fold; the best too.
+
+    Parameters
+    ----------
+    log_likelihood : ndarray of shape (..., fold)
+
+    Returns
+    -------
+    ndarray of bool, shape (...)
+    """
+    place = best_of(log_likelihood)
+    if place is None:
+        return np.zeros(log_likelihood.shape[:-1], dtype=bool)
+    behind = over_folds(log_likelihood[place] - log_likelihood)
+    return behind.mean <= behind.standard_error  # NaN compares as False; 0 <= 0 at the best itself
+
+
+def gain(found: Table) -> Floats:
+    """Log-likelihood of every cell over that of PPCA with L components, (nK, nL, fold)."""
+    return found.log_likelihood - _baseline(found, found.actives)[None]
+
+
+def closed(found: Table) -> Floats:
+    """
+    Share of the gap between PPCA with L and with K components that a cell closes, (nK, nL, fold).
+
+    Above 1 the cell is better than PPCA with all K. NaN at K = L and where PPCA with K is no
+    better than with L on the held-out rows: there is no gap then.
+    """
+    of_l, of_k = _baseline(found, found.actives)[None], _baseline(found, found.components)[:, None]
+    gap = of_k - of_l
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(gap > 0, (found.log_likelihood - of_l) / gap, np.nan)
+
+
+def closed_on_average(found: Table) -> Floats:
+    """Return the share of the gap (nK, nL), from the log-likelihoods averaged over folds."""
+    averaged = found._replace(
+        log_likelihood=found.log_likelihood.mean(axis=-1, keepdims=True),
+        baseline={q: values.mean(keepdims=True) for q, values in found.baseline.items()},
+    )
+    return closed(averaged)[..., 0] if found.baseline else np.full(found.error.shape[:2], np.nan)
+
+
+def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
+    """
+    Return the place of the point farthest above the straight line between the ends.
+
+    Parameters
+    ----------
+    sizes, values : ndarray of shape (n,)
+        Ascending K, and the log-likelihood there. With fewer than three points, or where no point
+        lies above the line, the last place.
+    """
+    if len(sizes) < 3:
+        return len(sizes) - 1
+    share = (sizes - sizes[0]) / (sizes[-1] - sizes[0])
+    above = values - (values[0] + share * (values[-1] - values[0]))
+    scale = max(float(np.abs(values).max()), 1.0)
+    return int(np.argmax(above)) if above.max() > 1e-9 * scale else len(sizes) - 1
+
+
+def advise(found: Table) -> Advice:
+    """Apply the rule of this module to what there is; cells that are missing are left out."""
+    place = best_of(found.log_likelihood)
+    if place is None:
+        return Advice(None, "none", None, ())
+    best = (found.components[place[0]], found.actives[place[1]])
+    as_good = near(found.log_likelihood)
+    j = int(np.argmax(as_good.any(axis=0)))  # the first that has one
+    k, active = found.components[int(np.argmax(as_good[:, j]))], found.actives[j]
+    inside = k < found.components[-1] and active < found.actives[-1]
+    budgets = (_budget(found, j, at_peak=inside) for j in range(len(found.actives)))
+    return Advice(
+        (k, active) if inside else None,
+        "inside" if inside else "rising",
+        best,
+        tuple(budget for budget in budgets if budget is not None),
+    )
+
+
+def _peak(found: Table, j: int) -> int | None:
+    """Return the place of the smallest K that is as good as the best at one L."""
+    curve = found.log_likelihood[:, j]
+    if best_of(curve) is None:
+        return None
+    return int(np.argmax(near(curve)))
+
+
+def _budget(found: Table, j: int, *, at_peak: bool) -> Budget | None:
+    peak = _peak(found, j)
+    if peak is None or found.actives[j] not in found.baseline:
+        return None
+    curve = found.log_likelihood[:, j]
+    there = np.flatnonzero(~np.isnan(curve).any(axis=-1))
+    upto = there[: int(np.flatnonzero(there == peak)[0]) + 1]
+    sizes = np.array(found.components)[upto]
+    bend = int(upto[elbow(sizes, curve[upto].mean(axis=-1))])
+    chosen = peak if at_peak else bend
+    return Budget(
+        found.actives[j],
+        found.components[chosen],
+        found.components[bend],
+        tuple(int(sizes[elbow(sizes, own)]) for own in curve[upto].T),
+        found.components[peak],
+        bool(peak == there[-1]),
+        float(curve[chosen].mean()),
+        over_folds(gain(found)[chosen, j]),
+        float(closed_on_average(found)[chosen, j]),
+        closed(found)[chosen, j],
+    )
+
+
+def _baseline(found: Table, sizes: tuple[int, ...]) -> Floats:
+    """Log-likelihood of PPCA of these sizes, (size, fold); NaN where not measured."""
+    missing = np.full(found.log_likelihood.shape[-1], np.nan)
+    return np.stack([found.baseline.get(q, missing) for q in sizes])
+
+
+def _of_all_folds(
+    config: GridConfig, measures: Measures, cell: Cell
+) -> tuple[list[float], list[float]] | None:
+    found = [measures.get((*cell, fold)) for fold in range(config.n_folds)]
+    if any(one is None for one in found):
+        return None
+    return [one.log_likelihood for one in found], [one.error for one in found]

@@ -1,0 +1,176 @@
+"""Two fits of the same rows: which components are the same, and which rows changed theirs.
+
+Components have neither order nor sign, so those of two fits are paired to make the sum of the
+absolute cosines largest. Rows then are compared by what they use: a row has moved unless both fits
+give it the same components.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.components.alignment import match
+from appca.analysis.explore.subspaces import ranked
+
+LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
+
+
+class Pair(NamedTuple):
+    """A component of one fit and its counterpart, counted from 0."""
+
+    first: int
+    second: int
+    sign: float  # times which the second points as the first does
+    cosine: float  # absolute
+
+
+class Matching(NamedTuple):
+    """Counterparts, and components without one."""
+
+    pairs: tuple[Pair, ...]  # in the order of the first fit
+    only_first: tuple[int, ...]
+    only_second: tuple[int, ...]
+    cosines: np.ndarray  # (K, K') between all components, with their signs
+
+
+class Move(NamedTuple):
+    """Rows that went from one set of components to another."""
+
+    before: tuple[int, ...]  # components of the first fit
+    after: tuple[int, ...]  # components of the second fit, numbered as there
+    rows: np.ndarray  # ascending
+
+
+class Moves(NamedTuple):
+    """How two fits distribute the rows."""
+
+    moved: np.ndarray  # (N,) bool
+    flows: tuple[Move, ...]  # of the moved rows, the largest first
+    overlap: float  # of a row's components: shared ones by all that either fit gives it, averaged
+    rand: float  # adjusted Rand index of the two partitions into subspaces; 1 is the same
+
+
+def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matching:
+    """
+    Pair the components of two fits.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (K, D), (K', D)
+        Components in the same space. Unused ones may be zero; they have no counterpart.
+    least : float
+        Pairs with a smaller |cos| are taken apart.
+
+    Raises
+    ------
+    ValueError
+        When the features differ.
+    """
+    if first.shape[1] != second.shape[1]:
+        msg = (
+            "Components can be matched only in the same space; got "
+            f"{first.shape[1]} and {second.shape[1]} features: bring both back to the data first."
+        )
+        raise ValueError(msg)
+    if len(first) <= len(second):
+        order, sign, cosine = match(second, first)
+        found = zip(range(len(first)), order, sign, cosine, strict=True)
+    else:
+        order, sign, cosine = match(first, second)
+        found = zip(order, range(len(second)), sign, cosine, strict=True)
+    every = (Pair(int(i), int(j), float(s), float(c)) for i, j, s, c in found)
+    pairs = tuple(sorted(pair for pair in every if pair.cosine >= max(least, 1e-9)))
+    return Matching(
+        pairs,
+        _without(len(first), [pair.first for pair in pairs]),
+        _without(len(second), [pair.second for pair in pairs]),
+        _unit(first) @ _unit(second).T,
+    )
+
+
+def moves(first: np.ndarray, second: np.ndarray, matching: Matching) -> Moves:
+    """
+    Compare which components two fits give to the same rows.
+
+    Parameters
+    ----------
+    first, second : ndarray of bool, shape (N, K), (N, K')
+    matching : Matching
+        Of the same fits' components.
+
+    Raises
+    ------
+    ValueError
+        When the numbers of rows differ.
+    """
+    if len(first) != len(second):
+        msg = (
+            f"Rows can be compared only between fits of the same data; got {len(first)} and "
+            f"{len(second)} rows."
+        )
+        raise ValueError(msg)
+    a, b = _in_common_columns(first, second, matching)
+    moved = (a != b).any(axis=1)
+    either, both = (a | b).sum(axis=1), (a & b).sum(axis=1)
+    overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
+    flows = _flows(first, second, np.flatnonzero(moved))
+    return Moves(moved, flows, float(overlap.mean()), _rand(_members(first), _members(second)))
+
+
+def _in_common_columns(
+    first: np.ndarray, second: np.ndarray, matching: Matching
+) -> tuple[np.ndarray, np.ndarray]:
+    """Line up uses of matched components, of the first fit's own, and of the second fit's own."""
+    mine = [pair.first for pair in matching.pairs] + list(matching.only_first)
+    theirs = [pair.second for pair in matching.pairs] + list(matching.only_second)
+    a = np.zeros((len(first), len(mine) + len(matching.only_second)), dtype=bool)
+    b = np.zeros_like(a)
+    a[:, : len(mine)] = first[:, mine]
+    b[:, list(range(len(matching.pairs))) + list(range(len(mine), a.shape[1]))] = second[:, theirs]
+    return a, b
+
+
+def _flows(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> tuple[Move, ...]:
+    if not len(rows):
+        return ()
+    k = first.shape[1]
+    groups = ranked(np.concatenate([first[rows], second[rows]], axis=1))
+    return tuple(
+        Move(
+            tuple(j for j in group.components if j < k),
+            tuple(j - k for j in group.components if j >= k),
+            rows[group.rows],
+        )
+        for group in groups
+    )
+
+
+def _members(active: np.ndarray) -> np.ndarray:
+    member = np.empty(len(active), dtype=np.int64)
+    for number, group in enumerate(ranked(active)):
+        member[group.rows] = number
+    return member
+
+
+def _rand(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the adjusted Rand index (Hubert & Arabie 1985); two trivial partitions agree."""
+    n = len(first)
+    _, counts = np.unique(first * (second.max() + 1) + second, return_counts=True)
+
+    def pairs(sizes: np.ndarray) -> float:
+        return float((sizes * (sizes - 1.0) / 2.0).sum())
+
+    a, b = pairs(np.bincount(first)), pairs(np.bincount(second))
+    together, every = pairs(counts), n * (n - 1.0) / 2.0
+    expected, most = a * b / every, (a + b) / 2.0
+    return 1.0 if most == expected else (together - expected) / (most - expected)
+
+
+def _without(count: int, taken: list[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(range(count)) - set(taken)))
+
+
+def _unit(W: np.ndarray) -> np.ndarray:
+    W = np.asarray(W, dtype=np.float64)
+    norms = np.linalg.norm(W, axis=1, keepdims=True)
+    return W / np.where(norms > 0, norms, 1.0)

@@ -1,0 +1,308 @@
+"""
+How well a projection keeps what is near near, and classes apart.
+
+Other rows are ranked by distance from an anchor row, equal distances by row number; with r the
+rank in the data, s the rank in the projection, and both counted from 1,
+
+    trustworthiness = 1 - 2 / (k (2 N - 3 k - 1)) sum over j with s(j) <= k of max(r(j) - k, 0)
+
+averaged over anchors (Venna & Kaski 2001): it falls when rows become neighbours that were far
+apart. Continuity is the same with data and projection exchanged: it falls when neighbours are torn
+apart. Up to `ANCHORS` rows all are anchors; of more rows a random sample is, each ranked against
+all rows, and what the sample adds is said as a standard error. No N x N matrix is made.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.explore.subspaces import LEAST_ROWS, ranked
+
+Report = Callable[[float], object]  # share done; raising from it ends the work
+ANCHORS = 2000
+PANEL_ANCHORS = 500
+NEIGHBOURS = 15
+# Up to so many products distances are sums of squared differences in float64. Beyond, they come
+# from a matrix product in float32: ranks of rows nearly equally far then may swap.
+DIRECT = 3e8
+_BLOCK = 1 << 22  # distances at a time
+
+
+class Measure(NamedTuple):
+    """A mean over anchor rows."""
+
+    value: float
+    error: float  # standard error of sampling the anchors; 0 where every row is one
+
+
+class Quality(NamedTuple):
+    """What a projection keeps."""
+
+    trustworthiness: Measure
+    continuity: Measure
+    kept: Measure  # share of a row's k nearest rows that stay among its k nearest
+    accuracy: Measure | None  # of the class that most of the k nearest rows have
+    n_neighbors: int
+    n_anchors: int
+    n_rows: int
+
+
+class Crowding(NamedTuple):
+    """How well the class of a panel's rows can be read off their nearest rows."""
+
+    components: tuple[int, ...]
+    n_rows: int
+    panel: Measure  # in the panel, which holds its own rows only
+    same_rows: Measure  # the same rows in the other projection, only they
+    all_rows: Measure  # the same rows in the other projection, among all rows
+
+
+def quality(
+    X: np.ndarray,
+    E: np.ndarray,
+    *,
+    n_neighbors: int = NEIGHBOURS,
+    classes: np.ndarray | None = None,
+    n_anchors: int = ANCHORS,
+    random_state: int = 0,
+    report: Report = lambda _share: None,
+) -> Quality:
+    """
+    Compare the neighbours of rows in the data and in a projection.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, D)
+        The data as the method saw them.
+    E : ndarray of shape (N, q)
+        The projection. Of a model whose rows use different components: all K scores, zero where
+        a component is not used, so that rows of different subspaces can be told apart.
+    n_neighbors : int
+        k, below N / 2.
+    classes : ndarray of shape (N,), optional
+        Class numbers from 0 on, negative where there is none. Rows without one are no anchors and
+        have no vote; of equally frequent classes the smallest number wins.
+    n_anchors : int
+        Most rows whose neighbours are looked at.
+    random_state : int
+        Seed of the sample of anchors.
+    report : callable, optional
+        Told the share done between blocks.
+
+    Raises
+    ------
+    ValueError
+        When the rows of X and E differ in number, or k is not below N / 2.
+    """
+    n, k = len(X), n_neighbors
+    _refuse(n, k, E)
+    anchors = sampled(np.arange(n), n_anchors, random_state)
+    found = np.empty((3, len(anchors)))
+    right = np.full(len(anchors), np.nan)
+    blocks = zip(_distances(X, anchors), _distances(E, anchors), strict=True)
+    done = 0
+    for in_data, in_projection in blocks:
+        report(done / len(anchors))
+        for near, image in zip(in_data, in_projection, strict=True):
+            own, others = nearest(near, k), nearest(image, k)
+            found[:, done] = (
+                _excess(near, others, k),
+                _excess(image, own, k),
+                len(np.intersect1d(own, others, assume_unique=True)) / k,
+            )
+            if classes is not None:
+                right[done] = _vote(classes, others, anchors[done])
+            done += 1
+    found[:2] = 1.0 - found[:2] * (2.0 / (k * (2.0 * n - 3.0 * k - 1.0)))
+    means = [_mean(values, n) for values in found]
+    known = ~np.isnan(right)
+    labelled = 0 if classes is None else int(np.count_nonzero(classes >= 0))
+    accuracy = _mean(right[known], labelled) if known.any() else None
+    return Quality(*means, accuracy, k, len(anchors), n)
+
+
+def knn_accuracy(
+    E: np.ndarray,
+    classes: np.ndarray,
+    anchors: np.ndarray,
+    *,
+    n_neighbors: int = NEIGHBOURS,
+    population: int | None = None,
+) -> Measure | None:
+    """
+    Share of anchor rows whose class is the most frequent one among their k nearest rows.
+
+    Parameters
+    ----------
+    E : ndarray of shape (N, q)
+    classes : ndarray of shape (N,)
+        Class numbers, negative where there is none; see `quality`.
+    anchors : ndarray of row numbers
+    n_neighbors : int
+    population : int, optional
+        Rows of which the anchors are a sample; by default the anchors themselves.
+
+    Returns
+    -------
+    Measure or None
+        None when no anchor has a class.
+    """
+    anchors = anchors[classes[anchors] >= 0]
+    if not len(anchors):
+        return None
+    right = [
+        _vote(classes, nearest(row, n_neighbors), anchor)
+        for row, anchor in zip(_rows(E, anchors), anchors, strict=True)
+    ]
+    return _mean(np.array(right), population or len(anchors))
+
+
+def crowding(
+    scores: np.ndarray,
+    active: np.ndarray,
+    other: np.ndarray,
+    classes: np.ndarray,
+    *,
+    n_neighbors: int = NEIGHBOURS,
+    most: int = 12,
+    random_state: int = 0,
+) -> list[Crowding]:
+    """
+    Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
+
+    Parameters
+    ----------
+    scores, active : ndarray of shape (N, K)
+        Of the piecewise projection.
+    other : ndarray of shape (N, q)
+        The one picture, such as PCA's.
+    classes : ndarray of shape (N,)
+        Negative where there is none.
+    n_neighbors : int
+    most : int
+        Panels, the most occupied first; those with too few rows for k neighbours are left out.
+    random_state : int
+        Seed of the sample of each panel's rows.
+    """
+    least = max(LEAST_ROWS, 2 * n_neighbors + 2)
+    found = []
+    for group in ranked(active):
+        rows = group.rows
+        if len(found) == most:
+            break
+        if len(rows) < least or not group.components or not (classes[rows] >= 0).any():
+            continue
+        labelled = np.flatnonzero(classes[rows] >= 0)
+        places = sampled(labelled, PANEL_ANCHORS, random_state)
+        how = {"n_neighbors": n_neighbors, "population": len(labelled)}
+        panel = scores[np.ix_(rows, group.components)]
+        measures = (
+            knn_accuracy(panel, classes[rows], places, **how),
+            knn_accuracy(other[rows], classes[rows], places, **how),
+            knn_accuracy(other, classes, rows[places], **how),
+        )
+        found.append(Crowding(group.components, len(rows), *measures))
+    return found
+
+
+def sampled(rows: np.ndarray, most: int, random_state: int) -> np.ndarray:
+    """All rows, or a random sample of them in ascending order."""
+    if len(rows) <= most:
+        return rows
+    chosen = np.random.default_rng(random_state).permutation(len(rows))[:most]
+    return rows[np.sort(chosen)]
+
+
+def nearest(distances: np.ndarray, k: int) -> np.ndarray:
+    """Return the k rows of the smallest distances (N,), of equal ones those that come first."""
+    limit = np.partition(distances, k - 1)[k - 1]
+    below = np.flatnonzero(distances < limit)
+    return np.concatenate([below, np.flatnonzero(distances == limit)[: k - len(below)]])
+
+
+def _excess(distances: np.ndarray, rows: np.ndarray, k: int) -> float:
+    """Sum over rows of what their rank by distance exceeds k by."""
+    total = 0
+    for row in rows:
+        own = distances[row]
+        before = np.count_nonzero(distances < own) + np.count_nonzero(distances[:row] == own)
+        total += max(before + 1 - k, 0)
+    return float(total)
+
+
+def _vote(classes: np.ndarray, neighbours: np.ndarray, anchor: int) -> float:
+    """Whether the neighbours' most frequent class is the anchor's: 1, 0, or NaN without one."""
+    if classes[anchor] < 0:
+        return np.nan
+    votes = classes[neighbours]
+    votes = votes[votes >= 0]
+    return float(len(votes) > 0 and np.bincount(votes).argmax() == classes[anchor])
+
+
+def _mean(values: np.ndarray, population: int) -> Measure:
+    m = len(values)
+    if m >= population or m < 2:
+        return Measure(float(values.mean()), 0.0)
+    error = values.std(ddof=1) * np.sqrt((1.0 - m / population) / m)
+    return Measure(float(values.mean()), float(error))
+
+
+def _rows(E: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
+    for block in _distances(E, anchors):
+        yield from block
+
+
+def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
+    """
+    Blocks (b, N) of squared distances from the anchors, up to what is the same along a row.
+
+    An anchor is infinitely far from itself. The blocks have the same rows for every X.
+    """
+    n = len(X)
+    step = max(1, _BLOCK // n)
+    of = _direct(X) if len(anchors) * n * X.shape[1] <= DIRECT else _by_products(X)
+    for first in range(0, len(anchors), step):
+        own = anchors[first : first + step]
+        block = of(own)
+        block[np.arange(len(own)), own] = np.inf
+        yield block
+
+
+def _direct(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from scipy.spatial.distance import cdist
+
+    X = np.asarray(X, dtype=np.float64)
+    return lambda rows: cdist(X[rows], X, "sqeuclidean")
+
+
+def _by_products(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """|x_j|^2 - 2 x_i'x_j, which orders the rows j as |x_i - x_j|^2 does."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    X = X - mean.astype(np.result_type(X.dtype, np.float32))
+    widest = max(float(X.max()), -float(X.min())) or 1.0
+    X /= X.dtype.type(widest)  # no square overflows, and small norms round less
+    X = X.astype(np.float32, copy=False)
+    norms = np.einsum("nd,nd->n", X, X)
+
+    def block(rows: np.ndarray) -> np.ndarray:
+        found = (X[rows] * np.float32(-2.0)) @ X.T
+        found += norms
+        return found
+
+    return block
+
+
+def _refuse(n: int, k: int, E: np.ndarray) -> None:
+    if len(E) != n:
+        msg = (
+            f"X and E must have the same rows; got {n} and {len(E)}: project the rows that are "
+            "compared."
+        )
+        raise ValueError(msg)
+    if not 1 <= k < n / 2:
+        msg = (
+            f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: "
+            "compare fewer neighbours."
+        )
+        raise ValueError(msg)

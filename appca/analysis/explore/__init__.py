@@ -1,0 +1,1 @@
+"""For the page Explore: subspaces, single rows, maps, neighbours, new rows."""

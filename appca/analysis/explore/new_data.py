@@ -1,0 +1,111 @@
+"""New rows under a fitted model: how far out they lie and which do not fit, also as a table."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from appca.analysis.explore.outliers import (
+    Distances,
+    Limits,
+    distances,
+    limits_of_the_data,
+    limits_of_the_model,
+    ratios,
+)
+from appca.analysis.export.projections import projection_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from appca.data.dataset import Dataset
+
+LEVEL = 0.99  # of either limit, where nobody chose another
+
+
+class Verdict(NamedTuple):
+    """How new rows stand to the limits of a run, at one level."""
+
+    found: Distances  # of the new rows
+    of_model: Limits  # chi-square quantiles
+    of_data: Limits | None  # what this share of the run's own rows stays below; None: not known
+    level: float
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that decide: those of the run's rows, where they are known."""
+        return self.of_model if self.of_data is None else self.of_data
+
+    @property
+    def ratios(self) -> np.ndarray:
+        """T2 and Q over the limits that decide, (N, 2)."""
+        return ratios(self.found, self.limits)
+
+    @property
+    def fits(self) -> np.ndarray:
+        """Whether a row is within both limits, (N,) bool."""
+        return (self.ratios <= 1).all(axis=1)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Row numbers, those that fit least first, (N,)."""
+        return np.argsort(-self.ratios.max(axis=1), kind="stable")
+
+
+def distances_of_new(arrays: dict[str, np.ndarray], projected: dict[str, np.ndarray]) -> Distances:
+    """
+    Return T2 and Q of new rows.
+
+    Parameters
+    ----------
+    arrays : dict
+        A run's `components`, `noise_variance` and `latent_variance`.
+    projected : dict
+        What `appca.runs.fit.project` says of the rows.
+    """
+    model = {name: arrays[name] for name in ("components", "noise_variance", "latent_variance")}
+    return distances(model | projected)
+
+
+def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> Verdict:
+    """
+    Hold new rows against a run.
+
+    Parameters
+    ----------
+    found : Distances
+        Of the new rows; `distances_of_new`.
+    run : Distances or None
+        Of the rows the run was fitted to; None where only the model is known.
+    level : float
+        The share of rows that each limit lets pass.
+    """
+    own = None
+    if run is not None:
+        own = limits_of_the_data(found, level, np.arange(len(run.t2)), run)
+    return Verdict(found, limits_of_the_model(found, level), own, level)
+
+
+def new_rows_table(
+    dataset: "Dataset",
+    projected: dict[str, np.ndarray],
+    said: Verdict,
+    rows: np.ndarray | None = None,
+) -> "pd.DataFrame":
+    """
+    Return `projection_table` of new rows with their distances and whether they fit.
+
+    Returns
+    -------
+    DataFrame
+        After the projection: `t2` and `q`, `t2_limit_model` and `q_limit_model`, where the run's
+        rows are known `t2_limit_run` and `q_limit_run`, and `fits`.
+    """
+    rows = np.arange(dataset.n_rows) if rows is None else np.asarray(rows)
+    more = {"t2": said.found.t2, "q": said.found.q}
+    for name, limits in (("model", said.of_model), ("run", said.of_data)):
+        if limits is not None:
+            more |= {f"t2_limit_{name}": limits.t2, f"q_limit_{name}": limits.q}
+    more["fits"] = said.fits
+    table = projection_table(dataset, projected, rows)
+    taken = {name: f"label_{name}" for name in table.columns if name in more}
+    return table.rename(columns=taken).assign(**{key: value[rows] for key, value in more.items()})

@@ -1,0 +1,293 @@
+"""
+UMAP of all rows on exact neighbours: computation, settings, and the store of what it gives.
+
+umap-learn is imported by `embed` alone, in a worker process: it costs seconds, and two of its
+layouts in two threads of one process can abort that process. Nearest neighbours are scikit-learn's
+exact ones, kept on disk, so that another `min_dist`, `spread` or start computes the layout only.
+"""
+
+import json
+import re
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.explore.neighbours import Neighbours, Report, nearest
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Fitted, Preprocessing
+from appca.storage import cache
+from appca.storage.errors import InputError
+from appca.storage.identity import ID_DIGITS, Recorded, digest_of, plain
+
+STARTS = ("pca", "appca")
+_JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
+_NEIGHBOURS_END = 0.3  # of the progress bar
+MOST_BYTES = 500_000_000  # of all neighbours kept; 15 of 70,000 rows take 8 MB
+NEIGHBOUR_FILES = "neighbours-*.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingConfig(Recorded):
+    """
+    Everything that decides the coordinates of an embedding.
+
+    Parameters
+    ----------
+    dataset : str
+        Digest of the data set.
+    preprocessing : dict
+        As in a run; what is left out has its default.
+    n_neighbors, min_dist, spread, n_components
+        As in umap-learn.
+    start : {"pca", "appca"}
+        First coordinates: principal components of the data, or of a run's scores.
+    run : str or None
+        The run whose scores are the start; None with "pca".
+    random_state : int
+
+    Raises
+    ------
+    InputError
+        For values without meaning.
+    """
+
+    dataset: str
+    preprocessing: dict
+    n_neighbors: int = 15
+    min_dist: float = 0.1
+    spread: float = 1.0
+    n_components: int = 2
+    start: str = "pca"
+    run: str | None = None
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what umap-learn would refuse later, and own the dict."""
+        options = plain("preprocessing", self.preprocessing)
+        object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
+        for name in ("n_neighbors", "n_components", "random_state"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                msg = f"{name} must be a whole number; got {value!r}."
+                raise InputError(msg)
+            object.__setattr__(self, name, int(value))
+        if not 0 <= self.min_dist <= self.spread:
+            msg = f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}."
+            raise InputError(msg)
+        if self.n_neighbors < 2 or self.n_components not in {2, 3}:
+            msg = (
+                "n_neighbors must be at least 2 and n_components 2 or 3; "
+                f"got {self.n_neighbors} and {self.n_components}."
+            )
+            raise InputError(msg)
+        if self.start not in STARTS or (self.start == "appca") != (self.run is not None):
+            msg = (
+                "start must be “pca”, or “appca” with the id of a run; "
+                f"got “{self.start}” with run {self.run}."
+            )
+            raise InputError(msg)
+
+
+class Embedding(NamedTuple):
+    """Coordinates of all rows, and facts about the computation."""
+
+    coordinates: np.ndarray  # (N, 2 or 3) float32
+    info: dict  # seconds, n_rows
+
+
+class EmbeddingStore:
+    """Embeddings and neighbours below ``<home>/embeddings/``, one NPZ each, without pickle."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "embeddings"
+
+    def save(self, config: EmbeddingConfig, embedding: Embedding) -> str:
+        """Store an embedding and return its id."""
+        facts = {"config": config.to_dict(), "info": embedding.info, "created": time.time()}
+        self._publish(
+            config.id, coordinates=embedding.coordinates, facts=np.array(json.dumps(facts))
+        )
+        return config.id
+
+    def get(self, embedding_id: str) -> Embedding | None:
+        """Return an embedding, or None when it is not there or cannot be read."""
+        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(embedding_id)):
+            return None
+        arrays = cache.read(self._file(embedding_id))
+        try:
+            coordinates, facts = arrays["coordinates"], json.loads(str(arrays["facts"]))
+            config, info = EmbeddingConfig.from_dict(facts["config"]), facts["info"]
+            shape = (info["n_rows"], config.n_components)
+            sound = config.id == embedding_id and coordinates.shape == shape
+            float(info["seconds"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None  # there is none, or it was damaged
+        if not sound or coordinates.dtype.kind != "f":
+            return None
+        coordinates.flags.writeable = False
+        return Embedding(coordinates, info)
+
+    def neighbours(
+        self, dataset: Dataset, preprocessing: dict, k: int, report: Report, X: np.ndarray
+    ) -> Neighbours:
+        """
+        Nearest rows from the disk, else computed and kept; the longest unused make room.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            Its digest, the preprocessing and `k` name the file.
+        preprocessing : dict
+        k : int
+            Neighbours of each row, itself included.
+        report : callable
+        X : ndarray of shape (N, D')
+            The preprocessed rows.
+        """
+        name = "neighbours-" + digest_of({"data": dataset.digest, "pre": preprocessing, "k": k})
+        arrays = cache.read(self._file(name))
+        if arrays is not None and set(Neighbours._fields) == set(arrays):
+            return Neighbours(**arrays)
+        found = nearest(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
+        self._publish(name, **found._asdict())
+        cache.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=self._file(name))
+        return found
+
+    def _publish(self, name: str, **arrays: np.ndarray) -> None:
+        try:
+            cache.write(self._file(name), **arrays)
+        except OSError as error:
+            msg = (
+                f"The embedding could not be stored in {self.folder}: {error.strerror or error}; "
+                "free some space, or name another folder in APPCA_HOME."
+            )
+            raise InputError(msg) from error
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"
+
+
+def embed(
+    dataset: Dataset,
+    config: EmbeddingConfig,
+    store: EmbeddingStore,
+    scores: np.ndarray | None = None,
+    report: Report = lambda _stage, _fraction: None,
+    fitted: Fitted | None = None,
+) -> Embedding:
+    """
+    Lay out all rows by UMAP. Call it in a worker process only.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    config : EmbeddingConfig
+    store : EmbeddingStore
+        Keeps the neighbours.
+    scores : ndarray of shape (N, K), optional
+        A run's scores, for the start "appca".
+    report : callable, optional
+        Told (stage, fraction) between blocks of neighbours and epochs of the layout; an exception
+        from it ends the work.
+    fitted : Fitted, optional
+        The preprocessing the config names, where it has been learned before.
+
+    Raises
+    ------
+    InputError
+        When there are too few rows, or the run of the start is missing.
+    """
+    if config.n_neighbors >= dataset.n_rows:
+        msg = (
+            f"n_neighbors must be smaller than the number of rows, {dataset.n_rows}; "
+            f"got {config.n_neighbors}, so ask for fewer."
+        )
+        raise InputError(msg)
+    if config.start == "appca" and (scores is None or len(scores) != dataset.n_rows):
+        msg = (
+            f"The start “appca” needs the scores of run {config.run} for the same rows; "
+            "fit it again or start from “pca”."
+        )
+        raise InputError(msg)
+    began = time.perf_counter()
+    report("preprocessing", 0.0)
+    fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    X = fitted.transform(dataset.X)
+    near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
+    report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
+    start = "pca" if scores is None else start_from(scores, config)
+    coordinates = _layout(X, near, start, config, report)
+    seconds = round(time.perf_counter() - began, 2)
+    return Embedding(coordinates, {"seconds": seconds, "n_rows": dataset.n_rows})
+
+
+def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
+    """
+    First coordinates from a run's scores: their principal components, with a little noise.
+
+    Returns
+    -------
+    ndarray of shape (N, n_components), float32
+        With fewer components than coordinates, the others are noise alone.
+    """
+    centred = scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    axes = axes[:, ::-1][:, : config.n_components]
+    top = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    start = np.zeros((len(scores), config.n_components))
+    start[:, : axes.shape[1]] = centred @ (axes * np.where(top < 0, -1.0, 1.0))
+    spread = np.ptp(start) or 1.0
+    rng = np.random.default_rng(config.random_state)
+    return (start + _JITTER * spread * rng.standard_normal(start.shape)).astype(np.float32)
+
+
+def _layout(
+    X: np.ndarray,
+    near: Neighbours,
+    start: "str | np.ndarray",
+    config: EmbeddingConfig,
+    report: Report,
+) -> np.ndarray:
+    with warnings.catch_warnings():
+        # What it would warn of is meant: one thread with a seed, no search index, no new rows.
+        warnings.simplefilter("ignore")
+        from umap import UMAP
+
+        model = UMAP(
+            n_neighbors=config.n_neighbors,
+            n_components=config.n_components,
+            min_dist=config.min_dist,
+            spread=config.spread,
+            random_state=config.random_state,
+            n_jobs=1,
+            init=start,
+            precomputed_knn=(near.indices, near.distances),
+            tqdm_kwds={
+                "file": _Epochs(report),
+                "bar_format": "{n}/{total} ",
+                "mininterval": 0.2,
+                "disable": False,
+            },
+        )
+        return np.ascontiguousarray(model.fit_transform(X), dtype=np.float32)
+
+
+class _Epochs:
+    """Reads the epochs from the progress bar umap-learn writes: it has no other hook."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def write(self, text: str) -> None:
+        """Take a piece of the bar; an exception from here ends the layout."""
+        match = re.search(r"(\d+)/(\d+)", text)
+        if match:
+            share = int(match[1]) / max(int(match[2]), 1)
+            self.report("laying out", _NEIGHBOURS_END + (1 - _NEIGHBOURS_END) * share)
+
+    def flush(self) -> None:
+        """Nothing is held back."""

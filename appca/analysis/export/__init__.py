@@ -1,0 +1,1 @@
+"""For the page Export: tables, files and a script that makes the run again."""

@@ -1,0 +1,221 @@
+"""A run as a Python script that makes the same arrays again, to the bit on the same machine."""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import NamedTuple
+
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
+from appca.data.sources.builtin import SOURCES
+
+MOST_NAMED = 6  # files
+WIDTH = 88  # columns; longer calls are broken into lines
+
+
+class Recipe(NamedTuple):
+    """What a run was made with, beside the data."""
+
+    run: str  # its id
+    title: str
+    estimator: str  # "module:class"
+    parameters: Mapping  # keywords of the estimator
+    preprocessing: Mapping
+    stopped_at: int | None  # passes, when it was stopped by hand
+    described_at_once: int | None  # rows; None for all
+    threads: int  # of BLAS
+    log_likelihood: float  # of the run, nats
+
+
+def script(dataset: Dataset, recipe: Recipe) -> str:
+    """
+    Return the text of the script.
+
+    It ends with `model` fitted, `found` (a `Description` of all rows), and the arrays `components`,
+    `mean`, `scores`, `active` as the run keeps them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its provenance says how it is loaded: a built-in source by name and options, a file by a
+        path to fill in, anything else from the app's own copy.
+    recipe : Recipe
+    """
+    kind = recipe.estimator.partition(":")[2]
+    load_import, load_lines = _loading(dataset)
+    parts = [
+        _heading(dataset, recipe),
+        _imports(kind, load_import, recipe),
+        f"threadpool_limits({recipe.threads})  # other numbers of threads round differently",
+        "\n".join(load_lines),
+        _check(dataset),
+        _preprocessing(recipe.preprocessing, dataset),
+        _fit(kind, recipe),
+        _described(recipe),
+        _arrays(recipe),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _heading(dataset: Dataset, recipe: Recipe) -> str:
+    name = " ".join(dataset.name.split())  # a text from a file must not leave the comment
+    return (
+        f"# Run {recipe.run}: {recipe.title}, of {name}.\n"
+        "# The same machine and versions give the same numbers to the bit."
+    )
+
+
+def _imports(kind: str, load_import: str, recipe: Recipe) -> str:
+    own = [
+        f"from appca import {kind}",
+        *load_import.splitlines(),
+        "from appca.data.preprocessing import Preprocessing",
+    ]
+    standard = ["import itertools"] if recipe.stopped_at is not None else []
+    standard += ["from pathlib import Path"] if load_import.endswith("read_many") else []
+    standard += [""] if standard else []
+    others = ["import numpy as np", "from threadpoolctl import threadpool_limits"]
+    return "\n".join([*standard, *others, "", *sorted(own)])
+
+
+def _loading(dataset: Dataset) -> tuple[str, list[str]]:
+    """Import and statements that make `dataset`."""
+    source = dataset.provenance.get("source")
+    if source in SOURCES:
+        usual = {option.name: option.default for option in SOURCES[source].options}
+        given = dataset.provenance.get("options", {})
+        special = {name: value for name, value in given.items() if value != usual.get(name)}
+        return "from appca.data.sources.builtin import load", [
+            _call("dataset = load", special, first=repr(source))
+        ]
+    files = dataset.provenance.get("files")
+    if source == "file" and files:
+        name = "read" if len(files) == 1 else "read_many"
+        return f"from appca.data.readers import {name}", _reading(dataset)
+    copy = [
+        "# The app's own copy of the data, on the machine the run was made on.",
+        f"dataset = DatasetStore(home()).get({dataset.digest!r})",
+    ]
+    imports = "from appca.data.store import DatasetStore\nfrom appca.runs.home import home"
+    return imports, copy
+
+
+def _reading(dataset: Dataset) -> list[str]:
+    kept = dataset.provenance
+    given = {key: _from_json(value) for key, value in kept.get("options", {}).items()}
+    options = reading_options(kept.get("report", {}), dataset) | given
+    if len(kept["files"]) > 1:
+        return _reading_many([str(name) for name in kept["files"]], options)
+    name = PurePath(str(kept["files"][0])).name
+    return [
+        f"path = {name!r}  # write here where the file lies",
+        _call("dataset = read", options, first=f"{name!r}, path"),
+    ]
+
+
+def _reading_many(names: list[str], options: dict) -> list[str]:
+    """Name the files where they are few; else they are all those of a folder."""
+    found = "sorted(path for path in folder.rglob('*') if path.is_file())"
+    if len(names) <= MOST_NAMED:
+        found = f"[folder / name for name in {[PurePath(name).name for name in names]!r}]"
+    return [
+        'folder = Path(".")  # write here where the files lie',
+        f"paths = {found}",
+        "files = [(path.relative_to(folder).as_posix(), path) for path in paths]",
+        _call("dataset = read_many", options, first="files"),
+    ]
+
+
+def _from_json(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def reading_options(report: Mapping, dataset: Dataset) -> dict:
+    """
+    Return the options a file was read with, as far as its report tells them.
+
+    Parameters
+    ----------
+    report : mapping
+        What the reader found and did.
+    dataset : Dataset
+        What came of it.
+    """
+    options: dict = {}
+    if report.get("roles"):
+        options["roles"] = dict(report["roles"])
+    for key, choice in (("modelled", "model"), ("filled", "mean"), ("dropped", "drop")):
+        if report.get(key):
+            options["missing"] = choice
+    if "files" in report and dataset.image_shape is not None:  # a zip of images
+        options["size"] = tuple(dataset.image_shape[:2])
+        options["broken"] = "skip" if report.get("skipped") else "refuse"
+        options["colour"] = "keep" if len(dataset.image_shape) == 3 else "grey"
+    return options
+
+
+def _check(dataset: Dataset) -> str:
+    return (
+        f"expected = {dataset.digest!r}\n"
+        'assert dataset.digest == expected, "these are not the data of the run"'
+    )
+
+
+def _preprocessing(options: Mapping, dataset: Dataset) -> str:
+    given = Preprocessing.from_dict(dict(options)).to_dict()
+    usual = Preprocessing().to_dict()
+    special = {name: value for name, value in given.items() if value != usual.get(name)}
+    whole = dataset.missing is None
+    fit = ".fit(dataset.X)" if whole else ".fit(dataset.X, missing=dataset.missing)"
+    rows = "dataset.X" if whole else "dataset.with_gaps()"
+    return "\n".join(
+        [
+            _call("preprocessing = Preprocessing", special) + fit,
+            f"Y = preprocessing.transform({rows})",
+        ]
+    )
+
+
+def _fit(kind: str, recipe: Recipe) -> str:
+    keywords = {name: repr(value) for name, value in recipe.parameters.items()}
+    if recipe.stopped_at is None:
+        return _written("model = " + kind, keywords) + ".fit(Y)"
+    stop = (
+        "passes = itertools.count(1)\n\n\n"
+        "def stop(progress):\n"
+        f"    if next(passes) == {recipe.stopped_at}:  # the run was stopped by hand then\n"
+        "        raise StopIteration\n\n\n"
+    )
+    return stop + _written("model = " + kind, {**keywords, "callback": "stop"}) + ".fit(Y)"
+
+
+def _described(recipe: Recipe) -> str:
+    if recipe.described_at_once is None:
+        return "found = model.describe(Y)  # what transform, allocate and score_samples say"
+    step = recipe.described_at_once
+    return (
+        f"# In parts of {step} rows as the app does it; other parts round differently.\n"
+        f"parts = [model.describe(Y[i : i + {step}]) for i in range(0, len(Y), {step})]\n"
+        "columns = list(zip(*parts))[:-1]\n"
+        "found = type(parts[0])(*map(np.concatenate, columns), method=parts[0].method)"
+    )
+
+
+def _arrays(recipe: Recipe) -> str:
+    return (
+        "components, mean = model.components_, model.mean_\n"
+        "scores, active = found.scores.astype(np.float32), found.active\n"
+        f"print(found.log_likelihood.sum(), 'nats; the run had {recipe.log_likelihood!r}')"
+    )
+
+
+def _call(function: str, keywords: Mapping, first: str = "") -> str:
+    return _written(function, {name: repr(value) for name, value in keywords.items()}, first)
+
+
+def _written(function: str, keywords: Mapping[str, str], first: str = "") -> str:
+    """Write a call on one line, or with one argument a line where that is too long."""
+    arguments = [first] * bool(first) + [f"{name}={value}" for name, value in keywords.items()]
+    line = f"{function}({', '.join(arguments)})"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join([f"{function}(", *(f"    {argument}," for argument in arguments), ")"])

@@ -1,0 +1,78 @@
+"""The components of a run as a table of features and as arrays."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from appca.analysis.export.projections import headings, npz_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from appca.analysis.export.projections import Columns
+    from appca.data.dataset import Dataset
+
+FEATURE, MEAN = "feature", "average"
+
+
+class Patterns(NamedTuple):
+    """Components and average in units of the data."""
+
+    components: np.ndarray  # (K, D)
+    mean: np.ndarray  # (D,)
+
+
+def component_table(
+    dataset: "Dataset", arrays: dict[str, np.ndarray], patterns: Patterns, columns: "Columns"
+) -> "pd.DataFrame":
+    """
+    One line a feature: its name, its average and its weight in each component.
+
+    Features without names are numbered; those of images are ``row,column``, with a colour from 0
+    where there are colours, all counted from 0.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    arrays : dict
+        A run's, for the names of the components.
+    patterns : Patterns
+    columns : Columns
+    """
+    import pandas as pd
+
+    table: dict[str, object] = {FEATURE: feature_names(dataset), MEAN: patterns.mean}
+    for name, pattern in zip(headings(arrays, columns), patterns.components, strict=True):
+        table[f"{name} (component)" if name in (FEATURE, MEAN) else name] = pattern
+    return pd.DataFrame(table)
+
+
+def component_npz(
+    dataset: "Dataset", arrays: dict[str, np.ndarray], patterns: Patterns, columns: "Columns"
+) -> bytes:
+    """
+    Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
+
+    Beside them `features` (D,) and `names` (K,) as texts, `explained_variance` (K,) in units of the
+    fit, and `components_of_fit` (K, D') and `mean_of_fit` (D',), as the estimator has them.
+    """
+    return npz_of(
+        {
+            "components": patterns.components,
+            "mean": patterns.mean,
+            "features": np.array(feature_names(dataset), dtype="U"),
+            "names": np.array(headings(arrays, columns), dtype="U"),
+            "explained_variance": arrays["explained_variance"],
+            "components_of_fit": arrays["components"],
+            "mean_of_fit": arrays["mean"],
+        }
+    )
+
+
+def feature_names(dataset: "Dataset") -> list[str]:
+    """Return the names of all features, or their places in the image."""
+    if dataset.feature_names is not None:
+        return list(dataset.feature_names)
+    if dataset.image_shape is None:
+        return [f"feature {j + 1}" for j in range(dataset.n_features)]
+    return [",".join(map(str, place)) for place in np.ndindex(*dataset.image_shape)]

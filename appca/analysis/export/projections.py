@@ -1,0 +1,200 @@
+"""A run's projections as tables: CSV, Parquet and NPZ with the same rows and the same numbers."""
+
+import io
+import zipfile
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from appca.analysis.components.components import own_name
+from appca.analysis.explore.subspaces import ranked, title
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from appca.data.dataset import Dataset
+
+# A spreadsheet runs a cell that starts so as a formula (OWASP, "CSV injection").
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+class Columns(NamedTuple):
+    """What a table of projections has beside, or instead of, the usual columns."""
+
+    named: bool = False  # components under the names a person gave them
+    inclusion: bool = False  # how sure it is that a row uses each component
+
+
+USUAL = Columns()
+_OTHERS = ("id", "subspace", "membership", "reconstruction_error", "log_likelihood")
+
+
+def projection_table(
+    dataset: "Dataset",
+    arrays: dict[str, np.ndarray],
+    rows: np.ndarray | None = None,
+    columns: Columns = USUAL,
+) -> "pd.DataFrame":
+    """
+    One line for each row: who it is, where it lies, and how well it fits.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Gives `id` and the label columns.
+    arrays : dict
+        A run's arrays: `scores`, `active`, `membership`, `error`, `log_likelihood_rows`.
+    rows : ndarray of int, shape (m,), optional
+        Row numbers to keep, in this order; all rows by default.
+    columns : Columns, optional
+
+    Returns
+    -------
+    DataFrame
+        Columns `id`, the labels, `subspace`, `component_1` .. `component_K` or their names (scores,
+        zero where the component is not used), if wanted `inclusion_1` .. `inclusion_K`
+        (probability that the row uses the component), `membership` (probability of the row's set of
+        components), `reconstruction_error` (mean square a feature) and `log_likelihood` (nats).
+    """
+    import pandas as pd
+
+    rows = np.arange(len(arrays["scores"])) if rows is None else np.asarray(rows)
+    table: dict[str, np.ndarray | list[str]] = {"id": dataset.ids[rows].astype(object)}
+    results = _results(arrays, rows, columns)
+    for name, values in dataset.labels.items():
+        column = values[rows]
+        text = column.dtype.kind in "US"
+        table[free_name(name, {*table, *results})] = column.astype(object) if text else column
+    return pd.DataFrame(table | results)
+
+
+def headings(arrays: dict[str, np.ndarray], columns: Columns = USUAL) -> list[str]:
+    """Return the heading of each component's column; two of one name get their numbers, too."""
+    k = arrays["scores"].shape[1]
+    usual = [f"component_{i + 1}" for i in range(k)]
+    if not columns.named:
+        return usual
+    own = [own_name(arrays, i) for i in range(k)]
+    taken = {*_OTHERS, *usual, *(f"inclusion_{i + 1}" for i in range(k))}
+    plain = [bool(own[i]) and own.count(own[i]) == 1 and own[i] not in taken for i in range(k)]
+    numbered = [f"{own[i]} ({usual[i]})" if own[i] else usual[i] for i in range(k)]
+    return [own[i] if plain[i] else numbered[i] for i in range(k)]
+
+
+def csv_bytes(table: "pd.DataFrame") -> bytes:
+    """
+    Table as UTF-8 CSV in which no text can act as a spreadsheet formula.
+
+    A text cell or heading that starts like a formula gets an apostrophe in front; numbers are
+    written in full, so that reading them back gives the same bits.
+    """
+    safe = table.rename(columns=neutral)
+    for name in safe.columns[[not _numeric(safe[column]) for column in safe.columns]]:
+        safe[name] = [neutral(value) for value in safe[name]]
+    # RFC 4180's line ends; a cell that holds either of their characters is then quoted.
+    return safe.to_csv(index=False, lineterminator="\r\n").encode()
+
+
+def parquet_bytes(table: "pd.DataFrame") -> bytes:
+    """Table as a Parquet file, types kept."""
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def npz_bytes(
+    table: "pd.DataFrame",
+    components: np.ndarray | None = None,
+    scores: Sequence[str] | None = None,
+) -> bytes:
+    """
+    Table as NPZ: one array a column, and the scores together as `scores`.
+
+    Text is stored as Unicode arrays, never as objects, so no reader needs pickle.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `projection_table`.
+    components : ndarray, shape (K, D), optional
+        Stored beside them as `components`.
+    scores : sequence of str, optional
+        Headings of the components' columns; by default those that begin with ``component_``.
+    """
+    arrays = {
+        name: table[name].to_numpy() if _numeric(table[name]) else table[name].to_numpy(dtype="U")
+        for name in table.columns
+    }
+    if scores is None:
+        scores = [name for name in table.columns if name.startswith("component_")]
+    together = {"scores": table[list(scores)].to_numpy()}
+    if components is not None:
+        together["components"] = components
+    return npz_of({**together, **_beside(arrays, together)})
+
+
+def npz_of(arrays: dict[str, np.ndarray]) -> bytes:
+    """Write what `numpy.savez_compressed` would, but for any name of an array."""
+    buffer, used = io.BytesIO(), set[str]()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, values in arrays.items():
+            safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in name) or "column"
+            while safe in used:
+                safe += "_"
+            used.add(safe)
+            with archive.open(f"{safe}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def neutral(text: object) -> str:
+    """Text that a spreadsheet will show rather than run; a plain number such as -1 is harmless."""
+    plain = str(text)
+    risky = plain.startswith(FORMULA_STARTS) and not _is_number(plain)
+    return f"'{plain}" if risky else plain
+
+
+def _results(
+    arrays: dict[str, np.ndarray], rows: np.ndarray, columns: Columns
+) -> dict[str, np.ndarray]:
+    scores = arrays["scores"][rows]
+    sure = arrays["inclusion"][rows] if columns.inclusion else np.empty((len(rows), 0))
+    names = np.empty(len(rows), dtype=object)
+    if len(rows):
+        for subspace in ranked(arrays["active"][rows]):
+            names[subspace.rows] = title(subspace.components)
+    return {
+        "subspace": names,
+        **dict(zip(headings(arrays, columns), scores.T, strict=True)),
+        **{f"inclusion_{k + 1}": sure[:, k] for k in range(sure.shape[1])},
+        "membership": arrays["membership"][rows],
+        "reconstruction_error": arrays["error"][rows],
+        "log_likelihood": arrays["log_likelihood_rows"][rows],
+    }
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return the name of a label column, changed only if the table already has one of that name."""
+    while name in taken:
+        name = f"label_{name}"
+    return name
+
+
+def _beside(
+    columns: dict[str, np.ndarray], together: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Name columns so that none hides what stands for all components together."""
+    return {f"{name}_" if name in together else name: columns[name] for name in columns}
+
+
+def _numeric(column: "pd.Series") -> bool:
+    return column.dtype.kind in "biuf"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""For the page Groups: similar rows, what sets a group apart, selections."""

@@ -1,0 +1,341 @@
+"""
+What sets a group of rows apart from all other rows: effect sizes, and p values for all of them.
+
+Everything is ranked on one scale. For a number it is Cliff's delta, P(x > y) - P(x < y) for a row x
+of the group and a row y of the rest; for something a row has or has not it is the difference of the
+two shares, which is Cliff's delta of the 0s and 1s. It lies between -1 and 1 and, unlike a p value
+or Cramer's V, does not depend on how many rows there are.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.components.components import name_of
+from appca.analysis.groups.row_query import MEASURES, label_column, score_name, subspace_column
+from appca.data.dataset import Dataset
+from appca.storage.errors import InputError
+
+LEAST = 2  # rows on either side, below which nothing is compared
+LEAST_USERS = 5  # rows on either side that use a component, to compare their scores
+MOST_CLASSES = 50  # of a column, the largest ones
+MOST_VALUES = 1 << 24  # numbers that are ranked; larger tables are compared on a sample of rows
+FEWEST_SAMPLED = 1000  # rows of either side in such a sample
+EXACT = 20  # rows in all, up to which the rank test counts all arrangements
+SMALL_COUNT = 5.0  # expected rows in a cell, below which the exact test of a table is taken
+# Of |delta|, after Romano et al. (2006): below the first negligible, then small, medium, large.
+STRENGTHS = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
+SIGNIFICANT = 0.05
+_SEED = 0  # the same rows are sampled each time
+_BLOCK_VALUES = 1 << 22
+
+
+class Difference(NamedTuple):
+    """One thing in which the group and the rest were compared."""
+
+    kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
+    name: str  # of the thing; of a class “column = class”
+    group: float  # mean, or share of the rows
+    rest: float
+    effect: float  # Cliff's delta, or the difference of the shares; above 0: more in the group
+    d: float | None  # Cohen's d of a number; NaN where neither side varies
+    p: float  # of one test: Mann-Whitney, chi-square or Fisher
+    corrected: float  # for all tests together, after Benjamini and Hochberg
+
+    @property
+    def is_share(self) -> bool:
+        """Whether `group` and `rest` are shares of rows, not means."""
+        return self.d is None
+
+    @property
+    def strength(self) -> str:
+        """The size of the effect in a word."""
+        size = abs(self.effect)
+        return next((word for limit, word in STRENGTHS if size < limit), "large")
+
+    @property
+    def matters(self) -> bool:
+        """Whether the effect is neither negligible nor likely by chance."""
+        return self.strength != "negligible" and self.corrected < SIGNIFICANT
+
+
+class Association(NamedTuple):
+    """How much a whole column of classes tells about being in the group."""
+
+    name: str
+    v: float  # Cramer's V, 0 to 1
+    corrected: float  # p value of chi-square, corrected together with all others
+
+
+class Comparison(NamedTuple):
+    """A group against the rest."""
+
+    n_group: int
+    n_rest: int
+    differences: list[Difference]  # strongest first
+    associations: list[Association]
+    sampled: int | None  # rows the features were compared on, where that was not all
+    n_tests: int
+
+
+class _Found(NamedTuple):
+    """A difference before the correction."""
+
+    kind: str
+    name: str
+    group: float
+    rest: float
+    effect: float
+    d: float | None
+    p: float
+
+
+def compare(dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray) -> Comparison:
+    """
+    Compare the rows of a group with all others in everything that is known of them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Labels count; features do where they have names, not the pixels of images.
+    arrays : dict
+        A run's `scores`, `active`, `error`, `membership` and `log_likelihood_rows`.
+    mask : ndarray of bool, shape (N,)
+        The group.
+
+    Returns
+    -------
+    Comparison
+        Ranked by the size of the effect; ties by Cohen's d.
+
+    Raises
+    ------
+    InputError
+        When the group or the rest has less than two rows.
+    """
+    n_group, n_rest = int(mask.sum()), int((~mask).sum())
+    if min(n_group, n_rest) < LEAST:
+        msg = (
+            f"A group is compared with the other rows, and both need at least {LEAST}; got "
+            f"{n_group:,} selected and {n_rest:,} other rows, so select more or fewer."
+        )
+        raise InputError(msg)
+    found = [*_measures(arrays, mask), *_scores(arrays, mask), *_uses(arrays, mask)]
+    found += _labels(dataset, mask)
+    features, sampled = _features(dataset, mask)
+    found += features
+    whole = list(_columns(dataset, arrays, mask))
+    p = np.array([one.p for one in found] + [p for _, _, p in whole])
+    q = corrected(p)
+    differences = [Difference(*one, float(q[i])) for i, one in enumerate(found)]
+    return Comparison(
+        n_group,
+        n_rest,
+        sorted(differences, key=lambda one: (-abs(one.effect), -_size(one.d), one.name)),
+        [Association(name, v, float(q[len(found) + i])) for i, (name, v, _) in enumerate(whole)],
+        sampled,
+        len(p),
+    )
+
+
+def corrected(p: np.ndarray) -> np.ndarray:
+    """
+    Correct p values (m,) for the number of tests, after Benjamini and Hochberg (1995).
+
+    Of all results below q, at most a share q is expected to be by chance: q of the i-th smallest is
+    the least m p_j / j over all j >= i.
+    """
+    m = len(p)
+    order = np.argsort(p)[::-1]  # largest first
+    scaled = p[order] * m / np.arange(m, 0, -1)
+    q = np.empty(m)
+    q[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    return q
+
+
+def numbers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Compare columns of numbers.
+
+    Parameters
+    ----------
+    x, y : ndarray, shapes (n, D) and (m, D)
+        Finite values of the group and of the rest.
+
+    Returns
+    -------
+    delta : ndarray of shape (D,)
+        Cliff's delta.
+    d : ndarray of shape (D,)
+        Cohen's d: difference of the means over the pooled standard deviation.
+    p : ndarray of shape (D,)
+        Mann-Whitney's test, two-sided; 1 for columns without two different values.
+    """
+    from scipy.stats import mannwhitneyu
+
+    n, m = len(x), len(y)
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    pooled = ((n - 1) * _variance(x) + (m - 1) * _variance(y)) / (n + m - 2)
+    gap = x.mean(axis=0) - y.mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        d = np.where(pooled > 0, gap / np.sqrt(pooled), np.nan)
+    varied = (np.maximum(x.max(axis=0), y.max(axis=0))) > np.minimum(x.min(axis=0), y.min(axis=0))
+    delta, p = np.zeros(x.shape[1]), np.ones(x.shape[1])
+    if varied.any():
+        method = "auto" if n + m <= EXACT else "asymptotic"
+        result = mannwhitneyu(x[:, varied], y[:, varied], axis=0, method=method)
+        delta[varied] = 2 * result.statistic / (n * m) - 1
+        p[varied] = result.pvalue
+    return delta, d, p
+
+
+def share_test(a: int, n: int, b: int, m: int) -> float:
+    """
+    Return the p value of a of n rows against b of m rows.
+
+    Chi-square without correction; Fisher's exact test where a cell is expected below 5.
+    """
+    from scipy.stats import chi2, fisher_exact
+
+    have, total = a + b, n + m
+    if have in (0, total):
+        return 1.0
+    least = min(n, m) * min(have, total - have) / total
+    if least < SMALL_COUNT:
+        return float(fisher_exact([[a, n - a], [b, m - b]]).pvalue)
+    between = a * (m - b) - b * (n - a)  # whole numbers: no overflow and no rounding
+    return float(chi2.sf(total * between**2 / (have * (total - have) * n * m), 1))
+
+
+def association(codes: np.ndarray, mask: np.ndarray) -> tuple[float, float]:
+    """
+    Return Cramer's V of a column of classes and being in the group, and chi-square's p value.
+
+    With two groups V is sqrt(chi2 / N).
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (N,)
+    mask : ndarray of bool, shape (N,)
+    """
+    from scipy.stats import chi2
+
+    _, codes = np.unique(codes, return_inverse=True)
+    size = codes.max() + 1
+    table = np.stack([np.bincount(codes[side], minlength=size) for side in (mask, ~mask)])
+    freedom = table.shape[1] - 1
+    if freedom == 0:
+        return 0.0, 1.0
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    return min(1.0, float(np.sqrt(statistic / table.sum()))), float(chi2.sf(statistic, freedom))
+
+
+def mean_images(dataset: Dataset, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean rows (D,) of the group and of the rest, in data units."""
+    sums = np.zeros((2, dataset.n_features))
+    step = max(1, _BLOCK_VALUES // dataset.n_features)
+    for start in range(0, dataset.n_rows, step):
+        block = dataset.X[start : start + step].astype(np.float64)
+        inside = mask[start : start + step]
+        sums[0] += block[inside].sum(axis=0)
+        sums[1] += block[~inside].sum(axis=0)
+    return sums[0] / max(mask.sum(), 1), sums[1] / max((~mask).sum(), 1)
+
+
+def _measures(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]:
+    for name, array in MEASURES.items():
+        yield from _number("measure", name, np.asarray(arrays[array]), mask)
+
+
+def _scores(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]:
+    """Compare scores among the rows that use the component; the zeros of the others are its use."""
+    for k in range(arrays["scores"].shape[1]):
+        users = arrays["active"][:, k]
+        if min((users & mask).sum(), (users & ~mask).sum()) >= LEAST_USERS:
+            values = np.where(users, arrays["scores"][:, k], np.nan)
+            yield from _number("score", score_name(arrays, k), values, mask)
+
+
+def _uses(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]:
+    active = arrays["active"]
+    for k in range(active.shape[1]):
+        if not active[:, k].all():
+            yield _share("use", f"use of {name_of(arrays, k)}", active[:, k], mask)
+    subspaces = subspace_column(active)
+    if len(subspaces.names) > 1:
+        for code, name in enumerate(subspaces.names[:MOST_CLASSES]):  # the fullest come first
+            yield _share("subspace", f"subspace {name}", subspaces.values == code, mask)
+
+
+def _labels(dataset: Dataset, mask: np.ndarray) -> Iterator[_Found]:
+    for name, values in dataset.labels.items():
+        column = label_column(name, values)
+        if column.names is None:
+            yield from _number("class", name, np.asarray(values, dtype=np.float64), mask)
+        elif len(column.names) > 1:
+            largest = np.argsort(-np.bincount(column.values), kind="stable")[:MOST_CLASSES]
+            for code in sorted(largest):
+                label = f"{name} = {column.names[code]}"
+                yield _share("class", label, column.values == code, mask)
+
+
+def _columns(
+    dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray
+) -> Iterator[tuple[str, float, float]]:
+    """Name, Cramer's V and p value of each whole column of classes, subspaces among them."""
+    columns = [label_column(name, values) for name, values in dataset.labels.items()]
+    for column in (*columns, subspace_column(arrays["active"])):
+        if column.names is not None and 1 < len(column.names) < dataset.n_rows / 2:
+            yield column.name, *association(column.values, mask)
+
+
+def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[_Found], int | None]:
+    """Compare the named features; on a sample of rows where there are very many values."""
+    if dataset.image_shape is not None:
+        return [], None
+    names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
+    group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
+    most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
+    rng = np.random.default_rng(_SEED)
+    group, rest = (_sample(rows, most, rng) for rows in (group, rest))
+    found = []
+    step = max(1, _BLOCK_VALUES // (len(group) + len(rest)))
+    for start in range(0, dataset.n_features, step):
+        part = slice(start, start + step)
+        x, y = dataset.X[group, part], dataset.X[rest, part]
+        delta, d, p = numbers(x, y)
+        for j, name in enumerate(names[part]):
+            means = (float(x[:, j].mean(dtype=float)), float(y[:, j].mean(dtype=float)))
+            found.append(_Found("feature", name, *means, float(delta[j]), float(d[j]), float(p[j])))
+    compared = len(group) + len(rest)
+    return found, compared if compared < dataset.n_rows else None
+
+
+def _sample(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    return rows if len(rows) <= most else np.sort(rng.permutation(rows)[:most])
+
+
+def _number(kind: str, name: str, values: np.ndarray, mask: np.ndarray) -> Iterator[_Found]:
+    there = np.isfinite(values)
+    x, y = values[mask & there], values[~mask & there]
+    if min(len(x), len(y)) >= LEAST:
+        delta, d, p = numbers(x[:, None], y[:, None])
+        means = (float(x.mean(dtype=float)), float(y.mean(dtype=float)))
+        yield _Found(kind, name, *means, float(delta[0]), float(d[0]), float(p[0]))
+
+
+def _share(kind: str, name: str, has: np.ndarray, mask: np.ndarray) -> _Found:
+    a, b = int((has & mask).sum()), int((has & ~mask).sum())
+    n = int(mask.sum())
+    m = len(mask) - n
+    return _Found(kind, name, a / n, b / m, a / n - b / m, None, share_test(a, n, b, m))
+
+
+def _variance(x: np.ndarray) -> np.ndarray:
+    return x.var(axis=0, ddof=1)
+
+
+def _size(d: float | None) -> float:
+    return 0.0 if d is None or np.isnan(d) else abs(d)

@@ -1,0 +1,157 @@
+"""Rows by a rule on one column: a class, a value, or a place in the order of all values."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.components.components import name_of
+from appca.analysis.explore.subspaces import ranked, title
+from appca.data.dataset import Dataset, categories
+from appca.storage.errors import InputError
+
+FEW_INTEGERS = 20  # whole numbers with at most so many different values are classes
+MEASURES = {
+    "residual": "error",
+    "membership": "membership",
+    "density": "log_likelihood_rows",
+}
+CHANNELS = ("red", "green", "blue")
+OF_CLASSES = {"is": "is one of", "is not": "is none of"}
+OF_NUMBERS = {
+    "above": "is above",
+    "below": "is below",
+    "highest": "is among the highest, %",
+    "lowest": "is among the lowest, %",
+}
+
+
+class Column(NamedTuple):
+    """Something that every row has: a class or a number."""
+
+    name: str
+    values: np.ndarray  # (N,) numbers, or codes into names
+    names: tuple[str, ...] | None = None  # of the classes; None for numbers
+
+
+def names_of(dataset: Dataset, arrays: dict[str, np.ndarray]) -> dict[str, str]:
+    """Return what a rule can be about, key to name: labels, the model's measures, features."""
+    found = {f"label:{name}": name for name in dataset.labels}
+    found["subspace"] = "subspace"
+    found |= {key: key for key in MEASURES}
+    n_components = arrays["scores"].shape[1]
+    found |= {f"score:{k}": score_name(arrays, k) for k in range(n_components)}
+    if dataset.image_shape is None and dataset.feature_names is not None:
+        found |= {f"feature:{j}": name for j, name in enumerate(dataset.feature_names)}
+    return found
+
+
+def score_name(arrays: dict[str, np.ndarray], k: int) -> str:
+    """Return what the score on component k, counted from 0, is called."""
+    return f"score on {name_of(arrays, k)}"
+
+
+def column_of(dataset: Dataset, arrays: dict[str, np.ndarray], key: str) -> Column:
+    """
+    Return the column a key of `names_of` stands for.
+
+    A row that does not use a component has no score on it: NaN, not the zero that is stored.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    arrays : dict
+        A run's arrays.
+    key : str
+    """
+    kind, _, rest = key.partition(":")
+    if kind == "label":
+        return label_column(rest, dataset.labels[rest])
+    if kind == "subspace":
+        return subspace_column(arrays["active"])
+    if kind == "score":
+        k = int(rest)
+        scores = np.where(arrays["active"][:, k], arrays["scores"][:, k], np.nan)
+        return Column(score_name(arrays, k), scores)
+    if kind == "feature":
+        return feature_column(dataset, int(rest))
+    return Column(kind, arrays[MEASURES[kind]])
+
+
+def feature_column(dataset: Dataset, j: int) -> Column:
+    """Return a feature as numbers, NaN where its cell is missing."""
+    values = dataset.X[:, j]
+    if dataset.missing is not None:
+        values = np.where(dataset.missing[:, j], np.nan, values)
+    return Column(feature_name(dataset, j), values)
+
+
+def feature_name(dataset: Dataset, j: int) -> str:
+    """Return a feature's own name, a pixel's place counted from 1 at the top left, or a number."""
+    if dataset.feature_names is not None:
+        return dataset.feature_names[j]
+    if dataset.image_shape is None:
+        return f"feature {j + 1}"
+    row, column, *channel = np.unravel_index(j, dataset.image_shape)
+    shade = f", {CHANNELS[channel[0]]}" if channel else ""
+    return f"pixel row {row + 1}, column {column + 1}{shade}"
+
+
+def label_column(name: str, values: np.ndarray) -> Column:
+    """Return a label as classes where it is text or has few whole numbers, else as numbers."""
+    few = values.dtype.kind in "iub" and len(np.unique(values)) <= FEW_INTEGERS
+    if values.dtype.kind == "U" or few:
+        names, codes = categories(values)
+        return Column(name, codes, tuple(names))
+    return Column(name, values)
+
+
+def subspace_column(active: np.ndarray) -> Column:
+    """Return which subspace each row lies in, the fullest first."""
+    groups = ranked(active)
+    codes = np.empty(len(active), dtype=np.int64)
+    for number, group in enumerate(groups):
+        codes[group.rows] = number
+    return Column("subspace", codes, tuple(title(group.components) for group in groups))
+
+
+def matching(column: Column, relation: str, value: float | Sequence[str]) -> np.ndarray:
+    """
+    Return the rows that a rule holds for, shape (N,) bool.
+
+    Parameters
+    ----------
+    column : Column
+    relation : str
+        A key of `OF_CLASSES` for classes, of `OF_NUMBERS` for numbers. "highest" 5 are the rows
+        above the 95 % quantile.
+    value : number, or names of classes
+
+    Raises
+    ------
+    InputError
+        When the relation does not suit the column, or a share is not one.
+    """
+    known = OF_NUMBERS if column.names is None else OF_CLASSES
+    if relation not in known:
+        kind = "numbers" if column.names is None else "classes"
+        msg = f"“{column.name}” has {kind}, so a rule is one of {', '.join(known)}; got {relation}."
+        raise InputError(msg)
+    if column.names is not None:
+        wanted = [code for code, name in enumerate(column.names) if name in value]
+        return np.isin(column.values, wanted, invert=relation == "is not")
+    values = np.asarray(column.values, dtype=np.float64)
+    if relation in ("highest", "lowest"):
+        value = _quantile(values, relation, float(value))
+    with np.errstate(invalid="ignore"):  # a missing value is neither above nor below
+        return values > value if relation in ("above", "highest") else values < value
+
+
+def _quantile(values: np.ndarray, relation: str, percent: float) -> float:
+    if not 0 < percent < 100:
+        msg = f"A share of the rows lies between 0 and 100 %; got {percent:g}."
+        raise InputError(msg)
+    there = values[np.isfinite(values)]
+    if not len(there):
+        return np.inf if relation == "highest" else -np.inf
+    return float(np.percentile(there, 100 - percent if relation == "highest" else percent))

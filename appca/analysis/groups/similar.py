@@ -1,0 +1,208 @@
+"""Rows that look alike: k-means of the projections inside each subspace.
+
+Rows of a subspace are compared by the distance of their projections, |W_s (x_n - x_m)| with W_s the
+subspace's components; for orthonormal components that is the distance of the scores. What the rows
+have outside the subspace does not count: sharing a place in it is being alike in that respect.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.explore.subspaces import Subspace
+
+LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
+MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
+LIMIT = 12  # groups tried by silhouette
+MOST_GROUPS = 30  # in one subspace, when a size is asked for
+STARTS = 4  # of k-means, the best of which is kept
+JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it
+_SAMPLE = 1000  # rows on which silhouettes are compared
+
+
+class Group(NamedTuple):
+    """Rows near each other in a subspace."""
+
+    components: tuple[int, ...]  # of the subspace, counted from 0
+    rows: np.ndarray  # (m,) row numbers, nearest the centre first
+    spread: float  # root mean squared distance from the centre, over the subspace's own
+
+
+class HowMany(NamedTuple):
+    """How the number of groups in a subspace is chosen."""
+
+    kind: str = (
+        "size"  # "size": rows a group; "number": as given; "silhouette": the best of 2..value
+    )
+    value: int = 20
+
+
+class Mixture(NamedTuple):
+    """The classes in a group."""
+
+    counts: np.ndarray  # (C,) rows of each class
+    effective: float  # exp of the entropy of the classes: 1 for one class, 2 for two halves
+    joined: tuple[int, ...]  # classes with a tenth of the group and two rows, largest first
+
+
+def similar(
+    scores: np.ndarray,
+    components: np.ndarray,
+    subspaces: Sequence[Subspace],
+    how: HowMany = HowMany(),  # noqa: B008 (immutable)
+    seed: int = 0,
+) -> list[Group]:
+    """
+    Group the rows of every subspace by k-means of their projections.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (N, K)
+    components : ndarray, shape (K, D)
+        Rows of W'.
+    subspaces : sequence of Subspace
+        Those of fewer than `LEAST_ROWS` rows, and one without components, are passed over.
+    how : HowMany
+        Number of groups; never more than there are different projections.
+    seed : int
+        Of k-means: the same seed gives the same groups.
+
+    Returns
+    -------
+    list of Group
+        In the order of the subspaces, tight ones first in each.
+
+    Raises
+    ------
+    ValueError
+        When `how` makes no sense.
+    """
+    _check(how)
+    found: list[Group] = []
+    for subspace in subspaces:
+        if subspace.components and len(subspace.rows) >= LEAST_ROWS:
+            points = projected(scores, components, subspace)
+            labels = _k_means(points, _count(points, how, seed), seed)
+            found += _groups(subspace, points, labels)
+    return found
+
+
+def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
+    """
+    Coordinates (m, L) of a subspace's rows whose distances are those of the projections.
+
+    With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|: factors that lean on one another,
+    as those of adaptive FA do, are not taken for orthogonal ones.
+    """
+    chosen = list(subspace.components)
+    own = scores[np.ix_(subspace.rows, chosen)].astype(np.float64)
+    W = components[chosen].astype(np.float64)
+    values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, also of parallel factors
+    return own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def mixture(group: Group, codes: np.ndarray, n_classes: int) -> Mixture:
+    """Count the classes in a group; rows of a negative code have none."""
+    own = codes[group.rows]
+    counts = np.bincount(own[own >= 0], minlength=n_classes)
+    shares = counts[counts > 0] / max(counts.sum(), 1)
+    entropy = float(-(shares * np.log(shares)).sum())
+    least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
+    order = np.argsort(-counts, kind="stable")
+    return Mixture(
+        counts, float(np.exp(entropy)), tuple(int(c) for c in order if counts[c] >= least)
+    )
+
+
+def by_mixture(groups: Sequence[Group], mixtures: Sequence[Mixture]) -> list[int]:
+    """Order of the groups by how many classes they join, the tighter first among equals."""
+    return sorted(
+        range(len(groups)),
+        key=lambda i: (
+            -len(mixtures[i].joined),
+            -round(mixtures[i].effective, 9),
+            groups[i].spread,
+        ),
+    )
+
+
+def by_tightness(groups: Sequence[Group]) -> list[int]:
+    """Order of the groups by how near their rows lie to the centre, the tightest first."""
+    return sorted(range(len(groups)), key=lambda i: groups[i].spread)
+
+
+def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:
+    """Pairs of classes and the number of groups that join them, the most often joined first."""
+    counted: dict[tuple[int, int], int] = {}
+    for item in mixtures:
+        members = sorted(item.joined)
+        for place, one in enumerate(members):
+            for other in members[place + 1 :]:
+                counted[one, other] = counted.get((one, other), 0) + 1
+    return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
+
+
+def _check(how: HowMany) -> None:
+    if how.kind not in ("size", "number", "silhouette"):
+        msg = f"Groups are chosen by size, number or silhouette; got {how.kind!r}."
+        raise ValueError(msg)
+    least = 1 if how.kind == "number" else 2
+    if how.value < least:
+        msg = f"Groups by {how.kind} need a value of at least {least}; got {how.value}."
+        raise ValueError(msg)
+
+
+def _count(points: np.ndarray, how: HowMany, seed: int) -> int:
+    different = _different(points)
+    if how.kind == "silhouette":
+        return _by_silhouette(points, min(how.value, different), seed)
+    wanted = how.value
+    if how.kind == "size":
+        wanted = min(max(1, round(len(points) / how.value)), MOST_GROUPS)
+    return min(wanted, different)
+
+
+def _by_silhouette(points: np.ndarray, most: int, seed: int) -> int:
+    """Choose the number of groups with the largest mean silhouette, on a tie the least."""
+    from sklearn.metrics import silhouette_score
+
+    if len(points) > _SAMPLE:
+        points = points[np.random.default_rng(seed).permutation(len(points))[:_SAMPLE]]
+    most = min(most, _different(points), len(points) - 1)
+    if most < 2:
+        return 1
+    values = [silhouette_score(points, _k_means(points, k, seed)) for k in range(2, most + 1)]
+    return 2 + int(np.argmax(np.round(values, 9)))
+
+
+def _different(points: np.ndarray) -> int:
+    """Count the different points; equal rows may differ in the last bits of a matrix product."""
+    scale = np.abs(points).max()
+    return len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
+
+
+def _k_means(points: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Labels (m,), from 0 to k - 1."""
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
+    with threadpool_limits(1, user_api="openmp"):
+        return KMeans(k, n_init=STARTS, random_state=seed).fit(points).labels_
+
+
+def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[Group]:
+    whole = _radius(points - points.mean(axis=0))
+    found = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        offsets = points[members] - points[members].mean(axis=0)  # k-means stops a little off it
+        order = np.argsort(np.square(offsets).sum(axis=1), kind="stable")
+        spread = _radius(offsets) / whole if whole > 0 else 0.0
+        found.append(Group(subspace.components, subspace.rows[members[order]], spread))
+    return sorted(found, key=lambda group: (group.spread, int(group.rows.min())))
+
+
+def _radius(offsets: np.ndarray) -> float:
+    return float(np.sqrt(np.square(offsets).sum(axis=1).mean()))

@@ -1,0 +1,1 @@
+"""For the page Paper: responses of the brain to events."""

@@ -1,0 +1,1 @@
+"""Recordings of the brain: NIfTI files, masks, times and events."""

@@ -1,0 +1,285 @@
+"""Brain recordings: voxels as rows, volumes as columns, with their places, times and events."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.readers.source import LIMITS, file_bytes
+from appca.data.sources.folder import data_folder, samples_folder
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
+
+DRIFT = 3  # order of the polynomial in time that is taken out of every voxel
+MEAN_SIGNAL = "mean signal"  # label of the rows: what slices are drawn in grey from
+SHARED, MADE_UP = "shared", "made-up"
+SHARED_FILE = "sub-02_task-oneback_run-1_bold.nii.gz"
+SHARED_EVENTS = "sub-02_task-oneback_run-1_events.tsv"
+_MOST_EVENTS = 100_000
+
+
+class Event(NamedTuple):
+    """Something shown or done, in seconds from the first volume."""
+
+    onset: float
+    duration: float
+
+
+class Recording(NamedTuple):
+    """V voxels inside a mask over T volumes."""
+
+    name: str
+    series: np.ndarray  # (V, T) float32, without drift, overall standard deviation 1
+    mask: np.ndarray  # (x, y, z) bool; its voxels in C order are the rows
+    affine: np.ndarray  # (4, 4), voxel indices to millimetres
+    repetition: float  # seconds from one volume to the next
+    signal: np.ndarray  # (V,) float32, the voxels' mean, to draw maps onto
+    events: tuple[Event, ...]
+
+
+def cleaned(series: np.ndarray) -> np.ndarray:
+    """
+    Take the drift out of every voxel and divide all by one number, their standard deviation.
+
+    Parameters
+    ----------
+    series : ndarray of shape (V, T)
+
+    Returns
+    -------
+    ndarray of float32, shape (V, T)
+        Orthogonal to all polynomials in time up to the third order.
+
+    Raises
+    ------
+    InputError
+        When nothing varies, or there are too few volumes.
+    """
+    T = series.shape[1]
+    if T < 4 * (DRIFT + 1):
+        msg = (
+            f"A recording needs at least {4 * (DRIFT + 1)} volumes, as its slow drift is taken "
+            f"out first; this one has {T}."
+        )
+        raise InputError(msg)
+    trend = drift(T).astype(np.float32)
+    left = np.array(series, dtype=np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        left -= left.mean(axis=1, keepdims=True)  # first, so that float32 loses nothing below
+        left -= (left @ trend) @ trend.T
+        scale = math.sqrt(float(np.square(left, dtype=np.float32).mean(dtype=np.float64)))
+    if not math.isfinite(scale):
+        msg = "The recording holds numbers beyond 1e19; give its values in a smaller unit."
+        raise InputError(msg)
+    if not scale > 0:
+        msg = "No voxel of the recording varies over time; check mask and file."
+        raise InputError(msg)
+    left /= np.float32(scale)
+    return left
+
+
+def drift(n_volumes: int) -> np.ndarray:
+    """Return an orthonormal basis (T, 4) of the polynomials up to the third order."""
+    powers = np.polynomial.legendre.legvander(np.linspace(-1, 1, n_volumes), DRIFT)
+    return np.linalg.qr(powers)[0]
+
+
+def mask_of(mean: np.ndarray, affine: np.ndarray) -> np.ndarray:
+    """
+    Find the brain in a mean volume (x, y, z) by nilearn's histogram rule.
+
+    Raises
+    ------
+    InputError
+        When it finds none.
+    """
+    import warnings
+
+    from nibabel import Nifti1Image
+    from nilearn.masking import compute_epi_mask
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an empty or odd mask is said below
+            image = compute_epi_mask(Nifti1Image(mean.astype(np.float32), affine))
+        mask = np.asarray(image.dataobj) > 0
+    except (ValueError, IndexError, TypeError) as error:
+        raise InputError(_no_brain()) from error
+    if not mask.any():
+        raise InputError(_no_brain())
+    return mask
+
+
+def _no_brain() -> str:
+    return "No brain stands out from the background of this recording; give a mask beside it."
+
+
+def read_events(name: str, file: Path | str | BinaryIO) -> tuple[Event, ...]:
+    """
+    Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
+
+    Raises
+    ------
+    InputError
+        When a column is missing or a time is none.
+    """
+    text = file_bytes(name, file, LIMITS).decode("utf-8-sig", errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    tab = "\t" if lines and "\t" in lines[0] else ","
+    reader = csv.DictReader(io.StringIO("\n".join(lines)), delimiter=tab)
+    missing = {"onset", "duration"} - set(reader.fieldnames or ())
+    if missing:
+        msg = (
+            f"“{shortened(name)}” needs the columns onset and duration, in seconds; "
+            f"{' and '.join(sorted(missing))} is missing."
+        )
+        raise InputError(msg)
+    events = [_event(name, row, place) for place, row in enumerate(reader, start=2)]
+    if not 0 < len(events) <= _MOST_EVENTS:
+        msg = f"“{shortened(name)}” holds {len(events):,} events; give 1 to {_MOST_EVENTS:,}."
+        raise InputError(msg)
+    return tuple(events)
+
+
+def _event(name: str, row: dict, line: int) -> Event:
+    try:
+        event = Event(float(row["onset"]), float(row["duration"]))
+    except (TypeError, ValueError):
+        event = Event(math.nan, math.nan)
+    if not (math.isfinite(event.onset) and 0 <= event.duration < math.inf):
+        msg = (
+            f"Line {line} of “{shortened(name)}” has the onset "
+            f"“{shortened(row['onset'])}” and the duration “{shortened(row['duration'])}”; both "
+            "must be numbers of seconds, the duration not below 0."
+        )
+        raise InputError(msg)
+    return event
+
+
+def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> None:
+    """
+    Refuse events that lie outside the recording.
+
+    Raises
+    ------
+    InputError
+    """
+    length = n_volumes * repetition
+    outside = [event for event in events if not 0 <= event.onset < length]
+    if outside:
+        msg = (
+            f"{len(outside):,} of {len(events):,} events lie outside the recording, which lasts "
+            f"{length:g} s (first: {outside[0].onset:g} s); give onsets in seconds from its first "
+            "volume."
+        )
+        raise InputError(msg)
+
+
+def written(events: Sequence[Event]) -> str:
+    """Write events as one text, for settings: "10+16 40+16"."""
+    return " ".join(f"{onset:g}+{duration:g}" for onset, duration in events)
+
+
+def parsed(text: str) -> tuple[Event, ...]:
+    """
+    Read what `written` wrote.
+
+    Raises
+    ------
+    InputError
+        When it is anything else.
+    """
+    try:
+        pairs = [piece.split("+") for piece in text.split()]
+        return tuple(Event(float(onset), float(duration)) for onset, duration in pairs)
+    except ValueError as error:
+        msg = f"Events are written as onset+duration, such as “10+16 40+16”; got “{text[:40]}”."
+        raise InputError(msg) from error
+
+
+def is_brain(provenance: dict) -> bool:
+    """Whether a data set says where in space its rows lie."""
+    return {"grid", "affine", "repetition"} <= set(provenance)
+
+
+def of_dataset(dataset: Dataset) -> Recording:
+    """
+    Return the recording that a data set holds.
+
+    Raises
+    ------
+    InputError
+        When its rows are no voxels.
+    """
+    if not is_brain(dataset.provenance):
+        msg = f"“{dataset.name}” holds no brain recording; open a 4-D NIfTI file."
+        raise InputError(msg)
+    facts = dataset.provenance
+    mask = np.zeros(facts["grid"], dtype=bool)
+    places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
+    mask[tuple(places.T)] = True
+    signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
+    events = tuple(Event(one["onset"], one["duration"]) for one in facts.get("events", []))
+    return Recording(
+        name=dataset.name,
+        series=cleaned(dataset.X),
+        mask=mask,
+        affine=np.array(facts["affine"], dtype=np.float64),
+        repetition=float(facts["repetition"]),
+        signal=np.asarray(signal, dtype=np.float32),
+        events=events,
+    )
+
+
+def load(key: str) -> Recording:
+    """
+    Open the recording in the data folder ("shared"), or the project's own ("made-up").
+
+    Raises
+    ------
+    InputError
+        When a file is missing; the sentence says which.
+    """
+    if key == MADE_UP:
+        from appca.data.sources.samples import brain
+
+        recording = of_dataset(brain())
+        with np.load(samples_folder() / "brain.npz", allow_pickle=False) as file:
+            return recording._replace(signal=file["mean"][file["mask"]].astype(np.float32))
+    if key != SHARED:
+        msg = f"There is no recording “{shortened(key)}”; choose {SHARED} or {MADE_UP}."
+        raise InputError(msg)
+    from appca.data.brain.nifti import Options, read
+
+    folder = data_folder() / "fmri"
+    missing = [name for name in (SHARED_FILE, SHARED_EVENTS) if not (folder / name).is_file()]
+    if missing:
+        msg = f"The recording needs {' and '.join(missing)}; put it into {folder}."
+        raise InputError(msg)
+    recording = of_dataset(read(SHARED_FILE, folder / SHARED_FILE, Options()))
+    events = read_events(SHARED_EVENTS, folder / SHARED_EVENTS)
+    check_events(events, recording.series.shape[1], recording.repetition)
+    return recording._replace(name="Faces, houses and scenes", events=events)
+
+
+def has_shared() -> bool:
+    """Whether the recording of the data folder is there."""
+    return all((data_folder() / "fmri" / name).is_file() for name in (SHARED_FILE, SHARED_EVENTS))
+
+
+def nifti_bytes(mask: np.ndarray, affine: np.ndarray, values: np.ndarray) -> bytes:
+    """Write values (V,) at the voxels of a mask, zero elsewhere, as a packed NIfTI file."""
+    import gzip
+
+    from nibabel import Nifti1Image
+
+    volume = np.zeros(mask.shape, dtype=np.float32)
+    volume[mask] = values
+    image = Nifti1Image(volume, affine)
+    image.header.set_xyzt_units("mm", "sec")
+    return gzip.compress(image.to_bytes(), mtime=0)

@@ -1,0 +1,1 @@
+"""Files of arrays (NPY, NPZ, MAT, IDX): which array holds the rows."""

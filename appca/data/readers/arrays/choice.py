@@ -1,0 +1,231 @@
+"""What files of arrays share: which array holds the rows, what names them, and the data set."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import DTYPES, Dataset
+from appca.data.readers.intake import left_to_the_model, note_quality, settle_missing
+from appca.data.readers.source import LIMITS, Limits, check_matrix
+from appca.data.readers.tables.roles import FEW, is_label_name
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
+
+_MOST_LISTED = 6
+_EXACT = 2.0**53  # whole numbers below it are exact as reals, too
+_ID_NAMES = ("ids", "id")
+_LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
+
+
+class Found(NamedTuple):
+    """An array as a file states it, before it is read."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class Beside(NamedTuple):
+    """What names the rows."""
+
+    ids: np.ndarray | None
+    labels: dict[str, np.ndarray]
+
+
+def choose(
+    name: str,
+    arrays: Mapping[str, Found],
+    wanted: str | None,
+    report: dict,
+    limits: Limits = LIMITS,
+) -> str:
+    """
+    Return the name of the array that holds the rows.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    arrays : mapping of str to Found
+    wanted : str or None
+        What the person chose; else it is the one named X, or the only one it can be.
+    report : dict
+        Receives ``arrays``: those it can be, with their sizes in words.
+    limits : Limits
+        An array with less rows than usual is taken only where no other can be.
+    """
+    possible = _matrices(arrays, LIMITS.least_rows) or _matrices(arrays, limits.least_rows)
+    report["arrays"] = {key: _sides(one.shape) for key, one in possible.items()}
+    if wanted is not None:
+        if wanted not in arrays:
+            known = _listed(arrays) or "none"
+            msg = f"There is no array “{shortened(wanted)}” in “{name}”; choose of {known}."
+            raise InputError(msg, report)
+        return wanted
+    if "X" in possible or len(possible) == 1:
+        return "X" if "X" in possible else next(iter(possible))
+    if not possible:
+        only = f", only {_listed(arrays)}" if arrays else ""
+        msg = (
+            f"“{name}” holds no matrix of numbers{only}; save one with a row for each object and "
+            "at least 2 columns."
+        )
+        raise InputError(msg, report)
+    msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
+    raise InputError(msg, report)
+
+
+def check_array(name: str, array: Found, limits: Limits) -> None:
+    """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
+    shape, dtype = array
+    if dtype.hasobject or dtype.kind not in "buif":
+        kind = "Python objects" if dtype.hasobject else f"values of type {dtype}"
+        msg = f"“{name}” holds {kind}, not plain numbers; save it as an array of float or uint8."
+        raise InputError(msg)
+    colours = len(shape) == 4 and shape[3] in (1, 3)
+    if len(shape) not in (2, 3) and not colours:
+        msg = (
+            f"“{name}” has shape {shape}; give a matrix (rows, columns), grey images (n, height, "
+            "width) or colour images (n, height, width, 3)."
+        )
+        raise InputError(msg)
+    if shape[0] < limits.least_rows or math.prod(shape[1:]) < 2:
+        least = counted(limits.least_rows, "row")
+        msg = f"“{name}” has shape {shape}; at least {least} and 2 values in each are needed."
+        raise InputError(msg)
+    check_matrix(name, shape[0], math.prod(shape[1:]), max(4, dtype.itemsize), limits)
+
+
+def mapped(file: BinaryIO, array: Found, offset: int, *, fortran: bool = False) -> np.ndarray:
+    """Map numbers of a file on the disk into memory, where they stay if their type may."""
+    shape, dtype = array
+    order = "F" if fortran else "C"
+    values = np.memmap(file, dtype, "r", offset, shape, order)
+    return native(values)
+
+
+def native(values: np.ndarray) -> np.ndarray:
+    """Return numbers in a type data sets have, row by row; a copy only where one is needed."""
+    kept = values.dtype.newbyteorder("=")
+    if kept == np.float16:
+        kept = np.dtype(np.float32)
+    elif kept not in DTYPES:
+        kept = np.dtype(np.float64)
+    return np.ascontiguousarray(values, dtype=kept)
+
+
+def beside(n_rows: int, arrays: Mapping[str, Found], load: Callable[[str], np.ndarray]) -> Beside:
+    """
+    Find ids and label columns among the arrays that have one entry for each row.
+
+    As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else by what they hold:
+    texts, few whole numbers, or numbers under a name such as class or target.
+
+    Parameters
+    ----------
+    n_rows : int
+    arrays : mapping of str to Found
+    load : callable
+        Returns an array by its name.
+    """
+    one_each = {
+        key: one.dtype.kind
+        for key, one in arrays.items()
+        if math.prod(one.shape) == n_rows == max(one.shape, default=0)
+    }
+    own = next((key for key in _ID_NAMES if one_each.get(key, "") in ("U", "S", "i", "u")), None)
+    ids = None if own is None else np.ravel(load(own)).astype(str)
+    if ids is not None and len(np.unique(ids)) < n_rows:
+        ids, own = None, None
+    names = [str(one) for one in np.ravel(load(_LABEL_NAMES))] if _named(arrays) else []
+    written = {f"label_{i}": text for i, text in enumerate(names)}
+    labels = {written.get(key, key): key for key in written if key in one_each}
+    if not written:
+        labels = {key: key for key in one_each if key != own}
+    columns = {title: _column(np.ravel(load(key))) for title, key in labels.items()}
+    kept = {title for title, column in columns.items() if written or _names_rows(title, column)}
+    return Beside(ids, {title: column for title, column in columns.items() if title in kept})
+
+
+def build(
+    name: str,
+    array: np.ndarray,
+    found: Beside,
+    missing: str,
+    image_shape: Sequence[int] | None,
+    report: dict,
+    limits: Limits = LIMITS,
+) -> Dataset:
+    """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
+    sides = tuple(image_shape) if image_shape else image_sides(array.shape)
+    X = array.reshape(len(array), -1)
+    report |= {"rows": len(X), "columns": X.shape[1], "image_shape": sides}
+    report.setdefault("dtype", str(array.dtype))
+    features = [f"column {j + 1}" for j in range(X.shape[1])]
+    gaps = left_to_the_model(X, missing)
+    X, rows = settle_missing(X, features, missing, report, limits.least_rows)
+    note_quality(X, features, report, limits.least_rows)
+    ids = np.array([f"row-{row + 1}" for row in rows]) if found.ids is None else found.ids[rows]
+    return Dataset(
+        name=Path(name).name.split(".")[0] or name,
+        X=X,
+        ids=ids,
+        labels={key: column[rows] for key, column in found.labels.items()},
+        image_shape=sides,
+        feature_names=None if sides else tuple(features),
+        provenance={"source": "file", "files": [name], "report": report},
+        missing=gaps,
+        least_rows=limits.least_rows,
+    )
+
+
+def image_sides(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return (h, w) or (h, w, 3) of a stack of images, None of a matrix."""
+    if len(shape) == 2:
+        return None
+    return shape[1:3] if len(shape) == 3 or shape[3] == 1 else shape[1:]
+
+
+def _matrices(arrays: Mapping[str, Found], least_rows: int) -> dict[str, Found]:
+    return {key: one for key, one in arrays.items() if _is_matrix(one, least_rows)}
+
+
+def _is_matrix(array: Found, least_rows: int) -> bool:
+    shape, dtype = array
+    plain = dtype.kind in "buif" and not dtype.hasobject
+    return plain and len(shape) >= 2 and shape[0] >= least_rows and math.prod(shape[1:]) >= 2
+
+
+def _named(arrays: Mapping[str, Found]) -> bool:
+    return _LABEL_NAMES in arrays and arrays[_LABEL_NAMES].dtype.kind == "U"
+
+
+def _names_rows(title: str, column: np.ndarray) -> bool:
+    """Whether a vector looks like a label: few whole numbers, texts, or a target by its name."""
+    if column.dtype.kind in "Ub" or is_label_name(title):
+        return True
+    return column.dtype.kind in "iu" and len(np.unique(column)) <= FEW
+
+
+def _column(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind == "S":
+        return np.char.decode(values, "utf-8", "replace")
+    if values.dtype.kind == "f" and (np.abs(values) < _EXACT).all():
+        whole = values.astype(np.int64)
+        return whole if (values == whole).all() else values
+    return values
+
+
+def _sides(shape: tuple[int, ...]) -> str:
+    return " x ".join(f"{side:,}" for side in shape) or "one value"
+
+
+def _listed(arrays: Mapping[str, Found]) -> str:
+    shown = [
+        f"“{shortened(key)}” ({_sides(one.shape)})"
+        for key, one in list(arrays.items())[:_MOST_LISTED]
+    ]
+    more = len(arrays) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -1,0 +1,150 @@
+"""IDX files, as MNIST has them: images or vectors, and their labels in files of their own."""
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.readers.arrays.choice import Beside, Found, build, check_array, mapped
+from appca.data.readers.arrays.idx_format import header
+from appca.data.readers.source import LIMITS, Limits, check_matrix, plain_file
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
+
+_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_ROLE = re.compile(r"images?|imgs?|labels?|idx\d?|ubyte|gz|[^a-z0-9]")  # what pairs do not share
+
+
+class Options(NamedTuple):
+    """How to read IDX files."""
+
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
+
+
+class Part(NamedTuple):
+    """One file, its numbers still on the disk."""
+
+    name: str
+    values: np.ndarray  # (N,) labels, else (N, ...)
+
+
+def read(
+    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
+) -> Dataset:
+    """Read a file without its labels; see `read_many`."""
+    return read_many([(name, file)], options, limits)
+
+
+def read_many(
+    files: Sequence[tuple[str, Path | str | BinaryIO]], options: Options, limits: Limits = LIMITS
+) -> Dataset:
+    """
+    Read images and, from files with one number for each, their labels.
+
+    Parameters
+    ----------
+    files : sequence of (name, file)
+        Several files of images are put one below the other, and the label ``file`` says which.
+        Images and labels find each other by what their names share; one of each always does.
+
+    Returns
+    -------
+    Dataset
+        Bytes stay bytes, and those of a single file of images stay on the disk.
+    """
+    found = [_part(name, file, limits) for name, file in files]
+    rows = [part for part in found if part.values.ndim > 1]
+    columns = [part for part in found if part.values.ndim == 1]
+    if not rows:
+        msg = f"“{found[0].name}” holds labels alone; give the file of images with it."
+        raise InputError(msg)
+    _check_alike(rows, limits)
+    names = {"class": _labels(rows, columns)} if columns else {}
+    if len(rows) > 1:
+        sizes = [len(part.values) for part in rows]
+        names["file"] = np.repeat([_stem(part.name) for part in rows], sizes)
+    values = rows[0].values
+    values = np.concatenate([part.values for part in rows]) if len(rows) > 1 else values
+    report: dict = {}
+    beside = Beside(None, names)
+    dataset = build(
+        rows[0].name, values, beside, options.missing, options.image_shape, report, limits
+    )
+    dataset.provenance["files"] = [name for name, _ in files]
+    return dataset
+
+
+def _part(name: str, file: Path | str | BinaryIO, limits: Limits) -> Part:
+    with plain_file(name, file, limits) as stream:
+        kind, sides = header(stream, name, _TYPES, "an IDX file")
+        array = Found(tuple(sides), np.dtype(_TYPES[kind]))
+        start = stream.tell()
+        _check_length(name, array, stream.seek(0, 2) - start)
+        if len(array.shape) > 1:
+            check_array(name, array, limits)
+        return Part(name, mapped(stream, array, start))
+
+
+def _check_length(name: str, array: Found, present: int) -> None:
+    expected = math.prod(array.shape) * array.dtype.itemsize
+    if present != expected or not expected:
+        sides = " x ".join(map(str, array.shape))
+        msg = (
+            f"“{name}” must hold {sides} numbers in {expected:,} bytes after its header; it holds "
+            f"{present:,}, so copy or fetch it again."
+        )
+        raise InputError(msg)
+
+
+def _check_alike(rows: list[Part], limits: Limits) -> None:
+    first = rows[0]
+    for part in rows[1:]:
+        if part.values.shape[1:] != first.values.shape[1:]:
+            sides = [" x ".join(map(str, one.values.shape[1:])) for one in (first, part)]
+            msg = (
+                f"“{part.name}” has images of {sides[1]}, “{first.name}” of {sides[0]}; read them "
+                "one after the other."
+            )
+            raise InputError(msg)
+    total = sum(len(part.values) for part in rows)
+    columns = math.prod(first.values.shape[1:])
+    check_matrix(first.name, total, columns, first.values.itemsize, limits)
+
+
+def _labels(rows: list[Part], columns: list[Part]) -> np.ndarray:
+    """Return the labels of all images, each file's own beside it."""
+    if len(columns) != len(rows):
+        msg = (
+            f"There are {counted(len(rows), 'file')} of images and {len(columns)} of labels; give "
+            "each its own, or none."
+        )
+        raise InputError(msg)
+    by_name = {_shared(part.name): part for part in columns}
+    ordered = [by_name.get(_shared(part.name)) for part in rows]
+    if len(rows) == 1:
+        ordered = columns
+    if None in ordered or len(by_name) < len(columns):
+        names = ", ".join(f"“{part.name}”" for part in columns)
+        msg = f"The names do not say which images {names} belong to; give one pair at a time."
+        raise InputError(msg)
+    for part, labels in zip(rows, ordered, strict=True):
+        if len(part.values) != len(labels.values):
+            msg = (
+                f"“{labels.name}” holds {len(labels.values):,} labels and “{part.name}” "
+                f"{len(part.values):,} images; give files that belong together."
+            )
+            raise InputError(msg)
+    return np.concatenate([np.asarray(labels.values) for labels in ordered])
+
+
+def _shared(name: str) -> str:
+    return _ROLE.sub("", name.lower())
+
+
+def _stem(name: str) -> str:
+    return name.split(".", maxsplit=1)[0]

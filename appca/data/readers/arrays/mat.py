@@ -1,0 +1,122 @@
+"""MATLAB's MAT files up to version 7: one of their matrices. Objects and cells are not read."""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.readers.arrays.choice import Found, beside, build, check_array, choose, native
+from appca.data.readers.arrays.mat5 import HEADER, Variable, values, variables
+from appca.data.readers.source import LIMITS, Limits, plain_file
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
+
+_TEXT_OF_7_3 = b"\x89HDF\r\n\x1a\n"
+
+
+class Options(NamedTuple):
+    """How to read a MAT file."""
+
+    array: str | None = None  # the variable with the rows; None takes X, or the only one it can be
+    transpose: bool = False  # each column of the variable is a row, as MATLAB's tools often have it
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    image_shape: tuple[int, ...] | None = None  # (h, w) when rows are images
+    by_column: bool = True  # pixels run down the columns of the image, as in MATLAB's img(:)
+
+
+def read(
+    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
+) -> Dataset:
+    """
+    Read one variable as rows, and vectors with one entry a row as labels.
+
+    Three sides are images: (n, h, w), or with `transpose` (h, w, n).
+
+    Returns
+    -------
+    Dataset
+        With `image_shape`, pixels are put in row-major order.
+    """
+    report: dict = {}
+    with plain_file(name, file, limits) as stream:
+        _check_version(name, stream)
+        inside = _contents(name, stream, limits)
+        arrays = {key: Found(one.shape, one.dtype) for key, one in inside.items()}
+        wanted = choose(name, arrays, options.array, report, limits)
+        check_array(shortened(wanted), _turned(arrays[wanted], options.transpose), limits)
+        report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
+        rows = _load(name, stream, inside[wanted], limits)
+        matrix = native(_turn(rows, options.transpose))
+        others = {key: one for key, one in arrays.items() if key != wanted}
+        found = beside(len(matrix), others, lambda key: _load(name, stream, inside[key], limits))
+    matrix = _row_major(matrix, options)
+    return build(name, matrix, found, options.missing, options.image_shape, report, limits)
+
+
+def _check_version(name: str, stream: BinaryIO) -> None:
+    start = stream.read(HEADER)
+    if start[:10] == b"MATLAB 7.3" or _TEXT_OF_7_3 in start + stream.read(512):
+        msg = (
+            f"“{name}” is a MAT file of version 7.3; save it in MATLAB with "
+            "save('name.mat', 'X', '-v7')."
+        )
+        raise InputError(msg)
+    if len(start) < HEADER or start[126:128] not in (b"IM", b"MI"):
+        msg = f"“{name}” is not a MAT file of version 5 to 7; save it in MATLAB with '-v7'."
+        raise InputError(msg)
+
+
+def _contents(name: str, stream: BinaryIO, limits: Limits) -> dict[str, Variable]:
+    """List what can be read: numbers and texts."""
+    try:
+        listed = variables(stream, limits.n_bytes)
+    except OverflowError as error:
+        msg = (
+            f"“{name}” unpacks to more than {limits.n_bytes / 1e6:,.0f} MB; save fewer variables "
+            "or rows."
+        )
+        raise InputError(msg) from error
+    except (ValueError, struct.error, zlib.error) as error:
+        raise _damaged(name) from error
+    return {key: one for key, one in listed.items() if one.plain and not key.startswith("__")}
+
+
+def _load(name: str, stream: BinaryIO, variable: Variable, limits: Limits) -> np.ndarray:
+    try:
+        return values(stream, variable, limits.n_bytes)
+    except (ValueError, struct.error, zlib.error) as error:
+        raise _damaged(name) from error
+
+
+def _damaged(name: str) -> InputError:
+    return InputError(f"“{name}” is damaged or no MAT file; save it again in MATLAB with '-v7'.")
+
+
+def _turned(array: Found, transpose: bool) -> Found:
+    return array._replace(shape=_order(array.shape)) if transpose else array
+
+
+def _order(sides: tuple) -> tuple:
+    return (sides[-1], *sides[:-1])
+
+
+def _turn(values: np.ndarray, transpose: bool) -> np.ndarray:
+    return np.moveaxis(values, -1, 0) if transpose else values
+
+
+def _row_major(values: np.ndarray, options: Options) -> np.ndarray:
+    """Bring pixels that run down an image's columns into the order of its rows."""
+    if not (options.image_shape and options.by_column and values.ndim == 2):
+        return values
+    h, w, *colour = options.image_shape
+    if h * w * int(np.prod(colour)) != values.shape[1]:
+        msg = (
+            f"Images of {h} x {w} pixels have {h * w * int(np.prod(colour)):,} values; the rows "
+            f"have {values.shape[1]:,}, so give another height and width."
+        )
+        raise InputError(msg)
+    stack = values.reshape(len(values), *colour[::-1], w, h)
+    return np.ascontiguousarray(np.moveaxis(stack, (-1, -2), (1, 2)).reshape(len(values), -1))

@@ -1,0 +1,84 @@
+"""NumPy's NPY files: a matrix, or a stack of images. Pickled objects are never loaded."""
+
+import io
+import math
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.readers.arrays.choice import Beside, Found, build, check_array, mapped
+from appca.data.readers.source import LIMITS, Limits, plain_file
+from appca.storage.errors import InputError
+
+_MOST_HEADER = 1 << 16  # bytes; NumPy itself believes no header of more than 10,000
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class Options(NamedTuple):
+    """How to read an array."""
+
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
+
+
+class Header(NamedTuple):
+    """What an NPY file states before its numbers."""
+
+    array: Found
+    fortran: bool  # the first index runs fastest
+
+
+def read(
+    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
+) -> Dataset:
+    """
+    Read an array of numbers: (N, D), images (N, h, w) or (N, h, w, 3).
+
+    Returns
+    -------
+    Dataset
+        uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
+        float32, other numbers float64.
+    """
+    with plain_file(name, file, limits) as stream:
+        found = header(name, stream)
+        check_length(name, stream, found.array)
+        check_array(name, found.array, limits)
+        values = mapped(stream, found.array, stream.tell(), fortran=found.fortran)
+    report = {"dtype": str(found.array.dtype)}
+    return build(
+        name, values, Beside(None, {}), options.missing, options.image_shape, report, limits
+    )
+
+
+def header(name: str, stream: BinaryIO) -> Header:
+    """Shape and type as the file states them, before anything of that size is made."""
+    start = stream.tell()
+    piece = io.BytesIO(stream.read(_MOST_HEADER))  # its length is a field, which may say anything
+    try:
+        version = np.lib.format.read_magic(piece)
+        shape, fortran, dtype = _HEADERS.get(version, _HEADERS[2, 0])(piece)
+    except Exception as error:  # NumPy parses a text here, and fails in as many ways as it can
+        msg = f"“{name}” does not start like an NPY file; write it with numpy.save."
+        raise InputError(msg) from error
+    stream.seek(start + piece.tell())
+    return Header(Found(shape, dtype), fortran)
+
+
+def check_length(name: str, stream: BinaryIO, array: Found) -> None:
+    """Refuse a file with fewer bytes behind its header than that promises."""
+    start = stream.tell()
+    present = stream.seek(0, 2) - start
+    stream.seek(start)
+    expected = math.prod(array.shape) * array.dtype.itemsize
+    if not array.dtype.hasobject and present < expected:
+        msg = (
+            f"“{name}” breaks off: its header promises {expected:,} bytes of numbers and "
+            f"{present:,} are there; copy or write it again."
+        )
+        raise InputError(msg)

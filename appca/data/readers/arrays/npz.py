@@ -1,0 +1,87 @@
+"""NumPy's NPZ files: several arrays, one of which holds the rows. Nothing is ever unpickled."""
+
+import io
+import zipfile
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.readers.archive import content, members, unpacked
+from appca.data.readers.arrays import npy
+from appca.data.readers.arrays.choice import Found, beside, build, check_array, choose, mapped
+from appca.data.readers.source import LIMITS, Limits, file_stream, temporary_file
+from appca.storage.errors import InputError
+from appca.storage.wording import is_text, shortened
+
+_MOST = 1 << 26  # bytes of an array of ids or labels
+
+
+class Options(NamedTuple):
+    """How to read a file of arrays."""
+
+    array: str | None = None  # the one with the rows; None takes X, or the only one it can be
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
+
+
+def read(
+    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
+) -> Dataset:
+    """
+    Read one array as rows, and those with one entry a row as ids and labels.
+
+    Returns
+    -------
+    Dataset
+        Types as from NPY. What ``python -m appca data --out x.npz`` writes comes back as it was.
+    """
+    report: dict = {}
+    with file_stream(name, file, limits) as stream:
+        archive, items = members(name, stream, limits)
+        inside = {_key(item): item for item in items if item.filename.endswith(".npy")}
+        arrays = {key: _found(name, archive, item) for key, item in inside.items()}
+        wanted = choose(name, arrays, options.array, report, limits)
+        check_array(shortened(wanted), arrays[wanted], limits)
+        values = _values(name, archive, inside[wanted], limits)
+        report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
+        others = {
+            key: one
+            for key, one in arrays.items()
+            if key != wanted and one.dtype.kind in "USbiuf" and inside[key].file_size <= _MOST
+        }
+        rows = beside(len(values), others, lambda key: _small(name, archive, inside[key]))
+    return build(name, values, rows, options.missing, options.image_shape, report, limits)
+
+
+def _key(item: zipfile.ZipInfo) -> str:
+    return item.filename.removesuffix(".npy")
+
+
+def _found(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Found:
+    start = next(unpacked(name, archive, item), b"")  # a megabyte: more than any header has
+    return npy.header(shortened(item.filename), io.BytesIO(start)).array
+
+
+def _values(
+    name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo, limits: Limits
+) -> np.ndarray:
+    label = shortened(item.filename)
+    with temporary_file(name, unpacked(name, archive, item), limits) as stream:
+        found = npy.header(label, stream)
+        npy.check_length(label, stream, found.array)
+        return mapped(stream, found.array, stream.tell(), fortran=found.fortran)
+
+
+def _small(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
+    stream = io.BytesIO(content(name, archive, item))
+    found = npy.header(shortened(item.filename), stream)
+    npy.check_length(shortened(item.filename), stream, found.array)
+    stream.seek(0)
+    values = np.lib.format.read_array(stream, allow_pickle=False)
+    if not is_text(values):
+        label = shortened(item.filename)
+        msg = f"“{label}” in “{name}” holds characters that do not exist; write it again."
+        raise InputError(msg)
+    return values

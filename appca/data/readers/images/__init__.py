@@ -1,0 +1,1 @@
+"""Images as rows, their classes read off their names."""

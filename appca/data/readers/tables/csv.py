@@ -1,0 +1,83 @@
+"""Text tables: CSV, TSV and their kin, packed by gzip or not."""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from appca.data.dataset import Dataset
+from appca.data.readers.source import LIMITS, Limits, file_bytes
+from appca.data.readers.tables.dialect import BLANK, Dialect, as_text, check_rectangle, guess
+from appca.data.readers.tables.frame import build
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_GAPS = ["?", "-", "."]  # beside those pandas knows
+
+
+class Options(NamedTuple):
+    """How to read a text table; what is None is guessed."""
+
+    separator: str | None = None  # one character; a blank stands for any run of blanks
+    header: bool | None = None  # whether the first line holds the columns' names
+    encoding: str | None = None
+    roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
+    image_shape: tuple[int, ...] | str | None = "auto"  # "auto" takes squares of grey for images
+
+
+def read(
+    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
+) -> Dataset:
+    """
+    Read a text table.
+
+    Returns
+    -------
+    Dataset
+        float64, or uint8 for images. Ids are those of the id column, else ``row-1`` and so on, so
+        that they name the file's rows also after some were dropped.
+    """
+    text = as_text(name, file_bytes(name, file, limits), options.encoding)
+    dialect = guess(name, text, options.separator, options.header)
+    check_rectangle(name, text, dialect)
+    frame = _parse(name, text, dialect)
+    named = [
+        dialect.header and column != f"column {j + 1}" for j, column in enumerate(dialect.columns)
+    ]
+    report = {
+        "separator": dialect.separator,
+        "decimal": dialect.decimal,
+        "header": dialect.header,
+    }
+    return build(name, frame, named, options, report, limits)
+
+
+def _parse(name: str, text: bytes, dialect: Dialect) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        return pd.read_csv(
+            io.BytesIO(text),
+            sep=r"\s+" if dialect.separator == BLANK else dialect.separator,
+            decimal=dialect.decimal,
+            header=None,
+            names=list(dialect.columns),
+            skiprows=_header_lines(text) if dialect.header else 0,
+            index_col=False,
+            skipinitialspace=True,
+            na_values=_GAPS,
+            low_memory=False,
+        )
+    except (ValueError, OverflowError) as error:
+        reason = shortened(str(error).removeprefix("Error tokenizing data. C error: "), 120)
+        msg = f"“{name}” cannot be read as a table ({reason}); check its lines and quotation marks."
+        raise InputError(msg) from error
+
+
+def _header_lines(text: bytes) -> int:
+    """Count the lines up to the header's end; blank lines may stand before it."""
+    blank = len(text) - len(text.lstrip(b"\n"))
+    return blank + 1

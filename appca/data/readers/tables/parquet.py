@@ -1,0 +1,170 @@
+"""Parquet tables: columns with types of their own, with the roles that a CSV's would get."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from appca.data.dataset import Dataset
+from appca.data.readers.source import LIMITS, Limits, check_matrix, plain_file
+from appca.data.readers.tables.frame import build
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_NO_TIME = re.compile(r"( 00:00:00)?\.0+$")  # of a date written as a point in time
+_INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
+
+
+class Options(NamedTuple):
+    """How to read a Parquet table."""
+
+    roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
+    image_shape: tuple[int, ...] | str | None = None  # "auto" takes squares of grey for images
+
+
+def read(
+    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
+) -> Dataset:
+    """
+    Read a Parquet table.
+
+    Dates, times and categories count as words; a column of lists that are all equally long becomes
+    one column for each place in them; other nested columns are left out.
+
+    Returns
+    -------
+    Dataset
+        As from a CSV with the same cells.
+    """
+    with plain_file(name, file, limits) as stream:
+        table = _table(name, stream, limits)
+    frame = _frame(name, table, limits)
+    return build(name, frame, [True] * len(frame.columns), options, {}, limits)
+
+
+def _table(name: str, stream: BinaryIO, limits: Limits) -> "pa.Table":
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(stream)
+        words = [one.name for one in file.schema_arrow if _is_text(one.type)]
+        _check_names(name, file.schema_arrow.names)
+        _check_size(name, file.metadata, limits)
+        # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
+        # No threads, to read ahead either: one left over from a broken file can abort at exit.
+        return parquet.read_table(
+            _again(stream), read_dictionary=words, use_threads=False, pre_buffer=False
+        )
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        msg = f"“{shortened(name)}” is not a Parquet file or is damaged; write it again."
+        raise InputError(msg) from error
+
+
+def _frame(name: str, table: "pa.Table", limits: Limits) -> "pd.DataFrame":
+    import pandas as pd
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    try:
+        for key, values in zip(table.column_names, table.columns, strict=True):
+            columns |= _columns("index" if key == _INDEX else key, values, limits)
+    except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
+        reason = shortened(str(error), 100)
+        msg = f"“{shortened(name)}” holds what cannot be read ({reason}); write it again."
+        raise InputError(msg) from error
+    return pd.DataFrame(columns, copy=False)
+
+
+def _again(stream: BinaryIO) -> BinaryIO:
+    stream.seek(0)
+    return stream
+
+
+def _check_names(name: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        msg = f"Column names must differ; some are there twice in “{name}”, so rename them."
+        raise InputError(msg)
+
+
+def _check_size(name: str, metadata: Any, limits: Limits) -> None:
+    check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
+    unpacked = sum(
+        metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)
+    )
+    if unpacked > limits.n_bytes:
+        msg = (
+            f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than "
+            f"{limits.n_bytes / 1e6:,.0f} MB; keep fewer rows or columns."
+        )
+        raise InputError(msg)
+
+
+def _is_text(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind)
+
+
+def _columns(name: str, values: "pa.ChunkedArray", limits: Limits) -> dict[str, Any]:
+    """Return a column by its name, or a list's places as columns name[0], name[1], ..."""
+    import pandas as pd
+    import pyarrow as pa
+
+    types, kind = pa.types, values.type
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _places(name, values, limits)
+    if types.is_nested(kind):
+        return {name: _left_out(len(values))}
+    if types.is_dictionary(kind):
+        return {name: _texts(values)}
+    if types.is_temporal(kind):
+        texts = values.cast(pa.string()).to_pylist()
+        short = [text if text is None else _NO_TIME.sub("", text) for text in texts]
+        return {name: pd.Series(short, dtype=object)}
+    if types.is_boolean(kind):
+        return {name: pd.Series(values.to_pylist(), dtype=object)}
+    return {name: (values.cast(pa.float64()) if types.is_decimal(kind) else values).to_pandas()}
+
+
+def _texts(values: "pa.ChunkedArray") -> "pd.Series":
+    """Texts as objects that share their memory; bytes that are no UTF-8 are shown as such."""
+    import pandas as pd
+
+    series = values.to_pandas()
+    known = [
+        one.decode("utf-8", "replace") if isinstance(one, bytes) else one
+        for one in series.cat.categories
+    ]
+    return pd.Series(
+        [known[code] if code >= 0 else None for code in series.cat.codes], dtype=object
+    )
+
+
+def _places(name: str, values: "pa.ChunkedArray", limits: Limits) -> dict[str, Any]:
+    """Return a column for each place in lists of numbers that are all equally long."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    lengths = compute.min_max(compute.list_value_length(values)).as_py()
+    width = lengths["max"] or 0
+    flat = compute.list_flatten(values)
+    numbers = pa.types.is_integer(flat.type) or pa.types.is_floating(flat.type)
+    if values.null_count or width == 0 or width != lengths["min"] or not numbers:
+        return {name: _left_out(len(values))}
+    check_matrix(name, len(values), width, 8, limits)
+    block = flat.to_numpy().reshape(len(values), width)
+    return {f"{name}[{j}]": block[:, j] for j in range(width)}
+
+
+def _left_out(rows: int) -> "pd.Series":
+    import pandas as pd
+
+    return pd.Series([[]] * rows, dtype=object)

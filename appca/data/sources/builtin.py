@@ -1,0 +1,120 @@
+"""The data sets a person can open with one click."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from appca.data.dataset import Dataset
+from appca.data.sources.folder import data_folder as folder_of_files
+from appca.storage.errors import InputError
+
+Progress = Callable[[int, int], None]
+
+
+class Option(NamedTuple):
+    """One choice a person has when opening a source."""
+
+    name: str
+    default: object
+    help: str
+    choices: tuple | None = None
+    least: int | None = None
+    most: int | None = None
+
+
+class Source(NamedTuple):
+    """A built-in data set, as a list of them shows it."""
+
+    key: str
+    title: str
+    description: str
+    offline: bool  # opens on a machine without network and without files of its owner
+    rows: int
+    features: int
+    options: tuple[Option, ...] = ()
+
+
+SOURCES: dict[str, Source] = {
+    source.key: source
+    for source in (
+        Source("digits", "Digits, 8 x 8", "Small handwritten digits", True, 1797, 64),
+        Source(
+            "mnist",
+            "MNIST",
+            "Handwritten digits of 28 x 28 pixels",
+            False,
+            70_000,
+            784,
+            (
+                Option("n", 10_000, "Take the first so many digits", least=2, most=70_000),
+                Option("per_class", None, "Take so many of each class instead", least=1, most=6313),
+                Option("classes", None, "Take only these classes", tuple("0123456789")),
+            ),
+        ),
+        Source(
+            "coil20",
+            "COIL-20",
+            "20 objects on a turntable, seen every 5 degrees",
+            False,
+            1440,
+            1024,
+            (
+                Option("size", 32, "Pixels along a side", (32, 128)),
+                Option("n", None, "Take the first so many views", least=2, most=1440),
+                Option("per_class", None, "Take so many of each object instead", least=1, most=72),
+                Option("classes", None, "Take only these objects", tuple(map(str, range(1, 21)))),
+            ),
+        ),
+        Source("turntable", "Turntable", "13 shaded solids, seen every 5 degrees", True, 936, 1024),
+        Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
+        Source(
+            "brain", "Small brain", "A made-up brain recording with its events", True, 2720, 120
+        ),
+        Source("wine", "Wine", "Chemical measurements of wines of three growers", True, 178, 13),
+        Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
+    )
+}
+
+
+def load(
+    key: str,
+    *,
+    progress: Progress | None = None,
+    data_folder: Path | str | None = None,
+    **options: object,
+) -> Dataset:
+    """
+    Open a built-in data set.
+
+    Parameters
+    ----------
+    key : str
+        One of `SOURCES`.
+    progress : callable or None
+        Told (bytes done, bytes in all) while files are fetched.
+    data_folder : Path or None
+        Where MNIST and COIL-20 lie or are fetched to; see `appca.data.sources.folder.data_folder`.
+    **options
+        Those the source lists.
+    """
+    if key not in SOURCES:
+        msg = f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}."
+        raise InputError(msg)
+    known = {option.name for option in SOURCES[key].options}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        has = f"the options {', '.join(sorted(known))}" if known else "no options"
+        msg = f"The data set {key!r} has {has}; got {', '.join(unknown)}."
+        raise InputError(msg)
+    if key in {"digits", "wine", "breast_cancer"}:
+        from appca.data.sources import bundled
+
+        return getattr(bundled, key)()
+    if key in {"mnist", "coil20"}:
+        from appca.data.sources import coil20, mnist
+
+        module = mnist if key == "mnist" else coil20
+        return module.load(folder_of_files(data_folder), progress=progress, **options)
+    from appca.data.sources import samples
+
+    return getattr(samples, key)()

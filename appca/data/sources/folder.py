@@ -1,0 +1,22 @@
+"""Where files of public data sets lie: the folder a person named, else one of their own."""
+
+import os
+from pathlib import Path
+
+
+def data_folder(given: Path | str | None = None) -> Path:
+    """Return `given`, else ``APPCA_DATA``, else ``data`` in ``APPCA_HOME`` or the user's folder."""
+    if given is not None:
+        return Path(given)
+    if os.environ.get("APPCA_DATA"):
+        return Path(os.environ["APPCA_DATA"])
+    if os.environ.get("APPCA_HOME"):
+        return Path(os.environ["APPCA_HOME"]) / "data"
+    from platformdirs import user_data_path
+
+    return user_data_path("appca", appauthor=False) / "data"
+
+
+def samples_folder() -> Path:
+    """Return the project's own ``sample_data``, beside the package."""
+    return Path(__file__).resolve().parents[3] / "sample_data"

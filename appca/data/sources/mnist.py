@@ -1,0 +1,166 @@
+"""MNIST: 70,000 handwritten digits of 28 x 28 pixels, from the four published IDX files."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.readers.arrays.idx_format import read_idx
+from appca.data.sources.download import fetch, remedy
+from appca.data.subset import check_first, choose_rows, in_words
+from appca.storage.errors import InputError
+
+
+class Published(NamedTuple):
+    """One published file."""
+
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+IMAGES, LABELS = 0, 1
+FILES = {
+    "train": (
+        Published(
+            "train-images-idx3-ubyte.gz",
+            9_912_422,
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        ),
+        Published(
+            "train-labels-idx1-ubyte.gz",
+            28_881,
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        ),
+    ),
+    "test": (
+        Published(
+            "t10k-images-idx3-ubyte.gz",
+            1_648_877,
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        ),
+        Published(
+            "t10k-labels-idx1-ubyte.gz",
+            4_542,
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        ),
+    ),
+}
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+COUNTS = {"train": 60_000, "test": 10_000}
+CITATION = (
+    "Y. LeCun, L. Bottou, Y. Bengio, P. Haffner (1998), Gradient-based learning applied to "
+    "document recognition, Proceedings of the IEEE 86(11), 2278-2324"
+)
+
+
+def load(
+    folder: Path,
+    *,
+    n: int | None = 10_000,
+    per_class: int | None = None,
+    classes: Sequence | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Dataset:
+    """
+    Read digits in file order, the 60,000 of the training file before the 10,000 of the test file.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``mnist/*.gz``, or receives them by download.
+    n : int or None
+        Keep at most the first so many (of the chosen classes); not used with `per_class`.
+    per_class : int or None
+        Keep the first so many of each class.
+    classes : sequence of digits or None
+        Keep only these.
+    progress : callable or None
+        Told (bytes done, bytes in all) while files are fetched.
+
+    Returns
+    -------
+    Dataset
+        uint8 images; ids ``train-0`` to ``test-9999``; label columns digit and part.
+    """
+    total = sum(COUNTS.values())
+    if per_class is None:
+        check_first(n, total, f"MNIST has {total:,} digits")
+    paths = _files(Path(folder) / "mnist", progress)
+    digit = np.concatenate([read_idx(paths[part][LABELS]) for part in COUNTS])
+    rows = choose_rows(digit, n if per_class is None else None, per_class, classes)
+    return Dataset(
+        name=f"MNIST, {in_words(len(rows), per_class, classes, 'digits', 'digits')}",
+        X=_pixels(paths, rows),
+        ids=_ids(rows),
+        labels={
+            "digit": digit[rows].astype(str),
+            "part": np.where(rows < COUNTS["train"], "train", "test"),
+        },
+        image_shape=(28, 28),
+        provenance={
+            "source": "mnist",
+            "options": {
+                "n": n,
+                "per_class": per_class,
+                "classes": None if classes is None else [str(name) for name in classes],
+            },
+            "files": {item.name: item.sha256 for pair in FILES.values() for item in pair},
+            "image_range": [0, 255],
+            "citation": CITATION,
+        },
+    )
+
+
+def _files(folder: Path, progress: Callable | None) -> dict[str, list[Path]]:
+    """Paths of the four files, each fetched when missing and checked against its checksum."""
+    published = [item for pair in FILES.values() for item in pair]
+    missing = [item for item in published if not (folder / item.name).is_file()]
+    total, done = sum(item.n_bytes for item in missing), 0
+    advice = remedy("MNIST", [item.name for item in published], folder)
+    for item in missing:
+        report = None if progress is None else lambda got, _, base=done: progress(base + got, total)
+        urls = [mirror + item.name for mirror in MIRRORS]
+        fetch(urls, folder / item.name, sha256=item.sha256, progress=report, advice=advice)
+        done += item.n_bytes
+    for item in published:
+        if item not in missing:
+            check(folder / item.name, item)
+    return {part: [folder / item.name for item in pair] for part, pair in FILES.items()}
+
+
+def check(path: Path, item: Published) -> None:
+    """Refuse a file that is not the published one."""
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != item.sha256:
+        msg = (
+            f"{path} is not the published {item.name} (its SHA-256 starts with {found[:8]}, not "
+            f"{item.sha256[:8]}); delete it, and the right one will be fetched."
+        )
+        raise InputError(msg)
+
+
+def _pixels(paths: dict[str, list[Path]], rows: np.ndarray) -> np.ndarray:
+    """Pixels of rising row numbers; no more of a file is unpacked than they need."""
+    split = COUNTS["train"]
+    parts = []
+    for part, wanted in (("train", rows[rows < split]), ("test", rows[rows >= split] - split)):
+        if len(wanted):
+            images = read_idx(paths[part][IMAGES], first=int(wanted[-1]) + 1)
+            whole = len(wanted) == len(images)
+            parts.append((images if whole else images[wanted]).reshape(len(wanted), -1))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _ids(rows: np.ndarray) -> np.ndarray:
+    split = COUNTS["train"]
+    return np.array(
+        [f"train-{row}" if row < split else f"test-{row - split}" for row in rows.tolist()]
+    )

@@ -1,0 +1,72 @@
+"""Published files a person drops onto the page instead of letting them be fetched."""
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from appca.data.readers.source import chunks_of, file_stream
+from appca.data.sources import coil20, mnist
+from appca.data.sources.folder import data_folder as folder_of_files
+from appca.storage import atomic
+from appca.storage.errors import InputError
+
+_MNIST = {item.name: item for pair in mnist.FILES.values() for item in pair}
+
+
+def receive(name: str, file: Path | str | BinaryIO, data_folder: Path | None = None) -> str | None:
+    """
+    Keep a file of MNIST or COIL-20 where `appca.data.sources.builtin.load` looks for it.
+
+    Parameters
+    ----------
+    name : str
+        The file's name; only the published names are known.
+    file : path or binary file object
+    data_folder : Path or None
+
+    Returns
+    -------
+    str or None
+        The key of the data set the file belongs to, or None when it is no such file and nothing
+        was done.
+
+    Raises
+    ------
+    InputError
+        When the name is a published one and the content is not.
+    """
+    if name in _MNIST:
+        target = folder_of_files(data_folder) / "mnist" / name
+        _keep(name, file, target, lambda path: mnist.check(path, _MNIST[name]))
+        return "mnist"
+    if name in (coil20.ZIP, coil20.MAT):
+        target = folder_of_files(data_folder) / "coil20" / name
+        _keep(name, file, target, coil20.check)
+        return "coil20"
+    return None
+
+
+def _keep(
+    name: str, file: Path | str | BinaryIO, target: Path, check: Callable[[Path], object]
+) -> None:
+    """Write beside the target, check what was written, then put it in its place in one step."""
+    draft = target.with_name(f".{uuid.uuid4().hex}-{name}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        atomic.sweep(target.parent)
+        with file_stream(name, file) as stream, draft.open("wb") as kept:
+            kept.writelines(chunks_of(stream))
+        check(draft)
+        draft.replace(target)
+    except InputError as error:
+        msg = f"“{name}” is not the published file of that name, so it was not kept; get it again."
+        raise InputError(msg) from error
+    except OSError as error:
+        msg = (
+            f"“{name}” cannot be kept in {target.parent} ({error.strerror or error}); free some "
+            "space, or name another folder in APPCA_DATA."
+        )
+        raise InputError(msg) from error
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""A variational autoencoder as preprocessing."""

@@ -1,0 +1,123 @@
+"""The jobs of the page Choose K and L: a grid of cross-validated fits, and fits made again."""
+
+import time
+from collections.abc import Callable
+
+from appca.analysis.check.choose import FOLDER as GRIDS
+from appca.analysis.check.choose import Cell, GridConfig, fill, folds, steps
+from appca.analysis.check.choose import stored as measured
+from appca.analysis.check.choose_stability import FOLDER as STABILITY
+from appca.analysis.check.choose_stability import StabilityConfig, run
+from appca.analysis.check.journal import JournalStore
+from appca.data.preprocessing import Preprocessing
+from appca.jobs.progress import Context
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import estimate_seconds
+from appca.runs.home import hold_threads
+from appca.storage.wording import counted
+
+_LEAST_SHARE = 0.02  # done before the time left is guessed
+
+
+def grid(spec: dict, context: Context) -> dict:
+    """
+    Measure a grid, or what is missing of it: a `GridConfig` as dict -> ``{"grid": id}``.
+
+    Each fit is stored when it is done, so a cancelled job is gone on with by the next.
+    """
+    from appca.data.store import DatasetStore
+
+    config = GridConfig.from_dict({key: spec[key] for key in spec if key != "key"})
+    context.report("reading the data", 0.0)
+    dataset = DatasetStore(context.home).get(config.dataset)
+    hold_threads()
+    store = JournalStore(context.home, GRIDS)
+    done = set(measured(store, config))
+    progress = PacedProgress(context)
+    weights = estimate(config, dataset.n_rows, dataset.n_features)
+    todo = [step for step in steps(config) if step not in done]
+    total = sum(weights[step[:2]] for step in steps(config))
+    passed = total - sum(weights[step[:2]] for step in todo)
+    shares = {}
+    for step in todo:
+        shares[step] = passed / total
+        passed += weights[step[:2]]
+
+    def report(cell: Cell, fold: int) -> None:
+        stage = f"K = {cell[0]}, L = {cell[1]}, fold {fold + 1} of {config.n_folds}"
+        progress.at(stage, shares[*cell, fold])
+
+    fill(dataset, config, store, report, lambda _: progress.again())
+    context.check()
+    return {"grid": config.id}
+
+
+def stability(spec: dict, context: Context) -> dict:
+    """Fit one model again and again: a `StabilityConfig` as dict -> ``{"stability": id}``."""
+    from appca.data.store import DatasetStore
+
+    config = StabilityConfig.from_dict({key: spec[key] for key in spec if key != "key"})
+    context.report("reading the data", 0.0)
+    dataset = DatasetStore(context.home).get(config.dataset)
+    hold_threads()
+    progress = PacedProgress(context)
+
+    def report(number: int) -> None:
+        stage = f"fit {number + 1} of {config.repeats + 1}"
+        progress.at(stage, number / (config.repeats + 1))
+
+    store = JournalStore(context.home, STABILITY)
+    run(dataset, config, store, report, lambda _: progress.again())
+    context.check()
+    return {"stability": config.id}
+
+
+def estimate(config: GridConfig, n_rows: int, n_features: int) -> dict[Cell, float]:
+    """Guess the seconds one fold of each cell takes, rather too many than too few."""
+    (fold, *_) = folds(n_rows, config.n_folds, config.max_rows, config.random_state)
+    width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
+
+    def seconds(cell: Cell) -> float:
+        sizes = {"n_components": cell[0], "n_active": cell[1]}
+        run_of = RunConfig(
+            config.dataset, config.preprocessing, config.model, config.parameters | sizes
+        )
+        return estimate_seconds(len(fold.train), width, run_of)
+
+    return {cell: seconds(cell) for cell in config.order()}
+
+
+def in_short(config: GridConfig, n_rows: int) -> str:
+    """Say in words what a grid will fit."""
+    used = min(n_rows, config.max_rows)
+    part = "all " if used == n_rows else "a random sample of "
+    of = "" if used == n_rows else f" of {n_rows:,}"
+    return (
+        f"{counted(len(steps(config)), 'fit')}: {counted(len(config.order()), 'cell')} in "
+        f"{config.n_folds} folds of {part}{used:,}{of} rows"
+    )
+
+
+class PacedProgress:
+    """Reports the share done and guesses the time left from the pace since this job began."""
+
+    def __init__(self, context: Context, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.context, self.clock = context, clock
+        self._began: float | None = None
+        self._first = self._share = 0.0
+        self._stage = ""
+
+    def at(self, stage: str, share: float) -> None:
+        """Begin a piece of work."""
+        if self._began is None:
+            self._began, self._first = self.clock(), share
+        self._stage, self._share = stage, share
+        self.again()
+
+    def again(self) -> None:
+        """Say the same once more in the middle of a fit, which is where cancelling is seen."""
+        gained = self._share - self._first
+        left = None
+        if gained > _LEAST_SHARE:
+            left = round((self.clock() - self._began) * (1 - self._share) / gained, 1)
+        self.context.report(self._stage, self._share, seconds_left=left)

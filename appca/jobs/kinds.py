@@ -1,0 +1,207 @@
+"""What a worker can do: fit a model, lay out an embedding, fetch a data set."""
+
+import math
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from appca.jobs.progress import Context
+from appca.runs.cluster import Place
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import DESCRIBING
+
+if TYPE_CHECKING:
+    from appca.models.algebra.loop import Progress
+
+_WINDOW = 10  # passes over which EM judges its gain
+_SAMPLING = ("burn-in", "draws")
+_OF_A_CHAIN = re.compile(r"chain (\d+) of (\d+): (.*)")  # stages of EM where each makes its start
+_RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit begin
+_TRAINED = 0.4  # how far training an autoencoder before the fit moves the bar
+_START = 0.15  # how far EM moves the bar when it only starts the chains
+_FITTED = 0.9  # what is left is describing and storing the rows
+
+
+def fit(spec: dict, context: Context) -> dict:
+    """Fit and store a run: ``{"config": ..., "name": ...}`` -> ``{"run": id}``."""
+    from appca.data.prepared import prepared
+    from appca.data.preprocessing import Preprocessing
+    from appca.data.store import DatasetStore
+    from appca.models.ppca import TOL
+    from appca.runs.fit import fit_run
+    from appca.runs.store import RunStore
+
+    config = RunConfig.from_dict(spec["config"])
+    store = RunStore(context.home)
+    present = store.renew(config.id, name=spec.get("name"))
+    if present is not None:
+        return {"run": present.id}
+    context.report("reading the data", 0.0)
+    dataset = DatasetStore(context.home).get(config.dataset)
+    tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA climbs, but has no such setting
+    context.report("preprocessing", 0.0)
+    options = Preprocessing.from_dict(config.preprocessing)
+    fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
+    place = Place(config, gaps=dataset.missing is not None, tell=context.report)
+    watch = FitProgress(context, tol, config.is_sampled)
+    result = fit_run(dataset, config, watch, fitted, place)
+    result.info.update(place.facts)
+    context.report("storing", 1.0)
+    context.check()
+    config = replace(config, stopped_at=result.info["stopped_at"])
+    return {"run": store.save(config, result, name=spec.get("name")).id}
+
+
+def umap(spec: dict, context: Context) -> dict:
+    """Lay out and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
+    from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
+    from appca.data.prepared import prepared
+    from appca.data.preprocessing import Preprocessing
+    from appca.data.store import DatasetStore
+    from appca.runs.store import RunStore
+
+    config = EmbeddingConfig.from_dict(spec)
+    store = EmbeddingStore(context.home)
+    if store.get(config.id) is None:
+        context.report("reading the data", 0.0)
+        dataset = DatasetStore(context.home).get(config.dataset)
+        run = RunStore(context.home).get(config.run) if config.run else None
+        scores = run.arrays["scores"] if run else None
+        options = Preprocessing.from_dict(config.preprocessing)
+        fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
+        embedding = embed(dataset, config, store, scores, _timed(context), fitted)
+        context.check()
+        store.save(config, embedding)
+    return {"embedding": config.id}
+
+
+def download(spec: dict, context: Context) -> dict:
+    """Open a built-in data set and store it: ``{"key", "options"}`` -> ``{"dataset": digest}``."""
+    from appca.data.sources.builtin import SOURCES, load
+    from appca.data.store import DatasetStore
+
+    title = SOURCES[spec["key"]].title if spec["key"] in SOURCES else str(spec["key"])
+    report = _timed(context)
+
+    def fetched(done: int, total: int) -> None:
+        report(f"fetching {title}", done / total if total else 0.0)
+
+    context.report(f"opening {title}", 0.0)
+    dataset = load(spec["key"], progress=fetched, **spec.get("options", {}))
+    context.check()
+    return {"dataset": DatasetStore(context.home).put(dataset)}
+
+
+class FitProgress:
+    """
+    Callback of a fit: reports each pass, guesses the time left, obeys "stop here and keep".
+
+    Parameters
+    ----------
+    context : Context
+    tol : float
+        Gain over ten passes, in nats, below which EM stops.
+    sampled : bool
+        Whether EM only makes the start of chains.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        tol: float,
+        sampled: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.context, self.tol, self.sampled, self.clock = context, tol, sampled, clock
+        self._values: list[float] = []
+        self._began = clock()
+
+    def __call__(self, progress: "Progress") -> None:
+        """Take note of one pass."""
+        if progress.stage == DESCRIBING:
+            done = progress.iteration / progress.max_iter
+            self.context.report(DESCRIBING, _FITTED + (1.0 - _FITTED) * done)
+            return
+        if progress.iteration == 1:
+            self._values, self._began = [], self.clock()
+        self._values.append(progress.log_likelihood)
+        drawing = progress.stage in _SAMPLING
+        if drawing:
+            left: int | None = progress.max_iter - progress.iteration
+        else:
+            left = passes_left(self._values, self.tol, progress.max_iter)
+        final = drawing or (progress.stage == "fit" and not self.sampled)
+        seconds_left = None
+        if final and left is not None and progress.iteration > 1:
+            pace = (self.clock() - self._began) / (progress.iteration - 1)
+            seconds_left = round(left * pace, 1)
+        self.context.report(
+            progress.stage,
+            self._fraction(progress, left),
+            iteration=progress.iteration,
+            log_likelihood=progress.log_likelihood,
+            seconds_left=seconds_left,
+        )
+        if self.context.keep_requested():
+            raise StopIteration
+
+    def _fraction(self, progress: "Progress", left: int | None) -> float:
+        if progress.stage in _SAMPLING:
+            return _START + (_FITTED - _START) * progress.iteration / progress.max_iter
+        if not self.sampled:
+            return _climbed(progress, left)
+        own = _OF_A_CHAIN.fullmatch(progress.stage)
+        number, chains = (int(own[1]), int(own[2])) if own else (1, 1)
+        climbed = _climbed(progress._replace(stage=own[3]) if own else progress, left)
+        return _START * (number - 1 + climbed / _FITTED) / chains
+
+
+def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
+    """
+    Guess the passes EM still needs, as if its gains over ten passes fell geometrically.
+
+    None while there are too few passes to tell.
+    """
+    most = max_iter - len(values)
+    if len(values) <= 2 * _WINDOW:
+        return None
+    late = values[-1] - values[-1 - _WINDOW]
+    early = values[-1 - _WINDOW] - values[-1 - 2 * _WINDOW]
+    if late <= tol:
+        return 0
+    if tol <= 0 or late >= early:
+        return most
+    return min(most, math.ceil(_WINDOW * math.log(tol / late) / math.log(late / early)))
+
+
+def _climbed(progress: "Progress", left: int | None) -> float:
+    """How far EM has moved the bar."""
+    share = progress.iteration / max(progress.max_iter, 1)
+    if progress.stage == "fit":
+        if left is not None:
+            share = progress.iteration / (progress.iteration + left)
+        return _FIT + (_FITTED - _FIT) * min(share, 1.0)
+    if progress.stage.startswith("race"):
+        return _RACE + (_SETTLE - _RACE) * share
+    return _SETTLE + (_FIT - _SETTLE) * share
+
+
+def _timed(
+    context: Context, clock: Callable[[], float] = time.perf_counter, end: float = 1.0
+) -> Callable[[str, float], None]:
+    """Report that guesses the time left from the pace of the stage, and moves the bar to `end`."""
+    stage_now, began, start = "", 0.0, 0.0
+
+    def report(stage: str, fraction: float) -> None:
+        nonlocal stage_now, began, start
+        if stage != stage_now:
+            stage_now, began, start = stage, clock(), fraction
+        gained = fraction - start
+        left = round((clock() - began) * (1 - fraction) / gained, 1) if gained > 0.02 else None
+        context.report(stage, end * fraction, seconds_left=left)
+
+    return report

@@ -1,0 +1,43 @@
+"""The job that hides cells, fits around them, and measures what the models put there."""
+
+from appca.analysis.check.journal import JournalStore
+from appca.analysis.check.masked import FOLDER, MaskedConfig, run
+from appca.jobs.choose import PacedProgress
+from appca.jobs.progress import Context
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import estimate_seconds
+from appca.runs.home import hold_threads
+
+
+def masked(spec: dict, context: Context) -> dict:
+    """Measure, or go on with it: a `MaskedConfig` as dict -> ``{"masked": id}``."""
+    from appca.data.store import DatasetStore
+
+    config = MaskedConfig.from_dict({key: spec[key] for key in spec if key != "key"})
+    context.report("reading the data", 0.0)
+    dataset = DatasetStore(context.home).get(config.dataset)
+    hold_threads()
+    progress = PacedProgress(context)
+    total = config.repeats * len(config.methods)
+
+    def report(done: int) -> None:
+        progress.at(f"fit {done + 1} of {total}", done / total)
+
+    store = JournalStore(context.home, FOLDER)
+    run(dataset, config, store, report, lambda _: progress.again())
+    context.check()
+    return {"masked": config.id}
+
+
+def estimate(config: MaskedConfig, n_rows: int, n_features: int) -> float:
+    """Guess the seconds all fits take, rather too many than too few."""
+    rows, (K, L) = min(n_rows, config.max_rows), config.sizes
+
+    def seconds(k: int, active: int) -> float:
+        sizes = {"n_components": k, "n_active": active}
+        parameters = config.parameters | sizes
+        one = RunConfig(config.dataset, config.preprocessing, "aPPCA", parameters)
+        return estimate_seconds(rows, n_features, one, incomplete=rows)
+
+    once = seconds(K, K)
+    return config.repeats * (once if K == L else once + seconds(K, L) + seconds(L, L))

@@ -1,0 +1,81 @@
+"""One worker process as the server sees it: started, spoken to, listened to, killed."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import appca
+from appca.runs.home import threads
+
+COMMAND = (sys.executable, "-m", "appca.jobs.worker")
+
+
+class WorkerProcess:
+    """
+    A worker; never made with multiprocessing, whose children would run the page's script again.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Starts the worker.
+    log : Path
+        Receives what it prints outside of jobs.
+    """
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self.log = log
+        with log.open("wb") as errors:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment(),
+                text=True,
+                encoding="utf-8",
+                start_new_session=True,  # Ctrl-C in the terminal is for the server
+            )
+        self.pid = self._process.pid
+
+    def send(self, line: str) -> None:
+        """Give it a line; if it is dead, `answers` will end."""
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
+
+    def answers(self) -> Iterator[str]:
+        """Yield its lines until it is dead."""
+        for line in self._process.stdout:
+            yield line.strip()
+        self._process.wait()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+
+    def bury(self) -> None:
+        """Wait for its end and remove what it leaves."""
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+        self.log.unlink(missing_ok=True)
+
+    def cause_of_death(self) -> str:
+        """Say in one sentence how it ended."""
+        code = self._process.wait()
+        cause = f"signal {-code}" if code < 0 else f"exit code {code}"
+        hint = ", perhaps for lack of memory" if code == -9 else ""
+        return f"The worker process ended before the job was over ({cause}{hint}); start it again."
+
+
+def environment() -> dict[str, str]:
+    """Environment of a worker: finds an uninstalled package, and uses its share of the cores."""
+    root = str(Path(appca.__file__).resolve().parents[1])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    own = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+    return dict(os.environ) | own | dict.fromkeys(names, str(threads()))

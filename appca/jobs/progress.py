@@ -1,0 +1,99 @@
+"""What a worker tells about a job while it works, and the requests it obeys meanwhile."""
+
+import math
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from appca.jobs.folder import JobFolder, State
+
+INTERVAL = 0.1  # seconds between two writings: enough for an eye, nothing beside a fit
+
+
+class Cancelled(Exception):
+    """Somebody asked to end the job."""
+
+
+class Context:
+    """
+    The job a handler works on: where things are, how to report, when to stop.
+
+    Parameters
+    ----------
+    folder : JobFolder
+    home : Path
+        Where the stores are.
+    clock : callable
+        Seconds since 1970.
+    """
+
+    def __init__(
+        self, folder: JobFolder, home: Path, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.folder, self.home, self.clock = folder, home, clock
+        self.state = State("running", stage="starting", started=clock(), process=os.getpid())
+        self._stage_number = -1
+        self._last_writing = -math.inf
+        self._points: list[str] = []
+
+    def report(
+        self,
+        stage: str,
+        fraction: float,
+        *,
+        iteration: int | None = None,
+        log_likelihood: float = math.nan,
+        seconds_left: float | None = None,
+    ) -> None:
+        """
+        Note progress, and write it if the last writing is a tenth of a second old.
+
+        Raises
+        ------
+        Cancelled
+            When the job is to end; looked for as often as progress is written.
+        """
+        new_stage = stage != self.state.stage
+        self._stage_number += new_stage
+        if iteration is not None and math.isfinite(log_likelihood):
+            self._points.append(f"{self._stage_number},{iteration},{log_likelihood!r}\n")
+        self.state = self.state._replace(
+            stage=stage,
+            fraction=min(max(fraction, self.state.fraction), 1.0),  # a bar never runs backwards
+            iteration=self.state.iteration if iteration is None else iteration,
+            seconds_left=seconds_left,
+        )
+        if new_stage or self.clock() - self._last_writing >= INTERVAL:
+            self.write()
+            self.check()
+
+    def check(self) -> None:
+        """Raise `Cancelled` when the job is to end."""
+        if self.folder.requested("cancel"):
+            raise Cancelled
+
+    def keep_requested(self) -> bool:
+        """Whether somebody asked to stop here and keep what there is."""
+        return self.folder.requested("keep")
+
+    def end(self, state: str, *, result: dict | None = None, message: str = "") -> None:
+        """Write the last state of the job."""
+        self.state = self.state._replace(
+            state=state,
+            result=result,
+            message=message,
+            seconds_left=None,
+            ended=self.clock(),
+            fraction=1.0 if state == "done" else self.state.fraction,
+        )
+        self.write()
+
+    def write(self) -> None:
+        """Write state and curve now."""
+        self._last_writing = self.clock()
+        if self._points:
+            with self.folder.curve_file.open("a", encoding="utf-8") as file:
+                file.write("".join(self._points))
+            self._points = []
+        self.folder.write(self.state)

@@ -1,0 +1,1 @@
+"""What the estimators share: rules for parameters, checks of X, queries of a fitted model."""

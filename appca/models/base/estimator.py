@@ -1,0 +1,415 @@
+"""What the subspace models share as scikit-learn estimators: checks and queries.
+
+Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed here and nowhere
+else. No name that scikit-learn keeps private is used.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from appca.models.algebra import gaussian
+from appca.models.algebra.gaussian import Array
+from appca.models.base.parameters import Rule, refuse
+from appca.models.orthonormal.em import State
+from appca.models.rows.observations import Block, Observations, Rows, over_blocks
+from appca.models.rows.streams import NO_ROWS, Blocks, checked
+from appca.models.sampling.chains import Draws, to_arviz
+from appca.models.supports import subsets
+
+if TYPE_CHECKING:
+    from arviz import InferenceData
+
+__all__ = [
+    "Description",
+    "SampledModel",
+    "SubspaceModel",
+    "generator",
+    "refuse_constant",
+    "refuse_sizes",
+]
+
+
+class Description(NamedTuple):
+    """Everything a fitted model says of some rows, from one look at them."""
+
+    scores: Array  # (N, K) as `transform`, without whitening
+    active: Array  # (N, K) bool, as `allocate`
+    inclusion: Array  # (N, K) as `inclusion_probabilities`
+    membership: Array  # (N,) as `allocation_probability`
+    error: Array  # (N,) mean squared reconstruction error a feature
+    log_likelihood: Array  # (N,) nats, as `score_samples`
+    standard_error: Array  # (N,) of that, nats; 0 where exact
+    method: str  # how the sums over sets were come by
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """One Generator from whatever scikit-learn accepts as `random_state`."""
+    return np.random.default_rng(random_state)
+
+
+def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
+    """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
+    most = min(n_rows - 1, n_features)
+    if n_components > most:
+        msg = (
+            f"n_components must be at most {most}, because X has {n_rows} rows and "
+            f"{n_features} feature(s); got {n_components}: ask for fewer components."
+        )
+        raise ValueError(msg)
+
+
+def refuse_not_finite(X: Array) -> None:
+    """Raise ValueError for NaN and infinities; free of temporaries where there are none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return
+    bad = int(np.sum(~np.isfinite(X).all(axis=1)))
+    if bad:
+        msg = (
+            f"X must be finite, but {bad} of its {len(X)} rows hold NaN or inf: "
+            "fill in or leave out those cells or rows."
+        )
+        raise ValueError(msg)
+
+
+def refuse_constant(rows: Observations) -> None:
+    """Raise ValueError where all rows are the same, or too large or small to be squared."""
+    total, n = rows.total, rows.n
+    far = 0.0 if rows.origin is None else float(np.sum(np.square(rows.origin, dtype=np.float64)))
+    rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # of a mean that is a little off
+    if total <= rounding and not _vary(rows):
+        msg = (
+            f"X must vary, but all its {n} rows are equal: "
+            "there is no direction to find; check how the data were read."
+        )
+        raise ValueError(msg)
+    if not 0.0 < total < np.inf:
+        size = "small" if total == 0.0 else "large"
+        msg = (
+            f"X must have squares that {rows.dtype} can hold, but its entries are too {size}: "
+            "multiply it by a constant, or pass float64."
+        )
+        raise ValueError(msg)
+
+
+def _vary(rows: Observations) -> bool:
+    """Whether any row differs from the others, bit by bit; one pass."""
+    heads = list(rows.over(_common_row))
+    first = heads[0]
+    return first is None or any(head is None or (head != first).any() for head in heads)
+
+
+def _common_row(block: Block) -> Array | None:
+    """Return what all rows of a block are, if they are all the same."""
+    head: Array = block.X[0].copy()
+    return None if (head != block.X).any() else head
+
+
+class Gate(NamedTuple):
+    """What decides which components a row uses."""
+
+    W: Array  # (D, K)
+    shift: Array  # (K,) to add to projections
+    noise: float
+    latent: Array  # (K,)
+    n_active: int
+
+
+def _active_power(block: Block, gate: Gate) -> tuple[Array, Array]:
+    """Sum (K,) the squared projections of the rows that use a component, and count those."""
+    P = block.times(gate.W) + gate.shift
+    active = subsets.top(gaussian.logits(P, gate.noise, gate.latent), gate.n_active)
+    squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
+    return squares.sum(axis=0), active.sum(axis=0)
+
+
+class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Queries of a fitted model y = W (x * z) + mu + e with exactly L of K components active.
+
+    Subclasses fit and call `_publish`; parameters they must have: `whiten`, `random_state`.
+    """
+
+    components_: Array
+    mean_: Array
+    noise_variance_: float
+    latent_variance_: Array
+    explained_variance_: Array
+    scale_: Array
+    n_active_: int
+
+    _rules: ClassVar[dict[str, Rule]]
+    _found: ClassVar[tuple[str, ...]] = (
+        "components_",
+        "mean_",
+        "noise_variance_",
+        "latent_variance_",
+        "explained_variance_",
+        "scale_",
+        "n_active_",
+    )
+
+    def fitted_arrays(self) -> dict[str, Array]:
+        """Everything that answers about new rows depend on, by name without the underscore."""
+        check_is_fitted(self)
+        return {name[:-1]: np.asarray(getattr(self, name)) for name in self._found}
+
+    def restore(self, arrays: dict[str, Array]) -> Self:
+        """Become the fitted estimator whose `fitted_arrays` these are; draws do not come back.
+
+        Raises
+        ------
+        ValueError
+            When an array is missing.
+        """
+        missing = [name[:-1] for name in self._found if name[:-1] not in arrays]
+        if missing:
+            msg = (
+                f"arrays must hold what {type(self).__name__} was fitted to, but "
+                f"{', '.join(missing)} is missing: fit the model again."
+            )
+            raise ValueError(msg)
+        for name in self._found:
+            value = arrays[name[:-1]]
+            setattr(self, name, value.item() if value.ndim == 0 else value)
+        self.n_features_in_ = self.components_.shape[1]
+        return self
+
+    def _validated(self, X: Any, *, reset: bool) -> Array:
+        if reset:
+            refuse(self._rules, self.get_params(deep=False))
+        checked: Array = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if reset else 1,
+            ensure_all_finite=False,
+        )
+        self._refuse_cells(checked)
+        return checked
+
+    @staticmethod
+    def _refuse_cells(X: Array) -> None:
+        """Raise ValueError for cells the model cannot take."""
+        refuse_not_finite(X)
+
+    def _publish(self, rows: Observations, state: State, n_active: int, second: Array) -> Self:
+        """Set the fitted attributes; components by explained variance, largest entry positive.
+
+        Parameters
+        ----------
+        rows : the training data in features (not in thin coordinates).
+        state : with W (D, K).
+        second : (K,) sums over rows of E[(x z)^2].
+        """
+        order = np.argsort(-second, kind="stable")
+        W = state.W[:, order]
+        largest = np.argmax(np.abs(W), axis=0)
+        W = W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
+        origin = 0.0 if rows.origin is None else rows.origin
+        dtype = rows.dtype
+        self.n_active_ = n_active
+        self.components_ = np.ascontiguousarray(W.T, dtype=dtype)
+        self.mean_ = (origin - state.W @ state.shift).astype(dtype)
+        self.noise_variance_ = float(state.noise)
+        self.latent_variance_ = state.latent[order]
+        self.explained_variance_ = second[order] / rows.n
+        self.scale_ = self._active_scale(rows)
+        return self
+
+    def _active_scale(self, rows: Observations) -> Array:
+        """Root mean square of every component's score over the training rows that use it."""
+        K = len(self.components_)
+        origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
+        shift = (origin - self.mean_) @ self.components_.T.astype(np.float64)
+        gate = Gate(
+            self.components_.T, shift, self.noise_variance_, self.latent_variance_, self.n_active_
+        )
+        power, used = rows.summed(partial(_active_power, gate=gate), (np.zeros(K), np.zeros(K)))
+        scale: Array = self._shrinkage() * np.sqrt(power / np.maximum(used, 1))
+        return np.where(scale > 0.0, scale, 1.0)
+
+    def _shrinkage(self) -> Array:
+        return gaussian.posterior(self.noise_variance_, self.latent_variance_)[0]
+
+    def _logits(self, P: Array) -> Array:
+        return gaussian.logits(P, self.noise_variance_, self.latent_variance_)
+
+    def _top(self, P: Array) -> Array:
+        return subsets.top(self._logits(P), self.n_active_)
+
+    def _by_blocks(self, X: Any, answer: Callable[[Array, Array], Array]) -> Array:
+        """Join answer(centred rows (n, D), their projections (n, K)) over blocks of rows of X."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+        W = self.components_.T
+        return np.concatenate(list(over_blocks(lambda b: answer(b.X, b.times(W)), rows)))
+
+    def transform(self, X: Any) -> Array:
+        """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
+
+        With `whiten` every score is divided by its root mean square over the training rows that
+        use its component.
+        """
+
+        def scores(_B: Array, P: Array) -> Array:
+            factor = self._shrinkage() / (self.scale_ if self.whiten else 1.0)
+            gated: Array = np.where(self._top(P), P * factor.astype(P.dtype), P.dtype.type(0.0))
+            return gated
+
+        return self._by_blocks(X, scores)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return the data (N, D) that scores (N, K) stand for: W scores + mean."""
+        check_is_fitted(self)
+        scores = check_array(X, dtype=[np.float64, np.float32])
+        K = len(self.components_)
+        if scores.shape[1] != K:
+            msg = f"X must have {K} columns, one per component; got {scores.shape[1]} columns."
+            raise ValueError(msg)
+        if self.whiten:
+            scores = scores * self.scale_.astype(scores.dtype)
+        data: Array = scores @ self.components_.astype(scores.dtype) + self.mean_.astype(
+            scores.dtype
+        )
+        return data
+
+    def allocate(self, X: Any) -> Array:
+        """Each row's most probable L components, (N, K) bool."""
+        return self._by_blocks(X, lambda _B, P: self._top(P))
+
+    def inclusion_probabilities(self, X: Any) -> Array:
+        """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K); rows sum to L."""
+        return self._by_blocks(
+            X, lambda _B, P: subsets.inclusion(self._logits(P), self.n_active_)[1]
+        )
+
+    def allocation_probability(self, X: Any) -> Array:
+        """Posterior probability (N,) of the subset that `allocate` chose; below 0.5: doubtful."""
+
+        def probability(_B: Array, P: Array) -> Array:
+            a = self._logits(P)
+            chosen = np.where(self._top(P), a, 0.0).sum(axis=1)
+            log_share = chosen - subsets.log_elementary(a, self.n_active_)
+            share: Array = np.exp(np.minimum(log_share, 0.0))
+            return share
+
+        return self._by_blocks(X, probability)
+
+    def score_samples(self, X: Any) -> Array:
+        """Exact log-likelihood log p(y_n) of every row, (N,) in nats."""
+
+        def log_density(B: Array, P: Array) -> Array:
+            squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+            log_e = subsets.log_elementary(self._logits(P), self.n_active_)
+            return gaussian.background(squares, self.noise_variance_, B.shape[1]) + log_e
+
+        n_subsets = gaussian.log_binomial(len(self.components_), self.n_active_)
+        return self._by_blocks(X, log_density) - n_subsets
+
+    def describe(self, X: Any) -> Description:
+        """Say of every row what `transform`, `allocate` and the others say, in one go."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+        W = self.components_.T
+        parts = over_blocks(lambda b: self._described(b.X, b.times(W)), rows)
+        scores, active, inclusion, membership, error, log_likelihood = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+        exact = np.zeros(len(X))
+        return Description(
+            scores, active, inclusion, membership, error, log_likelihood, exact, "exact"
+        )
+
+    def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
+        """Describe centred rows B (n, D) with projections P (n, K)."""
+        K, D = self.components_.shape
+        P = P.astype(np.float64)
+        a = self._logits(P)
+        log_e, inclusion = subsets.inclusion(a, self.n_active_)
+        active = subsets.top(a, self.n_active_)
+        scores = np.where(active, P * self._shrinkage(), 0.0)
+        chosen = np.where(active, a, 0.0).sum(axis=1)
+        squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+        # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
+        error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0) / D
+        background = gaussian.background(squares, self.noise_variance_, D)
+        log_likelihood = background + log_e - gaussian.log_binomial(K, self.n_active_)
+        membership = np.minimum(np.exp(chosen - log_e), 1.0)
+        return scores.astype(B.dtype), active, inclusion, membership, error, log_likelihood
+
+    def _residual(self, X: Array, H: Array) -> Array:
+        """Mean squared reconstruction error a feature (n,) of checked rows with scores H."""
+        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+
+        def mean_square(block: Block) -> Array:
+            left = block.X - H[block.part] @ self.components_
+            squares: Array = np.einsum("nd,nd->n", left, left, dtype=np.float64) / X.shape[1]
+            return squares
+
+        return np.concatenate(list(over_blocks(mean_square, rows)))
+
+    def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
+        """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
+        yield from (self.transform(block) for block in checked(blocks, once=True)())
+
+    def score_blocks(self, blocks: Blocks) -> float:
+        """Mean log-likelihood of all rows that come in blocks, in nats, as `score`."""
+        total, n = 0.0, 0
+        for block in checked(blocks, once=True)():
+            total += float(self.score_samples(block).sum())
+            n += len(block)
+        if n == 0:
+            raise ValueError(NO_ROWS)
+        return total / n
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of the rows, in nats."""
+        del y
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw rows (n_samples, D) from the model; the same seed gives the same rows.
+
+        `random_state` defaults to the estimator's own.
+        """
+        check_is_fitted(self)
+        rng = generator(self.random_state if random_state is None else random_state)
+        K, D = self.components_.shape
+        Z = subsets.draw(rng, np.zeros((n_samples, K)), self.n_active_)
+        X = rng.standard_normal((n_samples, K)) * np.sqrt(self.latent_variance_)
+        noise = rng.standard_normal((n_samples, D)) * math.sqrt(self.noise_variance_)
+        return (X * Z) @ self.components_ + self.mean_ + noise
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class SampledModel(SubspaceModel):
+    """A model that can keep draws of its posterior."""
+
+    posterior_: Draws
+
+    def _forget_draws(self) -> None:
+        """Drop the draws of an earlier fit: this one may not sample."""
+        if hasattr(self, "posterior_"):
+            del self.posterior_
+
+    def to_arviz(self) -> "InferenceData":
+        """Hand the draws to ArviZ; only where the fit has sampled."""
+        check_is_fitted(self, "posterior_")
+        return to_arviz(self.posterior_)

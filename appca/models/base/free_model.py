@@ -1,0 +1,259 @@
+"""What the models without a fixed number of active components share as estimators."""
+
+import math
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from appca.models.algebra.gaussian import Array, background
+from appca.models.algebra.loop import Callback
+from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.estimator import Description, SampledModel, generator, refuse_constant
+from appca.models.base.factor_queries import RowEstimate
+from appca.models.base.parameters import (
+    CALLABLE,
+    POSITIVE,
+    SEED,
+    SWITCH,
+    Rule,
+    either,
+    one_of,
+    whole,
+)
+from appca.models.rows.observations import Rows, about, centre_of
+from appca.models.rows.precise_products import projections
+from appca.models.rows.row_sums import row_squares
+from appca.models.sampling.chains import Sampler, Schedule, generators, sample
+from appca.models.sampling.conditionals import Gamma
+from appca.models.supports import free_supports
+from appca.models.supports.free_supports import Best, Estimate, Question
+
+__all__ = ["RULES", "Draw", "FreeModel", "Seen"]
+
+RULES: dict[str, Rule] = {
+    "max_components": whole(1),
+    "alpha": either(one_of("infer"), POSITIVE),
+    "mean": one_of("learned", "sample", "zero"),
+    "n_chains": whole(1),
+    "burn_in": whole(0),
+    "n_draws": whole(1),
+    "thin": whole(1),
+    "random_state": SEED,
+    "callback": CALLABLE,
+    "whiten": SWITCH,
+}
+
+# Weak prior of the concentration: as many columns as H_N, give or take.
+ALPHA = Gamma(1.0, 1.0)
+
+LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
+
+
+class Draw(NamedTuple):
+    """One draw of the parameters, as the estimator publishes it."""
+
+    W: Array  # (D, K)
+    mean: Array  # (D,) about the origin of the training rows
+    noise: float
+    latent: Array  # (K,)
+    weights: Array  # (K,) probability that a new row uses a column
+    power: Array  # (K,) sums over rows of the squares of x z w
+    alpha: float
+
+
+class Seen(NamedTuple):
+    """Rows as the fitted W sees them."""
+
+    question: Question
+    background: Array  # (n,) log density of a row that no column explains
+
+
+class FreeModel(SampledModel):
+    """Sampled models whose rows use any number of components.
+
+    Subclasses say where chains start, how they move and what a draw is. Parameters they must have:
+    `max_components`, `alpha`, `mean`, `n_paths`, `n_chains`, `burn_in`, `n_draws`, `thin`,
+    `random_state`, `callback`, `whiten`.
+    """
+
+    max_components: int
+    alpha: Any
+    mean: str
+    n_paths: int
+    n_chains: int
+    burn_in: int
+    n_draws: int
+    thin: int
+    random_state: Any
+    callback: Callback | None
+    whiten: bool
+
+    _found: ClassVar[tuple[str, ...]] = (
+        *(name for name in SampledModel._found if name != "n_active_"),
+        "n_components_",
+        "weights_",
+        "alpha_",
+    )
+
+    weights_: Array
+    n_components_: int
+    alpha_: float
+
+    def _problem(
+        self, rngs: list[np.random.Generator], rows: Rows
+    ) -> tuple[list[Any], Sampler[Any]]:
+        """First states of the chains and the sampler, for rows about their origin."""
+        raise NotImplementedError
+
+    def _drawn(self, state: Any) -> Draw:
+        """Say what a state means for new rows."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Sample given X (N, D) and return the estimator, at the draw of largest density."""
+        del y
+        X = self._validated(X, reset=True)
+        with single_threaded_blas():
+            return self._fit(X)
+
+    def _fit(self, X: Array) -> Self:
+        rows = about(X, None if self.mean == "zero" else centre_of(X))
+        refuse_constant(rows)
+        origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
+        rngs = generators(generator(self.random_state), self.n_chains)
+        first, sampler = self._problem(rngs, rows)
+        schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
+        chains = sample(rngs, first, sampler, schedule, self.callback)
+        self._publish_draw(X, self._drawn(chains.best), origin)
+        chains.posterior["mean"] += origin  # in place: draws of wide rows are large
+        self.posterior_ = chains.posterior
+        self.log_likelihoods_: Array = chains.log_likelihoods.mean(axis=0)
+        self.n_iter_ = len(self.log_likelihoods_)
+        self.stop_reason_ = chains.stop_reason
+        return self
+
+    def _mean_variance(self) -> float:
+        """Prior variance of the mean: flat when it is learned."""
+        return math.inf if self.mean == "learned" else 0.0
+
+    def _alpha_prior(self) -> Gamma | None:
+        """Prior of the concentration; None keeps it where it starts."""
+        return ALPHA if self.alpha == "infer" else None
+
+    def _first_alpha(self) -> float:
+        return 1.0 if self.alpha == "infer" else float(self.alpha)
+
+    def _publish_draw(self, X: Array, draw: Draw, origin: Array) -> None:
+        """Set the fitted attributes: used columns by explained variance, largest entry positive."""
+        used = np.flatnonzero(draw.power > 0.0) if draw.power.any() else np.array([0])
+        order = used[np.argsort(-draw.power[used], kind="stable")]
+        W = draw.W[:, order]
+        largest = np.argmax(np.abs(W), axis=0)
+        W = W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
+        self.components_ = np.ascontiguousarray(W.T, dtype=X.dtype)
+        self.n_components_ = len(order)
+        self.mean_ = (origin + draw.mean).astype(X.dtype)
+        self.noise_variance_ = draw.noise
+        self.latent_variance_ = draw.latent[order]
+        self.weights_ = np.maximum(draw.weights[order], LEAST_WEIGHT)
+        self.explained_variance_ = draw.power[order] / len(X)
+        self.alpha_ = draw.alpha
+        seen = self._seen(X)
+        Z = self._best(seen.question).Z
+        power = np.square(self._means(seen.question, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
+        self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
+
+    def _seen(self, X: Array) -> Seen:
+        """Project checked rows, in float64."""
+        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
+        W = self.components_.astype(np.float64).T
+        noise, tau2 = self.noise_variance_, float(self.latent_variance_[0])
+        question = Question(projections(rows, W) / noise, W.T @ W / noise, tau2, self.weights_)
+        return Seen(question, background(row_squares(rows), noise, X.shape[1]))
+
+    def _checked(self, X: Any) -> Seen:
+        check_is_fitted(self)
+        return self._seen(self._validated(X, reset=False))
+
+    def _best(self, question: Question) -> Best:
+        return free_supports.best(question)
+
+    def _summed(self, question: Question) -> Estimate:
+        return free_supports.summed(question, self.n_paths)
+
+    def _means(self, question: Question, Z: Array) -> Array:
+        return free_supports.scores(question, Z)
+
+    def transform(self, X: Any) -> Array:
+        """Posterior mean scores (N, K) of each row's most probable set, zero elsewhere.
+
+        With `whiten` every score is divided by its root mean square over the training rows that
+        use its component.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        question = self._seen(X).question
+        H = self._means(question, self._best(question).Z)
+        scores: Array = (H / self.scale_ if self.whiten else H).astype(X.dtype, copy=False)
+        return scores
+
+    def allocate(self, X: Any) -> Array:
+        """Each row's most probable set of components, (N, K) bool; it may be empty."""
+        return self._best(self._checked(X).question).Z
+
+    def inclusion_probabilities(self, X: Any) -> Array:
+        """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K)."""
+        return self._summed(self._checked(X).question).inclusion
+
+    def allocation_probability(self, X: Any) -> Array:
+        """Posterior probability (N,) of the set that `allocate` chose; below 0.5: doubtful."""
+        question = self._checked(X).question
+        log_share = self._best(question).value - self._summed(question).log_sum
+        share: Array = np.exp(np.minimum(log_share, 0.0))
+        return share
+
+    def estimate_score_samples(self, X: Any) -> RowEstimate:
+        """Log-likelihood log p(y_n) of every row with its standard error and the method.
+
+        A new row uses the components there are, each with its weight; a new row's own components
+        are left out.
+        """
+        seen = self._checked(X)
+        found = self._summed(seen.question)
+        return RowEstimate(seen.background + found.log_sum, found.error, found.method)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood log p(y_n) of every row, (N,) in nats; see `estimate_score_samples`."""
+        return self.estimate_score_samples(X).log_likelihood
+
+    def describe(self, X: Any) -> Description:
+        """Say of every row what `transform`, `allocate` and the others say, in one go."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        seen = self._seen(X)
+        sets, found = self._best(seen.question), self._summed(seen.question)
+        H = self._means(seen.question, sets.Z)
+        return Description(
+            H.astype(X.dtype, copy=False),
+            sets.Z,
+            found.inclusion,
+            np.exp(np.minimum(sets.value - found.log_sum, 0.0)),
+            self._residual(X, H),
+            seen.background + found.log_sum,
+            found.error,
+            found.method,
+        )
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw rows (n_samples, D) from the model; the same seed gives the same rows.
+
+        `random_state` defaults to the estimator's own.
+        """
+        check_is_fitted(self)
+        rng = generator(self.random_state if random_state is None else random_state)
+        K, D = self.components_.shape
+        Z = rng.random((n_samples, K)) < self.weights_
+        X = rng.standard_normal((n_samples, K)) * np.sqrt(self.latent_variance_)
+        noise = rng.standard_normal((n_samples, D)) * math.sqrt(self.noise_variance_)
+        return (X * Z) @ self.components_ + self.mean_ + noise

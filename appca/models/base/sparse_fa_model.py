@@ -1,0 +1,47 @@
+"""What finite and infinite sparse factor analysis share as estimators."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from appca.models.base.free_model import RULES, Draw, FreeModel
+from appca.models.base.parameters import Rule, one_of, whole
+from appca.models.factors import sparse_chains
+from appca.models.factors.sparse_chains import STARTS, Kind
+from appca.models.factors.sparse_gibbs import Seen
+from appca.models.rows.observations import Rows
+from appca.models.rows.row_sums import data_of, look
+from appca.models.sampling.chains import Sampler
+
+__all__ = ["SPARSE_RULES", "SparseFA"]
+
+SPARSE_RULES: dict[str, Rule] = RULES | {"n_paths": whole(2), "init": one_of(*STARTS)}
+
+
+class SparseFA(FreeModel):
+    """Sparse factor analysis with either prior of Z."""
+
+    _infinite: ClassVar[bool]
+    init: str
+
+    @property
+    def _kind(self) -> Kind:
+        return Kind(self._infinite, self.max_components)
+
+    def _problem(
+        self, rngs: list[np.random.Generator], rows: Rows
+    ) -> tuple[list[Seen], Sampler[Seen]]:
+        data = data_of(rows)
+        variance = data.squares / data.size
+        prior = sparse_chains.defaults(variance, self._mean_variance(), self._alpha_prior())
+        alpha = self._first_alpha()
+        first = [sparse_chains.first_state(rng, rows, self._kind, alpha, self.init) for rng in rngs]
+        seen = [look(data, state) for state in first]
+        return seen, sparse_chains.sampler(data, prior, self._kind)
+
+    def _drawn(self, seen: Seen) -> Draw:
+        state = seen.state
+        weights = sparse_chains.expected(state, self._kind)
+        power = np.square(state.X).sum(axis=0) * np.square(state.W).sum(axis=0)
+        ones = np.ones(len(power))
+        return Draw(state.W, state.mu, state.sigma2, ones, weights, power, state.alpha)

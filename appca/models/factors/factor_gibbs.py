@@ -1,0 +1,170 @@
+"""Gibbs sweep of adaptive factor analysis (the paper's section 3, corrected as in model.md 3).
+
+    y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
+    z_n uniform over the L-subsets of 1..K
+
+z_n is drawn slot by slot with x_n integrated out, then x_n given z_n: one block. The scale of a
+column is W's (the latent variance stays 1).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.factors import sparse_gibbs
+from appca.models.rows import row_sums
+from appca.models.rows.row_sums import Data
+from appca.models.sampling import conditionals
+from appca.models.sampling.conditionals import InverseGamma
+from appca.models.supports import row_blocks
+from appca.models.supports.enumeration import BLOCK_FLOATS
+from appca.models.supports.row_blocks import Members, Model
+
+__all__ = [
+    "Prior",
+    "ScoreNormal",
+    "Seen",
+    "State",
+    "draw_scores",
+    "draw_sets",
+    "drawn_scores",
+    "indicators",
+    "parts",
+    "projected",
+    "scores",
+    "slot",
+    "sweep",
+]
+
+Array = NDArray[np.float64]
+
+DRAW = np.array([1.0])
+PRIOR = 1.0  # 1 / tau2
+
+
+class State(NamedTuple):
+    """Everything one sweep reads and writes."""
+
+    W: Array  # (D, K)
+    X: Array  # (N, K), zero where inactive
+    members: Members  # (N, L)
+    mu: Array  # (D,)
+    sigma2: float
+    sigma2_W: float
+
+
+Seen = row_sums.Seen[State]
+
+
+class Prior(NamedTuple):
+    """Hyperparameters; loading None keeps sigma2_W fixed, mean_variance 0 keeps mu fixed."""
+
+    noise: InverseGamma
+    loading: InverseGamma | None
+    mean_variance: float  # infinite is flat
+
+
+class ScoreNormal(NamedTuple):
+    """Normal distributions of the active scores, one a row."""
+
+    mean: Array  # (N, L)
+    precision: Array  # (N, L, L)
+
+
+def projected(seen: Seen) -> tuple[Array, Model]:
+    """Give c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
+    state = seen.state
+    return seen.P / state.sigma2, Model(state.W.T @ state.W / state.sigma2, PRIOR)
+
+
+def slot(c: Array, members: Members, number: int, model: Model) -> tuple[Members, Array]:
+    """Give p(factor in slot `number` | the other slots, y) of one row, x integrated out.
+
+    Returns
+    -------
+    candidates (K - L + 1,) and their log weights: gain_k = 1/2 t_k^2 / s_k - 1/2 log(tau2 s_k).
+    """
+    from appca.models.supports import slot_kernels as kernels
+
+    K, L = len(c), len(members)
+    w = kernels.row(K, L)
+    kernels.build(members, model, c, w)
+    kernels.gains(number, K - L, model.prior, w)
+    w.outside[K - L] = members[number]
+    return w.outside[: K - L + 1].copy(), w.gain[: K - L + 1].copy()
+
+
+def scores(c: Array, members: Members, model: Model) -> ScoreNormal:
+    """Give p(x_n | z_n, y_n): precision Lam_S = I/tau2 + A_SS, mean inv(Lam_S) c_S."""
+    L = members.shape[1]
+    precision = model.A[members[:, :, None], members[:, None, :]] + model.prior * np.eye(L)
+    own = np.take_along_axis(c, members, axis=1)
+    mean = np.asarray(np.linalg.solve(precision, own[:, :, None])[:, :, 0], dtype=np.float64)
+    return ScoreNormal(mean, precision)
+
+
+def draw_sets(rng: np.random.Generator, c: Array, members: Members, model: Model) -> Members:
+    """Visit every slot of every row once, in a fresh random order, and redraw it."""
+    rows = row_blocks.Rows(c, members, row_blocks.seeds(rng, len(c)))
+    return row_blocks.search(rows, DRAW, model)[0]
+
+
+def draw_scores(rng: np.random.Generator, given: ScoreNormal) -> Array:
+    """Draw active scores (N, L): with precision C C', inv(C') e has covariance inv(C C')."""
+    C = np.linalg.cholesky(given.precision)
+    e = rng.standard_normal(given.mean.shape)[:, :, None]
+    return given.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0]
+
+
+def parts(members: Members) -> list[slice]:
+    """Divide the rows into blocks whose L x L matrices stay in cache."""
+    n, L = members.shape
+    size = max(1, BLOCK_FLOATS // L**2)
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def drawn_scores(rng: np.random.Generator, c: Array, members: Members, model: Model) -> Array:
+    """Draw the scores (N, K) of all rows given their sets, zero where inactive."""
+    X = np.zeros(c.shape)
+    for part in parts(members):
+        own = draw_scores(rng, scores(c[part], members[part], model))
+        np.put_along_axis(X[part], members[part], own, axis=1)
+    return X
+
+
+def indicators(members: Members, n_factors: int) -> NDArray[np.bool_]:
+    """Give Z (N, K) of the members (N, L)."""
+    Z = np.zeros((len(members), n_factors), dtype=bool)
+    np.put_along_axis(Z, members, True, axis=1)
+    return Z
+
+
+def sweep(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> Seen:
+    """Redraw (Z, X), the scales of the columns, W, mu, sigma2 and sigma2_W.
+
+    X follows Z at once: nothing that depends on X may come between them.
+    """
+    state, (c, model) = seen.state, projected(seen)
+    members = draw_sets(rng, c, state.members, model)
+    X = drawn_scores(rng, c, members, model)
+    Z = indicators(members, X.shape[1])
+    moved = sparse_gibbs.State(state.W, X, Z, state.mu, state.sigma2, state.sigma2_W, alpha=0.0)
+    W, X = sparse_gibbs.draw_scales(rng, moved, 1.0 / PRIOR)[:2]
+    cross = row_sums.crossed(data, X)
+    W = conditionals.draw_rows(
+        rng, row_sums.loadings(cross, state.mu, state.sigma2, state.sigma2_W)
+    )
+    mu = state.mu
+    if prior.mean_variance > 0:
+        left = data.total - W @ cross.total
+        given = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
+        mu = conditionals.draw_normal(rng, given)
+    squares = row_sums.residual_squares(data, cross, W, mu)
+    noise = conditionals.noise_variance(prior.noise, data.size, squares)
+    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
+    sigma2_W = state.sigma2_W
+    if prior.loading is not None:
+        loading = conditionals.loading_variance(prior.loading, W)
+        sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
+    return row_sums.seen_by(data, State(W, X, members, mu, sigma2, sigma2_W), squares)

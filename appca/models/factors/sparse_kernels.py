@@ -1,0 +1,244 @@
+"""Scans over the rows of Z for sparse factor analysis, all x of a row integrated out.
+
+Each scan redraws Z row by row, given W and the variances, and then X given Z from the same
+tableau, so that (Z, X) is one block.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.models.algebra.compiled import kernel, reassociated
+from appca.models.supports.support_kernels import chance, cholesky, draw_scores, fill, gain, pivot
+
+
+class Numbers(NamedTuple):
+    """The random numbers of one scan."""
+
+    uniforms: Any  # (N, K + 1)
+    normals: Any  # (N, K)
+    order: Any  # (N, K) a fresh random order of the columns for each row
+
+
+class Proposal(NamedTuple):
+    """Own columns offered to the rows, drawn from their prior."""
+
+    kappa: Any  # (N,) how many for each row
+    columns: Any  # (sum of kappa, D)
+
+
+class Centred(NamedTuple):
+    """Rows about a mean, in whatever precision they are kept: a centred copy would be as large."""
+
+    Y: Any  # (N, D)
+    mean: Any  # (D,)
+    P: Any  # (N, K) (Y - mean) W, kept up to date
+
+
+class Variances(NamedTuple):
+    """Noise and score variance."""
+
+    sigma2: float
+    tau2: float
+
+
+@kernel
+def finite_log_odds(m: int, n_rows: int, pseudo: float) -> float:
+    """Give the prior log odds of z_nk = 1 given the other rows; m counts them, pseudo = alpha/K."""
+    return float(np.log(m + pseudo) - np.log(n_rows - m))
+
+
+@kernel
+def precision(G: Any, v: Variances) -> Any:
+    """Give A = I/tau2 + W'W/sigma2 from G = W'W."""
+    return G / v.sigma2 + np.eye(len(G)) / v.tau2
+
+
+@kernel
+def scan_finite(
+    Z: Any, X: Any, G: Any, P: Any, v: Variances, pseudo: float, random: Numbers
+) -> None:
+    """Redraw Z and X (N, K) in place under the finite Beta-Bernoulli prior, columns in order.
+
+    G = W'W, P = (Y - mu) W, pseudo = alpha/K.
+    """
+    N, K = Z.shape
+    A, B = precision(G, v), P / v.sigma2
+    counts = Z.sum(axis=0)
+    T, M = np.empty((K, K + 1)), np.empty((K, K))
+    for n in range(N):
+        fill(T, A, B[n], Z[n])
+        for k in range(K):
+            m = counts[k] - Z[n, k]
+            odds = finite_log_odds(m, N, pseudo) + gain(T, k, Z[n, k], v.tau2)
+            on = random.uniforms[n, k] < chance(odds)
+            if on != Z[n, k]:
+                pivot(T, k, Z[n, k])
+                Z[n, k] = on
+            counts[k] = m + on
+        draw_scores(T, Z[n], random.normals[n], X[n], M)
+
+
+@kernel
+def scan_existing(
+    T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: float
+) -> None:
+    """Redraw the columns of one row that other rows use too: prior log odds m / (N - m).
+
+    The row's own singletons stay in the active set and are never visited.
+    """
+    for k in order:
+        m = others[k]
+        if m > 0:
+            odds = finite_log_odds(m, n_rows, 0.0) + gain(T, k, z[k], tau2)
+            on = u[k] < chance(odds)
+            if on != z[k]:
+                pivot(T, k, z[k])
+                z[k] = on
+
+
+@kernel
+def schur(T: Any, z: Any, Wt: Any, V: Any, v: Variances) -> Any:
+    """Give the couplings c = V Wt' / sigma2 to the active set and the Schur complement of V."""
+    kappa, K = len(V), len(T)
+    c, s = np.zeros((kappa, K)), np.empty((kappa, kappa))
+    for i in range(kappa):
+        for k in range(K):
+            if z[k]:
+                c[i, k] = V[i] @ Wt[k] / v.sigma2
+        for j in range(i + 1):
+            s[i, j] = V[i] @ V[j] / v.sigma2 + (1.0 / v.tau2 if i == j else 0.0)
+            for k in range(K):
+                for h in range(K):
+                    s[i, j] += c[i, k] * T[k, h] * c[j, h]
+    return c, s
+
+
+@kernel
+def new_gain(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
+    """Give what the columns V (kappa, D) would add to log p(y | S); y is centred.
+
+    l = -1/2 log|tau2 s| + 1/2 r' inv(s) r with s their Schur complement after the active set.
+    """
+    kappa, K = len(V), len(T)
+    c, s = schur(T, z, Wt, V, v)
+    cholesky(s, kappa)
+    r = np.empty(kappa)
+    total = 0.0
+    for i in range(kappa):
+        r[i] = V[i] @ y / v.sigma2
+        for k in range(K):
+            r[i] -= c[i, k] * T[k, K]
+        for j in range(i):
+            r[i] -= s[i, j] * r[j]
+        r[i] /= s[i, i]
+        total += 0.5 * r[i] * r[i] - 0.5 * np.log(v.tau2) - np.log(s[i, i])
+    return total
+
+
+@kernel
+def remove_singletons(T: Any, z: Any, others: Any, tau2: float) -> float:
+    """Take the row's own singletons out of z and of the tableau; give what they had added."""
+    total = 0.0
+    for k in range(len(z)):
+        if z[k] and others[k] == 0:
+            total += gain(T, k, True, tau2)
+            pivot(T, k, True)
+            z[k] = False
+    return total
+
+
+@reassociated
+def product(y: Any, mean: Any, w: Any) -> float:
+    """Give (y - mean)'w."""
+    total = 0.0
+    for d in range(len(w)):
+        total += (y[d] - mean[d]) * w[d]
+    return total
+
+
+@kernel
+def place(Wt: Any, G: Any, rows: Centred, k: int, w: Any) -> None:
+    """Put the column w (D,) at slot k of Wt (K, D), G = W'W and P = (Y - mean) W."""
+    Wt[k] = w
+    for n in range(len(rows.Y)):
+        rows.P[n, k] = product(rows.Y[n], rows.mean, w)
+    for j in range(len(Wt)):
+        G[j, k] = G[k, j] = Wt[j] @ w
+
+
+@kernel
+def place_new(Wt: Any, G: Any, rows: Centred, z: Any, others: Any, V: Any) -> None:
+    """Give the columns V to the first unused slots and switch them on in z."""
+    placed = 0
+    for k in range(len(z)):
+        if placed < len(V) and others[k] == 0:
+            place(Wt, G, rows, k, V[placed])
+            z[k] = True
+            placed += 1
+
+
+@kernel
+def replace_singletons(
+    T: Any, z: Any, others: Any, V: Any, y: Any, v: Variances, shared: Any
+) -> Any:
+    """Weigh the row's own columns against the offered V; gives (log ratio, own columns).
+
+    The own columns leave z and the tableau, so that what comes next starts from the shared ones;
+    an offer for which there is no room has log ratio minus infinity.
+    """
+    own = (others == 0) & z
+    before = remove_singletons(T, z, others, v.tau2)
+    if (others > 0).sum() + len(V) > len(z):
+        return -np.inf, own
+    return new_gain(T, z, shared, V, y, v) - before, own
+
+
+@kernel
+def scan_infinite(
+    Z: Any, X: Any, Wt: Any, rows: Centred, v: Variances, offer: Proposal, random: Numbers
+) -> int:
+    """Redraw Z and X (N, K) under the buffet prior cut at K columns; Wt (K, D) gains and loses.
+
+    The offer replaces all the row's singletons; drawn from the prior, it leaves only the ratio of
+    likelihoods (Knowles and Ghahramani 2011). Gives the number of accepted replacements.
+    """
+    N, K = Z.shape
+    G, P = Wt @ Wt.T, rows.P
+    T, M = np.empty((K, K + 1)), np.empty((K, K))
+    counts = Z.sum(axis=0)
+    first = accepted = 0
+    for n in range(N):
+        others = counts - Z[n]
+        fill(T, precision(G, v), P[n] / v.sigma2, Z[n])
+        scan_existing(T, Z[n], others, N, random.order[n], random.uniforms[n], v.tau2)
+        V = offer.columns[first : first + offer.kappa[n]]
+        first += offer.kappa[n]
+        if len(V) > 0 or ((others == 0) & Z[n]).any():
+            y = rows.Y[n] - rows.mean
+            log_ratio, own = replace_singletons(T, Z[n], others, V, y, v, Wt)
+            if np.log(random.uniforms[n, K]) < log_ratio:
+                place_new(Wt, G, rows, Z[n], others, V)
+                accepted += 1
+            else:
+                Z[n] |= own
+            fill(T, precision(G, v), P[n] / v.sigma2, Z[n])
+        counts = others + Z[n]
+        draw_scores(T, Z[n], random.normals[n], X[n], M)
+    return accepted
+
+
+@kernel
+def active_gains(Z: Any, G: Any, P: Any, v: Variances) -> Any:
+    """Give log p(y | S) - log p(y | no column) for every row: the gains of S one by one."""
+    N, K = Z.shape
+    A, B = precision(G, v), P / v.sigma2
+    T, total = np.empty((K, K + 1)), np.zeros(N)
+    nobody = np.zeros(K, np.bool_)
+    for n in range(N):
+        fill(T, A, B[n], nobody)
+        for k in range(K):
+            if Z[n, k]:
+                total[n] += gain(T, k, False, v.tau2)
+                pivot(T, k, False)
+    return total

@@ -1,0 +1,1 @@
+"""Inference where W'W = I: EM, its starts and acceleration, Gibbs sampling."""

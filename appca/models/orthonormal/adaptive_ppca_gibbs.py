@@ -1,0 +1,96 @@
+"""Gibbs sampling for adaptive PPCA: algorithm 3 of the paper, with its mistakes mended.
+
+The score of a component is divided by 2 sigma2 (sigma2 + tau2), the parameter of W by sigma2 and
+not by twice that, members are visited in a random order, and there is no alpha to draw.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.algebra import gaussian, stiefel
+from appca.models.orthonormal.subspace_gibbs import (
+    Data,
+    DrawIndicators,
+    Prior,
+    Seen,
+    State,
+    UpdateDirections,
+    average,
+    complete_density,
+    describe,
+    hyper_density,
+    logits_of,
+    row_background,
+    sweep,
+)
+from appca.models.sampling.chains import Draws, Measures, Sampler
+from appca.models.supports import subsets
+
+__all__ = ["DIRECTIONS", "INDICATORS", "draw_swaps", "sampler"]
+
+Array = NDArray[np.float64]
+
+
+def draw_block(rng: np.random.Generator, state: State, logits: Array) -> NDArray[np.bool_]:
+    """Draw every row's L-subset as a whole, independent of where it was."""
+    return np.asarray(subsets.draw(rng, logits, int(state.Z[0].sum())))
+
+
+def draw_swaps(rng: np.random.Generator, state: State, logits: Array) -> NDArray[np.bool_]:
+    """Visit the L members of each row in a fresh random order and redraw each one.
+
+    The paper's move. Its order, members re-sorted and l = 1..L, depends on the state and does not
+    leave the posterior alone.
+    """
+    from appca.models.orthonormal.ibp_kernels import scan_swaps
+
+    Z = state.Z.copy()
+    shape = len(Z), int(Z[0].sum())
+    order = rng.permuted(np.tile(np.arange(shape[1]), (shape[0], 1)), axis=1)
+    scan_swaps(Z, logits, order, rng.random(shape))
+    return Z
+
+
+def maximise_directions(
+    maximiser: Callable[[Array, Array], Array], rng: np.random.Generator, F: Array, W: Array
+) -> Array:
+    """Put W at the maximum of its conditional: the paper's MAP-within-Gibbs."""
+    del rng
+    return maximiser(F, W)
+
+
+INDICATORS: dict[str, DrawIndicators] = {"block": draw_block, "swap": draw_swaps}
+DIRECTIONS: dict[str, UpdateDirections] = {
+    "sample": stiefel.draw,
+    "polar": partial(maximise_directions, stiefel.polar),
+    "pymanopt": partial(maximise_directions, stiefel.maximise),
+}
+
+
+def sampler(data: Data, prior: Prior, indicators: str, directions: str) -> Sampler[Seen]:
+    """Bundle sweep, traces and records for `chains.sample`."""
+    draw_indicators, update_directions = INDICATORS[indicators], DIRECTIONS[directions]
+
+    def advance(rng: np.random.Generator, seen: Seen) -> Seen:
+        return sweep(rng, data, seen, prior, draw_indicators, update_directions)
+
+    return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
+
+
+def measure(data: Data, prior: Prior, seen: Seen) -> Measures:
+    """Give the exact log-likelihood, X and Z integrated out; W is uniform and mu flat."""
+    (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
+    sums = subsets.log_elementary(logits_of(seen), n_active)
+    total = row_background(data, seen.state) + float(sums.sum())
+    total -= N * gaussian.log_binomial(K, n_active)
+    return Measures(total, total + hyper_density(seen.state, prior))
+
+
+def record(data: Data, seen: Seen) -> Draws:
+    """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
+    (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
+    joint = complete_density(data, seen) - N * gaussian.log_binomial(K, n_active)
+    return describe(data, seen.state) | {"log_joint": np.asarray(joint)}

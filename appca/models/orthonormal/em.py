@@ -1,0 +1,261 @@
+"""One exact EM step of aPPCA (the paper's section 4 with X and Z integrated out).
+
+    y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I),
+    z_n uniform over the L-subsets of 1..K
+
+The mean is carried as mu = origin - W shift: the learned mean has that form after every step,
+and the fixed ones are shift = 0.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from appca.models.algebra import gaussian
+from appca.models.algebra.gaussian import Array
+from appca.models.rows.observations import Block, Observations
+from appca.models.supports import subsets
+
+__all__ = [
+    "Passes",
+    "Settings",
+    "Size",
+    "State",
+    "Sums",
+    "expect",
+    "floor_of",
+    "maximise",
+    "step",
+    "worth_compiling",
+]
+
+NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
+
+# Rows times K times swaps from which a fit uses the compiled E step: it spares 30 ms of 40 a pass
+# of 60,000 rows at K = 10, L = 3 (1.8 million), and compiling takes about 5 s the first time, 12 s
+# from MANY_SWAPS on.
+LEAST_COMPILED = 1_000_000
+# Swaps from which points on a circle cost less than tables of counts, see `circle_kernels`.
+# Measured, microseconds a row: K = 25, L = 5: 0.5 by tables and 1.5 by points; 30, 15: 1.4 and
+# 1.3; 50, 5: 1.1 and 3.0; 50, 25: 4.0 and 2.8; 100, 50: 15.5 and 6.9.
+MANY_SWAPS = 15
+LARGEST_SINGLE_LOG_COUNT = 60.0  # tables hold numbers up to C(K, L); float32 ends at exp(88)
+
+
+class State(NamedTuple):
+    """Everything an EM step reads and writes."""
+
+    W: Array  # (d, K) orthonormal columns
+    shift: Array  # (K,) with mean = origin - W shift
+    latent: Array  # (K,) latent variances tau2_k
+    noise: float  # sigma2
+
+
+class Settings(NamedTuple):
+    """What stays fixed while EM climbs."""
+
+    n_components: int  # K
+    n_active: int  # L
+    latent: Literal["shared", "component"] | float  # how latent variances are estimated, or fixed
+    learn_mean: bool  # else the mean stays at the origin of the rows
+    hard: bool  # rows wholly to their best subset (classification EM) instead of by posterior
+    update: Callable[[Array, Array], Array]  # (A, previous W) -> argmax of tr(W'A)
+    floor: float  # least variance
+    compiled: bool = False  # whether the E step is worth a compiler, see `worth_compiling`
+
+
+class Sums(NamedTuple):
+    """Expected sufficient statistics of one pass over the rows."""
+
+    log_likelihood: float  # total, nats
+    A: Array  # (d, K) sum of (y - origin) s'
+    s: Array  # (K,) sum of s, the posterior means of x * z
+    second: Array  # (K,) sum of E[(x z)^2]
+    used: Array  # (K,) sum of inclusion probabilities
+
+
+def floor_of(rows: Observations) -> float:
+    """Least variance allowed: a fixed share of the mean feature variance about the origin."""
+    return NOISE_FLOOR * rows.total / (rows.n * rows.n_features)
+
+
+def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
+    """Whether to run the compiled E step: it saves more than the compiler takes, once a machine.
+
+    By size alone, so that neither the machine nor what ran before decides about the bits.
+    """
+    swaps = min(n_active, n_components - n_active, MANY_SWAPS)
+    return n_rows * n_components * swaps >= LEAST_COMPILED
+
+
+def _many_swaps(settings: Settings) -> bool:
+    return min(settings.n_active, settings.n_components - settings.n_active) >= MANY_SWAPS
+
+
+def responsibilities(a: Array, settings: Settings, beta: float) -> tuple[Array, Array]:
+    """Log weight (N,) of a row's subsets and inclusion r (N, K); hard: of the best subset alone.
+
+    Tempered passes are soft under both: a hard assignment has no temperature.
+    """
+    if settings.hard and beta == 1.0:
+        active = subsets.top(a, settings.n_active)
+        return np.where(active, a, 0.0).sum(axis=1), active.astype(np.float64)
+    return subsets.inclusion(a if beta == 1.0 else beta * a, settings.n_active)
+
+
+def expect(state: State, rows: Observations, settings: Settings, beta: float = 1.0) -> Sums:
+    """E step: posterior sums under `state` and its exact log-likelihood.
+
+    r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
+
+    With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
+    the subset logits (annealing); the log-likelihood then means nothing.
+    """
+    n, K = rows.n, state.W.shape[1]
+    # Mean of |y - mu|^2. The cross term vanishes: where there is a shift, rows sum to their origin.
+    spread = rows.total / n + state.shift @ state.shift
+    outside = float(gaussian.background(spread, state.noise, rows.n_features))
+    outside -= gaussian.log_binomial(K, settings.n_active)
+    sums = Sums(n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K))
+    soft = not settings.hard or beta != 1.0
+    compiled = settings.compiled and (soft or not _many_swaps(settings))
+    block = _expect_compiled if compiled else _expect_block
+    return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
+
+
+def _expect_block(block: Block, state: State, settings: Settings, beta: float) -> Sums:
+    """Add up one block; its log-likelihood lacks what all rows have in common."""
+    shrink, v = gaussian.posterior(state.noise, state.latent)
+    P = block.times(state.W).astype(np.float64, copy=False) + state.shift
+    log_e, r = responsibilities(gaussian.logits(P, state.noise, state.latent), settings, beta)
+    P *= shrink
+    S = r * P
+    used = r.sum(axis=0)
+    second = np.einsum("nk,nk->k", S, P) + used * v
+    return Sums(float(log_e.sum()), block.transposed_times(S), S.sum(axis=0), second, used)
+
+
+def _expect_compiled(block: Block, state: State, settings: Settings, beta: float) -> Sums:
+    """Do the same in one sweep, while rows are in cache."""
+    from appca.models.algebra.product_kernels import QUAD, suits
+    from appca.models.orthonormal import expectation_kernels
+    from appca.models.supports import poisson_binomial_kernels
+
+    X = np.ascontiguousarray(block.X).view()
+    X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
+    d, (K, L) = X.shape[1], (settings.n_components, settings.n_active)
+    W = np.zeros((-(-K // QUAD) * QUAD, d), X.dtype)
+    W[:K] = state.W.T
+    A, totals = np.zeros(W.shape), np.zeros((3, K))
+    if suits(d, K):
+        given = _given(block, state, settings, beta, X.dtype)
+        value = expectation_kernels.sweep(X, W, given, A, totals)
+    else:
+        many = _many_swaps(settings)
+        double = many or gaussian.log_binomial(K, L) > LARGEST_SINGLE_LOG_COUNT
+        P = np.ascontiguousarray((X @ W.T).T, np.float64 if double else X.dtype)
+        kernels = poisson_binomial_kernels if many else expectation_kernels
+        value = kernels.expect(P, len(X), _given(block, state, settings, beta, P.dtype), totals)
+        A += P.astype(X.dtype, copy=False) @ X
+    A = A[:K].T if block.origin is None else A[:K].T - np.outer(block.origin, totals[0])
+    return Sums(value, A, *totals)
+
+
+def _given(
+    block: Block, state: State, settings: Settings, beta: float, kind: np.dtype[Any]
+) -> tuple[Any, ...]:
+    """Return what kernels need to know beside the rows, see `expectation_kernels.expect`."""
+    from appca.models.orthonormal.expectation_kernels import exponential
+
+    shift = state.shift if block.origin is None else state.shift - block.origin @ state.W
+    shrink, v = gaussian.posterior(state.noise, state.latent)
+    root, offset = np.sqrt(shrink / (2.0 * state.noise)), 0.5 * np.log1p(state.latent / state.noise)
+    q = np.array([np.sqrt(beta) * root, beta * offset, shrink, v], kind)
+    how = settings.n_components, settings.n_active, settings.hard and beta == 1.0
+    return shift.astype(kind), q, exponential(kind), how
+
+
+class Size(Protocol):
+    """What the M step needs to know of the rows."""
+
+    @property
+    def n(self) -> int:
+        """Number N of rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features."""
+
+    @property
+    def total(self) -> float:
+        """Sum over rows of |y_n - origin|^2."""
+
+
+def maximise(sums: Sums, state: State, rows: Size, settings: Settings) -> State:
+    """M step: joint closed-form update of W, mean, tau2 and sigma2.
+
+    W = argmax tr(W' sum (y - ybar)(s - sbar)'),  mu = ybar - W sbar,
+    sigma2 = (sum |y - mu|^2 - 2 tr(W' sum (y - mu) s') + sum E[(x z)^2]) / (N D)
+
+    The origin is ybar whenever the mean is learned, hence sum (y - ybar)(s - sbar)' = A and the
+    sums about the new mean need no further pass.
+    """
+    n = rows.n
+    W = settings.update(sums.A, state.W)
+    shift = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)
+    residual = rows.total - 2.0 * np.sum(W * sums.A) - n * (shift @ shift)
+    noise = float(residual + sums.second.sum()) / (n * rows.n_features)
+    return State(W, shift, update_latent(sums, state, n, settings), max(noise, settings.floor))
+
+
+def update_latent(sums: Sums, state: State, n: int, settings: Settings) -> Array:
+    """tau2 = sum E[(x z)^2] / (N L), or per component / sum r_k; unused components keep theirs."""
+    if settings.latent == "shared":
+        tau2 = np.full_like(state.latent, sums.second.sum() / (n * settings.n_active))
+    elif settings.latent == "component":
+        some = sums.used > 1e-9 * n
+        tau2 = np.where(some, sums.second / np.where(some, sums.used, 1.0), state.latent)
+    else:
+        return state.latent
+    return np.maximum(tau2, settings.floor)
+
+
+class Passes:
+    """EM steps over the same rows that remember their last sums: no pass is made twice."""
+
+    def __init__(self, rows: Observations, settings: Settings) -> None:
+        self.rows = rows
+        self.settings = settings
+        self._seen: deque[tuple[State, Sums]] = deque(maxlen=3)
+
+    def sums(self, state: State) -> Sums:
+        """E step under `state`, or what it gave when last asked for this very state."""
+        for seen, sums in self._seen:
+            if seen is state:
+                return sums
+        sums = expect(state, self.rows, self.settings)
+        self._seen.append((state, sums))
+        return sums
+
+    def __call__(self, state: State) -> tuple[float, State]:
+        """Log-likelihood of `state` and the state one EM iteration later, as `step`."""
+        return _stepped(self.sums(state), state, self.rows, self.settings)
+
+
+def step(
+    state: State, rows: Observations, settings: Settings, beta: float = 1.0
+) -> tuple[float, State]:
+    """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
+    return _stepped(expect(state, rows, settings, beta), state, rows, settings)
+
+
+def _stepped(
+    sums: Sums, state: State, rows: Observations, settings: Settings
+) -> tuple[float, State]:
+    if not math.isfinite(sums.log_likelihood):
+        return -math.inf, state
+    return sums.log_likelihood, maximise(sums, state, rows, settings)

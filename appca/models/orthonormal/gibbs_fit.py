@@ -1,0 +1,98 @@
+"""Fit aPPCA by Gibbs sampling from data to draws: starts, chains, the draw that is published."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.models.algebra import gaussian
+from appca.models.algebra.loop import STOPPED, Callback
+from appca.models.orthonormal import adaptive_ppca_gibbs
+from appca.models.orthonormal.em import State as Parameters
+from appca.models.orthonormal.em_fit import Fit
+from appca.models.orthonormal.screening import Course
+from appca.models.orthonormal.subspace_gibbs import (
+    Array,
+    Seen,
+    State,
+    data_of,
+    defaults,
+    logits_of,
+    look,
+)
+from appca.models.rows.observations import Rows, about
+from appca.models.rows.precise_products import projections
+from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
+from appca.models.supports import subsets
+
+__all__ = ["Plan", "Sampled", "fit_by_gibbs"]
+
+
+class Plan(NamedTuple):
+    """How the posterior is sampled."""
+
+    schedule: Schedule
+    indicators: str  # a name in adaptive_ppca_gibbs.INDICATORS
+    directions: str  # a name in adaptive_ppca_gibbs.DIRECTIONS
+    own_starts: bool  # whether every chain starts from an EM fit of its own
+
+
+class Sampled(NamedTuple):
+    """The published draw as a fit about its own mean, and all draws."""
+
+    fit: Fit
+    rows: Rows  # about the mean of that draw
+    posterior: Draws
+
+
+def fit_by_gibbs(
+    rng: np.random.Generator,
+    rows: Rows,
+    begin: Callable[[np.random.Generator, Course], Fit],
+    course: Course,
+    plan: Plan,
+) -> Sampled:
+    """Sample, each chain from `begin`, a fit by EM; publish the draw of largest density.
+
+    A callback that stops the fit by EM gets chains of a single sweep.
+    """
+    settings, schedule, callback = course.settings, plan.schedule, course.callback
+    rngs, data = generators(rng, schedule.n_chains), data_of(rows)
+
+    def start(own: np.random.Generator, heard: Callback | None) -> tuple[Seen, str]:
+        fit = begin(own, course._replace(callback=heard))
+        return look(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
+
+    starts, stopped = begun(rngs, start, callback, apart=plan.own_starts)
+    if stopped:
+        schedule, callback = schedule.shortest, None
+    origin = np.zeros(rows.n_features) if rows.origin is None else rows.origin.astype(np.float64)
+    prior = defaults(
+        data.squares / data.size, settings.latent, np.inf if settings.learn_mean else 0.0
+    )
+    sampler = adaptive_ppca_gibbs.sampler(data, prior, plan.indicators, plan.directions)
+    chains = sample(rngs, starts, sampler, schedule, callback)
+    best = chains.best.state
+    about_mean = about(rows.X, (origin + best.mu).astype(rows.dtype))
+    K = best.W.shape[1]
+    state = Parameters(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
+    trace = list(chains.log_likelihoods.mean(axis=0))
+    second = second_moments(chains.best, settings.n_active)
+    fit = Fit(state, second, trace, STOPPED if stopped else chains.stop_reason)
+    chains.posterior["mean"] += origin  # in place: draws of wide rows are large
+    return Sampled(fit, about_mean, chains.posterior)
+
+
+def first_state(fit: Fit, rows: Rows, n_active: int) -> State:
+    """Turn a fit by EM into the state of a chain: each row's best subset, scores still to come."""
+    W, shift, latent, noise = fit.state
+    mu = -(W @ shift)
+    a = gaussian.logits(projections(rows, W) - mu @ W, noise, latent)
+    return State(W, np.zeros(a.shape), subsets.top(a, n_active), mu, noise, latent, 1.0)
+
+
+def second_moments(seen: Seen, n_active: int) -> Array:
+    """Sum E[(x z)^2] over the rows, (K,), given the parameters of a draw and not its x and z."""
+    shrink, v = gaussian.posterior(seen.state.sigma2, seen.state.tau2)
+    r = subsets.inclusion(logits_of(seen), n_active)[1]
+    return np.asarray(np.einsum("nk,nk->k", r, np.square(seen.P * shrink)) + r.sum(axis=0) * v)

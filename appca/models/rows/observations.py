@@ -1,0 +1,240 @@
+"""Observations about an origin, visited in blocks."""
+
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.threads import in_order
+
+__all__ = [
+    "Block",
+    "Observations",
+    "Rows",
+    "about",
+    "added",
+    "block_count",
+    "block_rows",
+    "centre_of",
+    "is_far",
+    "over_blocks",
+    "project",
+    "transposed_product",
+]
+
+R = TypeVar("R")
+
+# Blocks small enough to keep the (rows, K) temporaries of a pass small beside the data, and large
+# enough for the cost of a call not to matter. They do not depend on the number of cores, so
+# neither do the bits of a sum over them.
+BLOCK_BYTES = 2**24
+MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
+CACHE_BYTES = 2**20  # of rows that a core works on before they leave its own cache
+MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
+
+# Where the origin is at most this many times as long as a typical row about it, its products may
+# be subtracted instead of itself, which saves a copy: at most one more decimal digit is lost than
+# the rounding of X has lost already.
+NEAR = 10.0
+
+
+class Observations(Protocol):
+    """What EM needs of the data: sums over blocks of rows, wherever the rows are.
+
+    `Rows` hold them in memory, `streams.Stream` reads them anew in each pass, `dask_rows.DaskRows`
+    leaves them with the workers of a cluster; nothing but `work`, with its d x K numbers, and the
+    sums it returns needs to travel.
+    """
+
+    @property
+    def n(self) -> int:
+        """Number N of rows."""
+
+    @property
+    def d(self) -> int:
+        """Number of coordinates a row is stored in."""
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features, at least d."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What products are computed in."""
+
+    @property
+    def origin(self) -> Array | None:
+        """(d,) subtracted on the fly; None where the rows are already about their origin."""
+
+    @property
+    def total(self) -> float:
+        """Sum over rows of |y_n - origin|^2, over all D features."""
+
+    def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
+        """Yield work(block) for blocks that hold all rows once, in order."""
+
+    def summed(self, work: Callable[["Block"], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, see `added`."""
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows (len(which), d) by their numbers, which rise."""
+
+
+class Rows(NamedTuple):
+    """N observations y_n as stored numbers about an origin, perhaps in orthonormal coordinates."""
+
+    X: Array  # (N, d) the data itself, or its coordinates in d orthonormal directions
+    origin: Array | None  # (d,) subtracted on the fly; None where X is already about its origin
+    squares: Array  # (N,) float64, |y_n - origin|^2 over all D features
+    n_features: int  # D, at least d
+    careful: bool = False  # whether to subtract the origin before products, not after
+
+    @property
+    def n(self) -> int:
+        """Number N of rows."""
+        return len(self.X)
+
+    @property
+    def d(self) -> int:
+        """Number of stored coordinates."""
+        return int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the data."""
+        return self.X.dtype
+
+    @property
+    def total(self) -> float:
+        """Sum over rows of |y_n - origin|^2."""
+        return float(self.squares.sum())
+
+    def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
+        """Yield work(block) for blocks of rows, see `over_blocks`."""
+        return over_blocks(work, self)
+
+    def summed(self, work: Callable[["Block"], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, in order."""
+        return reduce(added, self.over(work), start)
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows by their numbers."""
+        taken: Array = self.X[which]
+        return taken
+
+
+class Block(NamedTuple):
+    """Some rows; products with them are products with the rows about the origin."""
+
+    part: slice
+    X: Array  # (n, d)
+    origin: Array | None  # still to be subtracted
+
+    def centred(self) -> Array:
+        """Rows about the origin (n, d)."""
+        return self.X if self.origin is None else self.X - self.origin
+
+    def times(self, W: Array) -> Array:
+        """(y - origin)' W, (n, K), in the dtype of the data."""
+        P: Array = self.X @ W.astype(self.X.dtype, copy=False)
+        return P if self.origin is None else P - (self.origin @ W).astype(P.dtype)
+
+    def transposed_times(self, S: Array) -> Array:
+        """Sum of (y - origin) s', (d, K), in float64."""
+        A: Array = (self.X.T @ S.astype(self.X.dtype, copy=False)).astype(np.float64)
+        return A if self.origin is None else A - np.outer(self.origin, S.sum(axis=0))
+
+
+def added(a: R, b: R) -> R:
+    """Add numbers, arrays, or tuples of them (named ones, too) element by element."""
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return cast(R, a + b)  # type: ignore[operator]
+    parts = [added(x, y) for x, y in zip(a, b, strict=True)]
+    return cast(R, type(a)(*parts) if hasattr(a, "_fields") else tuple(parts))
+
+
+def centre_of(X: Array) -> Array:
+    """Mean row (d,), summed in float64, in the dtype of X so that X minus it stays exact."""
+    mean: Array = X.mean(axis=0, dtype=np.float64)
+    return mean.astype(X.dtype)
+
+
+def block_rows(d: int, itemsize: int) -> int:
+    """Most rows of a block of data d wide."""
+    return min(max(BLOCK_BYTES // (d * itemsize), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
+
+
+def block_count(n: int, d: int, itemsize: int) -> int:
+    """Count the blocks of n rows: an even number where a second core is worth its while."""
+    count = -(-n // block_rows(d, itemsize))
+    return count + count % 2 if n >= 2 * MIN_SHARED_ROWS else count
+
+
+def is_far(origin: Array, mean_square: float) -> bool:
+    """Whether an origin must be subtracted before products, for the digits' sake."""
+    length = float(np.sum(np.square(origin, dtype=np.float64)))
+    return length > NEAR**2 * mean_square
+
+
+def about(X: Array, origin: Array | None) -> Rows:
+    """Take X (N, D) about an origin without copying it; costs one pass for the squared norms."""
+    rows = Rows(X, origin, np.empty(0), X.shape[1])
+    squares = np.concatenate(list(over_blocks(_squares, rows)))
+    careful = origin is not None and is_far(origin, float(squares.mean()))
+    return rows._replace(squares=squares, careful=careful)
+
+
+def _squares(block: Block) -> Array:
+    """|y - origin|^2 (n,), float64, a few rows at a time: they stay in cache while centred.
+
+    Each is a sum in the dtype of the data, by parts, so float32 keeps six digits of it.
+    """
+    out = np.empty(len(block.X))
+    size = max(1, CACHE_BYTES // (block.X.shape[1] * block.X.itemsize))
+    for start in range(0, len(out), size):
+        B = block.X[start : start + size]
+        B = B if block.origin is None else B - block.origin
+        out[start : start + size] = np.einsum("nd,nd->n", B, B)
+    return out
+
+
+def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
+    """Yield work(block) for blocks of rows, in order, computed on all cores.
+
+    Where the origin is far off, a block holds a centred copy of its rows.
+    """
+    n, d = rows.X.shape
+    count = block_count(n, d, rows.X.itemsize)
+    edges = [n * i // count for i in range(count + 1)]
+
+    def block(ends: tuple[int, int]) -> R:
+        part = slice(*ends)
+        if rows.careful and rows.origin is not None:
+            return work(Block(part, rows.X[part] - rows.origin, None))
+        return work(Block(part, rows.X[part], rows.origin))
+
+    return in_order(block, list(pairwise(edges)))
+
+
+def project(rows: Observations, W: Array) -> Array:
+    """Projections (y_n - origin)' W, (N, K) in the dtype of the data."""
+    P = np.empty((rows.n, W.shape[1]), rows.dtype)
+    for part, values in rows.over(partial(_projected, W=W)):
+        P[part] = values
+    return P
+
+
+def _projected(block: Block, W: Array) -> tuple[slice, Array]:
+    return block.part, block.times(W)
+
+
+def transposed_product(rows: Observations, S: Array) -> Array:
+    """Sum over rows of (y_n - origin) s_n', (d, K) float64, for S (N, K)."""
+    A = np.zeros((rows.d, S.shape[1]))
+    for part in rows.over(lambda block: block.transposed_times(S[block.part])):
+        A += part
+    return A

@@ -1,0 +1,139 @@
+"""Principal directions from whichever of D x D and N x N is smaller."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.stiefel import polar
+from appca.models.rows.observations import Block, Observations, Rows, project, transposed_product
+
+__all__ = ["Principal", "Thin", "lift", "lower", "principal", "thin"]
+
+# Eigenvalues of the Gram matrix below this share of the largest are rounding: 1e-13 in variance.
+GRAM_RESOLUTION = 1e-13
+DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds; the cost grows with its cube
+MAX_SUBSPACE_ITERATIONS = 100
+CENTRED_BYTES = 2**20  # of rows of a block that are centred together
+
+
+class Principal(NamedTuple):
+    """Leading principal directions about the origin."""
+
+    values: Array  # (q,) second moments along them, descending: eigenvalues of sum y y' / N
+    V: Array  # (d, q) orthonormal float64
+
+
+class Thin(NamedTuple):
+    """Rows as coordinates in their own row space, and the way back."""
+
+    rows: Rows  # X is (N, r), r <= N, columns by descending variance
+    duals: Array  # (N, r) with directions = (Y - origin)' duals
+
+
+def covariance(rows: Observations) -> Array:
+    """Sum of y y' / N about the origin, (d, d), products in the data's dtype, sums in float64."""
+    return rows.summed(_products, np.zeros((rows.d, rows.d))) / rows.n
+
+
+def _products(block: Block) -> Array:
+    """Sum of y y' (d, d), by parts: a whole block of centred rows would be a copy of it."""
+    if block.origin is None:
+        return block.X.T @ block.X
+    C = np.zeros((len(block.origin),) * 2, block.X.dtype)
+    part = np.empty_like(C)
+    size = max(1, CENTRED_BYTES // (block.X.shape[1] * block.X.itemsize))
+    for start in range(0, len(block.X), size):
+        B = block.X[start : start + size] - block.origin
+        C += np.matmul(B.T, B, out=part)
+    return C
+
+
+def gram(rows: Rows) -> Array:
+    """Inner products (N, N) of the rows about the origin, in float64, by blocks of columns."""
+    n, d = rows.X.shape
+    G = np.zeros((n, n))
+    for start in range(0, d, 512):
+        B = rows.X[:, start : start + 512].astype(np.float64)
+        if rows.origin is not None:
+            B -= rows.origin[start : start + 512]
+        G += B @ B.T
+    return G
+
+
+def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
+    """Find the q leading principal directions, q <= min(N, d).
+
+    A dense symmetric eigenproblem of the smaller side where that is at most 3,000 wide, subspace
+    iteration (the only user of `rng`) beyond.
+    """
+    n, d = rows.n, rows.d
+    if d <= n and d <= DENSE_LIMIT:
+        values, V = _leading(covariance(rows), q)
+        return Principal(np.maximum(values, 0.0), V)
+    if min(n, d) > DENSE_LIMIT or not isinstance(rows, Rows):
+        return iterated(rng, rows, q)
+    values, U = _leading(gram(rows), q)
+    values = np.maximum(values, 0.0)
+    # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish; the polar factor
+    # restores it and completes what a vanished one leaves open.
+    least = max(GRAM_RESOLUTION * values[0], np.finfo(np.float64).tiny)
+    V = transposed_product(rows, U) / np.sqrt(np.maximum(values, least))
+    return Principal(values / n, polar(V))
+
+
+def iterated(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
+    """Find the same by subspace iteration V <- orth(Y'Y V), for data wide and long alike."""
+    n, d = rows.n, rows.d
+    width = min(q + max(q // 2, 10), n, d)
+    V = np.linalg.qr(rng.standard_normal((d, width)))[0]
+    values = np.zeros(q)
+    for _ in range(MAX_SUBSPACE_ITERATIONS):
+        before = values
+        YV = rows.summed(partial(_there_and_back, V=V), np.zeros(V.shape))
+        U, singular, _ = np.linalg.svd(YV, full_matrices=False)
+        values, V = singular[:q] / n, U
+        if np.all(np.abs(values - before) <= 1e-10 * values[0]):
+            break
+    return Principal(values, V[:, :q])
+
+
+def _there_and_back(block: Block, V: Array) -> Array:
+    """Sum over rows of y y'V, (d, q): one pass, and no row needs to leave where it is."""
+    return block.transposed_times(block.times(V))
+
+
+def thin(rows: Rows) -> Thin:
+    """Coordinates of N < D rows in their row space: Y V = U S from the Gram matrix U S^2 U'.
+
+    EM never leaves the row space (W is a combination of rows), so it may run on N x r numbers
+    instead of N x D and give the same answer.
+    """
+    # The transpose, which is the same, lies in memory as LAPACK wants it: no copy is made, and of
+    # all drivers this one works in the least memory.
+    values, U = scipy.linalg.eigh(gram(rows).T, overwrite_a=True, driver="evr")
+    values, U = values[::-1], U[:, ::-1]
+    r = max(int(np.sum(values > GRAM_RESOLUTION * values[0])), 1)
+    root = np.sqrt(values[:r])
+    coordinates = np.empty((rows.n, r), rows.dtype, order="F")
+    np.multiply(U[:, :r], root, out=coordinates, casting="same_kind")
+    return Thin(Rows(coordinates, None, rows.squares, rows.n_features), U[:, :r] / root)
+
+
+def lift(W: Array, space: Thin, rows: Observations) -> Array:
+    """Directions (D, K) in the features of `rows` from their thin coordinates (r, K)."""
+    return polar(transposed_product(rows, space.duals @ W))
+
+
+def lower(W: Array, space: Thin, rows: Observations) -> Array:
+    """Thin coordinates (r, K) of directions W (D, K); what lies outside the row space is lost."""
+    W_thin: Array = space.duals.T @ project(rows, W)
+    return W_thin
+
+
+def _leading(C: Array, q: int) -> tuple[Array, Array]:
+    n = len(C)
+    values, V = scipy.linalg.eigh(C.T, subset_by_index=[n - q, n - 1], overwrite_a=True)
+    return values[::-1], np.ascontiguousarray(V[:, ::-1])

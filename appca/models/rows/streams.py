@@ -1,0 +1,248 @@
+"""Observations that are read anew in every pass, a block of rows at a time.
+
+EM needs sums over rows and a sample of them, so nothing here grows with the number of rows. A
+cluster stands in for a `Stream` by offering what `Observations` asks for, see `dask_rows`.
+"""
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from itertools import pairwise
+from typing import IO, Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.threads import in_order
+from appca.models.rows.observations import Block, added, block_count, is_far
+
+__all__ = [
+    "NO_ROWS",
+    "Blocks",
+    "Mapped",
+    "Stream",
+    "checked",
+    "cut",
+    "is_large_map",
+    "seen_from",
+    "spooled",
+    "square_sum",
+    "stream",
+]
+
+R = TypeVar("R")
+Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
+
+NO_ROWS = "blocks must hold rows; got none: check what yields them."
+LARGE_MAP_BYTES = 2**26
+MAPPED_BYTES = 2**25  # of a mapped file looked at before its pages are given back
+
+
+class Stream(NamedTuple):
+    """N observations that `read` yields in blocks, the same ones each time."""
+
+    read: Callable[[], Iterator[Array]]
+    n: int
+    d: int
+    dtype: np.dtype[Any]
+    origin: Array | None
+    total: float  # sum over rows of |y_n - origin|^2
+    careful: bool = False  # whether to subtract the origin before products, not after
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features: streams are not in other coordinates."""
+        return self.d
+
+    def over(self, work: Callable[[Block], R]) -> Iterator[R]:
+        """Yield work(block) for blocks of rows, in order, each block as read cut for all cores."""
+        first = 0
+        for given in self.read():
+            begin = first
+
+            def one(ends: tuple[int, int], given: Array = given, begin: int = begin) -> R:
+                block = Block(slice(begin + ends[0], begin + ends[1]), given[slice(*ends)], None)
+                return work(seen_from(block, self.origin, careful=self.careful))
+
+            yield from in_order(one, cut(given, self.dtype.itemsize))
+            first += len(given)
+        if first != self.n:
+            msg = (
+                f"blocks must be the same in every pass; got {self.n} rows first and {first} now: "
+                "pass a list, or a function that returns a new iterator each time."
+            )
+            raise ValueError(msg)
+
+    def summed(self, work: Callable[[Block], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, in order."""
+        return reduce(added, self.over(work), start)
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows by their numbers, which rise; one pass."""
+        out, first = np.empty((len(which), self.d), self.dtype), 0
+        for given in self.read():
+            low, high = np.searchsorted(which, [first, first + len(given)])
+            out[low:high] = given[which[low:high] - first]
+            first += len(given)
+        return out
+
+
+def cut(given: Array, itemsize: int) -> list[tuple[int, int]]:
+    """Where blocks of some rows begin and end, of a size that suits the kernels.
+
+    `itemsize` is that of the numbers they will be worked on as.
+    """
+    count = block_count(len(given), given.shape[1], itemsize)
+    return list(pairwise(len(given) * i // count for i in range(count + 1))) if count else []
+
+
+def seen_from(block: Block, origin: Array | None, *, careful: bool) -> Block:
+    """Take rows as they are about an origin, which is subtracted at once where care is needed."""
+    block = block._replace(origin=origin)
+    return block._replace(X=block.centred(), origin=None) if careful else block
+
+
+def square_sum(block: Block) -> float:
+    """Sum over rows that are about their origin already of |y|^2."""
+    return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
+
+
+class Mapped:
+    """Blocks of a memory-mapped array, whose pages are given back once they were used."""
+
+    def __init__(self, X: np.memmap[Any, Any]) -> None:
+        self.X = X
+
+    def __iter__(self) -> Iterator[Array]:
+        """Yield views of some rows at a time."""
+        # As many as fit once they are float32 or float64, however they lie in the file.
+        itemsize = max(self.X.itemsize, 4 if self.X.dtype == np.float32 else 8)
+        size = max(1, MAPPED_BYTES // max(1, self.X.shape[1] * itemsize))
+        for start in range(0, len(self.X), size):
+            part = self.X[start : start + size]
+            yield np.asarray(part)
+            _give_back(cast("np.memmap[Any, Any]", part))
+
+
+def is_large_map(X: Any) -> bool:
+    """Whether X is a memory-mapped matrix of some size: smaller ones may as well be in memory."""
+    return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
+
+
+def _give_back(part: np.memmap[Any, Any]) -> None:
+    """Tell the system that the pages of some rows are not needed; they stay in the file.
+
+    Not for copies on write, whose changes are nowhere else.
+    """
+    base: Any = part
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = base.base
+    if base is None or part.mode == "c" or not part.flags.c_contiguous:
+        return
+    if not hasattr(mmap, "MADV_DONTNEED"):  # not on every system
+        return
+    begin = part.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
+    first = begin - begin % mmap.PAGESIZE
+    base.madvise(mmap.MADV_DONTNEED, first, begin + part.nbytes - first)
+
+
+def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
+    """Make a reader of blocks, (n_i, D) arrays, that refuses what is none.
+
+    Parameters
+    ----------
+    blocks : iterable that can be gone through again and again, or a function without arguments
+        that returns a new iterator each time.
+    once : whether one pass is all there will be, so that an iterator does.
+
+    Raises
+    ------
+    ValueError
+        For an iterator that is spent after one pass; while reading, for blocks that are no
+        matrices of numbers, of unlike widths, or with NaN or infinities.
+    """
+    if not once and not callable(blocks) and iter(blocks) is blocks:
+        msg = (
+            "blocks must be readable again for every pass; got an iterator that is spent after "
+            "one: pass it to fit, which keeps its rows in a temporary file, or pass a list, an "
+            "object with __iter__, or a function that returns a new iterator."
+        )
+        raise ValueError(msg)
+
+    def read() -> Iterator[Array]:
+        width, dtype = None, None
+        for i, block in enumerate(blocks() if callable(blocks) else blocks):
+            given = np.asarray(block)
+            if given.ndim != 2 or given.dtype.kind not in "fiub":
+                msg = (
+                    f"blocks must be matrices of numbers, rows by features; block {i} has "
+                    f"{given.ndim} dimension(s) and holds {given.dtype}: convert it first."
+                )
+                raise ValueError(msg)
+            width = given.shape[1] if width is None else width
+            dtype = dtype or (np.float32 if given.dtype == np.float32 else np.float64)
+            if given.shape[1] != width:
+                msg = (
+                    f"blocks must have the same number of columns; block {i} has "
+                    f"{given.shape[1]}, those before have {width}: check what yields them."
+                )
+                raise ValueError(msg)
+            if len(given):
+                yield given.astype(dtype, copy=False)
+
+    return read
+
+
+def spooled(blocks: Iterator[Any], file: IO[bytes]) -> Blocks:
+    """Write the rows of an iterator to an empty file, from which they can be read again.
+
+    Raises
+    ------
+    ValueError
+        For blocks that are refused, see `checked`, or hold NaN or infinities.
+    OSError
+        Where the disk is full.
+    """
+    n, d, dtype = 0, 0, np.dtype(np.float64)
+    for i, block in enumerate(checked(blocks, once=True)()):
+        _finite_sums(i, block)
+        file.write(np.ascontiguousarray(block).data)
+        n, d, dtype = n + len(block), block.shape[1], block.dtype
+    file.flush()
+    return Mapped(np.memmap(file, dtype, "r", shape=(n, d))) if n * d else []
+
+
+def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
+    """Take a look at all blocks, twice: for the mean, and for squared distances from it.
+
+    Raises
+    ------
+    ValueError
+        Where blocks are refused, see `checked`, and where there is not a single row.
+    """
+    read = checked(blocks)
+    n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
+    for i, block in enumerate(read()):
+        sums = _finite_sums(i, block)
+        total = total + sums if n else sums
+        n, dtype = n + len(block), block.dtype
+    if n == 0:
+        raise ValueError(NO_ROWS)
+    origin = None if zero_mean else (total / n).astype(dtype)
+    found = Stream(read, n, len(total), dtype, origin, 0.0, careful=True)
+    square = found.summed(square_sum, 0.0)
+    careful = origin is not None and is_far(origin, square / n)
+    return found._replace(total=square, careful=careful)
+
+
+def _finite_sums(number: int, block: Array) -> Array:
+    """Return the sums (d,) of the columns of a block, whose cells must be finite."""
+    sums: Array = block.sum(axis=0, dtype=np.float64)
+    if not np.isfinite(sums).all():
+        msg = (
+            f"X must be finite, but block {number} holds NaN or inf: "
+            "fill in or leave out those cells or rows."
+        )
+        raise ValueError(msg)
+    return sums

@@ -1,0 +1,1 @@
+"""What all samplers share: chains, full conditionals, priors of Z, and label-free summaries."""

@@ -1,0 +1,219 @@
+"""The one loop of sampling: several chains, burn-in, thinning, traces and running means.
+
+All chains advance together, one sweep at a time, so that a run stopped early has draws from every
+chain and nothing but shorter traces.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.algebra.loop import STOPPED, Callback, Progress, watcher
+
+if TYPE_CHECKING:
+    from arviz import InferenceData
+
+__all__ = [
+    "Chains",
+    "Measures",
+    "Sampler",
+    "Schedule",
+    "begun",
+    "generators",
+    "load_arviz",
+    "sample",
+    "to_arviz",
+]
+
+S = TypeVar("S")
+Draws = dict[str, NDArray[Any]]
+
+# Averages over the draws of a chain, (chain, N, K); everything else has the axes (chain, draw).
+RUNNING = ("Z_mean", "X_mean")
+
+
+class Schedule(NamedTuple):
+    """How many sweeps are made, and which are kept."""
+
+    n_chains: int
+    burn_in: int  # sweeps thrown away
+    n_draws: int  # kept draws a chain
+    thin: int  # sweeps for one kept draw
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps of one chain in all."""
+        return self.burn_in + self.n_draws * self.thin
+
+    @property
+    def shortest(self) -> "Schedule":
+        """A single sweep of every chain, for what was stopped before it: the fit is complete."""
+        return Schedule(self.n_chains, burn_in=0, n_draws=1, thin=1)
+
+
+class Measures(NamedTuple):
+    """Two numbers looked at after every sweep, nats."""
+
+    log_likelihood: float  # everything integrated out that can be
+    log_posterior: float  # the same with the priors; the best draw is the one that maximises it
+
+
+class Sampler(NamedTuple, Generic[S]):
+    """A model as the loop sees it."""
+
+    sweep: Callable[[np.random.Generator, S], S]
+    measure: Callable[[S], Measures]
+    record: Callable[[S], Draws]  # what a kept draw keeps
+    average: Callable[[S], Draws]  # what is only kept as a running mean
+
+
+class Chains(NamedTuple, Generic[S]):
+    """What the chains have seen."""
+
+    posterior: Draws  # (chain, draw, ...); the running means are (chain, ...)
+    best: S  # the kept draw of largest posterior density
+    log_likelihoods: NDArray[np.float64]  # (chain, sweep), burn-in included
+    stop_reason: str
+
+
+class Keeper(Generic[S]):
+    """Collects the kept draws of all chains where they stay: joining lists of them would copy."""
+
+    def __init__(self, sampler: Sampler[S], starts: Sequence[S], n_draws: int) -> None:
+        self.sampler = sampler
+        self.shape = len(starts), n_draws
+        self.draws: Draws = {}  # (chain, draw, ...)
+        self.totals: Draws = {}  # (chain, ...)
+        self.kept = 0  # draws of every chain
+        self.best, self.highest = starts[0], -math.inf
+
+    def keep(self, states: Sequence[S], measures: Sequence[Measures]) -> None:
+        """Add a draw of every chain."""
+        for chain, (state, found) in enumerate(zip(states, measures, strict=True)):
+            for name, value in (self.sampler.record(state) | _densities(found)).items():
+                self._place(self.draws, name, value, self.shape)[chain, self.kept] = value
+            for name, value in self.sampler.average(state).items():
+                self._place(self.totals, name, value, self.shape[:1])[chain] += value
+            if found.log_posterior >= self.highest:
+                self.best, self.highest = state, found.log_posterior
+        self.kept += 1
+
+    @staticmethod
+    def _place(store: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
+        """Array for all there will be of a name; memory that nobody writes to is never taken."""
+        if name not in store:
+            store[name] = np.zeros((*shape, *value.shape), value.dtype)
+        return store[name]
+
+    def posterior(self) -> Draws:
+        """Return the draws, and the means of what is only kept as one."""
+        means = {name: np.divide(sums, self.kept, sums) for name, sums in self.totals.items()}
+        return {name: draws[:, : self.kept] for name, draws in self.draws.items()} | means
+
+
+def _densities(measures: Measures) -> Draws:
+    return {name: np.asarray(value) for name, value in measures._asdict().items()}
+
+
+def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
+    """Make one generator a chain from any generator, also from one that cannot spawn."""
+    return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=n)]
+
+
+def begun(
+    rngs: Sequence[np.random.Generator],
+    begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
+    callback: Callback | None,
+    *,
+    apart: bool = True,
+) -> tuple[list[S], bool]:
+    """Make the states that chains start from; and whether the callback has stopped that.
+
+    After a stop nothing more is made: a callback that counts must find its place again. Chains
+    without a start of their own share those there are.
+
+    Parameters
+    ----------
+    begin : (rng, callback) -> a state, and why the fit that led to it ended.
+    callback : hears of stages named after their chain, "chain 2 of 4: fit", where several begin.
+    apart : whether every chain begins on its own; else all start where the first one does.
+    """
+    starts: list[S] = []
+    n, stopped = len(rngs) if apart else 1, False
+    for number, rng in enumerate(rngs[:n], start=1):
+        heard = callback
+        if callback is not None and n > 1:
+            heard = partial(_named, callback, f"chain {number} of {n}")
+        state, reason = begin(rng, heard)
+        starts.append(state)
+        stopped = reason == STOPPED
+        if stopped:
+            break
+    return [starts[i % len(starts)] for i in range(len(rngs))], stopped
+
+
+def _named(callback: Callback, chain: str, progress: Progress) -> None:
+    callback(progress._replace(stage=f"{chain}: {progress.stage}"))
+
+
+def sample(
+    rngs: Sequence[np.random.Generator],
+    starts: Sequence[S],
+    sampler: Sampler[S],
+    schedule: Schedule,
+    callback: Callback | None = None,
+) -> Chains[S]:
+    """Run the chains to the end of the schedule or until the callback raises StopIteration.
+
+    The callback sees the mean log-likelihood of the chains once a sweep. A run stopped during
+    burn-in keeps the last state of each chain as its only draw.
+    """
+    states = list(starts)
+    keeper = Keeper(sampler, starts, schedule.n_draws)
+    trace = np.empty((len(states), schedule.n_sweeps))
+    burn_in = watcher(callback, "burn-in", schedule.n_sweeps)
+    draws = watcher(callback, "draws", schedule.n_sweeps)
+    reason = f"made all {schedule.n_sweeps} sweeps of every chain"
+    measures: list[Measures] = []
+    for sweep in range(1, schedule.n_sweeps + 1):
+        states = [sampler.sweep(rng, state) for rng, state in zip(rngs, states, strict=True)]
+        measures = [sampler.measure(state) for state in states]
+        trace[:, sweep - 1] = [m.log_likelihood for m in measures]
+        after = sweep - schedule.burn_in
+        if after > 0 and after % schedule.thin == 0:
+            keeper.keep(states, measures)
+        watch = draws if after > 0 else burn_in
+        if watch(sweep, float(trace[:, sweep - 1].mean())):
+            trace, reason = trace[:, :sweep], STOPPED
+            break
+    if not keeper.kept:
+        keeper.keep(states, measures)
+    return Chains(keeper.posterior(), keeper.best, trace, reason)
+
+
+def load_arviz() -> Any:
+    """Import ArviZ, whose 0.23 announces its successor in a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz
+
+
+def to_arviz(posterior: Draws) -> "InferenceData":
+    """Hand the draws to ArviZ; the running means go to its group of constants."""
+    arviz = load_arviz()
+    densities = {"log_likelihood": "lp_collapsed", "log_posterior": "lp"}
+    draws = {k: v for k, v in posterior.items() if k not in RUNNING and k not in densities}
+    data: InferenceData = arviz.from_dict(
+        posterior=draws,
+        sample_stats={new: posterior[old] for old, new in densities.items()},
+        constant_data={name: posterior[name] for name in RUNNING},
+        dims={name: ["chain", "row", "component"] for name in RUNNING}
+        | {"components": ["component", "feature"], "mean": ["feature"]},
+    )
+    return data

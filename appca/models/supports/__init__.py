@@ -1,0 +1,1 @@
+"""Which components a row uses: exact sums over supports, searches, draws, and their kernels."""

@@ -1,0 +1,114 @@
+"""Every L-subset of K factors at once: the exact collapsed posterior of adaptive factor analysis.
+
+What depends on a set S alone, Lam_S = prior I + A_SS, is the same for all rows, so that with few
+sets the sums over them are matrix products. Notation as in `slot_kernels`:
+
+    f(S) = -1/2 log|tau2 Lam_S| + 1/2 c_S' inv(Lam_S) c_S
+"""
+
+import itertools
+import math
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.algebra.threads import in_order
+from appca.models.supports.row_blocks import Model
+
+__all__ = ["Posterior", "Table", "best", "n_sets", "posterior", "scores", "table"]
+
+Floats = NDArray[np.float64]
+
+BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the cache
+LEAST_ROWS, MOST_SHARES = 512, 16  # of rows that go through the kernel together
+
+
+class Table(NamedTuple):
+    """All sets and what they have in common for all rows."""
+
+    sets: NDArray[np.intp]  # (C, L), ascending
+    root: Floats  # (C, L, L) with root root' = inv(Lam)
+    half_log_det: Floats  # (C,) 1/2 log|tau2 Lam|
+
+
+class Posterior(NamedTuple):
+    """What the exact posterior over sets says about some rows."""
+
+    log_sum: Floats  # (n,) log sum over S of exp f(S)
+    inclusion: Floats  # (n, K) p(z_k = 1 | y)
+    H: Floats  # (n, K) E[x z]
+    second: Floats  # (K, K) sum over rows of E[(x z)(x z)']
+
+
+def n_sets(n_factors: int, n_active: int) -> int:
+    """Count the L-subsets of K factors."""
+    return math.comb(n_factors, n_active)
+
+
+def table(model: Model, n_active: int) -> Table:
+    """Invert Lam of every set."""
+    K = len(model.A)
+    sets = np.array(list(itertools.combinations(range(K), n_active)), dtype=np.intp)
+    Lam = model.A[sets[:, :, None], sets[:, None, :]] + model.prior * np.eye(n_active)
+    factor = np.linalg.cholesky(Lam)
+    root = np.swapaxes(np.linalg.inv(factor), 1, 2)
+    diagonal = np.diagonal(factor, axis1=1, axis2=2)
+    half_log_det = np.log(diagonal / math.sqrt(model.prior)).sum(axis=1)
+    return Table(sets, np.ascontiguousarray(root), half_log_det)
+
+
+def scores(t: Table, c: Floats) -> Floats:
+    """f(S) of every set and row, (C, n), from c (n, K)."""
+    white = np.swapaxes(t.root, 1, 2) @ c.T[t.sets]
+    f: Floats = 0.5 * np.einsum("sln,sln->sn", white, white) - t.half_log_det[:, None]
+    return f
+
+
+def best(t: Table, c: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Members (N, L) of each row's most probable set, and its f(S)."""
+    members, value = np.empty((len(c), t.sets.shape[1]), np.int64), np.empty(len(c))
+
+    def one(part: slice) -> None:
+        f = scores(t, c[part])
+        members[part], value[part] = t.sets[f.argmax(axis=0)], f.max(axis=0)
+
+    deque(in_order(one, _parts(t, len(c))), maxlen=0)
+    return members, value
+
+
+def posterior(t: Table, c: Floats) -> Posterior:
+    """Posterior sums of rows c (N, K) over all sets."""
+    from appca.models.supports import set_sum_kernels as kernels
+
+    n, K = c.shape
+    out = Posterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
+    places = np.ascontiguousarray(t.sets.T)
+    sets = kernels.Sets(places, np.ascontiguousarray(np.moveaxis(t.root, 0, 2)), t.half_log_det)
+
+    def one(part: slice) -> tuple[Floats, Floats]:
+        weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
+        rows = out.log_sum[part], out.inclusion[part], out.H[part]
+        kernels.posterior(sets, c[part], kernels.Sums(*rows, weight, moment))
+        return weight, moment
+
+    weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
+    for some in in_order(one, _shares(n)):
+        weight += some[0]
+        moment += some[1]
+    inverse = t.root @ np.swapaxes(t.root, 1, 2)
+    pairs = t.sets[:, :, None], t.sets[:, None, :]
+    np.add.at(out.second, pairs, moment + weight[:, None, None] * inverse)
+    return out
+
+
+def _shares(n: int) -> list[slice]:
+    """Blocks of n rows for threads; they do not depend on the number of cores."""
+    size = max(LEAST_ROWS, -(-n // MOST_SHARES))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _parts(t: Table, n: int) -> list[slice]:
+    size = max(1, BLOCK_FLOATS // t.sets.size)
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

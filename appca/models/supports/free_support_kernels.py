@@ -1,0 +1,109 @@
+"""Sets of any size for one row after the other, W given: search, and annealed importance sampling.
+
+A set z has log weight sum_k z_k o_k + f(z), with the prior log odds o_k and the gain f(z) =
+log p(y | z) - log p(y | nothing) of `active_set_kernels`. All rows use the same uniform numbers, so
+that what is said about a row does not depend on its company.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.models.algebra.compiled import kernel
+from appca.models.supports.support_kernels import chance, fill, gain, pivot
+
+
+class Sets(NamedTuple):
+    """What the rows are weighed with."""
+
+    A: Any  # (K, K) I/tau2 + W'W/sigma2
+    c: Any  # (n, K) W'(y - mu)/sigma2
+    odds: Any  # (K,) prior log odds
+    tau2: float
+
+
+@kernel
+def visit(T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float) -> float:
+    """Redraw every column at inverse temperature `beta`; gives the change of f.
+
+    The distribution is proportional to exp((1 - beta) base'z + beta (odds'z + f(z))); beyond
+    beta = 1 it is a search, with infinite beta a climb.
+    """
+    change = 0.0
+    for k in range(len(z)):
+        g = gain(T, k, z[k], tau2)
+        if beta == np.inf:
+            on = odds[k] + g > 0.0
+        else:
+            on = u[k] < chance((1.0 - beta) * base[k] + beta * (odds[k] + g))
+        if on != z[k]:
+            change += g if on else -g
+            pivot(T, k, z[k])
+            z[k] = on
+    return change
+
+
+@kernel
+def search(s: Sets, betas: Any, U: Any, Z: Any, value: Any) -> None:
+    """Find a good set for each row: Z (n, K) and its log weight (n,); U (restarts, steps, K)."""
+    n, K = s.c.shape
+    T, z = np.empty((K, K + 1)), np.empty(K, np.bool_)
+    flat = np.zeros(K)
+    for i in range(n):
+        value[i] = -np.inf
+        for r in range(len(U)):
+            z[:] = False
+            fill(T, s.A, s.c[i], z)
+            f = 0.0
+            for t in range(len(betas)):
+                f += visit(T, z, flat, s.odds, betas[t], U[r, t], s.tau2)
+            for _ in range(100):
+                change = visit(T, z, flat, s.odds, np.inf, U[r, 0], s.tau2)
+                f += change
+                if change == 0.0:
+                    break
+            weight = f + (s.odds * z).sum()
+            if weight > value[i]:
+                value[i] = weight
+                Z[i] = z
+
+
+@kernel
+def importance(s: Sets, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any) -> None:
+    """Walk paths from Bernoulli sets with log odds base (n, K) to the posterior (Neal 2001).
+
+    betas rises from 0 to 1; U (paths, steps, K) with as many steps as betas. log_weights (n, paths)
+    average to the sum over all sets of exp(odds'z + f(z)); chances (n, paths, K) are the inclusion
+    probabilities at the ends of the paths.
+    """
+    n, K = s.c.shape
+    T, z = np.empty((K, K + 1)), np.empty(K, np.bool_)
+    for i in range(n):
+        log_norm = np.logaddexp(0.0, base[i]).sum()
+        for p in range(U.shape[0]):
+            for k in range(K):
+                z[k] = U[p, 0, k] < chance(base[i, k])
+            fill(T, s.A, s.c[i], np.zeros(K, np.bool_))
+            f = 0.0
+            for k in range(K):
+                if z[k]:
+                    f += gain(T, k, False, s.tau2)
+                    pivot(T, k, False)
+            log_weights[i, p] = log_norm
+            for t in range(1, len(betas)):
+                lead = f + ((s.odds - base[i]) * z).sum()
+                log_weights[i, p] += (betas[t] - betas[t - 1]) * lead
+                f += visit(T, z, base[i], s.odds, betas[t], U[p, t], s.tau2)
+            for k in range(K):
+                chances[i, p, k] = chance(s.odds[k] + gain(T, k, z[k], s.tau2))
+
+
+@kernel
+def scores(s: Sets, Z: Any, H: Any) -> None:
+    """Put the posterior means of x * z given each row's set into H (n, K)."""
+    n, K = Z.shape
+    T = np.empty((K, K + 1))
+    for i in range(n):
+        fill(T, s.A, s.c[i], Z[i])
+        for k in range(K):
+            H[i, k] = T[k, K] if Z[i, k] else 0.0

@@ -1,0 +1,165 @@
+"""Which columns a row uses when any number may be: exact sums over 2^K sets, else estimates.
+
+log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
+
+with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed,
+those of one size at a time; beyond, the best set comes from annealed searches and the sum from
+annealed importance sampling.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit, logsumexp, softmax
+
+from appca.models.supports import enumeration
+from appca.models.supports.row_blocks import Model
+
+if TYPE_CHECKING:
+    from appca.models.supports.free_support_kernels import Sets
+
+__all__ = ["MOST_COLUMNS", "Best", "Estimate", "Question", "best", "scores", "summed"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MOST_COLUMNS = 12  # 4,096 sets
+
+SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
+RESTARTS = 4
+PILOT = np.linspace(0.0, 1.0, 9) ** 3
+ROUTE = np.linspace(0.0, 1.0, 13) ** 2
+LEAN = 0.1  # share of the prior in the start of the paths, so that no set is excluded
+
+
+class Question(NamedTuple):
+    """Rows as a fitted W sees them."""
+
+    c: Floats  # (n, K) W'(y - mu) / sigma2
+    G: Floats  # (K, K) W'W / sigma2
+    tau2: float
+    weights: Floats  # (K,) pi, inside (0, 1)
+
+    @property
+    def odds(self) -> Floats:
+        """Prior log odds of each column."""
+        return np.asarray(np.log(self.weights) - np.log1p(-self.weights))
+
+    @property
+    def nothing(self) -> float:
+        """Log prior probability that no column is used."""
+        return float(np.log1p(-self.weights).sum())
+
+
+class Best(NamedTuple):
+    """A set for each row."""
+
+    Z: Mask  # (n, K)
+    value: Floats  # (n,) log p(y, z) - log p(y | nothing)
+
+
+class Estimate(NamedTuple):
+    """The posterior over sets, summed."""
+
+    log_sum: Floats  # (n,) log p(y) - log p(y | nothing)
+    error: Floats  # (n,) its standard error in nats; 0 where exact
+    inclusion: Floats  # (n, K) p(z_k = 1 | y)
+    method: str
+
+
+def best(q: Question) -> Best:
+    """Most probable set of each row; beyond `MOST_COLUMNS` the best of four annealed searches."""
+    n, K = q.c.shape
+    Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
+    if K > MOST_COLUMNS:
+        from appca.models.supports import free_support_kernels as kernels
+
+        U = _uniforms((RESTARTS, len(SEARCH), K))
+        kernels.search(_sets(q), SEARCH, U, Z, value)
+        return Best(Z, value + q.nothing)
+    for t in _tables(q):
+        members, found = enumeration.best(t, q.c)
+        better = found > value
+        value[better] = found[better]
+        rows = np.flatnonzero(better)[:, None]
+        Z[better] = False
+        Z[rows, members[better]] = True
+    return Best(Z, value + q.nothing)
+
+
+def summed(q: Question, n_paths: int) -> Estimate:
+    """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
+    n, K = q.c.shape
+    if K > MOST_COLUMNS:
+        return _sampled(q, n_paths)
+    log_sums, inclusions = [np.zeros(n)], [np.zeros((n, K))]
+    for t in _tables(q):
+        found = enumeration.posterior(t, q.c)
+        log_sums.append(found.log_sum)
+        inclusions.append(found.inclusion)
+    share = softmax(log_sums, axis=0)
+    inclusion = np.einsum("ln,lnk->nk", share, np.array(inclusions))
+    log_sum = logsumexp(log_sums, axis=0) + q.nothing
+    return Estimate(log_sum, np.zeros(n), inclusion, f"exact, by enumeration of {2**K} sets")
+
+
+def scores(q: Question, Z: Mask) -> Floats:
+    """Posterior means of x * z given one set a row, (n, K)."""
+    from appca.models.supports import free_support_kernels as kernels
+
+    H = np.empty(q.c.shape)
+    kernels.scores(_sets(q), Z, H)
+    return H
+
+
+def _tables(q: Question) -> Iterator[enumeration.Table]:
+    """All sets of each size from one on, with their prior odds in the place of the determinant."""
+    for size in range(1, q.c.shape[1] + 1):
+        t = enumeration.table(Model(q.G, 1.0 / q.tau2), size)
+        yield t._replace(half_log_det=t.half_log_det - q.odds[t.sets].sum(axis=1))
+
+
+def _sampled(q: Question, n_paths: int) -> Estimate:
+    """Sum by importance paths from near the ends of a few pilot paths.
+
+    The pilots' chances are averaged half by their weights, which are poor, and half evenly. The
+    error is that of a mean of weights, carried to its log (delta method).
+    """
+    prior = np.broadcast_to(q.odds, q.c.shape)
+    log_weights, chances = _paths(q, prior, PILOT, max(n_paths // 2, 4))
+    seen = 0.5 * _weighted(log_weights, chances) + 0.5 * chances.mean(axis=1)
+    base = logit((1.0 - LEAN) * seen + LEAN * q.weights)
+    log_weights, chances = _paths(q, base, ROUTE, n_paths)
+    log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
+    weights = np.exp(log_weights - log_sum[:, None])
+    error = weights.std(axis=1, ddof=1) / np.sqrt(n_paths)
+    method = f"annealed importance sampling, {n_paths} paths a row"
+    return Estimate(log_sum + q.nothing, error, _weighted(log_weights, chances), method)
+
+
+def _paths(q: Question, base: Floats, betas: Floats, n_paths: int) -> tuple[Floats, Floats]:
+    from appca.models.supports import free_support_kernels as kernels
+
+    n, K = q.c.shape
+    log_weights, chances = np.empty((n, n_paths)), np.empty((n, n_paths, K))
+    U = _uniforms((n_paths, len(betas), K))
+    kernels.importance(_sets(q), np.ascontiguousarray(base), betas, U, log_weights, chances)
+    return log_weights, chances
+
+
+def _weighted(log_weights: Floats, chances: Floats) -> Floats:
+    return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), chances))
+
+
+def _sets(q: Question) -> "Sets":
+    from appca.models.supports.free_support_kernels import Sets
+
+    A = q.G + np.eye(len(q.G)) / q.tau2
+    return Sets(A, np.ascontiguousarray(q.c), q.odds, q.tau2)
+
+
+def _uniforms(shape: tuple[int, ...]) -> Floats:
+    """Give the same numbers for every question."""
+    return np.random.default_rng(0).random(shape)

@@ -1,0 +1,45 @@
+"""Which columns a row uses when they are orthonormal: each decides for itself, exactly, for any K.
+
+The gain of `free_sets` is then f(z) = sum_k z_k a_k with the logits a_k of `gaussian`, so that
+p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from appca.models.supports.free_supports import Best, Estimate, Question
+
+__all__ = ["best", "scores", "summed"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def best(q: Question) -> Best:
+    """Most probable set of each row."""
+    log_odds = gains(q) + q.odds
+    Z = log_odds > 0
+    return Best(Z, log_odds.sum(axis=1, where=Z) + q.nothing)
+
+
+def summed(q: Question) -> Estimate:
+    """Sum over all sets of a row."""
+    log_odds = gains(q) + q.odds
+    log_sum = np.logaddexp(0.0, log_odds).sum(axis=1) + q.nothing
+    return Estimate(log_sum, np.zeros(len(log_sum)), expit(log_odds), "exact, column by column")
+
+
+def scores(q: Question, Z: Mask) -> Floats:
+    """Posterior means of x * z given one set a row, (n, K)."""
+    return np.asarray(np.where(Z, q.c / _precision(q), 0.0))
+
+
+def gains(q: Question) -> Floats:
+    """Logits a_nk: gain in log density of using a column, from its own projection alone."""
+    s = _precision(q)
+    return np.asarray(0.5 * np.square(q.c) / s - 0.5 * np.log(q.tau2 * s))
+
+
+def _precision(q: Question) -> Floats:
+    return np.asarray(np.diagonal(q.G) + 1.0 / q.tau2)

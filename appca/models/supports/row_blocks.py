@@ -1,0 +1,163 @@
+"""The active sets of all rows: compiled row kernels shared out over threads in blocks of rows.
+
+What a row gets depends on its numbers and its seed only, not on the blocks or the threads.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.algebra.threads import cores
+
+__all__ = [
+    "Model",
+    "Moments",
+    "Paths",
+    "Route",
+    "Rows",
+    "importance",
+    "row_seeds",
+    "search",
+    "seeds",
+]
+
+T = TypeVar("T")
+Floats = NDArray[np.float64]
+Members = NDArray[np.int64]
+Seeds = NDArray[np.uint64]
+
+# Blocks are small enough for the threads to be busy to the end and large enough not to notice the
+# 0.1 ms that a call of a compiled kernel takes.
+LEAST_ROWS, MOST_BLOCKS = 64, 64
+SEED_BYTES = 2**19  # of the bits of rows that are looked at together
+
+
+class Model(NamedTuple):
+    """What all rows share."""
+
+    A: Floats  # (K, K) W'W / sigma2
+    prior: float  # 1 / tau2
+
+
+class Rows(NamedTuple):
+    """Rows as the kernels see them."""
+
+    c: Floats  # (n, K) W'(y - mu) / sigma2
+    members: Members  # (n, L), the factor in each slot; negative: none yet
+    seeds: Seeds  # (n,) of each row's random stream
+
+
+class Moments(NamedTuple):
+    """What is known of x * z given one set a row."""
+
+    H: Floats  # (n, K) posterior means, zero outside the set
+    second: Floats  # (K, K) sum over rows of E[(x z)(x z)']
+    value: Floats  # (n,) f(S): log p(y | S) but for what does not depend on S
+
+
+class Route(NamedTuple):
+    """How a path of annealed importance sampling goes."""
+
+    betas: Floats  # rising, the last one 1
+    after: int  # sweeps at beta = 1 that follow
+
+
+class Paths(NamedTuple):
+    """What annealed importance sampling saw; see `slot_search_kernels.paths`."""
+
+    log_weights: Floats  # (n, n_paths), the mean of whose exponentials is sum_S exp f(S)
+    chances: Floats  # (n, n_paths, K) of each factor to be in S at the end of a path
+
+
+def seeds(rng: np.random.Generator, n: int) -> Seeds:
+    """Draw a fresh seed a row."""
+    return rng.integers(0, 2**64, n, dtype=np.uint64)
+
+
+def row_seeds(X: NDArray[np.floating]) -> Seeds:
+    """Make each row's seed from its own numbers, X (n, D).
+
+    Equal rows get equal seeds, in whatever company and order they come: estimates for new rows are
+    then functions of the row. (A random linear form of the bits, modulo 2^64.)
+    """
+    factors = np.random.default_rng(0).integers(0, 2**64, X.shape[1], dtype=np.uint64) | np.uint64(
+        1
+    )
+    form = np.empty(len(X), np.uint64)
+    size = max(1, SEED_BYTES // (8 * X.shape[1]))
+    for start in range(0, len(X), size):
+        part = np.ascontiguousarray(X[start : start + size])
+        bits = part.view(np.uint64 if X.dtype == np.float64 else np.uint32)
+        form[start : start + size] = bits.astype(np.uint64, copy=False) @ factors
+    return form
+
+
+def search(
+    rows: Rows, betas: Floats, model: Model, *, keep: bool = False
+) -> tuple[Members, Moments]:
+    """Sweep the slots of every row once for each beta.
+
+    Parameters
+    ----------
+    rows : with members to start from, or -1 for a greedy start.
+    betas : (n_sweeps,) infinite puts the best factor into each slot, 1 draws from the posterior,
+        less draws from it tempered. Sweeps to the best end early once nothing changes.
+    keep : go back to where a row began if it ends lower.
+
+    Returns
+    -------
+    members (n, L), and the moments given them. The members passed in are left alone.
+    """
+    from appca.models.supports import slot_search_kernels as kernels
+
+    n, K = rows.c.shape
+    mine = rows._replace(members=rows.members.copy())
+    out = Moments(np.empty((n, K)), np.zeros((K, K)), np.empty(n))
+    betas = np.asarray(betas, dtype=np.float64)
+
+    def one(part: slice) -> Floats:
+        second = np.zeros((K, K))
+        moments = Moments(out.H[part], second, out.value[part])
+        kernels.search(_take(mine, part), betas, keep, model, moments)
+        return second
+
+    for second in _share(one, n):
+        np.add(out.second, second, out=out.second)
+    return mine.members, out
+
+
+def importance(rows: Rows, r: Floats, n_paths: int, route: Route, model: Model) -> Paths:
+    """Annealed importance sampling of sum_S exp f(S) from where r (n, K) leans to.
+
+    The members of `rows` only tell L. Chances r lie strictly between 0 and 1.
+    """
+    from appca.models.supports import slot_search_kernels as kernels
+
+    n, K = rows.c.shape
+    out = Paths(np.empty((n, n_paths)), np.empty((n, n_paths, K)))
+
+    def one(part: slice) -> None:
+        mine = Paths(out.log_weights[part], out.chances[part])
+        kernels.paths(_take(rows, part), r[part], route, model, mine)
+
+    deque(_share(one, n), maxlen=0)
+    return out
+
+
+def _take(rows: Rows, part: slice) -> Rows:
+    return Rows(rows.c[part], rows.members[part], rows.seeds[part])
+
+
+def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
+    """Do the work on blocks of n rows in threads; give its results in order."""
+    size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
+    parts = [slice(start, start + size) for start in range(0, n, size)]
+    if len(parts) < 2:  # threads cost more than a few rows
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(min(len(parts), cores())) as pool:
+        yield from pool.map(work, parts)

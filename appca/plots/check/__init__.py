@@ -1,0 +1,1 @@
+"""Pictures of the page Check: grids over K and L, two runs side by side, chains."""

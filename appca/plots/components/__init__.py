@@ -1,0 +1,1 @@
+"""Pictures of components, and of how classes share them."""

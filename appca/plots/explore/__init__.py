@@ -1,0 +1,1 @@
+"""Pictures of the page Explore: panels of points, sprites, thumbnails."""

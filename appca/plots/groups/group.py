@@ -1,0 +1,142 @@
+"""A group against the rest: bars of effects, histograms of one number, and mean images."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from appca.analysis.groups.group import Difference
+from appca.data.numbers import minus, number, percent
+from appca.plots.components.components import NEGATIVE, POSITIVE, diverging
+from appca.storage.wording import shortened
+
+MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
+GROUP, REST = "#bd1f01", "#94a4a2"
+LINE_HEIGHT, FRAME_HEIGHT = 26, 76  # pixels
+NAME_LENGTH = 34
+BINS = 40
+CENTRAL = (0.5, 99.5)  # per cent of the values on the axis: one outlier must not flatten the rest
+
+
+class Images(NamedTuple):
+    """Mean images, uint8, ready to be shown."""
+
+    group: np.ndarray  # (h, w) or (h, w, 3)
+    rest: np.ndarray
+    difference: np.ndarray  # (h, w, 3), blue below zero, white at zero, red above
+    limit: float  # difference of full colour, in data units
+
+
+def bars(differences: Sequence[Difference]) -> go.Figure:
+    """
+    Draw effects as bars from zero, the first at the top: red is more in the group, blue less.
+
+    Parameters
+    ----------
+    differences : sequence of Difference
+    """
+    effects = [one.effect for one in differences]
+    figure = go.Figure(
+        go.Bar(
+            x=effects,
+            y=list(range(len(differences))),
+            orientation="h",
+            marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
+            customdata=[
+                [_literal(one.name), *sides(one), minus(f"{one.effect:+.2f}")]
+                for one in differences
+            ],
+            hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
+            "<br>effect %{customdata[3]}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(range=[-1.04, 1.04], title="effect: less in the group ← 0 → more")
+    figure.update_yaxes(
+        tickvals=list(range(len(differences))),
+        ticktext=[_literal(shortened(one.name, NAME_LENGTH)) for one in differences],
+        range=[max(len(differences), 1) - 0.4, -0.6],
+        automargin=True,
+        showgrid=False,
+    )
+    figure.update_layout(
+        height=FRAME_HEIGHT + LINE_HEIGHT * max(len(differences), 1),
+        margin={"l": 10, "r": 10, "t": 8, "b": 8},
+        bargap=0.35,
+        showlegend=False,
+    )
+    return figure
+
+
+def sides(one: Difference) -> tuple[str, str]:
+    """Return mean or share of the group and of the rest as text."""
+    return (
+        (percent(one.group), percent(one.rest))
+        if one.is_share
+        else (number(one.group), number(one.rest))
+    )
+
+
+def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
+    """
+    Draw how a number is spread in the group and in the rest, each as shares of its own rows.
+
+    Parameters
+    ----------
+    name : str
+    values : ndarray of shape (N,)
+        NaN where a row has no value.
+    mask : ndarray of bool, shape (N,)
+    """
+    values = np.asarray(values, dtype=np.float64)
+    there = np.isfinite(values)
+    low, high = np.percentile(values[there], CENTRAL) if there.any() else (0.0, 1.0)
+    if not high > low:
+        low, high = low - 0.5, low + 0.5
+    edges = np.linspace(low, high, BINS + 1)
+    figure = go.Figure()
+    for title, side, colour in (("rest", ~mask, REST), ("group", mask, GROUP)):
+        own = np.clip(values[side & there], low, high)  # the ends take what lies beyond them
+        counts = np.histogram(own, edges)[0] / max(len(own), 1)
+        figure.add_bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=counts,
+            width=np.diff(edges),
+            name=title,
+            marker={"color": colour, "opacity": 0.6},
+            customdata=[percent(share, 1) for share in counts],
+            hovertemplate="%{x:.3g}: %{customdata} of the " + title + "<extra></extra>",
+        )
+    figure.update_xaxes(title=_literal(shortened(name, NAME_LENGTH)), showgrid=False)
+    figure.update_yaxes(title="share of rows", tickformat=".0%", nticks=4)
+    figure.update_layout(
+        barmode="overlay",
+        bargap=0,
+        height=230,
+        margin={"l": 10, "r": 10, "t": 28, "b": 8},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+    )
+    return figure
+
+
+def images(group: np.ndarray, rest: np.ndarray, drawn: np.ndarray, shape: tuple) -> Images:
+    """
+    Return mean images of both sides and their difference.
+
+    Parameters
+    ----------
+    group, rest : ndarray of shape (D,)
+        Mean rows in data units.
+    drawn : ndarray of uint8, shape (2, h, w) or (2, h, w, 3)
+        The same two on the data set's scale of grey.
+    shape : tuple
+        (h, w) or (h, w, 3); the difference of colour images is the mean over the colours.
+    """
+    gap = (group - rest).reshape(shape)
+    gap = gap.mean(axis=2) if gap.ndim == 3 else gap
+    return Images(drawn[0], drawn[1], diverging(gap), float(np.abs(gap).max(initial=0.0)))
+
+
+def _literal(text: str) -> str:
+    """Protect a name from a file: Plotly reads a little HTML in its texts."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

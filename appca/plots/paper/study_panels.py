@@ -1,0 +1,240 @@
+"""Figures of the studies: small scatters with thumbnails, sheets of images, boxes by group."""
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from PIL import Image
+from plotly.subplots import make_subplots
+
+from appca.plots.explore.panel import plain
+from appca.plots.palette import class_colour, to_hex
+
+SIDE, LONE_SIDE = 360, 560  # pixels: of a panel, and of one alone
+LEGEND, GAP = 70, 100  # pixels: below all panels, and between two
+MOST_SVG = 4000  # points drawn as vectors; more go to WebGL
+SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up", "star")
+CELLS, LONE_CELLS = 11, 18  # thumbnails along a side of a panel at most, and of one alone
+FRAME = 1  # pixels of a thumbnail's border in its class's colour
+
+
+class Scatter(NamedTuple):
+    """One small scatter."""
+
+    title: str
+    x: np.ndarray  # (m,)
+    y: np.ndarray  # (m,)
+    codes: np.ndarray  # (m,) into the names of the classes
+    x_title: str = ""
+    y_title: str = ""
+    symbols: np.ndarray | None = None  # (m,) whole numbers into SYMBOLS
+    rgb: np.ndarray | None = None  # (m, 3) uint8, instead of the classes' colours
+    images: np.ndarray | None = None  # (m, h, w) uint8, of which some are drawn
+
+
+def scatters(
+    panels: Sequence[Scatter], names: Sequence[str], columns: int = 3, size: float = 5
+) -> go.Figure:
+    """
+    Draw panels side by side, classes in one legend, as many thumbnails as have room.
+
+    Parameters
+    ----------
+    panels : sequence of Scatter
+    names : sequence of str
+        Of the classes.
+    columns : int
+    size : float
+        Diameter of a point in pixels.
+    """
+    columns = min(columns, len(panels))
+    lines = -(-len(panels) // columns)
+    side = SIDE if len(panels) > 1 else LONE_SIDE
+    cells = CELLS if len(panels) > 1 else LONE_CELLS
+    height = lines * side + (lines - 1) * GAP + LEGEND
+    figure = make_subplots(
+        rows=lines,
+        cols=columns,
+        subplot_titles=[plain(panel.title) for panel in panels],
+        horizontal_spacing=0.12 if columns == 2 else 0.07,
+        vertical_spacing=GAP / height if lines > 1 else 0.0,
+    )
+    kind = go.Scatter if sum(len(panel.x) for panel in panels) <= MOST_SVG else go.Scattergl
+    listed: set[int] = set()
+    for place, panel in enumerate(panels):
+        at = {"row": place // columns + 1, "col": place % columns + 1}
+        for trace in _traces(panel, names, kind, size, listed):
+            figure.add_trace(trace, **at)
+        figure.update_xaxes(title=plain(panel.x_title), zeroline=False, **at)
+        figure.update_yaxes(title=plain(panel.y_title), zeroline=False, **at)
+        if panel.images is not None:
+            for picture in _thumbnails(panel, cells):
+                figure.add_layout_image(picture, **at)
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 34, "b": 10},
+        legend={"orientation": "h", "y": -60 / height, "x": 0, "itemsizing": "constant"},
+    )
+    return figure
+
+
+def _traces(
+    panel: Scatter, names: Sequence[str], kind: type, size: float, listed: set[int]
+) -> list:
+    if panel.rgb is not None:
+        marker = {"size": size, "color": [to_hex(colour) for colour in panel.rgb]}
+        marker["symbol"] = _symbols(panel, np.arange(len(panel.x)))
+        text = [plain(str(names[code])) for code in panel.codes]
+        trace = kind(x=panel.x, y=panel.y, mode="markers", marker=marker, text=text)
+        return [trace.update(hovertemplate="%{text}<extra></extra>", showlegend=False)]
+    found = []
+    for code in np.unique(panel.codes):
+        rows = np.flatnonzero(panel.codes == code)
+        marker = {"size": size, "color": class_colour(int(code)), "opacity": 0.75}
+        marker["symbol"] = _symbols(panel, rows)
+        trace = kind(x=panel.x[rows], y=panel.y[rows], mode="markers", marker=marker)
+        name = plain(str(names[code]))
+        trace.update(name=name, legendgroup=name, showlegend=int(code) not in listed)
+        trace.update(legendrank=int(code), hovertemplate=f"{name}<extra></extra>")
+        found.append(trace)
+        listed.add(int(code))
+    return found
+
+
+def _symbols(panel: Scatter, rows: np.ndarray) -> "list[str] | str":
+    if panel.symbols is None:
+        return SYMBOLS[0]
+    return [SYMBOLS[int(number) % len(SYMBOLS)] for number in panel.symbols[rows]]
+
+
+def _thumbnails(panel: Scatter, cells: int) -> list[dict]:
+    """Images of the points nearest to the middles of the cells of a grid."""
+    x, y = np.asarray(panel.x, float), np.asarray(panel.y, float)
+    wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
+    return [
+        {
+            "source": _uri(_framed(panel.images[row], class_colour(int(panel.codes[row])))),
+            "x": float(x[row]),
+            "y": float(y[row]),
+            "sizex": 0.86 * wide,
+            "sizey": 0.86 * tall,
+            "xanchor": "center",
+            "yanchor": "middle",
+            "sizing": "contain",
+        }
+        for row in spaced(x, y, cells)
+    ]
+
+
+def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
+    """Row numbers of points that lie apart: at most one a cell of a grid, nearest its middle."""
+    places = [(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)]
+    cell = [np.minimum(place.astype(int), cells - 1) for place in places]
+    away = sum((place - own - 0.5) ** 2 for place, own in zip(places, cell, strict=True))
+    order = np.lexsort((away, cell[0] * cells + cell[1]))
+    _, first = np.unique((cell[0] * cells + cell[1])[order], return_index=True)
+    return np.sort(order[first])
+
+
+def _framed(image: np.ndarray, colour: str) -> np.ndarray:
+    grey = np.pad(image, FRAME)
+    drawn = np.stack([grey] * 3, axis=-1)
+    rim = np.ones(grey.shape, bool)
+    rim[FRAME:-FRAME, FRAME:-FRAME] = False
+    drawn[rim] = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    return drawn
+
+
+def sheet(images: np.ndarray, columns: int) -> np.ndarray:
+    """Lay images (n, h, w) out line by line; places without one stay grey."""
+    n, h, w = images.shape
+    lines = -(-n // columns)
+    canvas = np.full((lines * (h + 2), columns * (w + 2)), 128, np.uint8)
+    for place, image in enumerate(images):
+        top, left = place // columns * (h + 2), place % columns * (w + 2)
+        canvas[top + 1 : top + 1 + h, left + 1 : left + 1 + w] = image
+    return canvas
+
+
+def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> go.Figure:
+    """
+    Draw sheets of images one below the other, each under its name.
+
+    Parameters
+    ----------
+    named : mapping of str to ndarray of uint8, shape (n, h, w)
+    columns : int
+        Images on a line.
+    zoom : float
+        Screen pixels for one of an image.
+    """
+    drawn = {name: sheet(images, columns) for name, images in named.items()}
+    heights = [zoom * canvas.shape[0] for canvas in drawn.values()]
+    head = 34
+    height = sum(heights) + head * len(drawn) + 10
+    figure = go.Figure()
+    top = height
+    width = zoom * max(canvas.shape[1] for canvas in drawn.values())
+    for (name, canvas), tall in zip(drawn.items(), heights, strict=True):
+        figure.add_annotation(
+            x=0, y=top - head / 2, text=plain(name), showarrow=False, xanchor="left", font_size=14
+        )
+        figure.add_layout_image(
+            source=_uri(canvas),
+            x=0,
+            y=top - head,
+            sizex=zoom * canvas.shape[1],
+            sizey=tall,
+            xref="x",
+            yref="y",
+            sizing="stretch",
+            layer="above",
+        )
+        top -= head + tall
+    figure.update_xaxes(range=[0, width], visible=False)
+    figure.update_yaxes(range=[0, height], visible=False)
+    return figure.update_layout(
+        width=int(width + 20),
+        height=int(height + 20),
+        margin=dict.fromkeys("lrtb", 10),
+        plot_bgcolor="rgba(0,0,0,0)",
+    )
+
+
+def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
+    """
+    Draw the spread of measures by group: one panel a measure, one box a group.
+
+    Parameters
+    ----------
+    measures : mapping of measure to (mapping of group to values (m,))
+    """
+    figure = make_subplots(rows=1, cols=len(measures), subplot_titles=[*map(plain, measures)])
+    for column, groups in enumerate(measures.values(), start=1):
+        for place, (group, values) in enumerate(groups.items()):
+            low, first, middle, third, high = np.percentile(values, (5, 25, 50, 75, 95))
+            figure.add_trace(
+                go.Box(
+                    x=[plain(group)],
+                    lowerfence=[low],
+                    q1=[first],
+                    median=[middle],
+                    q3=[third],
+                    upperfence=[high],
+                    mean=[float(np.mean(values))],
+                    marker_color=class_colour(place),
+                    showlegend=False,
+                ),
+                row=1,
+                col=column,
+            )
+    return figure.update_layout(height=340, margin={"l": 10, "r": 10, "t": 34, "b": 10})
+
+
+def _uri(image: np.ndarray) -> str:
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"

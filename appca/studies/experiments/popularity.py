@@ -1,0 +1,168 @@
+"""How many rows use each factor: the truth, infinite sparse FA and adaptive FA."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from appca.studies.experiments.table1 import draw
+from appca.studies.parts.methods import METHODS, Task, active_for, fit
+from appca.studies.processes import Tick, work
+from appca.studies.study import Outcome, Report, Row, Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from appca.models.algebra.loop import Callback, Progress
+
+DESIGNS = ("sparse", "dense")
+LINES = ("isfa_k", "isfa", "afa", "afa_most")
+TRUTH = "truth"
+
+
+def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+    """Fit the models to one data set of each design, and count."""
+    specs = [
+        {
+            "design": design,
+            "K": options["n_components"],
+            "seed": options["seed"],
+            "options": options,
+            "method": method,
+        }
+        for design in DESIGNS
+        for method in LINES
+    ]
+    found = work("appca.studies.experiments.popularity:shares", specs, report, processes)
+    rows, apart = [], []
+    for design in DESIGNS:
+        curves = {TRUTH: _truth(design, options)}
+        curves |= {
+            spec["method"]: share
+            for spec, share in zip(specs, found, strict=True)
+            if spec["design"] == design and share is not None
+        }
+        rows += [
+            {
+                "design": design,
+                "method": name,
+                "title": title_of(name),
+                "rank": rank + 1,
+                "share": share,
+            }
+            for name, curve in curves.items()
+            for rank, share in enumerate(curve)
+        ]
+        apart += [distance(design, name, curves) for name in curves if name != TRUTH]
+    return Outcome({"distance": apart, "popularity": rows}, {}, _text(apart))
+
+
+def shares(spec: dict, tick: Tick) -> list[float] | None:
+    """Sorted shares of the rows that use each factor, by one method; None if left out."""
+    from appca.models.algebra.threads import single_threaded_blas
+
+    options, method = spec["options"], METHODS[spec["method"]]
+    stage = f"{spec['design']}: {method.title}"
+    with single_threaded_blas():
+        truth, fresh, _ = draw(spec)
+        most = int(truth.Z.sum(axis=1).max())
+        chain = (options["burn_in"], options["n_draws"], spec["seed"], _callback(stage, tick))
+        task = Task(truth.Y, fresh[:1], spec["K"], active_for(truth.Z), most, *chain)
+        found = fit(method, task)
+    return None if found is None else ordered(found.Z)
+
+
+def ordered(Z: np.ndarray) -> list[float]:
+    """Shares of the rows that use each factor, largest first; unused factors are left out."""
+    share = np.sort(Z.mean(axis=0))[::-1]
+    return [float(value) for value in share if value > 0]
+
+
+def distance(design: str, method: str, curves: dict[str, list[float]]) -> Row:
+    """Mean absolute difference of two sorted curves; a factor that one lacks has share 0 there."""
+    truth, own = curves[TRUTH], curves[method]
+    width = max(len(truth), len(own))
+    padded = [np.pad(curve, (0, width - len(curve))) for curve in (truth, own)]
+    return {
+        "design": design,
+        "method": method,
+        "title": title_of(method),
+        "factors": len(own),
+        "true_factors": len(truth),
+        "distance": float(np.abs(padded[0] - padded[1]).mean()),
+    }
+
+
+def title_of(name: str) -> str:
+    """Name a line."""
+    return "Truth" if name == TRUTH else METHODS[name].title
+
+
+def _truth(design: str, options: dict) -> list[float]:
+    spec = {"design": design, "K": options["n_components"], "seed": options["seed"]}
+    return ordered(draw({**spec, "options": options})[0].Z)
+
+
+def _callback(stage: str, tick: Tick) -> "Callback":
+    def callback(progress: "Progress") -> None:
+        tick(stage, min(progress.iteration / max(progress.max_iter, 1), 1.0))
+
+    tick(stage, 0.0)
+    return callback
+
+
+def _text(apart: list[Row]) -> str:
+    """Say which line is nearest to the truth; the verdict last."""
+    told, won = [], []
+    for design in DESIGNS:
+        rows = [row for row in apart if row["design"] == design]
+        lines = ", ".join(
+            f"{row['title']} {row['distance']:.3f} ({row['factors']} factors)" for row in rows
+        )
+        nearest = min(rows, key=lambda row: row["distance"])
+        won.append(str(nearest["method"]).startswith("afa"))
+        told.append(
+            f"On {design} data with {rows[0]['true_factors']} used factors the mean distance from "
+            f"the true curve is {lines}; {nearest['title']} comes nearest"
+        )
+    verdict = (
+        "It agrees: adaptive FA comes nearest to the truth on both."
+        if all(won)
+        else "It agrees in part: adaptive FA comes nearest to the truth on one of the two only."
+        if any(won)
+        else "It does not agree: adaptive FA comes nearest to the truth on neither."
+    )
+    return (
+        f"{'. '.join(told)}. The paper shows its curves without numbers, so only their shapes can "
+        "be compared. Exactly L factors a row force the shares of adaptive FA to add up to L, "
+        "whatever the truth does, and isFA may split a factor into several.\n\n"
+        f"{verdict}"
+    )
+
+
+def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+    """Draw the paper's figure: truth in red."""
+    from appca.plots.paper.popularity import popularity
+
+    return {"popularity": popularity(outcome.tables["popularity"])}
+
+
+_SIZES = {"n_features": 50, "n_components": 20, "noise_sd": 0.1, "seed": 0}
+
+STUDY = Study(
+    name="popularity",
+    title="Popularity of the factors",
+    paper=(
+        "The paper shows the share of the points that use each factor, sorted, for sparse and "
+        "dense data: the truth in red, the estimates of isFA and aFA beside it."
+    ),
+    revision=1,
+    sizes={
+        "quick": {**_SIZES, "n_rows": 300, "burn_in": 30, "n_draws": 30},
+        "default": {**_SIZES, "n_rows": 1000, "burn_in": 150, "n_draws": 150},
+        "full": {**_SIZES, "n_rows": 1000, "burn_in": 1000, "n_draws": 1000},
+    },
+    takes={"quick": 10.0, "default": 30.0, "full": 400.0},
+    run=run,
+    columns=("design", "title", "factors", "true_factors", "distance"),
+    figures=figures,
+)

@@ -1,0 +1,303 @@
+"""How much sooner EM arrives than Gibbs sampling: time to equal error and equal likelihood."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from appca.storage.errors import InputError
+from appca.studies.parts.recovery import errors
+from appca.studies.parts.speed_text import paragraph
+from appca.studies.processes import Tick, work
+from appca.studies.study import Outcome, Report, Row, Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
+SLACK = 0.01  # of the way from the start: so near the level counts as there
+SIGN = {"error": 1.0, "likelihood": -1.0}  # times the measure: lower is better
+
+
+class Data(NamedTuple):
+    """Rows of a known model."""
+
+    Y: np.ndarray  # (N, D)
+    fresh: np.ndarray  # (N, D), of the same model
+
+
+class Way(NamedTuple):
+    """One way to fit a model for a number of passes or sweeps."""
+
+    model: str
+    title: str
+    make: Callable[[int, dict], Any]  # (passes or sweeps, options with K, L, seed) -> estimator
+    is_em: bool
+
+
+def _appca(passes: int, options: dict, **settings: Any) -> Any:
+    from appca.models.adaptive_ppca import AdaptivePPCA
+
+    sizes = (options["n_components"], options["n_active"])
+    return AdaptivePPCA(*sizes, random_state=options["seed"], **_course(passes, settings))
+
+
+def _afa(passes: int, options: dict, **settings: Any) -> Any:
+    from appca.models.adaptive_fa import AdaptiveFactorAnalysis
+
+    sizes = (options["n_components"], options["n_active"])
+    course = {"annealing": 0, **_course(passes, settings)}
+    return AdaptiveFactorAnalysis(*sizes, random_state=options["seed"], **course)
+
+
+def _course(passes: int, settings: dict) -> dict:
+    """Start from principal components; EM passes, or as many sweeps of one chain."""
+    if settings.get("inference") != "gibbs":
+        return {"init": "pca", "max_iter": passes, "tol": 0.0, **settings}
+    burn_in = passes // 2
+    chain = {"n_chains": 1, "burn_in": burn_in, "n_draws": passes - burn_in}
+    return {"init": "pca", "max_iter": 1, **chain, **settings}
+
+
+def _way(make: Callable, **settings: Any) -> Callable[[int, dict], Any]:
+    return lambda passes, options: make(passes, options, **settings)
+
+
+GIBBS = {"inference": "gibbs"}
+WAYS: dict[str, Way] = {
+    "appca_em": Way("aPPCA", "aPPCA, EM", _way(_appca), is_em=True),
+    "appca_gibbs": Way("aPPCA", "aPPCA, Gibbs", _way(_appca, **GIBBS), is_em=False),
+    "appca_paper": Way(
+        "aPPCA",
+        "aPPCA, the paper's Gibbs (members in turn, W maximised)",
+        _way(_appca, **GIBBS, z_update="swap", w_update="polar"),
+        is_em=False,
+    ),
+    "afa_em": Way("aFA", "aFA, EM", _way(_afa), is_em=True),
+    "afa_best": Way(
+        "aFA",
+        "aFA, the paper's EM (one set a row)",
+        _way(_afa, allocation="best", mean="sample"),
+        is_em=True,
+    ),
+    "afa_gibbs": Way("aFA", "aFA, Gibbs", _way(_afa, **GIBBS), is_em=False),
+}
+
+
+def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+    """Time all ways on a ladder of passes, and compare; alone, whatever `processes` offers."""
+    del processes  # two timings at once disturb each other
+    if options["n_active"] >= options["n_components"]:
+        msg = (
+            f"n_active must be below n_components={options['n_components']}, or there is nothing "
+            f"to search for; got {options['n_active']}."
+        )
+        raise InputError(msg)
+    specs = [
+        {"way": way, "data_set": number, "options": options}
+        for number in range(options["seeds"])
+        for way in WAYS
+    ]
+    rows = [
+        row
+        for part in work("appca.studies.experiments.speed:ladder", specs, report, 1)
+        for row in part
+    ]
+    table = compared(rows)
+    return Outcome({"speed": table, "ladder": rows}, {}, paragraph(table, rows))
+
+
+def draw(model: str, number: int, options: dict) -> Data:
+    """
+    Draw rows that use L of K directions, every subset equally often in the mean.
+
+    aPPCA's directions are orthonormal with scores of variance 4; aFA's are Gaussian.
+    """
+    rng = np.random.default_rng([number, options["seed"]])
+    N, D = 2 * options["n_rows"], options["n_features"]
+    K, L = options["n_components"], options["n_active"]
+    W = rng.standard_normal((D, K))
+    if model == "aPPCA":
+        W = 2.0 * np.linalg.qr(W)[0]
+    Z = rng.random((N, K)).argsort(axis=1) < L
+    X = np.where(Z, rng.standard_normal((N, K)), 0.0)
+    noise = options["noise_sd"] * rng.standard_normal((N, D))
+    Y = X @ W.T + noise
+    return Data(Y[: N // 2], Y[N // 2 :])
+
+
+def rungs(most: int) -> list[int]:
+    """Numbers of passes from 1 to `most`, about a factor of 1.4 apart."""
+    found = {round(2 ** (step / 2)) for step in range(2 * most.bit_length())}
+    return [*sorted(rung for rung in found if rung < most), most]
+
+
+def ladder(spec: dict, tick: Tick) -> list[Row]:
+    """Fit with more and more passes from the same start; time, error and likelihood of each."""
+    from appca.models.algebra.threads import single_threaded_blas
+
+    options, way = spec["options"], WAYS[spec["way"]]
+    data = draw(way.model, spec["data_set"], options)
+    settings = {**options, "seed": options["seed"] + spec["data_set"]}
+    steps = rungs(options["passes"] if way.is_em else options["sweeps"])
+    stage = f"data set {spec['data_set'] + 1}: {way.title}"
+    rows = []
+    with single_threaded_blas():
+        way.make(2, settings).fit(data.Y)  # compiles what is compiled, fills caches
+        for place, passes in enumerate(steps):
+            tick(stage, sum(steps[:place]) / sum(steps))
+            row = _measured(way.make(passes, settings), data)
+            rows.append({"way": spec["way"], "title": way.title, "model": way.model} | row)
+            rows[-1] |= {"data_set": spec["data_set"], "passes": passes}
+            if row["made"] < passes and way.is_em:
+                break  # EM has ended by itself
+    for longer, row in zip(rows[:0:-1], rows[-2::-1], strict=True):
+        row["seconds"] = min(row["seconds"], longer["seconds"])  # which passes through it
+    return rows
+
+
+def _measured(estimator: Any, data: Data) -> Row:
+    began = time.process_time()  # whatever else runs on the machine
+    estimator.fit(data.Y)
+    seconds = time.process_time() - began
+    R = estimator.inverse_transform(estimator.transform(data.Y))
+    return {
+        "made": int(estimator.n_iter_),
+        "seconds": seconds,
+        "error": errors(data.Y, R).squared,
+        "likelihood": float(estimator.score_samples(data.fresh).mean()),
+    }
+
+
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """Compare every EM with every Gibbs of the same model: ratios over the data sets."""
+    table = []
+    for em in (key for key, way in WAYS.items() if way.is_em):
+        for gibbs in (key for key, way in WAYS.items() if not way.is_em):
+            if WAYS[em].model == WAYS[gibbs].model:
+                table += [_pair(rows, em, gibbs, measure) for measure in MEASURES]
+    return table
+
+
+def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
+    numbers = sorted({int(str(row["data_set"])) for row in rows})
+    found, paces = [], []
+    for number in numbers:
+        own, other = (
+            [row for row in rows if (row["way"], row["data_set"]) == (way, number)]
+            for way in (em, gibbs)
+        )
+        found.append((*times(own, other, measure), *chase(own, other, measure)))
+        paces.append(_pace(other) / _pace(own))
+    seconds_em, seconds_gibbs, chased, reached = np.array(found, dtype=float).T
+    ratios = seconds_gibbs / seconds_em
+    return {
+        "model": WAYS[em].model,
+        "em": WAYS[em].title,
+        "gibbs": WAYS[gibbs].title,
+        "measure": MEASURES[measure],
+        "data_sets": len(numbers),
+        "seconds_em": float(np.median(seconds_em)),
+        "seconds_gibbs": float(np.median(seconds_gibbs)),
+        "ratio": float(np.exp(np.log(ratios).mean())),
+        "ratio_least": float(ratios.min()),
+        "ratio_most": float(ratios.max()),
+        "to_end": float(np.exp(np.log(chased).mean())),
+        "to_end_reached": int(reached.sum()),
+        "sweep_per_pass": float(np.exp(np.log(paces).mean())),
+    }
+
+
+def times(own: Sequence[Mapping], other: Sequence[Mapping], measure: str) -> tuple[float, float]:
+    """
+    Give the seconds of both to the level that both reach.
+
+    The level is the worse of the two best values. A hundredth of the way from the worst start to
+    it is let off: a chain wanders about its level and does not stop there.
+    """
+    values = [_losses(rows, measure) for rows in (own, other)]
+    wanted = _with_slack(max(min(one) for one in values), values)
+    found = [_arrival(rows, one, wanted) for rows, one in zip((own, other), values, strict=True)]
+    first, second = (seconds for seconds in found if seconds is not None)  # both arrive
+    return first, second
+
+
+def chase(own: Sequence[Mapping], other: Sequence[Mapping], measure: str) -> tuple[float, bool]:
+    """
+    Give how many times longer the second takes to the best level of the first, and if it arrives.
+
+    Where it does not, the number is that of its longest fit: a lower bound.
+    """
+    values = [_losses(rows, measure) for rows in (own, other)]
+    wanted = _with_slack(min(values[0]), values)
+    arrived = _arrival(other, values[1], wanted)
+    second = other[-1]["seconds"] if arrived is None else arrived
+    first = next(row["seconds"] for row, loss in zip(own, values[0], strict=True) if loss <= wanted)
+    return second / first, arrived is not None
+
+
+def _losses(rows: Sequence[Mapping], measure: str) -> list[float]:
+    return [SIGN[measure] * row[measure] for row in rows]
+
+
+def _with_slack(level: float, values: Sequence[Sequence[float]]) -> float:
+    return level + SLACK * max(max(one[0] for one in values) - level, 0.0)
+
+
+def _arrival(rows: Sequence[Mapping], losses: Sequence[float], wanted: float) -> float | None:
+    """Seconds of the shortest fit that is good enough."""
+    pairs = zip(rows, losses, strict=True)
+    return next((row["seconds"] for row, loss in pairs if loss <= wanted), None)
+
+
+def _pace(rows: Sequence[Mapping]) -> float:
+    """Give the seconds of one pass or sweep, from the longest fit."""
+    return rows[-1]["seconds"] / rows[-1]["made"]
+
+
+def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+    """Draw error and likelihood against time."""
+    from appca.plots.paper.speed import courses
+
+    return {"courses": courses(outcome.tables["ladder"])}
+
+
+_SIZES = {
+    "n_features": 50,
+    "n_components": 8,
+    "n_active": 4,
+    "noise_sd": 0.3,
+    "seed": 0,
+}
+
+STUDY = Study(
+    name="speed",
+    title="EM against Gibbs sampling",
+    paper=(
+        "The paper states that its EM algorithms for aPPCA and aFA converge orders of magnitude "
+        "faster than Gibbs sampling, to a reasonable point estimate. It gives no times."
+    ),
+    revision=1,
+    sizes={
+        "quick": {**_SIZES, "n_rows": 300, "seeds": 2, "passes": 64, "sweeps": 128},
+        "default": {**_SIZES, "n_rows": 500, "seeds": 3, "passes": 128, "sweeps": 256},
+        "full": {**_SIZES, "n_rows": 1000, "seeds": 5, "passes": 512, "sweeps": 1024},
+    },
+    takes={"quick": 12.0, "default": 60.0, "full": 900.0},
+    run=run,
+    columns=(
+        "em",
+        "gibbs",
+        "measure",
+        "seconds_em",
+        "seconds_gibbs",
+        "ratio",
+        "ratio_least",
+        "ratio_most",
+        "to_end",
+        "to_end_reached",
+        "sweep_per_pass",
+    ),
+    figures=figures,
+)

@@ -1,0 +1,154 @@
+"""COIL-20 by UMAP, coloured by the aPPCA projection: likeness that UMAP leaves out."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from appca.analysis.explore.class_neighbours import ClassNeighbour, nearest_classes
+from appca.analysis.explore.projection import pca_rgb, principal_scores, rgb
+from appca.analysis.explore.subspaces import title
+from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
+from appca.data.preprocessing import Preprocessing
+from appca.studies.experiments.coil20 import opened
+from appca.studies.parts.fitting import fit
+from appca.studies.study import Outcome, Report, Row, Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+    """Lay out by UMAP, fit aPPCA, and find each object's nearest other object in both."""
+    del processes
+    dataset, Y, names, codes = opened(report)
+    fitted = fit(Y, options, report, 0.05, 0.2)
+    config = EmbeddingConfig(
+        dataset.digest,
+        Preprocessing(divide=255.0).to_dict(),
+        n_neighbors=options["n_neighbors"],
+        random_state=options["seed"],
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        store = EmbeddingStore(Path(folder))
+        layout = embed(
+            dataset,
+            config,
+            store,
+            report=lambda stage, share: report(f"UMAP: {stage}", 0.2 + 0.7 * share),
+        ).coordinates
+    principal = principal_scores(Y, 3)[0]
+    found = {
+        "appca": nearest_classes(fitted.arrays(), codes, names),
+        "umap": nearest_in(layout, codes, names),
+        "pca": nearest_in(principal, codes, names),
+        "pixels": nearest_in(Y, codes, names),
+    }
+    rows = [_row(names[c], {key: value[c] for key, value in found.items()}) for c in range(20)]
+    arrays = {"umap": layout, "codes": codes, "names": np.array(names)}
+    arrays |= {"appca_rgb": rgb(fitted.scores, fitted.active), "pca_rgb": pca_rgb(principal)}
+    subspaces = fitted.subspaces
+    number = np.zeros(len(Y), dtype=int)
+    for place, subspace in enumerate(subspaces):
+        number[subspace.rows] = place
+    arrays |= {"subspace": number, "subspaces": np.array([title(s.components) for s in subspaces])}
+    sizes = ", ".join(f"{title(s.components)} with {len(s.rows)}" for s in subspaces)
+    return Outcome({"neighbours": rows}, arrays, _text(rows, sizes))
+
+
+def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[ClassNeighbour]:
+    """Nearest other classes in one picture of all rows, by plain distance."""
+    every = np.ones(E.shape, dtype=bool)
+    return nearest_classes(
+        {"scores": E, "active": every, "components": np.eye(E.shape[1])}, codes, names
+    )
+
+
+def _row(name: str, found: dict[str, ClassNeighbour]) -> Row:
+    row: Row = {"object": name}
+    for key, one in found.items():
+        row[key] = one.other
+        row[f"{key}_share"] = one.share
+    return row
+
+
+def _text(rows: list[Row], sizes: str) -> str:
+    differs = [row for row in rows if row["appca"] != row["umap"]]
+    agrees = {
+        key: sum(row[key] == row["pixels"] for row in rows) for key in ("appca", "umap", "pca")
+    }
+    shown = ", ".join(
+        f"{row['object']} with {row['appca']} (UMAP: {row['umap']})" for row in differs[:6]
+    )
+    best = max(agrees, key=lambda key: agrees[key])
+    words = {"appca": "the aPPCA projection", "umap": "UMAP", "pca": "PCA in three dimensions"}
+    verdict = (
+        f"The colours do show likeness that the map leaves out, for {len(differs)} of {len(rows)} "
+        "objects, as the paper says. "
+        if len(differs) > len(rows) / 4
+        else "Map and colours mostly tell the same here. "
+    )
+    return (
+        f"The subspaces hold {sizes} images. The object that lies nearest to an object differs "
+        f"between aPPCA and UMAP for {len(differs)} of {len(rows)}: {shown}. The nearest object in "
+        f"the pixels themselves is named by aPPCA for {agrees['appca']}, by UMAP for "
+        f"{agrees['umap']} and by PCA in three dimensions for {agrees['pca']} of "
+        f"{len(rows)}.\n\n{verdict}Nearest to the distances of the pixels comes {words[best]}."
+    )
+
+
+def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+    """Draw the same map three times: by object, by aPPCA with a marker a subspace, by PCA."""
+    from appca.plots.paper.study_panels import SYMBOLS, Scatter, scatters
+
+    arrays = outcome.arrays
+    x, y, codes = arrays["umap"][:, 0], arrays["umap"][:, 1], arrays["codes"]
+    axes = ("UMAP 1", "UMAP 2")
+    markers = ", ".join(
+        f"{SYMBOLS[place % len(SYMBOLS)]} {name}"
+        for place, name in enumerate(arrays["subspaces"].tolist())
+    )
+    names = [f"object {name}" for name in arrays["names"].tolist()]
+    number = arrays["subspace"]
+    own = Scatter(
+        f"Coloured by the aPPCA projection: {markers}",
+        x,
+        y,
+        codes,
+        *axes,
+        symbols=number,
+        rgb=arrays["appca_rgb"],
+    )
+    pca = Scatter("Coloured by three principal components", x, y, codes, *axes)
+    return {
+        "appca": scatters([own], names, columns=1, size=7),
+        "others": scatters(
+            [
+                Scatter("Coloured by object", x, y, codes, *axes),
+                pca._replace(rgb=arrays["pca_rgb"]),
+            ],
+            names,
+            columns=2,
+        ),
+    }
+
+
+_SIZE = {"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}
+
+STUDY = Study(
+    name="umap",
+    title="UMAP coloured by the aPPCA projection",
+    paper=(
+        "The paper colours a UMAP of COIL-20 by the aPPCA projection, K = 4 and L = 3, with one "
+        "marker a subspace, and says that this shows likeness of different objects that UMAP "
+        "leaves out."
+    ),
+    revision=1,
+    sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
+    takes=dict.fromkeys(("quick", "default", "full"), 30.0),
+    run=run,
+    columns=("object", "appca", "appca_share", "umap", "umap_share", "pca", "pixels"),
+    figures=figures,
+)

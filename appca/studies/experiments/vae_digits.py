@@ -1,0 +1,219 @@
+"""MNIST digits through an autoencoder, in the three subspaces of aPPCA, and by PCA."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from appca.analysis.check.quality import crowding
+from appca.analysis.components.shapes import Effect, effect, ink, slant, within_classes
+from appca.analysis.explore.projection import principal_scores
+from appca.analysis.explore.subspaces import title
+from appca.data.numbers import percent
+from appca.data.preprocessing import Preprocessing
+from appca.data.sources.builtin import load
+from appca.studies.parts.fitting import Fit, codes_of, crowding_rows, crowding_verdict, fit, mean_of
+from appca.studies.study import Outcome, Report, Row, Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+class Digits(NamedTuple):
+    """Digits and their codes."""
+
+    images: np.ndarray  # (N, 28, 28) uint8
+    names: list[str]  # of the digits
+    codes: np.ndarray  # (N,) into the names
+    Y: np.ndarray  # (N, d) what the autoencoder makes of them
+
+
+_LAST: dict[tuple, Digits] = {}  # two experiments in one process share the training
+
+
+def coded(options: dict, report: Report, end: float) -> Digits:
+    """
+    Open the digits and bring them to the codes of an autoencoder.
+
+    Parameters
+    ----------
+    options : dict
+        n_rows, dimensions, epochs and seed.
+    report : callable
+        Told (stage, share), from 0 to `end`.
+    """
+    names = ("n_rows", "dimensions", "epochs", "seed")
+    key = tuple(options[name] for name in names)
+    if key not in _LAST:
+        report("opening MNIST", 0.0)
+        dataset = load("mnist", n=options["n_rows"])
+        vae = {name: options[name] for name in names[1:]}
+        fitted = Preprocessing(divide=255.0, vae=vae).fit(
+            dataset.X, lambda stage, share: report(stage, end * share)
+        )
+        labels = codes_of(next(iter(dataset.labels.values())))
+        images = dataset.images(np.arange(dataset.n_rows))
+        Y = fitted.transform(dataset.X).astype(np.float64)
+        _LAST.clear()
+        _LAST[key] = Digits(images, *labels, Y)
+    return _LAST[key]
+
+
+def measures(digits: Digits) -> dict[str, np.ndarray]:
+    """Ink mass in pixels, slant in degrees and its size, one value a digit."""
+    leaning = slant(digits.images)
+    return {
+        "ink, pixels": ink(digits.images),
+        "slant, degrees": leaning,
+        "size of the slant, degrees": np.abs(leaning),
+    }
+
+
+def effects(digits: Digits, fitted: Fit) -> list[Row]:
+    """Each measure in each subspace against all other digits, also within the classes."""
+    rows: list[Row] = []
+    for name, values in measures(digits).items():
+        adjusted, middle = within_classes(values, digits.codes), np.median(values)
+        for subspace in fitted.subspaces:
+            inside = np.zeros(len(values), dtype=bool)
+            inside[subspace.rows] = True
+            raw, own = effect(values, inside), effect(adjusted, inside)
+            above = float(np.mean(values[inside] > middle))
+            rows.append(_effect_row(name, title(subspace.components), raw, own, above))
+    return rows
+
+
+def _effect_row(measure: str, subspace: str, raw: Effect, own: Effect, above: float) -> Row:
+    return {
+        "measure": measure,
+        "subspace": subspace,
+        "rows": raw.rows,
+        "mean": raw.mean,
+        "sd": raw.sd,
+        "above_median": above,
+        "effect": raw.size,
+        "effect_error": raw.error,
+        "effect_within_classes": own.size,
+        "effect_within_classes_error": own.error,
+    }
+
+
+def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+    """Train, fit, and describe every subspace: classes, crowding, ink and slant."""
+    del processes
+    digits = coded(options, report, 0.85)
+    fitted = fit(digits.Y, options, report, 0.85, 0.95)
+    principal, _ = principal_scores(digits.Y, 2)
+    report("comparing neighbours", 0.95)
+    found = crowding(
+        fitted.scores,
+        fitted.active,
+        principal,
+        digits.codes,
+        n_neighbors=options["n_neighbors"],
+        random_state=options["seed"],
+    )
+    rows = crowding_rows(found, digits.codes, fitted)
+    sizes = effects(digits, fitted)
+    shares = class_shares(digits, fitted)
+    arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
+    arrays |= {"pca": principal, "codes": digits.codes, "names": np.array(digits.names)}
+    tables = {"panels": rows, "classes": shares, "effects": sizes}
+    return Outcome(tables, arrays, _text(rows, shares, sizes, options))
+
+
+def class_shares(digits: Digits, fitted: Fit) -> list[Row]:
+    """Share of each digit among the rows of each subspace and among all, a line a digit."""
+    rows: list[Row] = []
+    for code, name in enumerate(digits.names):
+        row: Row = {"digit": name, "all": float(np.mean(digits.codes == code))}
+        for subspace in fitted.subspaces:
+            own = digits.codes[subspace.rows] == code
+            row[title(subspace.components)] = float(own.mean())
+        rows.append(row)
+    return rows
+
+
+def strongest(rows: list[Row], measure: str) -> Row:
+    """Return the subspace in which a measure differs most from all other digits."""
+    own = [row for row in rows if row["measure"] == measure]
+    return max(own, key=lambda row: abs(float(row["effect"])))
+
+
+def told(row: Row) -> str:
+    """Say an effect with its error and what is left of it within the classes."""
+    return (
+        f"{row['subspace']} by {row['effect']:+.2f} (± {row['effect_error']:.2f}) standard "
+        f"deviations, {row['effect_within_classes']:+.2f} within digits of one class"
+    ).replace("-", "−")
+
+
+def _text(rows: list[Row], shares: list[Row], sizes: list[Row], options: dict) -> str:
+    panel, same, whole = (
+        mean_of(rows, name) for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
+    )
+    names = [name for name in shares[0] if name not in {"digit", "all"}]
+    far = max(
+        ((row, name) for row in shares for name in names),
+        key=lambda one: abs(float(one[0][one[1]]) - float(one[0]["all"])),
+    )
+    differences = "; ".join(
+        f"{measure.split(',')[0]} differs most in {told(strongest(sizes, measure))}"
+        for measure in dict.fromkeys(str(row["measure"]) for row in sizes)
+    )
+    return (
+        f"A digit is read off its {options['n_neighbors']} nearest ones with {percent(panel, 1)} "
+        f"accuracy in the {len(rows)} panels of aPPCA, {percent(same, 1)} in PCA's picture of the "
+        f"same digits, and {percent(whole, 1)} in PCA's picture of all. The subspaces differ in "
+        f"their digits: most in {far[1]}, where {percent(far[0][far[1]])} are a {far[0]['digit']} "
+        f"instead of {percent(far[0]['all'])}. {differences[0].upper()}{differences[1:]}.\n\n"
+        f"{crowding_verdict(rows)}."
+    )
+
+
+def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+    """Three subspaces and PCA, coloured by digit."""
+    from appca.plots.paper.study_panels import Scatter, scatters
+
+    arrays = outcome.arrays
+    names, codes, pca = arrays["names"].tolist(), arrays["codes"], arrays["pca"]
+    panels = []
+    for subspace in Fit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
+        first, second = subspace.components[0], subspace.components[-1]
+        own = arrays["scores"][subspace.rows]
+        panels.append(
+            Scatter(
+                f"Subspace {title(subspace.components)}, {len(subspace.rows):,} digits",
+                own[:, first],
+                own[:, second],
+                codes[subspace.rows],
+                f"component {first + 1}",
+                f"component {second + 1}",
+            )
+        )
+    axes = ("principal component 1", "principal component 2")
+    panels.append(Scatter("PCA, all digits", pca[:, 0], pca[:, 1], codes, *axes))
+    return {"digits": scatters(panels, names, columns=2, size=3)}
+
+
+SIZE = {"dimensions": 10, "n_components": 3, "n_active": 2, "n_neighbors": 15, "seed": 0}
+SIZES = {
+    "quick": {**SIZE, "n_rows": 2000, "epochs": 30},
+    "default": {**SIZE, "n_rows": 10_000, "epochs": 30},
+    "full": {**SIZE, "n_rows": 10_000, "epochs": 100},
+}
+
+STUDY = Study(
+    name="digits",
+    title="Digits behind an autoencoder",
+    paper=(
+        "The paper reduces 10,000 MNIST digits to 10 dimensions by a variational autoencoder, and "
+        "shows the three subspaces of aPPCA, K = 3 and L = 2, beside PCA: many of the digits are "
+        "more separate there."
+    ),
+    revision=1,
+    sizes=SIZES,
+    takes={"quick": 15.0, "default": 60.0, "full": 180.0},
+    run=run,
+    columns=("subspace", "rows", "panel_accuracy", "panel_error", "pca_same_rows", "pca_all_rows"),
+    figures=figures,
+)

@@ -1,0 +1,1 @@
+"""What several experiments use: methods, measures, printed values."""

@@ -1,0 +1,1 @@
+"""The page Check: choosing K and L, comparisons, diagnostics."""

@@ -1,0 +1,291 @@
+"""The page Choose K and L: settings of the grid, its job, the pictures, the advice, "Adopt"."""
+
+import streamlit as st
+
+from appca.analysis.check import choose_advice
+from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, GridConfig, steps, stored
+from appca.analysis.check.journal import JournalStore
+from appca.data.dataset import Dataset
+from appca.jobs.choose import estimate, in_short
+from appca.jobs.folder import ENDED, JobStatus
+from appca.runs.configuration import MODELS as ALL_MODELS
+from appca.runs.configuration import RunConfig, suited
+from appca.runs.fit import estimate_seconds
+from appca.runs.home import home
+from appca.storage.errors import InputError
+from appca.ui.check import choose_pictures
+from appca.ui.parts.gaps_note import gaps_note
+from appca.ui.parts.text import about, duration, markdown
+from appca.ui.session import services, state, watching
+from appca.ui.session.callbacks import guarded
+
+ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
+POLL_SECONDS = 1.0
+K_DEFAULT, L_DEFAULT = (2, 12), (1, 4)
+MOST_K = 100
+LONG = 120.0  # seconds a grid may take by default; else every second K is left out
+INTRODUCTION = (
+    "Every choice of K and L is fitted to a part of the rows and judged by the rest: by the exact "
+    "log-likelihood of rows the fit has not seen, and by how closely it reconstructs them. "
+    "Preprocessing, too, is learned from the fitted part alone, and every fit starts afresh, as "
+    "on the page Fit."
+)
+
+
+SETTINGS = "choose_settings"  # in `st.session_state`: numbers asked for, by data and fit
+HELP_FOLDS = (
+    "The rows are dealt out to so many parts. Each part is held back once, while the others are "
+    "fitted. More folds take longer and say more surely which difference is real."
+)
+HELP_ROWS = "Of more rows a random sample of so many is used; the page says so."
+HELP_SEED = "Draws the sample and deals out the rows: the same seed gives the same numbers."
+
+
+def is_offered() -> bool:
+    """Whether the model has a grid; if not, say so and offer to switch."""
+    model = state.config().model
+    if model in MODELS:
+        st.caption(INTRODUCTION)
+        return True
+    st.markdown(
+        f"This page compares choices of K and L, so it is for adaptive PPCA and adaptive factor "
+        f"analysis, in which every row uses exactly L of K components. The model now is "
+        f"{markdown(ALL_MODELS[model].title)}."
+    )
+    with st.container(horizontal=True):
+        for other in MODELS:
+            st.button(
+                f"Switch to {ALL_MODELS[other].title.lower().replace('ppca', 'PPCA')}",
+                key=f"choose_model_{other}",
+                on_click=guarded(state.set_model),
+                args=[other],
+            )
+    return False
+
+
+def by_em(now: RunConfig) -> dict:
+    """Return the parameters with which a grid fits: those of the page Fit, sampling by EM."""
+    wanted = dict(now.parameters)
+    if wanted.get("inference") == "gibbs":
+        wanted["inference"] = "em"
+    return RunConfig(
+        now.dataset, now.preprocessing, now.model, suited(now.model, wanted)
+    ).parameters
+
+
+def settings(dataset: Dataset) -> GridConfig | None:
+    """Draw the settings and return the grid they describe; None where they describe none."""
+    now = state.config()
+    asked = _asked(dataset, now)
+    most = min(state.most_components(now, dataset), MOST_K, _train_rows(dataset, asked) - 1)
+    if dataset.n_rows < 4:
+        st.info("There are too few rows to hold any back; a grid needs at least 4.")
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        k_from = _number("K from", "k_from", asked, (1, most))
+        k_to = _number("to", "k_to", asked, (1, most))
+        step = _number("in steps of", "k_step", asked, (1, max(1, most - 1)))
+        l_from = _number("L from", "l_from", asked, (1, most))
+        l_to = _number("to", "l_to", asked, (1, most))
+        n_folds = _number("Folds", "n_folds", asked, (2, min(20, dataset.n_rows)), HELP_FOLDS)
+        max_rows = _number("Most rows", "max_rows", asked, (4, 10_000_000), HELP_ROWS)
+        seed = _number("Seed", "seed", asked, (0, 2**31 - 1), HELP_SEED)
+    gaps_note(dataset, "The fits of the grid")
+    try:
+        return GridConfig(
+            dataset=dataset.digest,
+            preprocessing=now.preprocessing,
+            model=now.model,
+            parameters=by_em(now),
+            components=_range(k_from, k_to, step),
+            actives=_range(l_from, l_to, 1),
+            n_folds=n_folds,
+            max_rows=max_rows,
+            random_state=seed,
+        )
+    except InputError as error:
+        st.error(markdown(str(error)))
+        return None
+
+
+def grid(dataset: Dataset, config: GridConfig) -> None:
+    """Draw the grid: running, finished, or the button that starts it."""
+    st.query_params[ADDRESS] = config.id
+    store = JournalStore(home(), FOLDER)
+    job = watching.running(config.id)
+    if job is not None:
+        _running(job.id, config, dataset.n_rows)
+        return
+    measures = stored(store, config)
+    left = [step for step in steps(config) if step not in measures]
+    if left:
+        _offer(dataset, config, left, bool(measures))
+    _left_out(config)
+    if measures:
+        if not left:
+            seconds = sum(one.seconds for one in measures.values())
+            st.caption(f"{in_short(config, dataset.n_rows)}; {duration(seconds)} of computing.")
+        choose_pictures.draw(config, choose_advice.table(config, measures))
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _running(job_id: str, config: GridConfig, n_rows: int) -> None:
+    """Follow the job; the pictures fill as its fits come in."""
+    job = services.jobs().status(job_id)
+    if job is None or job.state in ENDED:
+        st.rerun()
+    st.progress(min(max(job.fraction, 0.0), 1.0), text=_line(job))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Cancel", key="choose_cancel", on_click=watching.cancel, args=[job.id])
+        st.caption(
+            f"{in_short(config, n_rows)}. A cell appears when all its folds are done, and does "
+            "not change any more. What is done is kept when you cancel."
+        )
+    found = choose_advice.table(config, stored(JournalStore(home(), FOLDER), config))
+    choose_pictures.heat_map(config, found, live=True)
+
+
+def _offer(dataset: Dataset, config: GridConfig, left: list, begun: bool) -> None:
+    costs = estimate(config, dataset.n_rows, dataset.n_features)
+    takes = about(sum(costs[step[:2]] for step in left))
+    if state.config().is_sampled:
+        st.caption("The grid fits by EM, also where the page Fit is set to Gibbs sampling.")
+    if config.preprocessing.get("vae"):
+        st.caption("The autoencoder is trained anew for each fold; that time is not counted here.")
+    if begun:
+        done = len(steps(config)) - len(left)
+        text = f"{done:,} of {len(steps(config)):,} fits are done; the others take {takes}."
+    else:
+        text = f"{in_short(config, dataset.n_rows)}, in the background. It takes {takes}."
+    st.markdown(text)
+    label = "Go on" if begun else "Start"
+    # Not a callback: that would start what the numbers were before one was typed just now.
+    if st.button(label, type="primary", key="choose_start"):
+        _start(config)
+        st.rerun()
+
+
+def _start(config: GridConfig) -> None:
+    watching.allow(config.id)
+    spec = config.to_dict() | {"key": config.id}
+    job = services.jobs().submit("grid", spec, key=config.id)
+    watching.add(job, watching.Watched("grid", config.id))
+
+
+def _left_out(config: GridConfig) -> None:
+    out = [
+        f"K = {k}, L = {active}"
+        for k in config.components
+        for active in config.actives
+        if active <= k and not config.is_exact(k, active)
+    ]
+    if out:
+        st.caption(
+            "Left out, because their sums over choices of factors are too long to be exact: "
+            + "; ".join(out[:6])
+            + (f" and {len(out) - 6:,} more." if len(out) > 6 else ".")
+        )
+
+
+def _line(job: JobStatus) -> str:
+    if job.state == "queued":
+        return "Waiting for a free worker"
+    left = f" · {about(job.seconds_left)} left" if job.seconds_left else ""
+    return f"{markdown(job.stage) or 'starting'}{left}"
+
+
+def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
+    """Return the numbers last asked for; else those of the address, of the last grid, or usual."""
+    known = st.session_state.setdefault(SETTINGS, {})
+    same = (dataset.digest, now.model, str(sorted(now.preprocessing.items())))
+    if same not in known:
+        known[same] = _remembered(now) or _usual(dataset, now)
+    return known[same]
+
+
+def _remembered(now: RunConfig) -> dict[str, int] | None:
+    """Return the numbers of the grid the address names, else of the last one with this fit."""
+    store = JournalStore(home(), FOLDER)
+    names = [st.query_params.get(ADDRESS), *store.names()]
+    for name in names:
+        settings_of = store.config(name) if name else None
+        if settings_of is None:
+            continue
+        try:
+            config = GridConfig.from_dict(settings_of)
+        except (InputError, TypeError):
+            continue
+        mine = (config.dataset, config.model, config.preprocessing)
+        if mine == (now.dataset, now.model, now.preprocessing):
+            return _numbers(config)
+    return None
+
+
+def _numbers(config: GridConfig) -> dict[str, int]:
+    """Return what the widgets show for a grid; steps other than equal ones become the first."""
+    components, actives = config.components, config.actives
+    return {
+        "k_from": components[0],
+        "k_to": components[-1],
+        "k_step": components[1] - components[0] if len(components) > 1 else 1,
+        "l_from": actives[0],
+        "l_to": actives[-1],
+        "n_folds": config.n_folds,
+        "max_rows": config.max_rows,
+        "seed": config.random_state,
+    }
+
+
+def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
+    """Return a first grid: K to 12 and L to 4 as far as the data allow, coarser where slow."""
+    folds = min(3, dataset.n_rows)
+    rows = min(dataset.n_rows, MOST_ROWS)
+    most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
+    k_from, k_to = min(K_DEFAULT[0], most), min(K_DEFAULT[1], most)
+    middle = RunConfig(
+        now.dataset,
+        now.preprocessing,
+        now.model,
+        by_em(now) | {"n_components": (k_from + k_to + 1) // 2, "n_active": 1},
+    )
+    cells = (k_to - k_from + 1) * L_DEFAULT[1] * folds
+    slow = cells * estimate_seconds(rows, dataset.n_features, middle) > LONG
+    return {
+        "k_from": k_from,
+        "k_to": k_to,
+        "k_step": 2 if slow and k_to - k_from > 4 else 1,
+        "l_from": 1,
+        "l_to": min(L_DEFAULT[1], most),
+        "n_folds": folds,
+        "max_rows": MOST_ROWS,
+        "seed": 0,
+    }
+
+
+def _train_rows(dataset: Dataset, asked: dict[str, int]) -> int:
+    rows = min(dataset.n_rows, asked["max_rows"])
+    return rows - -(-rows // asked["n_folds"])
+
+
+def _range(first: int, last: int, step: int) -> tuple[int, ...]:
+    """Return first, first + step, ... to last, also when they were given the other way round."""
+    low, high = min(first, last), max(first, last)
+    return tuple(range(low, high + 1, step))
+
+
+def _number(
+    label: str, name: str, asked: dict[str, int], limits: tuple[int, int], help_text: str = ""
+) -> int:
+    asked[name] = min(max(asked[name], limits[0]), limits[1])
+    key = f"choose_{name}"
+    st.session_state[key] = asked[name]
+
+    def changed() -> None:
+        asked[name] = int(st.session_state[key])
+
+    wide = 118 if name in {"max_rows", "n_folds", "k_step"} else 98
+    return int(
+        st.number_input(
+            label, *limits, key=key, help=help_text or None, width=wide, on_change=changed
+        )
+    )

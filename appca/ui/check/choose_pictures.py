@@ -1,0 +1,325 @@
+"""What a grid over K and L shows: the advice, the heat map with its cells, and each budget L."""
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.check import choose_advice
+from appca.analysis.check.choose import Cell, GridConfig
+from appca.analysis.check.choose_advice import Advice, Budget, Table
+from appca.data.numbers import fixed, number, percent
+from appca.plots.check import choose as plots
+from appca.ui.parts.chart import chart
+from appca.ui.parts.text import tag, words
+from appca.ui.session import state
+from appca.ui.session.callbacks import guarded
+
+CELL = "choose_cell"  # in `st.session_state`: the (K, L) that was clicked or picked
+CHART = {"displayModeBar": False}
+LIKELIHOOD, ERROR = "Log-likelihood", "Reconstruction error"
+NATS, SQUARES = "nats a row", "squared error a feature"
+SEEN_AT_ONCE = 2  # components a scatter has room for
+ABOUT_BUDGETS = (
+    "At each budget L, what a row may use, the question is how much a larger K buys. Left: nats a "
+    "row gained over PPCA with L components, which has the same budget. Right: the share of the "
+    "gap between PPCA with L and PPCA with all K components that is closed although a row still "
+    "uses L only; above 100 % it beats PPCA with K. Bars are standard errors over the folds. "
+    "Rings are the K advised: the elbow, before which a further component buys more than on "
+    "average and after which less, or the peak where the data have one inside the grid."
+)
+
+
+def draw(config: GridConfig, found: Table) -> None:
+    """Draw everything that is known; the advice only of what has been measured."""
+    advice = choose_advice.advise(found)
+    if advice.best is None:
+        st.caption("No cell has all its folds yet.")
+        heat_map(config, found, live=True)
+        return
+    _advice(config, found, advice)
+    with st.container(key="beside"):
+        left, right = st.columns([2.6, 1], gap="medium")
+    with left:
+        heat_map(config, found)
+    with right:
+        _cell(found, advice)
+    _budgets(found, advice)
+
+
+@guarded
+def adopt(k: int, active: int) -> None:
+    """Take over K and L for all pages."""
+    state.set_parameters(n_components=k, n_active=active)
+    choose((k, active))
+    state.notify("success", f"K = {k}, L = {active} now hold on all pages.")
+
+
+def choose(cell: Cell) -> None:
+    """Look at one cell."""
+    st.session_state[CELL] = cell
+
+
+def heat_map(config: GridConfig, found: Table, *, live: bool = False) -> None:
+    """Draw the heat map; one that is still filling cannot be clicked."""
+    measure = LIKELIHOOD
+    if not live:
+        measure = st.segmented_control(
+            "Of rows held back",
+            [LIKELIHOOD, ERROR],
+            default=LIKELIHOOD,
+            required=True,
+            key="choose_measure",
+            help="Log-likelihood in nats: higher is better. Error: mean squared difference between "
+            "a row and its reconstruction, a feature, in units after preprocessing.",
+        )
+    is_error = measure == ERROR
+    values = (found.error if is_error else found.log_likelihood).mean(axis=-1)
+    place = choose_advice.best_of(found.log_likelihood)
+    figure = plots.heat_map(
+        plots.Picture(
+            values,
+            found.components,
+            found.actives,
+            SQUARES if is_error else NATS,
+            _cards(found),
+            is_error,
+        ),
+        None if place is None else (found.components[place[0]], found.actives[place[1]]),
+        choose_advice.near(found.log_likelihood),
+    )
+    if live:
+        chart(figure, key="choose_live", config=CHART)
+        return
+    key = f"choose_map-{config.id}-{is_error}"
+    chart(
+        figure,
+        key=key,
+        config=CHART,
+        on_select=lambda: _clicked(key),
+        selection_mode="points",
+    )
+    st.caption(
+        "Red: the best log-likelihood. White: as good within one standard error, compared fold by "
+        "fold. Click a cell to look at it."
+    )
+
+
+def _clicked(key: str) -> None:
+    points = st.session_state[key]["selection"]["points"]
+    if points:
+        k, active = points[0]["customdata"][:2]
+        choose((int(k), int(active)))
+
+
+def _advice(config: GridConfig, found: Table, advice: Advice) -> None:
+    spread = choose_advice.over_folds(_of(found, advice.best))
+    best = (
+        f"K = {advice.best[0]}, L = {advice.best[1]} with {fixed(float(spread.mean))} ± "
+        f"{spread.standard_error:.2g} nats a row"
+    )
+    with st.container(border=True, key="choose_advice"):
+        if advice.kind == "inside":
+            k, active = advice.cell
+            st.markdown(
+                f"**Take K = {k}, L = {active}.** Of all choices that explain held-out rows as "
+                f"well as the best one, within one standard error over {config.n_folds} folds, it "
+                f"has the smallest L, and with it the smallest K. The best one is {best}. It lies "
+                "inside the grid: neither more components nor more of them a row help."
+            )
+            _adopt(k, active, "choose_adopt_advice", primary=True)
+            return
+        st.markdown(
+            f"**Choose L first, then K.** The likelihood still rises at the edge of the grid; the "
+            f"best cell is {best}. That is usual on real data: more components, and more of them "
+            "a row, explain more until they do not, so the bare maximum picks an L near K, and "
+            "there every row uses everything, as in PPCA. Decide how many components a row may "
+            "use (two can be seen in a scatter); for each such budget a K is advised."
+        )
+        budget = _present(advice)
+        if budget is not None:
+            st.markdown(_reason(budget))
+            _adopt_button(budget.n_components, budget.n_active, "choose_adopt_advice", primary=True)
+
+
+def _present(advice: Advice) -> Budget | None:
+    """Return the budget in use, else two, else the first."""
+    by_l = {budget.n_active: budget for budget in advice.budgets}
+    for wanted in (state.config().n_active, SEEN_AT_ONCE):
+        if wanted in by_l:
+            return by_l[wanted]
+    return next(iter(by_l.values()), None)
+
+
+def _reason(budget: Budget) -> str:
+    k, active = budget.n_components, budget.n_active
+    why = "the elbow: before it a further component buys more than on average, after it less"
+    if k == budget.peak:
+        why = "no larger K is better by more than a standard error"
+        if budget.is_rising:
+            why = "the largest K there is; a wider grid would tell more"
+    text = (
+        f"**With L = {active}: K = {k}**, {why}. It gains {fixed(float(budget.gain.mean))} ± "
+        f"{budget.gain.standard_error:.2g} nats a row over PPCA with {active}"
+    )
+    if math.isfinite(budget.closed):
+        text += f" and closes {percent(budget.closed)} of the gap to PPCA with {k}"
+    if k != budget.peak:
+        more = "at least " if budget.is_rising else ""
+        text += f"; the likelihood rises up to {more}K = {budget.peak}"
+    alone = ", ".join(map(str, budget.elbow_by_fold))
+    return f"{text}. The elbow of each fold alone is at K = {alone}."
+
+
+def _adopt(k: int, active: int, key: str, *, primary: bool = False) -> None:
+    """Draw the button that takes K and L over, and the way on once they are."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if _adopt_button(k, active, key, primary=primary):
+            st.page_link(
+                "pages/explore/subspaces.py",
+                label="See its subspaces",
+                icon=":material/arrow_forward:",
+            )
+
+
+def _adopt_button(k: int, active: int, key: str, *, primary: bool = False) -> bool:
+    """Draw the button alone; return whether this K and L are in use already."""
+    now = state.config()
+    in_use = (now.k, now.n_active) == (k, active)
+    st.button(
+        f"K = {k}, L = {active} is in use" if in_use else f"Adopt K = {k}, L = {active}",
+        key=key,
+        type="primary" if primary else "secondary",
+        disabled=in_use,
+        on_click=adopt,
+        args=[k, active],
+    )
+    return in_use
+
+
+def _cell(found: Table, advice: Advice) -> None:
+    """Draw the cell that was chosen, and the way to choose one without a mouse."""
+    there = [
+        (k, active)
+        for i, k in enumerate(found.components)
+        for j, active in enumerate(found.actives)
+        if np.isfinite(found.log_likelihood[i, j]).all()
+    ]
+    cell = st.session_state.get(CELL)
+    if cell not in there:
+        budget = _present(advice)
+        advised = (budget.n_components, budget.n_active) if budget else advice.best
+        cell = advice.cell or advised
+    st.session_state["choose_cell_of"] = cell
+    st.selectbox(
+        "Cell",
+        there,
+        format_func=lambda one: f"K = {one[0]}, L = {one[1]}",
+        key="choose_cell_of",
+        on_change=lambda: choose(st.session_state["choose_cell_of"]),
+    )
+    st.html(tag("dl", _facts(found, cell), "ca-facts"))
+    _adopt(*cell, "choose_adopt_cell")
+
+
+def _facts(found: Table, cell: Cell) -> str:
+    i, j = found.components.index(cell[0]), found.actives.index(cell[1])
+    own = choose_advice.over_folds(found.log_likelihood[i, j])
+    behind = choose_advice.over_folds(
+        found.log_likelihood[choose_advice.best_of(found.log_likelihood)]
+        - found.log_likelihood[i, j]
+    )
+    more = choose_advice.over_folds(choose_advice.gain(found)[i, j])
+    share = choose_advice.closed_on_average(found)[i, j]
+    lines = {
+        "Log-likelihood": f"{fixed(float(own.mean))} ± {own.standard_error:.2g} nats a row",
+        "Behind the best": f"{fixed(behind.mean)} ± {behind.standard_error:.2g} nats a row"
+        if behind.mean
+        else "this is the best",
+        f"Over PPCA with {cell[1]}": f"{fixed(float(more.mean))} ± {more.standard_error:.2g} nats",
+        f"Gap to PPCA with {cell[0]}": f"{percent(share)} closed" if np.isfinite(share) else "none",
+        "Squared error": f"{number(found.error[i, j].mean())} a feature",
+        "Each fold": ", ".join(fixed(float(v)) for v in found.log_likelihood[i, j]),
+    }
+    return "".join(tag("dt", words(key)) + tag("dd", words(value)) for key, value in lines.items())
+
+
+def _budgets(found: Table, advice: Advice) -> None:
+    st.subheader("What K buys at each L", anchor=False)
+    st.caption(ABOUT_BUDGETS)
+    chosen = {budget.n_active: budget.n_components for budget in advice.budgets}
+    gains = choose_advice.over_folds(choose_advice.gain(found))
+    with st.container(key="beside_budgets"):
+        left, right = st.columns(2, gap="medium")
+    common = {"components": found.components, "actives": found.actives, "chosen": chosen}
+    with left:
+        figure = plots.by_budget(
+            gains.mean, gains.standard_error, name="gain over PPCA with L, nats a row", **common
+        )
+        chart(figure, key="choose_gain", config=CHART)
+    with right:
+        shares = choose_advice.closed_on_average(found)
+        figure = plots.by_budget(shares, None, name="gap closed", percent=True, **common)
+        chart(figure, key="choose_closed", config=CHART)
+    st.html(_table(advice.budgets))
+    with st.container(horizontal=True):
+        for budget in advice.budgets:
+            _adopt_button(budget.n_components, budget.n_active, f"choose_adopt_{budget.n_active}")
+
+
+def _table(budgets: tuple[Budget, ...]) -> str:
+    titles = (
+        "L",
+        "K advised",
+        "nats a row",
+        "over PPCA with L",
+        "gap closed",
+        "elbow (each fold)",
+        "rises up to",
+    )
+    head = tag("tr", "".join(tag("th", words(title)) for title in titles))
+    return tag(
+        "div",
+        tag("table", tag("thead", head) + tag("tbody", "".join(map(_line, budgets)))),
+        "ca-table",
+    )
+
+
+def _line(budget: Budget) -> str:
+    spread = budget.closed_by_fold[np.isfinite(budget.closed_by_fold)]
+    closed = "no gap"
+    if math.isfinite(budget.closed):
+        closed = percent(budget.closed)
+        if len(spread):
+            closed += f" ({percent(spread.min())} to {percent(spread.max())})"
+    cells = (
+        budget.n_components,
+        fixed(budget.log_likelihood),
+        f"{fixed(float(budget.gain.mean))} ± {budget.gain.standard_error:.2g}",
+        closed,
+        f"K = {budget.elbow} ({', '.join(map(str, budget.elbow_by_fold))})",
+        f"K = {budget.peak}{' or more' if budget.is_rising else ''}",
+    )
+    name = tag("th", words(budget.n_active), scope="row")
+    return tag("tr", name + "".join(tag("td", words(cell)) for cell in cells))
+
+
+def _cards(found: Table) -> np.ndarray:
+    """Return the further lines of every cell's card."""
+    own = choose_advice.over_folds(found.log_likelihood)
+    shares = choose_advice.closed_on_average(found)
+    cards = np.full(own.mean.shape, "", dtype=object)
+    for i, j in np.argwhere(np.isfinite(own.mean)):
+        lines = [
+            "",
+            f"log-likelihood {fixed(float(own.mean[i, j]))} ± {own.standard_error[i, j]:.2g}",
+            f"squared error {number(found.error[i, j].mean())}",
+        ]
+        if np.isfinite(shares[i, j]):
+            lines.append(f"closes {percent(shares[i, j])} of the gap to PPCA with all K")
+        cards[i, j] = "<br>".join(lines)
+    return cards
+
+
+def _of(found: Table, cell: Cell) -> np.ndarray:
+    return found.log_likelihood[found.components.index(cell[0]), found.actives.index(cell[1])]

@@ -1,0 +1,85 @@
+"""Matched components of two runs as cards: each pair side by side, then those without another."""
+
+import numpy as np
+
+from appca.analysis.check.compare import Matching
+from appca.analysis.components.alignment import identification
+from appca.analysis.components.components import name_of
+from appca.data.dataset import Dataset
+from appca.data.numbers import signed
+from appca.plots.components.components import component_image, data_uri, ranked_loadings
+from appca.ui.parts.component_list import in_data_space
+from appca.ui.parts.text import tag, words
+
+LOADINGS = 4  # of a component of a table
+IN_WORDS = {
+    "identified": "the same",
+    "roughly identified": "much the same",
+    "not identified": "related",
+}
+
+
+def patterns(dataset: Dataset, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """
+    Return a run's components (K, D) in a space that does not depend on its preprocessing.
+
+    Images in the units of the data; of a table each feature in units of its standard deviation,
+    else the feature with the largest numbers would decide alone.
+    """
+    found = in_data_space(arrays)
+    if dataset.image_shape is not None:
+        return found
+    spread = dataset.X.std(axis=0, dtype=np.float64)
+    return found / np.where(spread > 0, spread, 1.0)
+
+
+def cards(
+    dataset: Dataset,
+    first: dict[str, np.ndarray],
+    second: dict[str, np.ndarray],
+    found: Matching,
+) -> str:
+    """Return all components of both runs as HTML."""
+    mine, theirs = patterns(dataset, first), patterns(dataset, second)
+    every = []
+    for pair in found.pairs:
+        turned = ", turned round" if pair.sign < 0 else ""
+        level = IN_WORDS[identification(pair.cosine)]
+        left = _one(dataset, mine[pair.first], name_of(first, pair.first), "this run")
+        right = _one(
+            dataset,
+            pair.sign * theirs[pair.second],
+            name_of(second, pair.second),
+            f"the other run{turned}",
+        )
+        number = tag("div", f"|cos| {pair.cosine:.3f}", "ca-name")
+        every.append(_card(left + right, number + tag("div", level, "ca-quiet")))
+    for k in found.only_first:
+        picture = _one(dataset, mine[k], name_of(first, k), "this run")
+        every.append(_card(picture, tag("div", "only in this run", "ca-quiet")))
+    for k in found.only_second:
+        picture = _one(dataset, theirs[k], name_of(second, k), "the other run")
+        every.append(_card(picture, tag("div", "only in the other run", "ca-quiet")))
+    return tag("div", "".join(every), "ca-pairs")
+
+
+def _card(pictures: str, text: str) -> str:
+    return tag("div", pictures + tag("div", text, "ca-agreement"), "ca-pair")
+
+
+def _one(dataset: Dataset, pattern: np.ndarray, name: str, whose: str) -> str:
+    caption = tag("figcaption", words(name) + tag("small", words(whose)))
+    if dataset.image_shape is None:
+        return tag("figure", caption + _loadings(dataset, pattern))
+    source = data_uri(component_image(pattern, dataset.image_shape))
+    return tag("figure", tag("img", "", src=source, alt=f"{name} of {whose}") + caption)
+
+
+def _loadings(dataset: Dataset, pattern: np.ndarray) -> str:
+    lines = []
+    for item in ranked_loadings(pattern, dataset.feature_names, LOADINGS):
+        colour = "#b2182b" if item.value > 0 else "#2166ac"
+        bar = tag("div", "", style=f"width:{item.share:.0%};background:{colour}")
+        text = tag("span", words(item.name), title=f"{item.name}: {signed(item.value)}")
+        lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
+    return "".join(lines)

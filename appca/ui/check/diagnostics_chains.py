@@ -1,0 +1,270 @@
+"""What the page Diagnostics shows of sampled chains: traces, the table, the file."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.check.diagnostics import (
+    LARGEST_R_HAT,
+    LEAST_ESS_PER_CHAIN,
+    WORRYING_DEPENDENCE,
+    Diagnosis,
+    Verdict,
+    diagnose,
+    failures,
+    invariants,
+    verdict,
+)
+from appca.analysis.export.draws import netcdf_bytes
+from appca.plots.check import diagnostics
+from appca.runs.fit import posterior_of
+from appca.storage.wording import counted
+from appca.ui.parts.chart import chart
+from appca.ui.parts.text import duration, ended, fact_list
+from appca.ui.session.fitting import Shown
+
+TABLE_ROWS = 12  # more scroll
+NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window
+MARK = " ✕"
+FAILS = "background-color: rgba(189, 31, 1, 0.16); font-weight: 600"
+
+Schedule = tuple[int, int, int, int]  # chains, burn-in, draws a chain, sweeps a draw
+
+
+def schedule(shown: Shown) -> Schedule:
+    """Return chains, sweeps of burn-in, kept draws a chain, and sweeps a draw."""
+    n_chains, n_draws = posterior_of(shown.arrays)["log_posterior"].shape
+    parameters = shown.config.parameters
+    return n_chains, int(parameters.get("burn_in", 0)), n_draws, int(parameters.get("thin", 1))
+
+
+def facts(shown: Shown) -> None:
+    """Draw how the chains were made."""
+    n_chains, burn_in, n_draws, thin = schedule(shown)
+    each = "" if thin == 1 else f", every {thin}th sweep"
+    lines = {
+        "Chains": f"{n_chains}, of {n_draws:,} draws each{each}",
+        "Burn-in": counted(min(burn_in, shown.info["n_iter"]), "sweep"),
+        "Ended": ended(shown.info["stop_reason"]),
+        "Time": duration(shown.info["seconds"]),
+    }
+    st.html(fact_list(lines))
+
+
+@st.fragment
+def choose_trace(shown: Shown) -> None:
+    """Draw one quantity: its trace by chain, and beside it how the chains' draws are spread."""
+    found = {
+        name: draws
+        for name, draws in invariants(posterior_of(shown.arrays)).items()
+        if np.ptp(draws) > 0
+    }
+    if not found:
+        st.caption("Nothing was drawn often enough to move.")
+        return
+    _, burn_in, _, thin = schedule(shown)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        name = st.selectbox(
+            "Quantity",
+            list(found),
+            format_func=_heading,
+            key=f"trace-{shown.config.id}",
+            persist_state="session",
+            width=330,
+        )
+        kind = st.segmented_control(
+            "Beside it",
+            ["Density", "Ranks"],
+            default="Density",
+            key="trace_kind",
+            required=True,
+            persist_state="session",
+            help="Density: where the draws of each chain lie; chains that agree lie on top of each "
+            "other. Ranks: the draws of all chains together are sorted, and each chain's share of "
+            "the low, middle and high ones is drawn; chains that agree are flat at 1.",
+        )
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        figure = diagnostics.traces(found[name], _heading(name), burn_in + thin, thin)
+        _chart(figure, "trace")
+    with right:
+        ranked = kind == "Ranks"
+        _chart(
+            diagnostics.ranks(found[name])
+            if ranked
+            else diagnostics.densities(found[name], _heading(name)),
+            "ranks" if ranked else "density",
+        )
+
+
+def likelihood_and_number(shown: Shown) -> None:
+    """Draw the climb with the burn-in shaded and, where it is learned, the number of components."""
+    _, burn_in, _, _ = schedule(shown)
+    draws = posterior_of(shown.arrays).get("n_components")
+    left, right = st.columns([3, 2], gap="medium") if draws is not None else (st.container(), None)
+    with left:
+        st.subheader("All sweeps", anchor=False)
+        curve = np.asarray(shown.arrays["log_likelihoods"], dtype=np.float64)
+        st.caption("Mean over the chains; the shaded sweeps were thrown away.")
+        _chart(diagnostics.likelihood_with_burn_in(curve, shown.info["n_rows"], burn_in), "sweeps")
+    if right is not None:
+        with right:
+            st.subheader("Number of components", anchor=False)
+            st.caption(number_words(draws, shown.config.k))
+            _chart(diagnostics.number_of_components(draws), "number")
+
+
+def number_words(draws: np.ndarray, most: int) -> str:
+    """Say which numbers of components the draws hold, where at most so many were allowed."""
+    low, high = np.quantile(draws, [0.025, 0.975], method="nearest")
+    values, counts = np.unique(draws, return_counts=True)
+    likeliest = f"Most often {int(values[counts.argmax()])}"
+    bound = " That is the most allowed: allow more, and look again." if high >= most else ""
+    if low == high:
+        return f"{likeliest}; hardly ever another number.{bound}"
+    return f"{likeliest}; between {int(low)} and {int(high)} in 95 % of the draws.{bound}"
+
+
+def judged(shown: Shown) -> Verdict:
+    """Return the verdict on the chains; imports ArviZ when it is not known yet."""
+    return verdict(_diagnoses(shown.key, posterior_of(shown.arrays)), schedule(shown)[0])
+
+
+@st.cache_data(show_spinner="Comparing the chains…", max_entries=64)
+def _diagnoses(key: str, _posterior: dict[str, np.ndarray]) -> list[Diagnosis]:
+    del key
+    return diagnose(_posterior)
+
+
+def table(shown: Shown) -> None:
+    """Draw the table of invariant quantities; cells that fall short are marked."""
+    found = _diagnoses(shown.key, posterior_of(shown.arrays))
+    if not found:
+        return
+    n_chains, burn_in, n_draws, thin = schedule(shown)
+    st.subheader("Quantities that can be compared between chains", anchor=False)
+    asked = next((d.raftery_lewis for d in found if d.raftery_lewis), None)
+    note = "They do not depend on the order, names or signs of components."
+    if any(failures(d, n_chains, burn_in / thin) for d in found):
+        note += f" A coloured cell with{MARK} falls short."
+    if asked is not None and not asked.enough:
+        note += (
+            f" The last three columns are guesses: they ask for chains of {asked.least:,} draws, "
+            f"and these have {n_draws:,}."
+        )
+    st.caption(note)
+    height = {"height": 38 + 35 * TABLE_ROWS} if len(found) > TABLE_ROWS else {}
+    st.dataframe(
+        styled(found, n_chains, burn_in / thin),
+        hide_index=True,
+        width="stretch",
+        column_config=_columns(n_chains),
+        **height,
+    )
+
+
+def styled(found: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
+    """Return a pandas Styler with numbers that sort and marks that do not need colour."""
+    import pandas as pd
+
+    frame = pd.DataFrame([_line(d) for d in found])
+    forms = {
+        "mean": "{:,.5g}",
+        "sd": "{:,.3g}",
+        "r_hat": "{:.3f}",
+        "ess_bulk": "{:,.0f}",
+        "ess_tail": "{:,.0f}",
+        "burn_in": "{:,.0f}",
+        "total": "{:,.0f}",
+        "dependence": "{:.1f}",
+    }
+    styled = frame.style.format(forms, na_rep="—")
+    for row, one in enumerate(found):
+        for column in failures(one, n_chains, burn_in):
+            cell = pd.IndexSlice[[row], [column]]
+            styled = styled.format(forms[column] + MARK, subset=cell, na_rep="—" + MARK)
+            styled = styled.map(lambda _: FAILS, subset=cell)
+    return styled
+
+
+def _line(one: Diagnosis) -> dict[str, Any]:
+    asked = one.raftery_lewis
+    return {
+        "name": _heading(one.name),
+        "mean": one.mean,
+        "sd": one.sd,
+        "r_hat": one.r_hat,
+        "ess_bulk": one.ess_bulk,
+        "ess_tail": one.ess_tail,
+        "burn_in": np.nan if asked is None else float(asked.burn_in),
+        "total": np.nan if asked is None else float(asked.total),
+        "dependence": np.nan if asked is None else asked.dependence,
+    }
+
+
+def _columns(n_chains: int) -> dict[str, Any]:
+    wanted = LEAST_ESS_PER_CHAIN * n_chains
+    raftery = "Raftery and Lewis, to place the 2.5 % quantile to within half a percentage point: "
+    texts = {
+        "name": ("Quantity", "What is compared."),
+        "mean": ("Mean", "Over the draws of all chains."),
+        "sd": ("Sd", "Standard deviation over the draws of all chains."),
+        "r_hat": (
+            "R-hat",
+            "Compares the spread between chains with the spread inside each: 1 when they agree, "
+            f"and to be trusted below {LARGEST_R_HAT}.",
+        ),
+        "ess_bulk": (
+            "Effective draws",
+            "So many independent draws would place the middle as well (bulk effective sample "
+            f"size). At least {wanted} are wanted: {LEAST_ESS_PER_CHAIN} a chain.",
+        ),
+        "ess_tail": (
+            "… in the tails",
+            "The same for the 5 % and the 95 % quantile, on which intervals rest (tail effective "
+            f"sample size). At least {wanted} are wanted.",
+        ),
+        "burn_in": ("Burn-in needed", raftery + "draws to throw away, in the slowest chain."),
+        "total": ("Draws needed", raftery + "draws to keep of each chain."),
+        "dependence": (
+            "Dependence",
+            raftery + "how many times more draws than if they were independent. Above "
+            f"{WORRYING_DEPENDENCE:g} the chain moves too slowly.",
+        ),
+    }
+    wide = {"name": NAMES_WIDTH}
+    return {
+        key: st.column_config.Column(label, help=text, width=wide.get(key), pinned=key in wide)
+        for key, (label, text) in texts.items()
+    }
+
+
+def download(shown: Shown) -> None:
+    """Draw the button that saves the draws, and the line that reads them."""
+    st.subheader("The draws as a file", anchor=False)
+    file = f"draws-{shown.config.id}.nc"
+    st.download_button(
+        "Save the draws (NetCDF)",
+        data=partial(_file, posterior_of(shown.arrays)),
+        file_name=file,
+        mime="application/x-netcdf",
+        key="download-draws",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+    st.caption("ArviZ's InferenceData; one line reads it in Python:")
+    st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
+
+
+def _file(posterior: dict[str, np.ndarray]) -> bytes:
+    return netcdf_bytes(posterior)
+
+
+def _heading(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _chart(figure: Any, name: str) -> None:
+    chart(figure, key=f"chains_{name}", config={"displayModeBar": False})

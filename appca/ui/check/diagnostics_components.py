@@ -1,0 +1,124 @@
+"""Components over the draws of a sampled run: aligned mean and spread, and what is not settled."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components.alignment import ROUGHLY, Summary, identification, summarise
+from appca.analysis.components.components import name_of
+from appca.data.numbers import percent, signed
+from appca.plots.components.components import component_image, data_uri
+from appca.runs.fit import posterior_of
+from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit
+from appca.ui.parts.text import tag, words
+from appca.ui.session.fitting import Shown
+
+MANY_CARDS = 12  # more scroll in a box
+CARDS_HEIGHT = 440  # pixels
+LOADINGS = 4  # of a component of a table
+SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
+
+
+def components(
+    shown: Shown, image_shape: tuple[int, ...] | None, names: tuple[str, ...] | None
+) -> None:
+    """Draw every component's aligned mean, spread, and whether the draws agree about it."""
+    st.subheader("Components over the draws", anchor=False)
+    st.caption(
+        "Chains and draws name components in any order and sign. Here every draw was first brought "
+        "into the order and signs of the run's own components, the most probable draw, by the "
+        "closest match. Shown are mean and standard deviation over the draws, each in its own "
+        "colours, and how parallel the draws are to the run's component: |cos| 1 is the same "
+        "direction, 0 a right angle."
+    )
+    html = _cached_cards(shown.key, shown.arrays, image_shape, names)
+    tall = len(shown.arrays["components"]) > MANY_CARDS
+    with st.container(height=CARDS_HEIGHT if tall else "content", border=False):
+        st.html(html)
+
+
+@st.cache_resource(show_spinner="Aligning the draws…", max_entries=16)
+def _cached_cards(
+    key: str,
+    _arrays: dict[str, np.ndarray],
+    _image_shape: tuple[int, ...] | None,
+    _names: tuple[str, ...] | None,
+) -> str:
+    del key
+    return cards(_arrays, _image_shape, _names)
+
+
+def cards(
+    arrays: dict[str, np.ndarray],
+    image_shape: tuple[int, ...] | None,
+    names: tuple[str, ...] | None,
+) -> str:
+    """Return the components as HTML: images, or the largest loadings of a table."""
+    space = in_data_space if image_shape else in_units_of_the_fit
+    found = summarise(
+        posterior_of(arrays)["components"],
+        arrays["components"],
+        lambda W: space(arrays | {"components": W}),
+    )
+    every = "".join(
+        _card(found, k, name_of(arrays, k), image_shape, names) for k in range(len(found.mean))
+    )
+    grid = "grid-template-columns:repeat(auto-fill,minmax(260px,1fr))"
+    return tag("div", every, "ca-cards", style=grid)
+
+
+def _card(
+    found: Summary,
+    k: int,
+    called: str,
+    image_shape: tuple[int, ...] | None,
+    names: tuple[str, ...] | None,
+) -> str:
+    name = tag("div", words(called[:1].upper() + called[1:]), "ca-name")
+    lines = "".join(tag("div", words(line)) for line in agreement(found, k))
+    text = tag("div", lines, "ca-quiet")
+    if image_shape is None:
+        return tag("div", tag("div", name + _loadings(found, k, names) + text), "ca-card")
+    pictures = _picture(found.mean[k], image_shape, "mean", called)
+    pictures += _picture(found.sd[k], image_shape, "sd", called)
+    return tag("div", pictures + tag("div", name + text), "ca-card")
+
+
+def agreement(found: Summary, k: int) -> list[str]:
+    """Say in words how well the draws agree about a component."""
+    level = identification(found.cosine[k], found.present[k])
+    largest = max(float(np.abs(found.mean[k]).max()), np.finfo(float).tiny)
+    lines = [
+        f"{SIGNS[level]} {level}",
+        f"|cos| {found.cosine[k]:.3f}",
+        f"sd up to {percent(found.sd[k].max() / largest)} of the largest weight",
+    ]
+    if found.present[k] < 1:
+        lines.append(f"in {percent(found.present[k])} of the draws")
+    of_chains = found.by_chain[:, k]
+    apart = np.flatnonzero(of_chains < ROUGHLY) + 1
+    if 0 < len(apart) < len(of_chains):
+        which = ", ".join(map(str, apart))
+        who = f"chain {which} has" if len(apart) == 1 else f"chains {which} have"
+        lines.append(f"{who} another in its place")
+    return lines
+
+
+def _picture(values: np.ndarray, image_shape: tuple[int, ...], what: str, called: str) -> str:
+    source = data_uri(component_image(values, image_shape))
+    image = tag("img", "", src=source, alt=f"{what} of {called}")
+    below = tag("div", what, "ca-quiet", style="text-align:center")
+    return tag("div", image + below, style="flex:none")
+
+
+def _loadings(found: Summary, k: int, names: tuple[str, ...] | None) -> str:
+    mean, sd = found.mean[k], found.sd[k]
+    unit = max(float(np.abs(mean).max(initial=0)), np.finfo(float).tiny)
+    lines = []
+    for j in np.argsort(-np.abs(mean), kind="stable")[:LOADINGS]:
+        feature = names[j] if names else f"feature {j + 1}"
+        colour = "#b2182b" if mean[j] > 0 else "#2166ac"
+        bar = tag("div", "", style=f"width:{abs(mean[j]) / unit:.0%};background:{colour}")
+        numbers = f"{signed(mean[j])} ± {sd[j]:.2g}"
+        text = tag("span", words(f"{feature} {numbers}"), title=f"{feature}: {numbers}")
+        lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
+    return "".join(lines)

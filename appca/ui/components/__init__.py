@@ -1,0 +1,1 @@
+"""The page Components: their pictures, names and signs, and sharing."""

@@ -1,0 +1,1 @@
+"""The page Data: built-in sets, uploads, preprocessing, kept runs, new rows."""

@@ -1,0 +1,139 @@
+"""What was found in uploaded files, as a list of facts, and what a fit of them would take."""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from appca.data.dataset import Dataset, categories
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import estimate_seconds
+from appca.storage.wording import counted
+from appca.ui.parts.text import about, fact_list, size
+from appca.ui.session import state
+
+MOST_NAMES = 5
+MOST_FILES = 500  # listed by name
+COPIES = 2  # of the matrix that a fit holds at its peak; 1.7 were measured
+ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
+
+
+def draw(report: dict, dataset: Dataset | None) -> None:
+    """Draw the facts and, on demand, the names of all files that were left out."""
+    st.html(facts(report, dataset))
+    skipped = report.get("skipped", ())
+    if len(skipped) > MOST_NAMES:
+        with st.expander("Files left out"):
+            st.text("\n".join(map(str, skipped[:MOST_FILES])))
+            if len(skipped) > MOST_FILES:
+                st.caption(f"The first {MOST_FILES:,} of {len(skipped):,}.")
+
+
+def facts(report: dict, dataset: Dataset | None = None) -> str:
+    """
+    Return the facts as HTML.
+
+    Parameters
+    ----------
+    report : dict
+        As the readers make it; of a file that was refused only what was found until then.
+    dataset : Dataset or None
+        What came of the files, if anything did.
+    """
+    lines = _size(report) | _roles(report)
+    if dataset is not None:
+        lines |= _labels(dataset)
+    lines |= _missing(report) | _oddities(report)
+    return fact_list(lines | (_cost(dataset) if dataset is not None else {}))
+
+
+def memory(n_rows: int, n_features: int, itemsize: int) -> int:
+    """Estimate the bytes of memory that a fit needs; bytes are worked on as float32."""
+    return COPIES * n_rows * n_features * max(4, itemsize)
+
+
+def _cost(dataset: Dataset) -> dict[str, str]:
+    """Say what a fit would take: as the data open, and with the K and L on screen."""
+    needed = memory(dataset.n_rows, dataset.n_features, dataset.X.itemsize)
+    held = f"{dataset.X.dtype}, {size(dataset.X.nbytes)}"
+    lines = {"Values": f"{held}; a fit needs about {size(needed)} of memory"}
+    opening = state.first_config(dataset)
+    lines["First fit"] = _takes(dataset, opening)
+    if state.is_ready():
+        now = state.config()
+        wished = {"n_components": now.k, "n_active": now.n_active or now.k}
+        same = replace(opening, parameters=opening.parameters | wished)
+        same = state.fitting_limits(same, dataset)
+        if same.parameters != opening.parameters:
+            lines["With the present K and L"] = _takes(dataset, same)
+    return lines
+
+
+def _takes(dataset: Dataset, config: RunConfig) -> str:
+    seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config)
+    return f"{about(seconds)} for {', '.join(config.sizes)}"
+
+
+def _labels(dataset: Dataset) -> dict[str, str]:
+    """Say of each label column which classes it holds."""
+    lines = {}
+    for name, column in list(dataset.labels.items())[:MOST_NAMES]:
+        classes, codes = categories(column)
+        counts = np.bincount(codes, minlength=len(classes))
+        some = _few([f"{one} ({count:,})" for one, count in zip(classes, counts, strict=True)])
+        lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
+    return lines
+
+
+def _size(report: dict) -> dict[str, str]:
+    lines = {}
+    if report.get("files"):
+        lines["Files"] = f"{report['files']:,}"
+    if report.get("rows"):
+        lines["Found"] = f"{counted(report['rows'], 'row')} × {report.get('columns', 0):,}"
+    if report.get("image_shape"):
+        lines["Images of"] = " × ".join(str(side) for side in report["image_shape"]) + " pixels"
+    return lines
+
+
+def _roles(report: dict) -> dict[str, str]:
+    given = report.get("roles", {})
+    named = {
+        label: [name for name, role in given.items() if role == wanted]
+        for wanted, label in ROLES.items()
+    }
+    return {label: _few(names) for label, names in named.items() if names}
+
+
+def _missing(report: dict) -> dict[str, str]:
+    if "missing" not in report:
+        return {}
+    cells = report["missing"]
+    if not cells:
+        return {"Missing": "none"}
+    columns = _few([f"{name} ({count:,})" for name, count in cells.items()])
+    lines = {"Missing": f"{counted(sum(cells.values()), 'cell')}: {columns}"}
+    if report.get("modelled"):
+        lines["Done about it"] = f"{counted(report['modelled'], 'cell')} left to the model to fill"
+    if report.get("filled"):
+        lines["Done about it"] = f"{counted(report['filled'], 'cell')} filled"
+    if report.get("dropped"):
+        lines["Done about it"] = f"{counted(report['dropped'], 'row')} left out"
+    return lines
+
+
+def _oddities(report: dict) -> dict[str, str]:
+    lines = {}
+    if report.get("constant"):
+        names = f": {_few(report['constant'])}" if not report.get("image_shape") else " pixels"
+        lines["Constant features"] = f"{len(report['constant']):,}{names}"
+    if report.get("skipped"):
+        lines["Files left out"] = f"{len(report['skipped']):,}: {_few(report['skipped'])}"
+    if report.get("duplicates"):
+        lines["Repeated rows"] = f"{report['duplicates']:,}"
+    return lines
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(map(str, names[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")

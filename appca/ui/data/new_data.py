@@ -1,0 +1,226 @@
+"""The page New data: what the run says of new rows, which do not fit, one of them, and files."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.explore.new_data import Verdict, distances_of_new, new_rows_table, verdict
+from appca.analysis.explore.outliers import LEVELS, Distances, distances
+from appca.analysis.explore.point import parts
+from appca.data.dataset import Dataset
+from appca.plots.explore.point import dumbbells
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fitted_preprocessing, project
+from appca.runs.home import home
+from appca.runs.labels import labelled, labels
+from appca.runs.new_data import is_quick, keep_rows, key_of, stored
+from appca.storage.wording import counted
+from appca.ui.data import new_data_table
+from appca.ui.explore import point, point_pictures
+from appca.ui.explorer import atlas
+from appca.ui.parts import progress
+from appca.ui.parts.chart import chart
+from appca.ui.parts.downloads import table_buttons
+from appca.ui.parts.text import markdown
+from appca.ui.session import callbacks, services, watching
+from appca.ui.session.fitting import LIVE_SECONDS, Shown
+
+LIMITS = {"data": "The run's rows", "model": "The model's"}
+MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
+
+GAPS = "Q of a row with missing cells is reckoned from the cells it has."
+
+
+class Seen(NamedTuple):
+    """New rows and what the run says of them."""
+
+    dataset: Dataset
+    arrays: dict[str, np.ndarray]  # a run's, with the new rows in the place of its own
+    key: str  # names these numbers in a cache
+
+
+def described(shown: Shown, new: Dataset) -> Seen | None:
+    """Return what the run says of the new rows; None while a job finds it out."""
+    run = shown.run
+    if run is None:
+        return None
+    key = key_of(run.id, new.digest)
+    if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
+        found = _live(key, run.config, run.arrays, new)
+    else:
+        found = stored(home(), key)
+    if found is None:
+        _wait_or_offer(shown, new, key)
+        return None
+    given = labels(run)
+    return Seen(new, labelled(run.arrays | found, given), f"{key}-{given.key}")
+
+
+def verdict_of(shown: Shown, seen: Seen) -> Verdict:
+    """Draw the choice of limits and what they say of all rows together; return the verdict."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        level = st.segmented_control(
+            "Limit passed by 1 row in",
+            LEVELS,
+            default=0.99,
+            format_func=lambda level: f"{1 / (1 - level):.0f}",
+            key="new_data_level",
+            required=True,
+            persist_state="session",
+            help="Of the rows the run was fitted to, one in so many is beyond each limit.",
+        )
+        source = st.segmented_control(
+            "Limits",
+            list(LIMITS),
+            default="data",
+            format_func=LIMITS.get,
+            key="new_data_limits",
+            required=True,
+            persist_state="session",
+            help="The run's rows: what this share of them stays below, whatever their "
+            "distribution. The model's: chi-square quantiles, right if scores and noise are "
+            "Gaussian, as they seldom are in real data.",
+        )
+    found = _distances_of_new(seen.key, seen.arrays)
+    said = verdict(found, _distances(shown.key, shown.arrays) if source == "data" else None, level)
+    st.markdown(summary(said))
+    gaps = "" if seen.dataset.missing is None else f" {GAPS}"
+    st.caption(_explanation(shown, level, source) + gaps)
+    return said
+
+
+def summary(said: Verdict) -> str:
+    """Say how many of the new rows do not fit."""
+    n_rows = len(said.fits)
+    outside = int((~said.fits).sum())
+    if not outside:
+        return f"**All {counted(n_rows, 'new row')} fit**: none is beyond a limit."
+    t2, q = (said.ratios > 1).sum(axis=0)
+    verb = "does" if outside == 1 else "do"
+    text = (
+        f"**{outside:,} of {counted(n_rows, 'new row')} {verb} not fit**: {q:,} {_lie(q)} too "
+        f"far off their subspace (Q), {t2:,} {_lie(t2)} too far out within it (T²)."
+    )
+    if outside > MANY * n_rows:
+        text += (
+            " That is most of them: are they data of the same kind, in the same units and with the "
+            "columns in the same order?"
+        )
+    return text
+
+
+def _lie(count: int) -> str:
+    return "lies" if count == 1 else "lie"
+
+
+def listed(
+    dataset: Dataset, shown: Shown, seen: Seen, said: Verdict, rows: np.ndarray | None
+) -> None:
+    """Draw the table, of the rows marked in the picture or of all, and one row of it in detail."""
+    order = said.order if rows is None else said.order[np.isin(said.order, rows)]
+    dark = _dark_ink(dataset)
+    row = new_data_table.draw(seen.dataset, seen.arrays, said, order, seen.key, dark=dark)
+    name = markdown(str(seen.dataset.ids[row]))
+    st.subheader(f"{name}, taken apart", anchor=False)
+    found = parts(fitted_preprocessing(seen.arrays), seen.arrays, seen.dataset.X[row], row)
+    if dataset.image_shape is not None:
+        st.html(point_pictures.pictured(seen.dataset, seen.arrays, found, dark_ink=dark))
+        return
+    names, spread = point.feature_names(dataset), _spread(shown.config.dataset)
+    order = np.argsort(-np.abs(found.residual) / spread, kind="stable")
+    top = order[: point.MOST_FEATURES]
+    left, right = st.columns([1, 1.25], gap="large")
+    with left:
+        figure = dumbbells(
+            [names[j] for j in top],
+            ((found.original - found.average) / spread)[top],
+            ((found.reconstruction - found.average) / spread)[top],
+        )
+        chart(figure, key="new_data_features", config={"displayModeBar": False})
+    with right:
+        shown_order = order[: point.MOST_LINES]
+        table = point.sum_table(names, seen.arrays, found, shown_order, spread)
+        st.dataframe(table, hide_index=True, width="stretch", height=430)
+
+
+def files(shown: Shown, seen: Seen, said: Verdict) -> None:
+    """Draw the buttons that save all new rows."""
+    made = partial(new_rows_table, seen.dataset, seen.arrays, said)
+    table_buttons(made, shown, "new-rows", primary=True)
+    st.caption(
+        "One line a new row, as on the page Export, with T², Q, their limits and whether the row "
+        "fits."
+    )
+
+
+def _dark_ink(dataset: Dataset) -> bool:
+    """Whether grey means ink, which is dark on a light page, as on all other pictures."""
+    sprites = atlas.sprites(dataset.digest)
+    return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
+
+
+def _explanation(shown: Shown, level: float, source: str) -> str:
+    one = f"1 in {1 / (1 - level):.0f}"
+    if source == "data":
+        by_chance = f"Of the run's own rows, {one} is beyond each limit."
+    else:
+        by_chance = f"If the model held, {one} rows would be beyond each limit."
+    options = shown.config.preprocessing
+    lost = ""
+    if options.get("pca") or options.get("vae"):
+        what = "the autoencoder" if options.get("vae") else "PCA"
+        lost = f" What {what} before the fit leaves out of a row is not counted."
+    return (
+        f"{by_chance} New rows of the same kind pass them a little more often, and clearly more "
+        "often where the run had few rows. A row of another kind fits, too, if the run's "
+        f"components happen to rebuild it.{lost}"
+    )
+
+
+def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
+    if watching.running(key) is None and not watching.declined(key):
+        _start(shown, new, key)
+    if not progress.follow(key, cancel="new_data_cancel"):
+        st.button(
+            f"Describe the {counted(new.n_rows, 'new row')}",
+            type="primary",
+            key="new_data_start",
+            on_click=callbacks.guarded(_start),
+            args=[shown, new, key],
+        )
+
+
+def _start(shown: Shown, new: Dataset, key: str) -> None:
+    keep_rows(home(), key, np.asarray(new.with_gaps()))
+    watching.allow(key)  # only now: what could not be kept waits for another press
+    job = services.jobs().submit("project", {"key": key, "run": shown.config.id}, key=key)
+    watching.add(job, watching.Watched("project", key))
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _live(
+    key: str, _config: RunConfig, _arrays: dict[str, np.ndarray], _new: Dataset
+) -> dict[str, np.ndarray]:
+    del key
+    return project(_config, _arrays, _new.with_gaps())
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _distances_of_new(key: str, _arrays: dict[str, np.ndarray]) -> Distances:
+    del key
+    return distances_of_new(_arrays, _arrays)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _distances(key: str, _arrays: dict[str, np.ndarray]) -> Distances:
+    del key
+    return distances(_arrays)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _spread(digest: str) -> np.ndarray:
+    """Return the standard deviation of every feature of the run's rows (D,); 1 where constant."""
+    spread = services.dataset(digest).X.std(axis=0, dtype=np.float64)
+    return np.where(spread > 0, spread, 1.0)

@@ -1,0 +1,200 @@
+"""Where new rows come from, a file or another data set, and how they fit the run's columns."""
+
+import json
+from typing import NamedTuple
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from appca.data.columns import Matched, Wanted, matched, read_as, wanted_by
+from appca.data.dataset import Dataset
+from appca.data.readers import kind_of, read_many
+from appca.data.readers.source import ONE_IS_ENOUGH
+from appca.runs.fit import fits_around_gaps, fitted_preprocessing
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
+from appca.ui.parts import packing
+from appca.ui.parts.text import markdown
+from appca.ui.session import services, state
+from appca.ui.session.fitting import Shown
+from appca.ui.session.state import KEYS
+
+MISSING = {
+    "refuse": "Refuse the file",
+    "model": "Leave them to the model",
+    "drop": "Leave out their rows",
+    "mean": "Put in the mean of the new rows",
+}
+MOST_NAMES = 6
+
+
+class Outcome(NamedTuple):
+    """New rows in the columns of the run, or the sentence why not, and what was found."""
+
+    matched: Matched | None
+    sentence: str
+    report: dict
+
+
+def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
+    """Draw the choice of new rows and what was found in them; None while there are none."""
+    st.caption(
+        "Rows that the run has not seen get their subspace, scores and likelihood from it as it "
+        "is: nothing is fitted anew."
+    )
+    wanted = wanted_by(dataset)
+    left, right = st.columns([1, 1.6], gap="large", vertical_alignment="top")
+    with left:
+        source = st.segmented_control(
+            "New rows from",
+            ["file", "stored"],
+            default="file",
+            format_func={"file": "A file", "stored": "Another data set"}.get,
+            key="new_data_source",
+            required=True,
+            persist_state="session",
+        )
+    with right:
+        outcome = _from_file(shown, wanted) if source == "file" else _from_store(dataset, wanted)
+    if outcome is None:
+        return None
+    if outcome.matched is None:
+        st.error(markdown(outcome.sentence))
+        return None
+    _found(outcome.matched, keep=source == "file")
+    return outcome.matched.dataset
+
+
+def in_words(found: Matched) -> str:
+    """Say how the new rows were brought into the columns of the run."""
+    parts = [counted(found.dataset.n_rows, "new row")]
+    if found.by_name:
+        order = ", in another order" if found.reordered else ""
+        parts.append(f"columns found by their names{order}")
+    else:
+        parts.append(f"{counted(found.dataset.n_features, 'feature')} in the order of the file")
+    if found.ignored:
+        names = ", ".join(f"“{shortened(name)}”" for name in found.ignored[:MOST_NAMES])
+        more = len(found.ignored) - MOST_NAMES
+        parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
+    return f"{'; '.join(parts)}."
+
+
+def _found(found: Matched, *, keep: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(markdown(in_words(found)), width="content")
+        if keep:
+            st.button(
+                "Keep as a data set",
+                key="new_data_keep",
+                icon=":material/save:",
+                type="tertiary",
+                on_click=_keep,
+                args=[found.dataset],
+                help="The new rows are then listed under “Another data set”, here and for other "
+                "runs.",
+            )
+
+
+def _from_file(shown: Shown, wanted: Wanted) -> Outcome | None:
+    generation = st.session_state.setdefault(KEYS.upload, 0)
+    files = packing.uploader(
+        "A file of the kinds that the page Data opens, or several images",
+        key=f"new-data-{generation}",
+        help="A table needs the columns the run was fitted to, in any order; others are left out. "
+        "Images must have the size of the run's.",
+    )
+    if not files:
+        return None
+    options = _options(files, wanted)
+    outcome = _read(files, shown, wanted, options)
+    if outcome.report.get("missing"):
+        chosen = st.selectbox(
+            "Missing cells",
+            [how for how in MISSING if how != "model" or _takes_gaps(shown)],
+            format_func=MISSING.get,
+            key=f"new-data-missing-{files[0].file_id}",
+        )
+        outcome = _read(files, shown, wanted, options | {"missing": chosen})
+    return outcome
+
+
+def _takes_gaps(shown: Shown) -> bool:
+    """Whether the run can describe rows of which some cells are missing."""
+    reduces = fitted_preprocessing(shown.arrays).reduces
+    return fits_around_gaps(shown.config) and not reduces
+
+
+def _options(files: list[UploadedFile], wanted: Wanted) -> dict:
+    """Draw the choices that images call for."""
+    images = all(kind_of(file.name) == "images" for file in files)
+    if not images or wanted.image_shape is None:
+        return {}
+    options: dict = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
+    height, width = wanted.image_shape[:2]
+    if st.toggle(f"Bring the images to {height} × {width} pixels", key="new_data_resize"):
+        options["size"] = (height, width)
+    return options
+
+
+def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict) -> Outcome:
+    ids = " ".join(file.file_id for file in files)
+    key = json.dumps([shown.config.dataset, options], sort_keys=True)
+    return _outcome(ids, key, files, wanted, options)
+
+
+@st.cache_resource(show_spinner="Reading the file", max_entries=4)
+def _outcome(
+    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: dict
+) -> Outcome:
+    del ids, key
+    named = [(file.name, file) for file in _files]
+
+    def opened(roles: dict[str, str]) -> Dataset:
+        chosen = _options | ({"roles": roles} if roles else {})
+        return read_many(named, limits=ONE_IS_ENOUGH, **chosen)
+
+    try:
+        packing.check(_files)
+        found = read_as(opened, _wanted)
+    except InputError as error:
+        return Outcome(None, str(error), error.report or {})
+    return Outcome(found, "", found.dataset.provenance.get("report", {}))
+
+
+def _from_store(dataset: Dataset, wanted: Wanted) -> Outcome | None:
+    others = [one for one in services.datasets().list() if one.digest != dataset.digest]
+    if not others:
+        st.info("No other data set is open yet; open one on the page Data and come back.")
+        return None
+    names = {one.digest: f"{one.name} · {one.n_rows:,} rows × {one.n_features:,}" for one in others}
+    digest = st.selectbox(
+        "Data set",
+        list(names),
+        index=None,
+        format_func=names.get,
+        placeholder="choose one",
+        key=f"new-data-stored-{dataset.digest[:8]}",
+        persist_state="session",
+    )
+    if digest is None:
+        return None
+    try:
+        return Outcome(_matched(digest, dataset.digest, wanted), "", {})
+    except InputError as error:
+        return Outcome(None, str(error), {})
+
+
+@st.cache_resource(show_spinner="Matching the columns", max_entries=4)
+def _matched(digest: str, of_run: str, _wanted: Wanted) -> Matched:
+    del of_run
+    return matched(services.dataset(digest), _wanted)
+
+
+def _keep(dataset: Dataset) -> None:
+    try:
+        services.datasets().put(dataset)
+    except InputError as error:
+        state.notify("error", str(error))
+        return
+    state.notify("success", f"“{dataset.name}” is kept as a data set.")

@@ -1,0 +1,107 @@
+"""New rows as a table, those that fit least first, images beside their reconstruction."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.explore.new_data import Verdict
+from appca.analysis.explore.subspaces import title
+from appca.data.dataset import Dataset
+from appca.plots.components.components import data_uri
+from appca.runs.fit import fitted_preprocessing
+
+MOST_LISTED = 100  # rows; the saved file has all
+HEIGHT = 400  # pixels
+
+
+def draw(
+    dataset: Dataset,
+    arrays: dict[str, np.ndarray],
+    said: Verdict,
+    order: np.ndarray,
+    key: str,
+    *,
+    dark: bool,
+) -> int:
+    """
+    Draw the table and return the row to look at: the one ticked, else the first.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The new rows.
+    arrays : dict
+        What the run says of them, and its components.
+    said : Verdict
+    order : ndarray of int
+        Rows to list, those that fit least first; at least one.
+    key : str
+        Names the numbers: another table is another widget.
+    dark : bool
+        Draw high values of images dark.
+    """
+    top = order[:MOST_LISTED]
+    images = _images(key, top.tobytes(), dark, dataset, arrays)
+    pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
+    event = st.dataframe(
+        table_of(dataset, arrays, said, top, images),
+        hide_index=True,
+        width="stretch",
+        height=HEIGHT,
+        key=f"new-data-table-{key}",
+        selection_mode="single-row",
+        on_select="rerun",
+        column_config=pictures,
+        row_height=44 if images else None,
+    )
+    if len(top) < len(order):
+        st.caption(f"The {len(top)} that fit least of {len(order):,}; the saved file has all.")
+    ticked = event["selection"]["rows"]
+    return int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
+
+
+def table_of(
+    dataset: Dataset,
+    arrays: dict[str, np.ndarray],
+    said: Verdict,
+    rows: np.ndarray,
+    images: dict[str, list[str]],
+) -> "object":
+    """Return what is known of rows as a table; `images` gives columns of pictures."""
+    import pandas as pd
+
+    columns: dict[str, object] = {"id": dataset.ids[rows]} | images
+    columns["fits"] = np.where(said.fits[rows], "yes", "no")
+    for name, values in list(dataset.labels.items())[:1]:
+        columns[name if name not in columns else f"{name} (label)"] = values[rows]
+    columns["T² / limit"], columns["Q / limit"] = said.ratios[rows].round(2).T
+    columns["subspace"] = [title(tuple(np.flatnonzero(arrays["active"][row]))) for row in rows]
+    columns["membership"] = arrays["membership"][rows].round(3)
+    columns["residual"] = [float(f"{value:.3g}") for value in arrays["error"][rows]]
+    columns["log-likelihood"] = arrays["log_likelihood_rows"][rows].round(2)
+    return pd.DataFrame(columns)
+
+
+def reconstructed(arrays: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Return what the run rebuilds of rows (n, D), in units of the data."""
+    W, mean = arrays["components"].astype(np.float64), arrays["mean"].astype(np.float64)
+    return fitted_preprocessing(arrays).inverse_transform(
+        arrays["scores"][rows].astype(np.float64) @ W + mean
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _images(
+    key: str, rows: bytes, dark: bool, _dataset: Dataset, _arrays: dict[str, np.ndarray]
+) -> dict[str, list[str]]:
+    del key
+    if _dataset.image_shape is None:
+        return {}
+    which = np.frombuffer(rows, np.intp)
+    pictures = {
+        "image": _dataset.images(which),
+        "reconstruction": _dataset.as_images(reconstructed(_arrays, which)),
+    }
+    return {
+        name: [data_uri(255 - image if dark else image) for image in images]
+        for name, images in pictures.items()
+    }

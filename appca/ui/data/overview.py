@@ -1,0 +1,117 @@
+"""The data set on screen: what it is, what a fit should know of it, and what it looks like."""
+
+import numpy as np
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.data.numbers import percent
+from appca.data.readers.intake import duplicate_rows
+from appca.plots.components.components import montage
+from appca.plots.explore.sprites import Sprites, tiles_of
+from appca.storage.wording import counted, shortened
+from appca.ui.explorer import atlas
+from appca.ui.frame.place import place_of_fits
+from appca.ui.parts.tables import preview_table
+from appca.ui.parts.text import about, fact_list, size
+from appca.ui.session import fitting, state
+
+COLUMNS, LINES = 20, 6  # of the picture of images
+TABLE_ROWS = 10
+MOST_NAMES = 6
+
+
+def overview(dataset: Dataset) -> None:
+    """Draw the facts and a picture of the rows."""
+    st.text(dataset.name)
+    st.html(facts(dataset))
+    pictures(dataset)
+
+
+def facts(dataset: Dataset) -> str:
+    """Return what a person should know before fitting, as HTML."""
+    constant, repeated = _checked(dataset.digest, dataset)
+    lines = {
+        "Rows": f"{dataset.n_rows:,}",
+        "Features": _features(dataset),
+        "Labels": ", ".join(dataset.labels) or "none",
+        "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
+        **_missing(dataset),
+        "Constant features": _named(constant, dataset),
+        "Repeated rows": f"{repeated:,}" if repeated else "none",
+        "Fit": f"{about(fitting.seconds())} with the present settings",
+    }
+    where, source = place_of_fits(state.config(), dataset), source_of(dataset)
+    lines |= {"Where": where} if where else {}
+    return fact_list(lines | ({"Source": source} if source else {}))
+
+
+def source_of(dataset: Dataset) -> str:
+    """Return where the data come from: what to cite, the file, or the maker's name."""
+    known = dataset.provenance
+    if known.get("source") != "file":
+        return str(known.get("citation") or known.get("source") or "")
+    files = known.get("files", [])
+    return shortened(files[0]) if len(files) == 1 else counted(len(files), "file")
+
+
+def pictures(dataset: Dataset) -> None:
+    """Draw a sample of the images, or the first rows as a table."""
+    sprites = atlas.sprites(dataset.digest)
+    if sprites is None:
+        preview_table(dataset, np.arange(min(TABLE_ROWS, dataset.n_rows)))
+        return
+    rows = np.sort(np.argsort(sprites.priority)[: COLUMNS * LINES])
+    with st.container(key="pictures"):
+        alt = f"{counted(len(rows), 'image')} of the data set"
+        st.image(sheet_of(sprites, rows, COLUMNS), width="stretch", alt=alt)
+    st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
+
+
+def sheet_of(sprites: Sprites, rows: np.ndarray, columns: int) -> np.ndarray:
+    """Return the images of rows in one picture; ink is dark on a light page."""
+    return drawn(sprites, tiles_of(sprites, rows), columns)
+
+
+def drawn(sprites: Sprites, tiles: np.ndarray, columns: int) -> np.ndarray:
+    """Lay out pictures in the manner of a data set's own."""
+    on_light = st.context.theme.type != "dark"
+    if sprites.style == "ink":
+        return montage(255 - tiles, columns) if on_light else montage(tiles, columns, ground=0)
+    return montage(tiles, columns)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _checked(digest: str, _dataset: Dataset) -> tuple[np.ndarray, int]:
+    del digest
+    return constant_features(_dataset.X), duplicate_rows(_dataset.X)
+
+
+def constant_features(X: np.ndarray) -> np.ndarray:
+    """Return the numbers of the columns that have one value only."""
+    return np.flatnonzero((X[:1] == X).all(axis=0))
+
+
+def _missing(dataset: Dataset) -> dict[str, str]:
+    """Say how many cells wait for a model to fill them; nothing of whole data."""
+    if dataset.missing is None:
+        return {}
+    rows = counted(len(dataset.incomplete_rows), "row")
+    share = dataset.n_missing / dataset.X.size
+    cells = f"{counted(dataset.n_missing, 'cell')} ({percent(share, 1)})"
+    return {"Missing": f"{cells} in {rows}, for the model to fill"}
+
+
+def _features(dataset: Dataset) -> str:
+    if dataset.image_shape is None:
+        return f"{dataset.n_features:,} columns"
+    h, w, *colour = dataset.image_shape
+    return f"{dataset.n_features:,} ({h} × {w} pixels{', colour' if colour else ''})"
+
+
+def _named(constant: np.ndarray, dataset: Dataset) -> str:
+    if not len(constant):
+        return "none"
+    if dataset.feature_names is None:
+        return f"{len(constant):,}"
+    names = ", ".join(dataset.feature_names[j] for j in constant[:MOST_NAMES])
+    return f"{len(constant):,}: {names}{'…' if len(constant) > MOST_NAMES else ''}"

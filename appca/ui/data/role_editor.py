@@ -1,0 +1,116 @@
+"""What each column of a table is for, to look at and change, also where there are thousands."""
+
+import numpy as np
+import streamlit as st
+
+from appca.data.readers.tables.roles import ROLES
+from appca.storage.wording import counted
+
+MOST_ROWS = 200  # of the editor; of more columns it shows those that were looked for
+_ROLE = "used as"
+
+
+def roles(key: str, report: dict, sentence: str) -> dict[str, str]:
+    """
+    Draw the columns' roles; return those a person changed.
+
+    Parameters
+    ----------
+    key : str
+        Of the files.
+    report : dict
+        As the readers make it, with ``roles``; or with ``unsettled``, columns that kept the roles
+        from being guessed.
+    sentence : str
+        Why the files cannot be read, if they cannot; empty otherwise.
+    """
+    changed: dict[str, str] = st.session_state.setdefault(f"changed-{key}", {})
+    if report.get("unsettled") and sentence:
+        left_out = st.multiselect(
+            "Columns to leave out", report["unsettled"], key=f"left_out-{key}"
+        )
+        return changed | dict.fromkeys(left_out, "ignored")
+    left_out = st.session_state.get(f"left_out-{key}", [])
+    st.session_state[f"left_out-{key}"] = left_out  # kept though its widget is not drawn
+    guessed = report.get("roles")
+    if not guessed:
+        return changed | dict.fromkeys(left_out, "ignored")
+    with st.expander("What each column is for"):
+        names = _look_for(key, guessed, changed) if len(guessed) > MOST_ROWS else list(guessed)
+        _editor(key, report, names, changed)
+    return dict.fromkeys(left_out, "ignored") | changed
+
+
+def found(names: list[str], wanted: str) -> list[str]:
+    """Return the names that hold a text, whatever its case."""
+    return [name for name in names if wanted.casefold() in name.casefold()]
+
+
+def _look_for(key: str, guessed: dict[str, str], changed: dict[str, str]) -> list[str]:
+    """Draw a search over many columns; return those to show, the special ones first."""
+    wanted = st.text_input(
+        "Find columns by name", key=f"find-{key}", placeholder="part of the name"
+    )
+    names = found(list(guessed), wanted.strip())
+    first = [name for name in names if guessed[name] != "feature"]
+    rest = [name for name in names if guessed[name] == "feature"]
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    with left:
+        role = st.selectbox(
+            f"Use all {counted(len(names), 'column')} found as",
+            ROLES,
+            index=2,
+            key=f"role_of_all-{key}",
+        )
+    with right:
+        st.button(
+            "Set",
+            key=f"set_all-{key}",
+            width="stretch",
+            disabled=not wanted.strip() or not names,
+            on_click=_set_all,
+            args=[key, names, role, changed],
+        )
+    shown = (first + rest)[:MOST_ROWS]
+    st.caption(f"{len(shown):,} of {counted(len(guessed), 'column')} shown.")
+    return shown
+
+
+def _set_all(key: str, names: list[str], role: str, changed: dict[str, str]) -> None:
+    changed |= dict.fromkeys(names, role)
+    st.session_state[f"edition-{key}"] = st.session_state.get(f"edition-{key}", 0) + 1
+
+
+def _editor(key: str, report: dict, names: list[str], changed: dict[str, str]) -> None:
+    import pandas as pd
+
+    place = f"roles-{key}-{st.session_state.get(f'edition-{key}', 0)}-{hash(tuple(names))}"
+    # What the editor began with: it keeps changes of its own, and would lose them with other data.
+    base = st.session_state.setdefault(f"{place}-base", dict(changed))
+    now = report["roles"] | base
+    gaps, constant = report.get("missing", {}), set(report.get("constant", ()))
+    table = pd.DataFrame(
+        {
+            "column": names,
+            _ROLE: [now.get(name, report["roles"][name]) for name in names],
+            "holds": [report.get("kinds", {}).get(name, "") for name in names],
+            "missing": np.array([gaps.get(name, 0) for name in names], dtype=np.int64),
+            "constant": ["yes" if name in constant else "" for name in names],
+        }
+    )
+    st.data_editor(
+        table,
+        key=place,
+        hide_index=True,
+        width="stretch",
+        disabled=["column", "holds", "missing", "constant"],
+        column_config={_ROLE: st.column_config.SelectboxColumn(options=list(ROLES), required=True)},
+        on_change=_take,
+        args=[place, names, changed],
+    )
+
+
+def _take(place: str, names: list[str], changed: dict[str, str]) -> None:
+    for row, cells in st.session_state[place]["edited_rows"].items():
+        if _ROLE in cells:
+            changed[names[row]] = cells[_ROLE]

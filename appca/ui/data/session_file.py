@@ -1,0 +1,102 @@
+"""A session as a file: saved on the page Export, opened on the page Data, here or elsewhere."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.runs.home import home
+from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
+from appca.ui.parts.downloads import save_button, stem_of
+from appca.ui.parts.text import markdown, size
+from appca.ui.session import selection, services, state
+from appca.ui.session.fitting import Shown
+from appca.ui.session.state import KEYS
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+
+def save(dataset: Dataset, shown: Shown) -> None:
+    """Draw the tab that saves a session: with which runs, with or without the data."""
+    runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
+    if shown.run is not None:
+        runs.setdefault(shown.run.id, shown.run)
+    chosen = st.multiselect(
+        "Runs",
+        list(runs),
+        default=[shown.config.id],
+        format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
+        key=f"session_runs-{shown.config.id}",
+    )
+    with_data = st.toggle(
+        f"With the data ({size(dataset.X.nbytes)} before packing)",
+        True,
+        key="session_data",
+        persist_state="session",
+        help="Without them the file is small, and whoever opens it must have the same data set.",
+    )
+    session = Session(
+        dataset,
+        [runs[one] for one in chosen],
+        selection.named(dataset),
+        selection.get(dataset),
+        shown.config.id,
+    )
+    save_button(
+        "Save session",
+        partial(pack, session, with_data=with_data),
+        f"{stem_of(dataset.name)}{SUFFIX}",
+        "application/zip",
+        key="session",
+        primary=True,
+    )
+    kept = f"{counted(len(session.selections), 'kept selection')} " if session.selections else ""
+    st.caption(
+        "One file with the data set, the chosen runs, the names and signs of their components, "
+        f"{kept}and the rows selected now. “Open a session file” on the page Data brings all of it "
+        "back, on this machine or another."
+    )
+
+
+def open_box() -> None:
+    """Draw the place to drop a session file, and open what is dropped."""
+    generation = st.session_state.setdefault(KEYS.session_file, 0)  # another key drops the old file
+    with st.expander("Open a session file"):
+        file = st.file_uploader(
+            "A file saved under “Session” on the page Export, here or on another machine",
+            type=[SUFFIX[1:]],
+            key=f"session_file-{generation}",
+        )
+        found = None if file is None else _opened(file)
+    if found is not None:
+        _look_at(found)
+        st.session_state[KEYS.session_file] += 1
+        st.rerun()
+
+
+def _opened(file: "UploadedFile") -> Unpacked | None:
+    with st.spinner("Opening the session"):
+        try:
+            return unpack(file.name, file, home())
+        except InputError as error:
+            st.error(markdown(str(error)))
+            return None
+
+
+def _look_at(found: Unpacked) -> None:
+    """Bring what came out of the file on screen."""
+    state.open_dataset(found.dataset)
+    run = services.runs().get(found.opened or next(iter(found.runs), ""))
+    if run is not None:
+        state.open_config(run.config)
+    dataset = state.current_dataset()
+    if found.selected is not None:
+        selection.put(dataset, found.selected)
+    kept = counted(len(found.selections), "kept selection")
+    with_kept = f" and {kept}" if found.selections else ""
+    runs = counted(len(found.runs), "run")
+    state.notify("success", f"“{dataset.name}” is open, with {runs}{with_kept}.")

@@ -1,0 +1,133 @@
+"""The data sets that are one click away: bundled ones, and MNIST and COIL-20."""
+
+import json
+
+import streamlit as st
+
+from appca.data.sources.builtin import SOURCES, Option, Source, load
+from appca.data.sources.receive import receive
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
+from appca.ui.parts.text import tag, words
+from appca.ui.session import services, state, watching
+from appca.ui.session.callbacks import guarded
+
+DROPPED = "source-files"
+
+
+def bundled() -> None:
+    """Draw a card for each data set that needs no network."""
+    for source in SOURCES.values():
+        if source.offline:
+            _card(source)
+
+
+def published() -> None:
+    """Draw a card with its choices for each data set that is read from disk or downloaded."""
+    for source in SOURCES.values():
+        if not source.offline:
+            _card(source)
+    st.caption(
+        "Files in the data folder are read from there; else they are downloaded once, checked, "
+        "and kept. Without a network, get the files elsewhere and drop them here."
+    )
+    st.file_uploader(
+        "Files of MNIST or COIL-20",
+        type=["gz", "zip", "mat"],
+        accept_multiple_files=True,
+        key=DROPPED,
+        label_visibility="collapsed",
+        on_change=_dropped,
+    )
+
+
+@guarded
+def _dropped() -> None:
+    """Keep the files that were dropped, and say of each what became of it."""
+    kept, refused = [], []
+    for file in st.session_state[DROPPED]:
+        try:
+            (kept if receive(file.name, file) else refused).append(f"“{file.name}”")
+        except InputError as error:
+            state.notify("error", str(error))
+    if refused:
+        are = "is no file" if len(refused) == 1 else "are no files"
+        state.notify("error", f"{', '.join(refused)} {are} of MNIST or COIL-20 by name.")
+    if kept:
+        state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
+
+
+def _card(source: Source) -> None:
+    with st.container(border=True, key=f"source-{source.key}"):
+        left, right = st.columns([3, 1], vertical_alignment="center")
+        with left:
+            st.html(_text(source))
+        with right:
+            busy = watching.running(source.key) is not None
+            st.button(
+                "Loading…" if busy else "Open",
+                key=f"source-{source.key}-open",
+                disabled=busy,
+                width="stretch",
+                on_click=_open,
+                args=[source],
+            )
+        for option in source.options:
+            _widget(source, option)
+
+
+def _text(source: Source) -> str:
+    shape = f"{counted(source.rows, 'row')} × {source.features:,}"
+    lines = [("ca-name", source.title), ("ca-quiet", source.description), ("ca-quiet", shape)]
+    return "".join(tag("div", words(text), css) for css, text in lines)
+
+
+def _widget(source: Source, option: Option) -> object:
+    key, label = _key(source, option), option.help
+    if option.choices is not None and option.default is None:
+        return st.pills(
+            label, option.choices, selection_mode="multi", key=key, persist_state="session"
+        )
+    if option.choices is not None:
+        return st.segmented_control(
+            label,
+            option.choices,
+            default=option.default,
+            key=key,
+            required=True,
+            persist_state="session",
+        )
+    return st.number_input(
+        label,
+        option.least,
+        option.most,
+        option.default,
+        key=key,
+        placeholder="no",
+        persist_state="session",
+    )
+
+
+def _chosen(source: Source) -> dict[str, object]:
+    """Return the options that differ from their defaults."""
+    chosen = {}
+    for option in source.options:
+        value = st.session_state.get(_key(source, option), option.default)
+        if value not in (option.default, [], None):
+            chosen[option.name] = value
+    return chosen
+
+
+def _key(source: Source, option: Option) -> str:
+    return f"source-{source.key}-{option.name}"
+
+
+@guarded
+def _open(source: Source) -> None:
+    if source.offline:
+        state.open_dataset(services.datasets().put(load(source.key)))
+        return
+    options = _chosen(source)
+    key = f"{source.key} {json.dumps(options, sort_keys=True)}"
+    job = services.jobs().submit("download", {"key": source.key, "options": options}, key=key)
+    watching.add(job, watching.Watched("download", source.key))

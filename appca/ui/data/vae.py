@@ -1,0 +1,110 @@
+"""A trained autoencoder: how its training went, what it keeps, and what it draws by itself."""
+
+import numpy as np
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.data.numbers import fixed, percent
+from appca.data.preprocessing import Fitted
+from appca.plots.data.vae import loss
+from appca.plots.explore.sprites import Sprites, resized, tiles_of
+from appca.runs.fit import fitted_preprocessing
+from appca.storage.wording import counted
+from appca.ui.data.overview import drawn
+from appca.ui.explorer import atlas
+from appca.ui.parts.chart import chart
+from appca.ui.session.fitting import Shown
+
+COLUMNS = 16  # images side by side
+MOST_ROWS = 5000  # for the share of variance kept
+DIFFERENCES = (
+    "Behind the autoencoder a component is drawn as a decoded difference: what one step along it "
+    "does to the average code’s picture. A longer step bends."
+)
+
+
+def of_run(dataset: Dataset, shown: Shown) -> None:
+    """Draw the autoencoder a run was fitted behind; nothing for other runs."""
+    if is_behind_one(shown):
+        st.subheader("The autoencoder before it", anchor=False)
+        view(dataset, fitted_preprocessing(shown.arrays), shown.key)
+
+
+def note(shown: Shown) -> None:
+    """Say what the pictures of components are where they are not directions."""
+    if is_behind_one(shown):
+        st.caption(DIFFERENCES)
+
+
+def is_behind_one(shown: Shown) -> bool:
+    """Whether a run was fitted to the codes of an autoencoder."""
+    return bool(shown.config.preprocessing.get("vae"))
+
+
+def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
+    """
+    Draw the loss curve, the share of variance kept, and decoded pictures.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        On which it was trained.
+    fitted : Fitted
+        Preprocessing with an autoencoder.
+    key : str
+        Names it in a cache and on the page.
+    """
+    kept, rows = _kept(f"{dataset.digest}-{key}", dataset, fitted)
+    ends = fitted.vae.losses
+    sample = "" if rows == dataset.n_rows else f", measured on {counted(rows, 'row')}"
+    st.markdown(
+        f"{dataset.n_features:,} features became {fitted.n_features}, which keep {percent(kept)} "
+        f"of the variance{sample}. The loss fell from {fixed(ends[0])} to {fixed(ends[-1])} nats a "
+        f"row in {counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
+    )
+    chart(loss(ends), key=f"vae-loss-{key}", config={"displayModeBar": False})
+    sprites = atlas.sprites(dataset.digest)
+    if sprites is not None:
+        _pictures(dataset, fitted, sprites)
+
+
+def kept_share(dataset: Dataset, fitted: Fitted) -> tuple[float, int]:
+    """
+    Return the share of the variance that survives encoding and decoding, and of how many rows.
+
+    In the units before the encoder, so that the scales of a table count as they did in training.
+    Of more than 5,000 rows, of a sample that is always the same.
+    """
+    n = dataset.n_rows
+    rows = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
+    before = fitted._replace(vae=None).transform(dataset.X[rows]).astype(np.float64)
+    after = fitted.vae.decode(fitted.vae.encode(before))
+    total = np.square(before - before.mean(axis=0)).sum()
+    lost = np.square(before - after).sum()
+    return 1.0 - float(lost / max(total, np.finfo(float).tiny)), len(rows)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _kept(key: str, _dataset: Dataset, _fitted: Fitted) -> tuple[float, int]:
+    del key
+    return kept_share(_dataset, _fitted)
+
+
+def _pictures(dataset: Dataset, fitted: Fitted, sprites: Sprites) -> None:
+    rows = np.sort(np.argsort(sprites.priority)[:COLUMNS])
+    again = fitted.inverse_transform(fitted.transform(dataset.X[rows]))
+    codes = np.random.default_rng(0).standard_normal((2 * COLUMNS, fitted.n_features))
+    invented = fitted.inverse_transform(codes.astype(np.float32))
+    pairs = np.concatenate([tiles_of(sprites, rows), _tiles(dataset, again, sprites)])
+    with st.container(key="vae-pictures"):
+        alt = f"{COLUMNS} rows of the data above what their codes are decoded to"
+        st.image(drawn(sprites, pairs, COLUMNS), width="stretch", alt=alt)
+        st.caption("Rows of the data, and below each what its code is decoded to.")
+        sheet = drawn(sprites, _tiles(dataset, invented, sprites), COLUMNS)
+        alt = f"{len(codes)} pictures decoded from codes drawn at random"
+        st.image(sheet, width="stretch", alt=alt)
+        st.caption("Pictures of no row: decoded from codes drawn at random.")
+
+
+def _tiles(dataset: Dataset, values: np.ndarray, sprites: Sprites) -> np.ndarray:
+    return resized(dataset.as_images(values), sprites.tile)

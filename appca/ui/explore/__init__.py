@@ -1,0 +1,1 @@
+"""The page Explore: settings of the fit, maps, one row taken apart."""

@@ -1,0 +1,173 @@
+"""Which row the page Point shows: by id or number, or stepping through the selection."""
+
+import re
+
+import numpy as np
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.storage.wording import counted
+from appca.ui.parts.text import markdown
+from appca.ui.session import selection
+from appca.ui.session.state import KEYS
+
+PARAMETER = "row"  # in the address
+FOUND = 50  # rows listed whose ids hold what was typed
+WANTED = "point_wanted"
+LONGEST = 200  # characters
+NUMBER = re.compile(r"(row )?(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})", re.IGNORECASE)
+
+
+def chosen(dataset: Dataset) -> int:
+    """Return the row on screen: the one last chosen, the address's, or the first selected one."""
+    rows = st.session_state.setdefault(KEYS.points, {})
+    if dataset.digest not in rows:
+        wanted = st.query_params.get(PARAMETER, "")
+        linked = _by_id(dataset, wanted)
+        rows[dataset.digest] = _first(dataset) if linked is None else linked
+        if wanted and linked is None:
+            # as if it had been typed: what it may mean is said
+            st.session_state[WANTED] = wanted[:LONGEST]
+    row = min(rows[dataset.digest], dataset.n_rows - 1)
+    st.query_params[PARAMETER] = str(dataset.ids[row])
+    return row
+
+
+def show(dataset: Dataset, row: int) -> None:
+    """Look at this row from now on."""
+    st.session_state.setdefault(KEYS.points, {})[dataset.digest] = int(row)
+
+
+def choose(dataset: Dataset) -> int:
+    """Draw what chooses a row, and return the row."""
+    row = chosen(dataset)
+    through = np.flatnonzero(selection.get(dataset))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            "Row",
+            key=WANTED,
+            placeholder="id or number",
+            max_chars=LONGEST,
+            width=190,
+            on_change=_search,
+            args=[dataset],
+            help="The id of a row, a part of it, or its number counted from 1.",
+        )
+        _step(dataset, row, through, -1)
+        _step(dataset, row, through, 1)
+        if len(through):
+            st.button(
+                "First selected", key="point_first", on_click=show, args=[dataset, through[0]]
+            )
+        st.caption(markdown(_where(dataset, row, through)), width="content")
+    _matches(dataset)
+    return row
+
+
+def find(dataset: Dataset, text: str) -> np.ndarray:
+    """
+    Return the rows a text stands for: the id itself, else a number from 1, else parts of ids.
+
+    Numbers may be written as they are shown: "1,234", or "row 1,234", which is no part of an id.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    text : str
+    """
+    text = text.strip()
+    exact = _by_id(dataset, text)
+    exact = _by_number(dataset, text) if exact is None else exact
+    if exact is not None:
+        return np.array([exact])
+    if not text:
+        return np.arange(0)
+    return np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
+
+
+def _by_id(dataset: Dataset, text: str) -> int | None:
+    found = np.flatnonzero(dataset.ids == text)
+    return int(found[0]) if len(found) else None
+
+
+def _by_number(dataset: Dataset, text: str) -> int | None:
+    written = NUMBER.fullmatch(text)
+    if written is None:
+        return None
+    digits = written[2].replace(",", "")
+    named = None if written[1] else _by_id(dataset, digits)
+    if named is not None:
+        return named
+    return int(digits) - 1 if 1 <= int(digits) <= dataset.n_rows else None
+
+
+def _first(dataset: Dataset) -> int:
+    selected = np.flatnonzero(selection.get(dataset))
+    return int(selected[0]) if len(selected) else 0
+
+
+def _search(dataset: Dataset) -> None:
+    found = find(dataset, st.session_state[WANTED])
+    if len(found) == 1:
+        show(dataset, found[0])
+        st.session_state[WANTED] = ""
+
+
+def _matches(dataset: Dataset) -> None:
+    """Say what a text that is no single row has found; there only until it is cleared."""
+    text = st.session_state.get(WANTED, "").strip()
+    if not text:
+        return
+    found = find(dataset, text)
+    if not len(found):
+        st.warning(
+            f"No row has “{markdown(text)}” in its id, and there is no row of that number; "
+            f"numbers go from 1 to {dataset.n_rows:,}."
+        )
+        return
+    st.pills(
+        f"{counted(len(found), 'row')} with “{markdown(text)}” in the id"
+        + (f", the first {FOUND}" if len(found) > FOUND else ""),
+        found[:FOUND].tolist(),
+        format_func=lambda row: markdown(str(dataset.ids[row])),
+        key="point_match",
+        on_change=_picked,
+        args=[dataset],
+    )
+
+
+def _picked(dataset: Dataset) -> None:
+    if st.session_state["point_match"] is not None:
+        show(dataset, st.session_state["point_match"])
+        st.session_state[WANTED] = ""
+
+
+def _step(dataset: Dataset, row: int, through: np.ndarray, by: int) -> None:
+    target = neighbour(row, through, dataset.n_rows, by)
+    word = "selected row" if len(through) else "row"
+    st.button(
+        "Previous" if by < 0 else "Next",
+        key=f"point_{'previous' if by < 0 else 'next'}",
+        icon=f":material/chevron_{'left' if by < 0 else 'right'}:",
+        disabled=target is None,
+        on_click=show,
+        args=[dataset, target],
+        help=f"The {'one before' if by < 0 else 'next one'}, {word} by {word}.",
+    )
+
+
+def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None:
+    """Return the row before (-1) or after (1), among `through` if that has rows; None at an end."""
+    among = through if len(through) else np.arange(n_rows)
+    place = np.searchsorted(among, row) - 1 if by < 0 else np.searchsorted(among, row, side="right")
+    return int(among[place]) if 0 <= place < len(among) else None
+
+
+def _where(dataset: Dataset, row: int, through: np.ndarray) -> str:
+    place = f"row {row + 1:,} of {dataset.n_rows:,}"
+    if not len(through):
+        return place
+    at = np.flatnonzero(through == row)
+    if len(at):
+        return f"{place} · {int(at[0]) + 1:,} of {len(through):,} selected"
+    return f"{place} · not among the {len(through):,} selected"

@@ -1,0 +1,238 @@
+"""The settings of a fit: one widget for each parameter that the chosen model has."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.runs.configuration import MODELS, RunConfig
+from appca.ui.parts.text import HELP_K, HELP_L
+from appca.ui.session import state
+from appca.ui.session.callbacks import guarded
+
+FIXED = "fixed"  # the latent variance is a number of the person's
+MOST = 2**53 - 1  # that a browser can count to
+
+
+class Choice(NamedTuple):
+    """A parameter with few values."""
+
+    label: str
+    names: dict[str, str]  # value to what is on screen
+    help: str
+
+
+class Number(NamedTuple):
+    """A parameter that is a whole number."""
+
+    label: str
+    least: int
+    most: int
+    help: str
+
+
+FIELDS: dict[str, Choice | Number] = {
+    "inference": Choice(
+        "Inference",
+        {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
+        "EM finds the most likely components. Gibbs sampling starts there and draws from all that "
+        "the data allow, which shows how sure each number is. Hard assignment gives each row "
+        "wholly to its best choice: faster, coarser.",
+    ),
+    "init": Choice(
+        "Start",
+        {
+            "auto": "Best of a race",
+            "quartimax": "Quartimax rotation",
+            "annealed": "PCA, annealed",
+            "ica": "Independent components",
+            "pca": "PCA",
+            "dictionary": "Rows of the data",
+            "random": "Random",
+        },
+        "Where the fit begins. The race tries several starts for some passes and finishes the "
+        "best. Independent components find the factors that a start from PCA often misses.",
+    ),
+    "alpha": Choice(
+        "Concentration alpha",
+        {"infer": "Learned", FIXED: "A fixed number"},
+        "How many components rows are expected to use between them; learned with the rest, or "
+        "fixed.",
+    ),
+    "prior": Choice(
+        "Prior of the choices",
+        {"ibp": "Indian buffet", "beta-bernoulli": "Beta-Bernoulli"},
+        "The buffet favours few components that many rows share; Beta-Bernoulli gives each "
+        "component a share of its own.",
+    ),
+    "latent_variance": Choice(
+        "Latent variance",
+        {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
+        "How far rows spread along the components: learned, or fixed at a number of yours (the "
+        "paper fixes 1, which makes the fit depend on the unit of the data).",
+    ),
+    "mean": Choice(
+        "Mean",
+        {"learned": "Learned", "sample": "Average of the rows", "zero": "Zero"},
+        "The point from which the components start. Learned fits best when L is below K.",
+    ),
+    "w_update": Choice(
+        "Update of the components",
+        {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
+        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches step by "
+        "step for what the closed form gives at once, is 16 to 300 times slower and may stop "
+        "early; with Gibbs sampling either of the two is the paper's, which does not sample W.",
+    ),
+    "z_update": Choice(
+        "Draw of the choices",
+        {"block": "A row at once", "swap": "One by one"},
+        "Draw the components of a row together, or one after the other as the paper does.",
+    ),
+    "allocation": Choice(
+        "Sums over choices",
+        {"auto": "Where they are few", "exact": "All of them", "best": "The best one"},
+        "Weigh all choices of factors of a row, or give it wholly to the best one.",
+    ),
+    "n_init": Number("Starts", 1, 50, "Fit from so many starts and keep the best."),
+    "max_iter": Number("Most passes", 1, 100_000, "Stop after so many passes over the data."),
+    "n_chains": Number(
+        "Chains", 1, 16, "Independent chains: only two or more can contradict one another."
+    ),
+    "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps thrown away at the start of each chain."),
+    "n_draws": Number("Draws", 1, 100_000, "Draws kept of each chain."),
+    "thin": Number("Sweeps a draw", 1, 10_000, "Keep one draw in so many sweeps."),
+    "n_paths": Number(
+        "Paths a row",
+        2,
+        10_000,
+        "Where there are too many choices to sum over, the likelihood of a row is estimated with "
+        "so many paths: more are slower and more exact.",
+    ),
+    "random_state": Number(
+        "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
+    ),
+}
+MAIN = (
+    "inference",
+    "init",
+    "alpha",
+    "prior",
+    "n_init",
+    "n_chains",
+    "burn_in",
+    "n_draws",
+    "random_state",
+)
+FURTHER = (
+    "latent_variance",
+    "mean",
+    "w_update",
+    "z_update",
+    "allocation",
+    "thin",
+    "max_iter",
+    "n_paths",
+)
+
+
+def settings(dataset: Dataset) -> None:
+    """Draw all settings of the present model."""
+    now = state.config()
+    _model(now)
+    left, right = st.columns(2)
+    # one range for both: a widget whose range moves is made anew, and loses what is being typed
+    limits = (1, max(state.most_components(now, dataset), now.k))
+    with left:
+        label = "Components K" if now.name_of_k == "n_components" else "Components K, at most"
+        _whole(now.name_of_k, label, now, limits, HELP_K)
+    with right:
+        if "n_active" in now.parameters:
+            _whole("n_active", "Used by each row L", now, limits, HELP_L)
+    _grid([name for name in MAIN if name in now.parameters], now)
+    rest = [name for name in FURTHER if name in now.parameters]
+    if rest:
+        with st.expander("Further settings"):
+            _grid(rest, now)
+
+
+def _model(now: RunConfig) -> None:
+    key = "set-model"
+    st.session_state[key] = now.model
+    st.selectbox(
+        "Model",
+        list(MODELS),
+        format_func=lambda name: MODELS[name].title,
+        key=key,
+        on_change=guarded(lambda: state.set_model(st.session_state[key])),
+    )
+    st.caption(MODELS[now.model].about)
+
+
+def _grid(names: list[str], now: RunConfig) -> None:
+    for first in range(0, len(names), 2):
+        for column, name in zip(st.columns(2), names[first : first + 2], strict=False):
+            with column:
+                field = FIELDS[name]
+                if isinstance(field, Number):
+                    limits = (field.least, field.most)
+                    _whole(name, field.label, now, limits, field.help)
+                else:
+                    _choice(name, field, now)
+
+
+def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
+    key, value = f"set-{name}", int(now.parameters[name])
+    limits = around(limits, value)
+    st.session_state[key] = value
+    st.number_input(label, *limits, key=key, help=help_text, on_change=_apply, args=[name, _plain])
+
+
+def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
+    """
+    Return limits of a widget with the value of a run inside, which may be the command line's.
+
+    Streamlit shows its least number in place of one outside, and the next change would fit with it.
+    """
+    return min(limits[0], value), max(limits[1], min(value, MOST))
+
+
+def _choice(name: str, field: Choice, now: RunConfig) -> None:
+    key, value = f"set-{name}", now.parameters[name]
+    options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
+    is_number = not isinstance(value, str)
+    if not is_number and value not in options:
+        options.append(value)  # a run from the command line knows more values than the page
+    st.session_state[key] = FIXED if is_number else value
+    st.selectbox(
+        field.label,
+        options,
+        format_func=lambda option: field.names.get(option, option),
+        key=key,
+        help=field.help,
+        on_change=_apply,
+        args=[name, _one_if_fixed],
+    )
+    if is_number:
+        fixed = f"set-{name}-value"
+        st.session_state[fixed] = float(value)
+        st.number_input(
+            "Fixed at",
+            *around((1e-9, 1e9), float(value)),
+            key=fixed,
+            format="%g",
+            on_change=guarded(lambda: state.set_parameters(**{name: st.session_state[fixed]})),
+        )
+
+
+@guarded
+def _apply(name: str, read: Callable[[object], object]) -> None:
+    state.set_parameters(**{name: read(st.session_state[f"set-{name}"])})
+
+
+def _plain(value: object) -> object:
+    return value
+
+
+def _one_if_fixed(value: object) -> object:
+    return 1.0 if value == FIXED else value

@@ -1,0 +1,187 @@
+"""From the numbers of a run to the panels of the atlas and the texts of their points."""
+
+from itertools import combinations
+
+import numpy as np
+
+from appca.analysis.components.components import name_of
+from appca.analysis.explore.subspaces import Subspace, pair_counts, pairs, ranked, sign_cells, title
+from appca.analysis.groups.row_query import column_of
+from appca.data.dataset import Dataset, categories
+from appca.data.numbers import percent
+from appca.plots.explore.atlas import Cell, Panel
+from appca.plots.explore.sprites import Sprites, mean_image
+from appca.plots.palette import Colour, colour_by
+from appca.storage.wording import counted
+from appca.ui.explorer import HoverColumn, HoverData
+
+PAGE = 12  # panels on a page; more scatter plots than that do not survive in every browser
+DOUBTFUL = 0.5  # a row whose set of components is less probable than this is drawn hollow
+JITTER_SEED = 7  # of the vertical place of a point on a strip
+MEASURES = {
+    "residual": ("Residual", "error"),
+    "membership": ("Membership", "membership"),
+    "density": ("Density", "log_likelihood_rows"),
+}
+
+
+def axis_choices(active: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of places within a subspace that can be its axes: (0, 1) is its first two."""
+    return list(combinations(range(int(active.sum(axis=1).max())), 2))
+
+
+def count(active: np.ndarray, by_pair: bool) -> int:
+    """Count the panels that the whole atlas has."""
+    if by_pair:
+        return len(pair_counts(active))
+    return sum(bool(subspace.components) for subspace in ranked(active))
+
+
+def page_of_panels(
+    dataset: Dataset,
+    arrays: dict[str, np.ndarray],
+    sprites: Sprites | None,
+    page: int,
+    *,
+    by_pair: bool = False,
+    axes: tuple[int, int] = (0, 1),
+) -> list[Panel]:
+    """
+    Return the panels of one page of the atlas, the most occupied first.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The rows.
+    arrays : dict
+        A run's `scores` (N, K), `active` (N, K) and `membership` (N,).
+    sprites : Sprites, optional
+        Gives the mean image of each sign cell.
+    page : int
+        Counted from 0.
+    by_pair : bool
+        One panel a pair of components, holding the rows that use both, instead of one a subspace.
+    axes : pair of int
+        Which two of a subspace's components are its axes; the first two where it has not so many.
+    """
+    start = page * PAGE
+    if by_pair:
+        groups = pairs(arrays["active"], start, start + PAGE)
+    else:
+        used = [subspace for subspace in ranked(arrays["active"]) if subspace.components]
+        groups = used[start : start + PAGE]
+    return panels_of(dataset, arrays, sprites, groups, axes)
+
+
+def panels_of(
+    dataset: Dataset,
+    arrays: dict[str, np.ndarray],
+    sprites: Sprites | None,
+    groups: list[Subspace],
+    axes: tuple[int, int] = (0, 1),
+) -> list[Panel]:
+    """Return a panel for each of the given groups; see `page_of_panels`."""
+    return [_panel(dataset, arrays, sprites, group, axes) for group in groups]
+
+
+def pca_panel(scores: np.ndarray, shares: np.ndarray) -> Panel:
+    """Return the familiar picture of all rows: the first two principal components."""
+    y = scores[:, 1] if scores.shape[1] > 1 else np.zeros(len(scores), np.float32)
+    return Panel(
+        title="PCA",
+        subtitle=f"all rows · {percent(shares[:2].sum(), 1)}",
+        rows=np.arange(len(scores), dtype=np.int32),
+        x=scores[:, 0],
+        y=y,
+        x_title="first principal component",
+        y_title="second" if len(shares) > 1 else "",
+    )
+
+
+def colour_choices(dataset: Dataset) -> dict[str, str]:
+    """
+    Return what points can be coloured by beside features: key to the name on screen.
+
+    The class comes first. Features, of which there may be very many, are not listed: their keys
+    are those of `row_query.column_of`.
+    """
+    labels = {f"label:{name}": name for name in dataset.labels}
+    return labels | {key: name for key, (name, _) in MEASURES.items()}
+
+
+def colour_of(dataset: Dataset, arrays: dict[str, np.ndarray], choice: str) -> Colour:
+    """Return the colouring of all rows for one of `colour_choices`, or for "feature:" and a number.
+
+    A feature is always a number to the eye, for it is one to the model, and NaN where missing.
+    """
+    if choice in MEASURES:
+        name, array = MEASURES[choice]
+        return colour_by(name, np.asarray(arrays[array], dtype=np.float64))
+    if choice.startswith("feature:"):
+        column = column_of(dataset, arrays, choice)
+        return Colour("number", column.name, np.asarray(column.values, dtype=np.float64))
+    name = choice.removeprefix("label:")
+    return colour_by(name, dataset.labels[name])
+
+
+def hover_of(dataset: Dataset, arrays: dict[str, np.ndarray]) -> HoverData:
+    """Return what the hover card says of every row beside its image and its coordinates."""
+    columns = []
+    for name, values in dataset.labels.items():
+        names, codes = categories(values)
+        columns.append(HoverColumn(name, codes, tuple(names)))
+    groups = ranked(arrays["active"])
+    member = np.empty(dataset.n_rows, dtype=np.int32)
+    for number, group in enumerate(groups):
+        member[group.rows] = number
+    columns.append(HoverColumn("subspace", member, tuple(title(g.components) for g in groups)))
+    columns += [
+        HoverColumn(name.lower(), np.asarray(arrays[array])) for name, array in MEASURES.values()
+    ]
+    return HoverData(dataset.ids, columns)
+
+
+def _panel(
+    dataset: Dataset,
+    arrays: dict[str, np.ndarray],
+    sprites: Sprites | None,
+    group: Subspace,
+    axes: tuple[int, int],
+) -> Panel:
+    components, rows = group
+    drawn = components[:2]  # also where another subspace has more components, and this one fewer
+    if axes[1] < len(components):
+        drawn = tuple(components[place] for place in axes)
+    scores = arrays["scores"][np.ix_(rows, drawn)].astype(np.float32)
+    strip = len(drawn) == 1
+    cells = [
+        Cell(
+            label=cell.label,
+            count=len(cell.rows),
+            rows=rows[cell.rows],
+            corner=(cell.signs[0], 1 if strip else cell.signs[1]),
+            image=None if sprites is None else mean_image(sprites, rows[cell.rows]),
+        )
+        for cell in sign_cells(scores, drawn)
+    ]
+    return Panel(
+        title=title(components),
+        subtitle=f"{counted(len(rows), 'row')} · {percent(len(rows) / dataset.n_rows)}",
+        rows=rows.astype(np.int32),
+        x=scores[:, 0],
+        y=_spread(dataset.n_rows)[rows] if strip else scores[:, 1],
+        x_title=_axis_title(arrays, drawn[0]),
+        y_title="spread at random" if strip else _axis_title(arrays, drawn[1]),
+        hollow=arrays["membership"][rows] < DOUBTFUL,
+        cells=cells,
+    )
+
+
+def _axis_title(arrays: dict[str, np.ndarray], component: int) -> str:
+    """Name a component where Plotly would read a tag in a name that somebody gave."""
+    return name_of(arrays, component).replace("<", "‹").replace(">", "›")
+
+
+def _spread(n_rows: int) -> np.ndarray:
+    """Height of every row on a strip: random to look at, the same each time."""
+    return np.random.default_rng(JITTER_SEED).uniform(-1, 1, n_rows).astype(np.float32)

@@ -1,0 +1,1 @@
+"""The page Export: files of projections, components, figures, the model."""

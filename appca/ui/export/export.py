@@ -1,0 +1,155 @@
+"""The page Export: which rows, and a tab for each kind of file."""
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components.components import name_of, own_name
+from appca.analysis.export.as_python import script
+from appca.analysis.export.parquet import Place, explorer_parquet, own_axes
+from appca.analysis.export.projections import Columns, projection_table
+from appca.data.dataset import Dataset
+from appca.plots.components.components import png
+from appca.storage.wording import counted
+from appca.ui.export.export_material import coordinates, recipe
+from appca.ui.parts.component_list import title_of
+from appca.ui.parts.downloads import FORMATS, download_buttons, save_button
+from appca.ui.session import selection
+from appca.ui.session.fitting import Shown
+
+EXAMPLE_ROWS = 8
+MAP, OWN = "map", "own"
+MOST_PAIRS = 8  # components whose pairs are all offered as axes
+
+
+def which_rows(dataset: Dataset) -> np.ndarray | None:
+    """Draw the choice of rows; None stands for all."""
+    mask = selection.get(dataset)
+    n_selected = int(mask.sum())
+    choices = {
+        "all": f"All {counted(dataset.n_rows, 'row')}",
+        "selected": f"Selected ({n_selected:,})",
+    }
+    wanted = st.segmented_control(
+        "Rows",
+        list(choices),
+        default="all",
+        format_func=choices.get,
+        key="export_rows",
+        required=True,
+        persist_state="session",
+        help="The selected rows alone in files of projections; marked in figures and the report.",
+    )
+    if wanted == "selected" and not n_selected:
+        st.info("Nothing is selected yet; draw a lasso on the page Subspaces or UMAP.")
+    return np.flatnonzero(mask) if wanted == "selected" else None
+
+
+def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None:
+    """Draw the tab of projections: which columns, the buttons, and the first lines."""
+    columns = _columns(shown)
+    stem = "projection" if rows is None else "selection"
+    download_buttons(dataset, shown, rows, stem, primary=True, columns=columns)
+    first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows[:EXAMPLE_ROWS]
+    table = projection_table(dataset, shown.arrays, first, columns)
+    st.dataframe(table, hide_index=True, width="stretch")
+    sure = " Inclusion is the probability that the row uses a component." * columns.inclusion
+    st.caption(
+        "One line a row: its id and labels, its subspace, its score on each component (zero where "
+        "it does not use one), how sure its subspace is, its reconstruction error (mean square a "
+        f"feature, after preprocessing) and its log-likelihood.{sure} The NPZ file holds the "
+        "components too, in units of the data."
+    )
+    _for_explorers(dataset, shown, rows, columns)
+
+
+def as_python(dataset: Dataset, shown: Shown) -> None:
+    """Draw the run as a script, to be copied by the button in its corner."""
+    st.subheader("Copy as Python", anchor=False)
+    st.caption(
+        "This script makes the run again: the same data, settings and seed give the same numbers "
+        "to the bit on the same machine with the same versions. Copy it by the button in the "
+        "corner."
+    )
+    st.code(script(dataset, recipe(shown)), language="python", height=360)
+
+
+def _columns(shown: Shown) -> Columns:
+    k = len(shown.arrays["components"])
+    has_names = any(own_name(shown.arrays, i) for i in range(k))
+    with st.container(horizontal=True, gap="medium"):
+        named = has_names and st.toggle(
+            "Names of components as headings",
+            key="export_named",
+            persist_state="session",
+            help="The names given on the page Components, instead of component_1 and so on.",
+        )
+        inclusion = st.toggle(
+            "Inclusion probabilities",
+            key="export_inclusion",
+            persist_state="session",
+            help="How sure it is that a row uses each component, one column more for each.",
+        )
+    return Columns(bool(named), bool(inclusion))
+
+
+def _for_explorers(
+    dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns
+) -> None:
+    """Draw what saves a file for other programs that show rows as points."""
+    pictured = dataset.image_shape is not None
+    what = "map, neighbours and images" if pictured else "map and neighbours"
+    st.subheader("For other explorers", anchor=False)
+    found = coordinates(dataset, shown)
+    choices = _places(shown, found is not None)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Place on the map",
+            list(choices),
+            format_func=choices.get,
+            key=f"export_place-{shown.config.id}",
+            width=320,
+        )
+        name = f"explorer-{shown.config.id}.parquet"
+        save_button(
+            f"Save Parquet with {what}",
+            partial(_explorer_file, dataset, shown, rows, columns, _place(shown, chosen, found)),
+            name,
+            FORMATS["parquet"][1],
+            key="explorer",
+        )
+    image = " --image image" if pictured else ""
+    st.caption(
+        "The same table with x and y, the 15 rows whose projections lie nearest, and "
+        f"{'each image as PNG' if pictured else 'no images'}. Embedding Atlas opens it by"
+    )
+    st.code(f"embedding-atlas {name} --x x --y y --neighbors neighbors{image}", language="bash")
+
+
+def _places(shown: Shown, has_map: bool) -> dict[str, str]:
+    few = range(min(len(shown.arrays["components"]), MOST_PAIRS))
+    pairs = {f"{i} {j}": _pair(shown.arrays, i, j) for i in few for j in few if i < j}
+    first = {MAP: "UMAP"} if has_map else {}
+    return first | {OWN: "First and second own component"} | pairs
+
+
+def _pair(arrays: dict[str, np.ndarray], i: int, j: int) -> str:
+    if own_name(arrays, i) or own_name(arrays, j):
+        return f"{title_of(arrays, i)} and {name_of(arrays, j)}"
+    return f"Components {i + 1} and {j + 1}"
+
+
+def _place(shown: Shown, chosen: str, found: np.ndarray | None) -> Place:
+    if chosen == MAP and found is not None:
+        return Place(*found.T)
+    if chosen in (OWN, MAP):
+        return own_axes(shown.arrays)
+    return Place(*shown.arrays["scores"][:, [int(k) for k in chosen.split()]].T)
+
+
+def _explorer_file(
+    dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns, place: Place
+) -> bytes:
+    picture = png if dataset.image_shape is not None else None
+    return explorer_parquet(dataset, shown.arrays, place, rows, columns, picture)

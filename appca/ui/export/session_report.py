@@ -1,0 +1,216 @@
+"""The report of a run: one HTML page with data, settings, result, figures and how to make it again.
+
+It is made of what is stored, without a look at the page, so that it can be made when its button is
+pressed. It opens without a network; texts from files are shown literally.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.components.components import common
+from appca.analysis.explore.projection import explained_share
+from appca.analysis.explore.subspaces import Subspace, ranked, title
+from appca.data.numbers import UNKNOWN, fixed, number, percent
+from appca.plots.components.components import montage
+from appca.plots.explore.sprites import Sprites, mean_image, sprites_of, tiles_of
+from appca.plots.export.figure_files import fragment
+from appca.plots.export.report_page import code, facts, framed, image, paragraph, section, table
+from appca.runs.configuration import MODELS
+from appca.runs.quality import Comparison
+from appca.storage.wording import counted
+from appca.ui.check.compare_tables import COLUMNS, Column
+from appca.ui.data.overview import source_of
+from appca.ui.export.run_figures import Material, figures
+from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, measured, nats_a_row, passes, size
+
+MOST_SUBSPACES = 40
+SAMPLE_COLUMNS, SAMPLE = 16, 64  # images of the data
+MOST_SELECTED = 64
+SIDE = 64  # pixels of a mean image
+DOUBTFUL = 0.5
+
+
+class Report(NamedTuple):
+    """What a report says beside the figures."""
+
+    material: Material
+    run: str  # id
+    name: str  # of the run
+    script: str  # that makes it again
+    comparison: Comparison | None = None  # with other methods, if it has been measured
+
+
+def report(given: Report) -> str:
+    """Return the page."""
+    dataset = given.material.dataset
+    pictured = None if dataset.image_shape is None else sprites_of(dataset)
+    body = [
+        facts({"Data": dataset.name, "Run": f"{given.name} ({given.run})"}),
+        _data(given.material, pictured),
+        _settings(given.material),
+        _fit(given.material),
+        _selection(given.material, pictured),
+        _subspaces(given.material, pictured),
+        *_figures(given.material),
+        _quality(given.comparison),
+        _again(given),
+    ]
+    return framed(f"{given.name}: {dataset.name}", "".join(body))
+
+
+def _data(material: Material, pictured: Sprites | None) -> str:
+    dataset = material.dataset
+    lines = {
+        "Rows": f"{dataset.n_rows:,}",
+        "Features": f"{dataset.n_features:,}",
+        "Images": "–" if dataset.image_shape is None else " × ".join(map(str, dataset.image_shape)),
+        "Labels": ", ".join(dataset.labels) or "none",
+        "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
+        "Source": source_of(dataset) or "–",
+        "Digest (SHA-256)": dataset.digest,
+    }
+    parts = [facts(lines)]
+    if pictured is not None:
+        rows = np.sort(np.argsort(pictured.priority)[:SAMPLE])
+        drawn = montage(_on_paper(pictured, tiles_of(pictured, rows)), SAMPLE_COLUMNS)
+        parts.append(image(drawn, f"{counted(len(rows), 'row')} drawn at random", _tall(drawn)))
+    return section("Data", *parts)
+
+
+def _settings(material: Material) -> str:
+    config = material.config
+    before = {key: value for key, value in config.preprocessing.items() if value is not None}
+    parameters = {name: value for name, value in config.parameters.items() if value is not None}
+    model = MODELS[config.model]
+    return section(
+        "Settings",
+        paragraph(f"{model.title}. {model.about}"),
+        "<h3>Before the fit</h3>",
+        facts(before),
+        "<h3>Model</h3>",
+        facts(parameters),
+    )
+
+
+def _fit(material: Material) -> str:
+    info, arrays, config = material.info, material.arrays, material.config
+    error = info.get("likelihood_error", 0.0) / info["n_rows"]
+    explained = percent(explained_share(arrays), 1)
+    lines = {
+        "Log-likelihood": nats_a_row(info) + (f" ± {error:.2g}" if error else ""),
+        "Explained": f"{explained} of the variance of the preprocessed data",
+        "Residual": f"{number(arrays['error'].mean(dtype=float))} mean square a feature",
+        "Ended": ended(info["stop_reason"]),
+        "Work": f"{passes(info['n_iter'], sampled=config.is_sampled)} in "
+        f"{duration(info['seconds'])}",
+        "Noise variance": f"{float(arrays['noise_variance']):.4g}",
+        "Subspaces in use": f"{len(ranked(arrays['active'])):,}",
+        "Doubtful rows": f"{percent(np.mean(arrays['membership'] < DOUBTFUL), 1)}, {DOUBTFUL_ROWS}",
+    }
+    return section("Fit", facts(lines))
+
+
+def _selection(material: Material, pictured: Sprites | None) -> str:
+    if material.selected is None:
+        return ""
+    rows = np.flatnonzero(material.selected)
+    parts = [
+        paragraph(
+            f"{len(rows):,} of {counted(material.dataset.n_rows, 'row')}; in the figures all "
+            "others are grey."
+        )
+    ]
+    if pictured is not None and len(rows):
+        shown = np.sort(rows[np.argsort(pictured.priority[rows])][:MOST_SELECTED])
+        drawn = montage(_on_paper(pictured, tiles_of(pictured, shown)), SAMPLE_COLUMNS)
+        parts.append(image(drawn, f"{len(shown):,} of them", _tall(drawn)))
+    return section("Selection", *parts)
+
+
+def _subspaces(material: Material, pictured: Sprites | None) -> str:
+    every = ranked(material.arrays["active"])
+    classes = material.dataset.class_column
+    columns = ["Subspace", "Rows", "Share", "Membership", "Mean square error"]
+    columns += ["Mean image"] if pictured is not None else []
+    columns += [next(iter(material.dataset.labels))] if classes is not None else []
+    lines = [_line(material, one, pictured) for one in every[:MOST_SUBSPACES]]
+    left = every[MOST_SUBSPACES:]
+    n_left = sum(len(one.rows) for one in left)
+    rest = (
+        [paragraph(f"And {len(left):,} more with {counted(n_left, 'row')} together.")]
+        if left
+        else []
+    )
+    about = "Rows with the same choice of components share a subspace; the fullest first."
+    return section("Subspaces", paragraph(about), table(columns, lines), *rest)
+
+
+def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[object]:
+    arrays, classes = material.arrays, material.dataset.class_column
+    line: list[object] = [
+        title(one.components),
+        f"{len(one.rows):,}",
+        percent(len(one.rows) / material.dataset.n_rows),
+        percent(arrays["membership"][one.rows].mean(dtype=float), 1),
+        number(arrays["error"][one.rows].mean(dtype=float)),
+    ]
+    if pictured is not None:
+        line.append(_on_paper(pictured, mean_image(pictured, one.rows)))
+    if classes is not None:
+        most = common(classes[0], classes[1][one.rows])
+        line.append(", ".join(f"{name} ({percent(share)})" for name, share in most))
+    return line
+
+
+def _figures(material: Material) -> list[str]:
+    return [
+        section(f"Figure: {one.title}", paragraph(one.about), fragment(one.make()))
+        for one in figures(material).values()
+    ]
+
+
+def _quality(found: Comparison | None) -> str:
+    """Draw up what has been measured of this and other methods."""
+    if found is None or not found.lines:
+        return ""
+    columns = [c for c in COLUMNS if any(line.get(c.key) is not None for line in found.lines)]
+    heads = [f"{c.name} ({c.unit.format(k=found.facts.get('n_neighbors', 'k'))})" for c in columns]
+    lines = [
+        [line["title"], *(_measure(line.get(c.key), c) for c in columns)] for line in found.lines
+    ]
+    about = "On rows held out and by the neighbours that are kept; see the page Compare."
+    return section("Beside other methods", paragraph(about), table(["Method", *heads], lines))
+
+
+def _measure(value: list[float] | float | None, column: Column) -> str:
+    """Return a measure as on the page Compare, without its standard error."""
+    if value is None:
+        return UNKNOWN
+    value = value[0] if isinstance(value, list | tuple) else value
+    return measured(value) if column.key == "seconds" else fixed(value, column.digits)
+
+
+def _again(given: Report) -> str:
+    versions = {name: str(version) for name, version in given.material.info["versions"].items()}
+    about = (
+        "This script makes the run again; the same machine and versions give the same numbers to "
+        "the bit."
+    )
+    return section(
+        "How to make it again",
+        paragraph(about),
+        code(given.script),
+        "<h3>Versions</h3>",
+        facts(versions),
+    )
+
+
+def _on_paper(sprites: Sprites, images: np.ndarray) -> np.ndarray:
+    """Turn bright ink on black into dark ink on the white page."""
+    return 255 - images if sprites.style == "ink" else images
+
+
+def _tall(sheet: np.ndarray) -> int:
+    """Return how high a picture of many images is drawn, in pixels."""
+    return max(SIDE, round(1060 * sheet.shape[0] / max(sheet.shape[1], SIDE * 8)))

@@ -1,0 +1,1 @@
+"""The page Groups: similar rows, and what sets a selection apart."""

@@ -1,0 +1,257 @@
+"""The page Similar objects: groups of near rows in each subspace, as rows of images or tables."""
+
+from typing import NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.explore.subspaces import opens_in_pair_view, pair_counts, pairs, ranked
+from appca.analysis.groups import similar
+from appca.analysis.groups.similar import Group, HowMany, Mixture
+from appca.data.dataset import Dataset
+from appca.plots.palette import Colour
+from appca.storage.wording import counted, shortened
+from appca.ui.explorer import atlas, panels
+from appca.ui.groups import similar_group
+from appca.ui.parts import class_choice
+from appca.ui.parts.class_choice import Classes
+from appca.ui.parts.text import apart, markdown
+from appca.ui.session import selection
+from appca.ui.session.fitting import Shown
+
+PAGE = 8  # groups on a page
+LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
+SEED = 0
+KINDS = {
+    "size": "About so many rows each",
+    "number": "So many in each subspace",
+    "silhouette": "By silhouette, at most",
+}
+LIMITS = {"size": (2, 2000), "number": (1, 60), "silhouette": (2, 30)}
+DEFAULTS = {"number": 8, "silhouette": similar.LIMIT}
+ORDERS = {"classes": "Most classes first", "tight": "Tightest first"}
+
+
+class Found(NamedTuple):
+    """The groups of a run."""
+
+    groups: list[Group]
+    kind: str  # "subspace" or "pair": within what they were made
+    places: int  # of those there are
+    searched: int  # the fullest of them, which were grouped
+    rows: int  # that lie in those
+
+
+def choose_groups(shown: Shown) -> Found:
+    """Draw how groups are made, and return them."""
+    by_pair = _within(shown)
+    kind = st.selectbox(
+        "Groups",
+        list(KINDS),
+        format_func=KINDS.get,
+        key="similar_kind",
+        width=215,
+        persist_state="session",
+        help=_help(),
+    )
+    n_rows = len(shown.arrays["active"])
+    value = st.number_input(
+        "How many",
+        *LIMITS[kind],
+        DEFAULTS.get(kind, int(np.clip(n_rows // 40, 5, 20))),  # small tables: small groups
+        key=f"similar_{kind}-{shown.config.dataset[:8]}",
+        width=120,
+        persist_state="session",
+    )
+    return _found(f"{shown.key}-{by_pair}", shown.arrays, by_pair, kind, int(value))
+
+
+def body(dataset: Dataset, shown: Shown, found: Found, classes: Classes | None) -> None:
+    """Draw the groups, page by page."""
+    if not found.groups:
+        st.info(
+            f"No group of {LEAST_MEMBERS} or more rows. Ask for larger groups, or choose fewer "
+            "components on the page Fit, so that more rows share a subspace."
+        )
+        return
+    mixtures = [
+        similar.mixture(group, classes.codes, len(classes.names)) if classes else None
+        for group in found.groups
+    ]
+    joining = [i for i, item in enumerate(mixtures) if item and len(item.joined) > 1]
+    st.caption(_in_words(found, classes, len(joining)))
+    if classes is None:
+        st.info(
+            f"{class_choice.none_yet(dataset)}, and groups that join different classes come "
+            "first. Until then the tightest groups do."
+        )
+    elif joining:
+        st.markdown(_often([item for item in mixtures if item], classes))
+    order = _order(found.groups, mixtures, joining)
+    if not order:
+        st.info("No group joins different classes. Make larger groups, or turn off the filter.")
+        return
+    for place, number in _page(order, f"{shown.key}-{len(found.groups)}"):
+        item = _Item(found.groups[number], mixtures[number], found.kind, place)
+        _group(dataset, shown, item, classes)
+
+
+def colour(dataset: Dataset, shown: Shown, classes: Classes | None) -> Colour:
+    """Return what the tray's bars count: the classes, or else what points are coloured by first."""
+    if classes is not None:
+        return Colour("category", classes.title, classes.codes, classes.names)
+    return atlas.colour_now(dataset, shown, next(iter(panels.colour_choices(dataset))))
+
+
+def _within(shown: Shown) -> bool:
+    active = shown.arrays["active"]
+    if active.sum(axis=1).max() < 3:
+        return False
+    return st.segmented_control(
+        "Inside",
+        [False, True],
+        default=opens_in_pair_view(active),
+        format_func=lambda pair: "Pairs of components" if pair else "Subspaces",
+        key=f"similar-in-{shown.config.k}-{shown.config.n_active}",
+        required=True,
+        persist_state="session",
+        help="With many components the subspaces hold few rows each. A pair holds all rows that "
+        "use both components, whatever else they use.",
+    )
+
+
+@st.cache_resource(show_spinner="Looking for similar rows…", max_entries=16)
+def _found(key: str, _arrays: dict[str, np.ndarray], by_pair: bool, kind: str, value: int) -> Found:
+    del key
+    active, most = _arrays["active"], similar.MOST_SUBSPACES
+    if by_pair:
+        total, spaces = len(pair_counts(active)), pairs(active, 0, most)
+    else:
+        used = [space for space in ranked(active) if space.components]
+        total, spaces = len(used), used[:most]
+    groups = similar.similar(
+        _arrays["scores"], _arrays["components"], spaces, HowMany(kind, value), SEED
+    )
+    groups = [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
+    inside = np.zeros(len(active), bool)
+    for group in groups:
+        inside[group.rows] = True
+    return Found(groups, "pair" if by_pair else "subspace", total, len(spaces), int(inside.sum()))
+
+
+def _help() -> str:
+    return (
+        "Groups are made by k-means of the projections inside each subspace (scikit-learn, seed "
+        f"{SEED}, the best of {similar.STARTS} starts), at most {similar.MOST_GROUPS} in one when "
+        "a size is asked for. By silhouette: the number from 2 up to the limit whose groups are "
+        "farthest apart for their width; in two dimensions that is often the four sign cells."
+    )
+
+
+def _in_words(found: Found, classes: Classes | None, joining: int) -> str:
+    kind = found.kind
+    where = counted(found.searched, kind)
+    if found.searched < found.places:
+        where = f"the {found.searched:,} fullest of {counted(found.places, kind)}"
+    text = (
+        f"{counted(len(found.groups), 'group')} of {LEAST_MEMBERS} rows or more in {where}, "
+        f"together {counted(found.rows, 'row')}"
+    )
+    aside = f"They lie close together in their {kind}; what they are outside it does not count."
+    if classes is None:
+        return f"{text}. {aside}"
+    return (
+        f"{text}. {counted(joining, 'group')} {'joins' if joining == 1 else 'join'} different "
+        f"classes: a class counts when it has at least "
+        f"a tenth of the group and {similar.JOINED_ROWS} rows. {aside}"
+    )
+
+
+def _often(mixtures: list[Mixture], classes: Classes) -> str:
+    most = similar.joined_pairs(mixtures)[:4]
+    told = [
+        f"**{_name(classes, a)} and {_name(classes, b)}** ({counted(number, 'group')})"
+        for (a, b), number in most
+    ]
+    return f"Joined most often by {markdown(shortened(classes.title))}: {', '.join(told)}"
+
+
+def _name(classes: Classes, code: int) -> str:
+    return markdown(shortened(classes.names[code]))
+
+
+def _order(groups: list[Group], mixtures: list[Mixture | None], joining: list[int]) -> list[int]:
+    """Draw order and filter where there are classes, and return the numbers of the groups."""
+    if any(item is None for item in mixtures):
+        return similar.by_tightness(groups)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        by = st.segmented_control(
+            "Order",
+            list(ORDERS),
+            default="classes",
+            format_func=ORDERS.get,
+            key="similar_order",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+        only = st.toggle(
+            "Only groups that join different classes",
+            True,
+            key="similar_only",
+            persist_state="session",
+        )
+    known = [item for item in mixtures if item]
+    order = similar.by_mixture(groups, known) if by == "classes" else similar.by_tightness(groups)
+    return [number for number in order if number in set(joining)] if only else order
+
+
+def _page(order: list[int], key: str) -> list[tuple[int, int]]:
+    """Draw the pager; return place and number of each group on the page."""
+    pages, page = -(-len(order) // PAGE), 1
+    if pages > 1:
+        page = st.pagination(
+            pages,
+            key=f"similar-page-{key}-{pages}",
+            persist_state="session",
+            width=120 + 48 * min(pages, 7),
+        )
+    first = (page - 1) * PAGE
+    return list(enumerate(order[first : first + PAGE], start=first))
+
+
+class _Item(NamedTuple):
+    """One group where it stands."""
+
+    group: Group
+    mixed: Mixture | None
+    kind: str  # "subspace" or "pair"
+    place: int  # in the order, from 0
+
+
+def _group(dataset: Dataset, shown: Shown, item: _Item, classes: Classes | None) -> None:
+    group, mixed, kind, place = item
+    sprites = atlas.sprites(dataset.digest)
+    with st.container(border=True, key=f"similar-group-{place % PAGE}"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.html(similar_group.heading(group, mixed, classes, place, kind), width="stretch")
+            chosen = selection.get(dataset)
+            here = chosen.sum() == len(group.rows) and bool(chosen[group.rows].all())
+            st.button(
+                apart("Selected" if here else "Select", f"group {place + 1}"),
+                key=f"similar-select-{place % PAGE}",
+                disabled=here,
+                on_click=_select,
+                args=[dataset, group.rows],
+                help="Mark these rows on every page.",
+            )
+        if sprites is not None:
+            st.html(similar_group.images(sprites, group, classes))
+        else:
+            st.html(similar_group.table(dataset, shown, group))
+
+
+def _select(dataset: Dataset, rows: np.ndarray) -> None:
+    mask = np.zeros(dataset.n_rows, bool)
+    mask[rows] = True
+    selection.put(dataset, mask)

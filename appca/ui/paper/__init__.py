@@ -1,0 +1,1 @@
+"""The page Paper: its results, whitening, the synthetic lab, the brain."""

@@ -1,0 +1,224 @@
+"""The page Brain, upper part: choose a recording and the sizes of the models, and start."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import streamlit as st
+
+from appca.data.brain import recording as brain
+from appca.runs.home import home
+from appca.storage.wording import counted
+from appca.studies.experiments.brain import STUDY
+from appca.studies.store import Stored, StudyStore
+from appca.ui.parts import progress
+from appca.ui.parts.text import about, markdown
+from appca.ui.session import services, state, watching
+from appca.ui.session.callbacks import guarded
+
+JOBS = {"study", "brain"}  # kinds of jobs whose result the page shows
+_SHARED_SIZE, _MADE_UP_SIZE = (48_751, 156), (2_720, 120)
+_SECONDS, _SECONDS_A_NUMBER = 5.0, 1.7e-7  # measured: start, and for each voxel, volume and K
+_USUAL = {brain.MADE_UP: (8, 3)}
+_REAL = (40, 15)  # K and L of other recordings
+
+
+class Choice(NamedTuple):
+    """A recording that can be chosen."""
+
+    key: str  # a name, or the digest of a data set
+    title: str
+    n_voxels: int
+    n_volumes: int
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a data set of the person."""
+        return self.key not in {brain.SHARED, brain.MADE_UP}
+
+
+def explained() -> None:
+    """Say what the page does."""
+    st.markdown(
+        "A recording of the brain over time is taken apart into components: courses in time, and "
+        "maps of the voxels that follow them. In adaptive PPCA each voxel follows only L of the K. "
+        "The component that goes best with the stimulus is shown beside that of PPCA and beside "
+        "the usual linear model."
+    )
+
+
+def recording() -> Choice:
+    """Draw the choice of the recording, and the uploader for one's own; return the choice."""
+    choices = _choices()
+    if st.session_state.get("brain_recording") not in choices:
+        st.session_state["brain_recording"] = next(
+            (one["recording"] for one in _known() if one["recording"] in choices),
+            next(iter(choices)),
+        )
+    key = st.selectbox(
+        "Recording",
+        list(choices),
+        format_func=lambda one: choices[one].title,
+        key="brain_recording",
+        persist_state="session",
+    )
+    with st.expander("Open a recording of your own"):
+        _upload()
+    return choices[key]
+
+
+def _choices() -> dict[str, Choice]:
+    found = [Choice(brain.MADE_UP, "Small brain, made up", *_MADE_UP_SIZE)]
+    if brain.has_shared():
+        title = "Faces, houses and scenes, one person"
+        found.insert(0, Choice(brain.SHARED, title, *_SHARED_SIZE))
+    found += [
+        Choice(one.digest, one.name, one.n_rows, one.n_features)
+        for one in services.datasets().list()
+        if brain.MEAN_SIGNAL in one.labels
+    ]
+    return {one.key: one for one in found}
+
+
+def _known() -> Iterator[dict]:
+    """Yield the options of what runs now and of what is stored, newest first."""
+    for job in services.jobs().active():
+        if _is_ours(job.kind, job.spec):
+            yield job.spec["options"]
+    yield from (kept.options for kept in StudyStore(home()).list(STUDY.name))
+
+
+def _is_ours(kind: str, spec: dict) -> bool:
+    return kind in JOBS and spec.get("study") == STUDY.name
+
+
+def _upload() -> None:
+    """Draw three places for files, and take them in."""
+    generation = st.session_state.setdefault("brain_upload", 0)  # another key drops old files
+    columns = st.columns(3)
+    labels = ("Recording, 4-D NIfTI", "Mask, NIfTI, if there is one", "Events, TSV, if any")
+    kinds = (["nii", "gz"], ["nii", "gz"], ["tsv", "csv", "txt"])
+    files = [
+        column.file_uploader(label, type=kind, key=f"brain_{place}_{generation}")
+        for place, (column, label, kind) in enumerate(zip(columns, labels, kinds, strict=True))
+    ]
+    st.caption(
+        "Without a mask the brain is found by its brightness. Events need the columns onset and "
+        "duration, in seconds from the first volume. The files stay on this computer."
+    )
+    st.button(
+        "Open this recording",
+        key="brain_open",
+        disabled=files[0] is None,
+        on_click=_open,
+        args=files,
+    )
+
+
+@guarded
+def _open(recorded: object, mask: object, events: object) -> None:
+    """Store the recording as a data set, or say in a sentence why not."""
+    from dataclasses import replace
+
+    from appca.data.readers import read
+
+    given = {} if mask is None else {"mask": mask, "mask_name": mask.name}
+    dataset = read(recorded.name, recorded, **given)
+    if events is not None:
+        found = brain.read_events(events.name, events)
+        brain.check_events(found, dataset.n_features, dataset.provenance["repetition"])
+        facts = {"events": [one._asdict() for one in found]}
+        dataset = replace(dataset, provenance=dataset.provenance | facts)
+    digest = services.datasets().put(dataset)
+    st.session_state["brain_recording"] = digest
+    st.session_state["brain_upload"] += 1
+    state.notify("success", f"“{dataset.name}” is open: {counted(dataset.n_rows, 'voxel')}.")
+
+
+def settings(chosen: Choice) -> dict:
+    """Draw K and L; return the options of the experiment."""
+    usual = next(
+        (
+            (one["components"][0], one["active"][0])
+            for one in _known()
+            if one["recording"] == chosen.key
+        ),
+        _USUAL.get(chosen.key, _REAL),
+    )
+    most = max(min(chosen.n_volumes - 4, int(0.8 * chosen.n_voxels) - 1), 2)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        K = st.number_input(
+            "Components K",
+            2,
+            most,
+            min(usual[0], most),
+            key=f"brain_k_{chosen.key[:12]}",
+            persist_state="session",
+            width=150,
+        )
+        L = st.number_input(
+            "Of them a voxel L",
+            1,
+            most - 1,
+            min(usual[1], most - 1),
+            key=f"brain_l_{chosen.key[:12]}",
+            persist_state="session",
+            width=150,
+        )
+    own = {"components": [K], "active": [L], "events": _events(chosen), "recording": chosen.key}
+    return STUDY.options(**own)
+
+
+def _events(chosen: Choice) -> str:
+    """Write the events of an own recording into the options: they are no part of its digest."""
+    if not chosen.is_own:
+        return ""
+    kept = services.datasets().get(chosen.key).provenance.get("events", [])
+    return brain.written([brain.Event(one["onset"], one["duration"]) for one in kept])
+
+
+def stored(options: dict) -> Stored | None:
+    """Return the result, if there is one."""
+    return StudyStore(home()).get(STUDY.id(options))
+
+
+def wait_or_offer(chosen: Choice, options: dict) -> None:
+    """Draw the running job, or how long it takes and the button."""
+    key = STUDY.id(options)
+    _adopt(key)
+    if progress.follow(key):
+        return
+    K, L = options["components"][0], options["active"][0]
+    if L >= K:
+        st.warning(f"L must be below K; with L = K = {K} adaptive PPCA is PPCA. Lower L.")
+        return
+    takes = _SECONDS + _SECONDS_A_NUMBER * chosen.n_voxels * chosen.n_volumes * K
+    st.markdown(
+        markdown(
+            f"{counted(chosen.n_voxels, 'voxel')} over {counted(chosen.n_volumes, 'volume')}: "
+            f"adaptive PPCA and PPCA with {L} and {K} components, and the same on a control whose "
+            f"phases are random. It takes {about(takes)} and goes on in the background."
+        )
+    )
+    if chosen.is_own and not options["events"]:
+        st.caption(
+            "No events were given with it: the strongest component is shown, and nothing is "
+            "compared with a stimulus."
+        )
+    if st.button("Separate", type="primary", key="brain_run"):
+        _start(chosen, options)
+        st.rerun()
+
+
+def _adopt(key: str) -> None:
+    """Wait for the job that makes this; after a reload the session knows no more of it."""
+    for job in services.jobs().active():
+        same = _is_ours(job.kind, job.spec) and job.spec.get("key") == key
+        if same and watching.running(key) is None:
+            watching.add(job.id, watching.Watched(job.kind, key))
+
+
+def _start(chosen: Choice, options: dict) -> None:
+    key, kind = STUDY.id(options), "brain" if chosen.is_own else "study"
+    watching.allow(key)
+    spec = {"study": STUDY.name, "options": options, "key": key}
+    watching.add(services.jobs().submit(kind, spec, key=key), watching.Watched(kind, key))

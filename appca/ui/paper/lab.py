@@ -1,0 +1,145 @@
+"""The page Synthetic lab, upper half: choose a design, see its Z at once, open it as data."""
+
+import numpy as np
+import streamlit as st
+
+from appca.data.numbers import percent
+from appca.data.sources.designs import DESIGNS, Synthetic
+from appca.plots.paper.indicators import indicators
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
+from appca.studies.experiments.z_priors import described
+from appca.studies.parts.methods import active_for
+from appca.studies.parts.synthetic import LIMITS, dataset_of, drawn
+from appca.ui.parts.chart import chart
+from appca.ui.parts.text import fact_list, markdown
+from appca.ui.session import services, state
+from appca.ui.session.callbacks import guarded
+
+MOST_SHOWN = 200  # rows of Z in the picture
+EXPLAINED = {
+    "sparse": "A few factors are used by most rows, many by few: popularities from a Beta law.",
+    "dense": "Every factor is used by most rows.",
+    "subspace": "Rows fall into classes; the factors are dealt out to the classes, so that rows "
+    "share all of their factors or none.",
+    "balanced": "Every row uses exactly L of the K factors, all sets alike: the law of aFA.",
+    "single": "All rows use the same L factors.",
+}
+
+
+def choices() -> tuple[str, dict]:
+    """Draw the choice of design and sizes; return it."""
+    design = st.segmented_control(
+        "Design of Z",
+        list(DESIGNS),
+        default="balanced",
+        format_func=str.capitalize,
+        key="lab_design",
+        required=True,
+        persist_state="session",
+    )
+    st.caption(EXPLAINED[design])
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        chosen = {
+            "n_rows": _whole("Rows N", "n_rows", 1000),
+            "n_features": _whole("Features D", "n_features", 50),
+            "n_components": _whole("Factors K", "n_components", 10),
+            "n_active": _whole("Of them a row L", "n_active", 5),
+            "noise_sd": st.number_input(
+                "Noise, sd",
+                *LIMITS["noise_sd"],
+                0.1,
+                step=0.05,
+                format="%.3f",
+                key="lab_noise_sd",
+                persist_state="session",
+                width=115,
+            ),
+            "seed": _whole("Seed", "seed", 0),
+        }
+    return design, chosen
+
+
+def _whole(label: str, name: str, value: int) -> int:
+    return st.number_input(
+        label, *LIMITS[name], value, key=f"lab_{name}", persist_state="session", width=115
+    )
+
+
+def draw(design: str, chosen: dict) -> Synthetic | None:
+    """Draw the data, or say in a sentence why they cannot be drawn."""
+    try:
+        return _drawn(design, tuple(chosen.items()))
+    except InputError as error:
+        st.error(markdown(str(error)))
+        return None
+
+
+@st.cache_data(show_spinner=False, max_entries=8)
+def _drawn(design: str, chosen: tuple) -> Synthetic:
+    return drawn(design, dict(chosen))
+
+
+def picture(design: str, truth: Synthetic) -> None:
+    """Draw the indicator matrix and what there is to say about it."""
+    n_rows, K = truth.Z.shape
+    shown = min(MOST_SHOWN, n_rows)
+    with st.container(key="beside"):
+        left, right = st.columns([2, 1], gap="large", vertical_alignment="center")
+    with left:
+        chart(
+            indicators({f"Z, the first {shown} of {counted(n_rows, 'row')}": truth.Z[:shown]}),
+            key="lab_z",
+            config={"displayModeBar": False},
+        )
+    with right:
+        st.html(fact_list(_facts(design, truth, K)))
+        st.caption("Black where a row (across) uses a factor (down). W and X are standard normal.")
+
+
+def _facts(design: str, truth: Synthetic, K: int) -> dict[str, str]:
+    told = described(design, truth.Z)
+    signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
+    return {
+        "Factors a row": f"{told['per_row']:.1f} of {K}, sd {told['per_row_sd']:.1f}",
+        "Different sets": f"{told['different_sets']:,}",
+        "Rows of a factor": f"{percent(told['least_popular'])} to {percent(told['most_popular'])}",
+        "Signal to noise": f"{signal / truth.noise_sd**2:,.0f}, ratio of the variances",
+    }
+
+
+def opening(design: str, chosen: dict) -> None:
+    """Draw the button that makes this the data set on screen, and the way on from there."""
+    now = state.current_dataset().provenance
+    is_open = now.get("source") == "synthetic" and now.get("options") == {
+        "design": design,
+        **chosen,
+    }
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button(
+            "Open as data set",
+            key="lab_open",
+            type="secondary" if is_open else "primary",
+            disabled=is_open,
+            on_click=_open,
+            args=[design, chosen],
+        )
+        if is_open:
+            st.caption("Open now; every model can be fitted to it.", width="content")
+            st.page_link(
+                "pages/explore/fit.py",
+                label="Fit a model",
+                icon=":material/arrow_forward:",
+                width="content",
+            )
+        else:
+            st.caption("The true W and Z are kept with it.", width="content")
+
+
+@guarded
+def _open(design: str, chosen: dict) -> None:
+    """Store the data and look at them, with aFA of the same K and the mean number of factors."""
+    state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
+    n_active = active_for(_drawn(design, tuple(chosen.items())).Z)
+    state.set_model("aFA")
+    state.set_parameters(n_components=chosen["n_components"], n_active=n_active)

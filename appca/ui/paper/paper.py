@@ -1,0 +1,179 @@
+"""The page Paper: one section a result, with its button, its numbers and its figures."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from appca.runs.home import home
+from appca.studies import report
+from appca.studies.catalogue import STUDIES
+from appca.studies.store import Stored, StudyStore
+from appca.studies.study import Study
+from appca.ui.paper.lab_results import AT_ONCE, SIZES
+from appca.ui.paper.lab_table import comparison_table
+from appca.ui.parts import progress
+from appca.ui.parts.chart import chart
+from appca.ui.parts.study_files import made, save_buttons
+from appca.ui.parts.text import about, markdown
+from appca.ui.session import services, watching
+from appca.ui.session.callbacks import guarded
+
+MOST_ROWS = 200  # of a table on the page
+
+
+def which() -> str:
+    """Draw the choice of size; return it. It begins with the newest result's."""
+    st.markdown(
+        "Every figure and table of the paper, computed anew on the same data: what the paper says, "
+        "what comes out here, and whether that agrees."
+    )
+    _adopt()
+    if "paper_size" not in st.session_state:
+        st.session_state["paper_size"] = _newest_size()
+    return st.segmented_control(
+        "Size",
+        list(SIZES),
+        format_func=SIZES.get,
+        key="paper_size",
+        required=True,
+        persist_state="session",
+        help="Quick is for a first look. Full is as large as the paper's, where it says so.",
+    )
+
+
+def _adopt() -> None:
+    """Wait for all experiments that run; after a reload the session knows no more of them."""
+    for job in services.jobs().active():
+        key = job.spec.get("key") if job.kind == "study" else None
+        if key is not None and watching.running(key) is None:
+            watching.add(job.id, watching.Watched("study", key))
+
+
+def _newest_size() -> str:
+    """Return the size of the newest result that tells; some experiments have one size only."""
+    for kept in StudyStore(home()).list():
+        study = STUDIES.get(kept.study)
+        for size in ("quick", "full") if study else ():
+            if study.options(size) == kept.options != study.options("default"):
+                return size
+        if study and study.options("default") == kept.options != study.options("quick"):
+            return "default"
+    return "default"
+
+
+def all_of_them(size: str) -> None:
+    """Draw how many results there are, and the button that computes the others."""
+    studies = report.in_order(STUDIES.values())
+    waiting = [study for study in studies if not _is_made(study, size)]
+    done = len(studies) - len(waiting)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.markdown(f"{done} of {len(studies)} results are computed.", width="content")
+        idle = [study for study in waiting if watching.running(_id(study, size)) is None]
+        if idle:
+            takes = sum(study.takes[size] for study in idle)
+            st.button(
+                f"Compute the other {len(idle)}, {about(takes)}",
+                key="paper_all",
+                on_click=_start_all,
+                args=[idle, size],
+            )
+
+
+def results(size: str) -> None:
+    """Draw all sections in the paper's order."""
+    for study in report.in_order(STUDIES.values()):
+        with st.container(border=True):
+            st.subheader(report.heading(study), anchor=study.name)
+            st.markdown(f"**The paper.** {markdown(study.paper)}")
+            kept = _stored(study, size)
+            if kept is None:
+                _wait_or_offer(study, size)
+            else:
+                _result(study, kept)
+
+
+def _wait_or_offer(study: Study, size: str) -> None:
+    if progress.follow(_id(study, size), cancel=f"paper_cancel_{study.name}"):
+        return
+    lacking = report.lacking(study.name)
+    if lacking:
+        st.caption(markdown(lacking))
+    st.button(
+        f"Compute, {about(study.takes[size])}",
+        key=f"paper_run_{study.name}",
+        type="primary",
+        on_click=_start,
+        args=[study, size],
+    )
+
+
+@guarded
+def _start(study: Study, size: str) -> None:
+    """Compute one result in the background, and show its figures when they are there."""
+    key = _id(study, size)
+    watching.allow(key)
+    spec = {"study": study.name, "options": study.options(size), "key": key}
+    watching.add(services.jobs().submit("study", spec, key=key), watching.Watched("study", key))
+    st.session_state[f"paper_show_{study.name}"] = True
+
+
+def _start_all(studies: list[Study], size: str) -> None:
+    for study in studies:
+        _start(study, size)
+
+
+def _result(study: Study, kept: Stored) -> None:
+    measured, verdict = report.split(kept.outcome.text)
+    if verdict:
+        st.markdown(f"**Verdict.** {markdown(verdict)}")
+    st.markdown(f"**Measured.** {_paragraphs(measured)}")
+    if st.toggle("Figures and tables", key=f"paper_show_{study.name}", persist_state="session"):
+        _figures(study, kept)
+    settings = ", ".join(f"{name} {value}" for name, value in kept.options.items())
+    st.caption(markdown(f"{made(kept)}; {settings}."))
+
+
+def _figures(study: Study, kept: Stored) -> None:
+    for name, figure in study.figures(kept.outcome).items():
+        key = f"paper_figure_{study.name}_{name}"
+        chart(figure, key=key, config={"displayModeBar": False})
+    first = next(iter(kept.outcome.tables.values()))
+    if study.name == "table1":
+        comparison_table(first)
+    else:
+        rows = [{name: row[name] for name in study.columns} for row in first[:MOST_ROWS]]
+        st.dataframe(rows, key=f"paper_table_{study.name}", hide_index=True, width="content")
+    save_buttons(study, kept, "paper")
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(map(markdown, text.split("\n\n")))
+
+
+def _id(study: Study, size: str) -> str:
+    return study.id(study.options(size))
+
+
+def _is_made(study: Study, size: str) -> bool:
+    return study.takes[size] < AT_ONCE or _stored(study, size) is not None
+
+
+def _stored(study: Study, size: str) -> Stored | None:
+    """Return the result, if there is one; one that takes no time is made now."""
+    options, store = study.options(size), StudyStore(home())
+    name = study.id(options)
+    if study.takes[size] < AT_ONCE and store.get(name) is None:
+        outcome = study.run(options, lambda _stage, _share: None, 1)
+        store.save(study, options, outcome, 0.0)
+    file = store.folder / name / "config.json"
+    return _read(name, str(store.folder.parent), _changed(file))
+
+
+def _changed(file: Path) -> int:
+    return file.stat().st_mtime_ns if file.is_file() else 0
+
+
+@st.cache_resource(show_spinner=False, max_entries=40)
+def _read(name: str, folder: str, changed: int) -> Stored | None:
+    """Read a result once for each time it is written."""
+    return StudyStore(Path(folder)).get(name) if changed else None

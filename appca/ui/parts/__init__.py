@@ -1,0 +1,1 @@
+"""Pieces that several pages use: charts, tables, downloads, progress."""

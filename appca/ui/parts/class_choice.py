@@ -1,0 +1,91 @@
+"""Which column of labels says the class of a row, on pages that compare classes."""
+
+from typing import NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.plots.palette import class_colour, colour_by
+from appca.storage.wording import capital
+from appca.ui.session import selection
+
+MOST_CLASSES = 60
+SELECTED = "\n selection"  # no label column is called so
+
+
+class Classes(NamedTuple):
+    """The classes of all rows."""
+
+    title: str
+    names: tuple[str, ...]
+    codes: np.ndarray  # (N,) negative where a row has none
+
+    @property
+    def colours(self) -> list[str]:
+        """The colour of each class, as on every page."""
+        return [class_colour(code) for code in range(len(self.names))]
+
+
+def columns(dataset: Dataset) -> list[str]:
+    """Return the names of the label columns that have 2 to `MOST_CLASSES` classes."""
+    return [name for name in dataset.labels if _of_column(dataset, name) is not None]
+
+
+def choose(dataset: Dataset, page: str, *, with_selection: bool = False) -> Classes | None:
+    """
+    Draw the choice where there is one, and return the classes; None where there are none.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    page : str
+        Part of the widget's key.
+    with_selection : bool
+        Offer the selected rows against the rest as two classes.
+    """
+    choices = columns(dataset)
+    some = selection.get(dataset)
+    if with_selection and 0 < some.sum() < dataset.n_rows:
+        choices = [*choices, SELECTED]
+    if not choices:
+        return None
+    chosen = st.selectbox(
+        "Classes",
+        choices,
+        format_func=lambda name: "Selection and rest" if name == SELECTED else capital(name),
+        key=f"classes-{page}-{dataset.digest[:8]}",
+        persist_state="session",
+        width=180,
+        help=f"Columns of labels with 2 to {MOST_CLASSES} classes"
+        + (", and the rows selected on any page against all others." if with_selection else "."),
+    )
+    if chosen == SELECTED:
+        return Classes("selection", ("selected", "the rest"), np.where(some, 0, 1))
+    return _of_column(dataset, chosen)
+
+
+def none_yet(dataset: Dataset) -> str:
+    """Say why a data set has no classes, and what to do."""
+    if dataset.labels:
+        return (
+            f"No column of labels of this data set has 2 to {MOST_CLASSES} classes. Open it with a "
+            "column that names a class for each row, on the page Data"
+        )
+    return (
+        "This data set has no labels. Open it with a column that names the class of each row, on "
+        "the page Data"
+    )
+
+
+def _of_column(dataset: Dataset, name: str) -> Classes | None:
+    return _cached(f"{dataset.digest}-{name}", dataset, name)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _cached(key: str, _dataset: Dataset, name: str) -> Classes | None:
+    del key
+    found = colour_by(name, _dataset.labels[name])
+    if found.kind != "category" or not 2 <= len(found.names) <= MOST_CLASSES:
+        return None
+    return Classes(name, found.names, np.asarray(found.values))

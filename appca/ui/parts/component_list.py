@@ -1,0 +1,108 @@
+"""The components of a run at the side: what each looks like, explains, and how many rows use it."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components.components import name_of
+from appca.analysis.explore.projection import variance_shares
+from appca.data.dataset import Dataset
+from appca.data.numbers import percent, signed
+from appca.plots.components.components import component_image, data_uri, ranked_loadings
+from appca.runs.fit import fitted_preprocessing
+from appca.ui.data import vae
+from appca.ui.parts.text import tag, words
+from appca.ui.session.fitting import Shown
+
+MOST_AT_ONCE = 5  # a longer list scrolls, so that the PCA below it stays on the screen
+LIST_HEIGHT = 424  # pixels, of five
+
+
+def component_list(dataset: Dataset, shown: Shown) -> None:
+    """Draw the list."""
+    html = _cached_cards(shown.key, dataset, shown.arrays)
+    tall = shown.arrays["components"].shape[0] > MOST_AT_ONCE
+    with st.container(height=LIST_HEIGHT if tall else "content", border=False):
+        st.html(html)
+    vae.note(shown)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _cached_cards(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> str:
+    del key
+    return cards(_dataset, _arrays)
+
+
+def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
+    """
+    Return the list as HTML.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Says whether a component is an image or a list of named features.
+    arrays : dict
+        A run's arrays.
+    """
+    patterns = in_data_space(arrays) if dataset.image_shape else in_units_of_the_fit(arrays)
+    shares = variance_shares(arrays)
+    occupancy = arrays["active"].mean(axis=0)
+    largest = max(float(shares.max()), np.finfo(float).tiny)
+    every = "".join(
+        _card(
+            dataset, patterns[k], title_of(arrays, k), shares[k], shares[k] / largest, occupancy[k]
+        )
+        for k in range(len(patterns))
+    )
+    return tag("div", every, "ca-cards")
+
+
+def in_data_space(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the components (K, D) in the units of the data, whatever came before the fit."""
+    return fitted_preprocessing(arrays).directions(arrays["components"].T).T
+
+
+def in_units_of_the_fit(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """
+    Return the components (K, D) as weights of the features after they were scaled.
+
+    Features of a table have different units: in those, the feature with the largest numbers would
+    stand first in every component.
+    """
+    fitted = fitted_preprocessing(arrays)
+    unscaled = fitted._replace(divide=1.0, scale=np.ones_like(fitted.scale))
+    return unscaled.directions(arrays["components"].T).T
+
+
+def title_of(arrays: dict[str, np.ndarray], k: int) -> str:
+    """Return the name of component k, counted from 0, as it stands alone: "Component 3"."""
+    name = name_of(arrays, k)
+    return name[:1].upper() + name[1:]
+
+
+def _card(
+    dataset: Dataset, pattern: np.ndarray, title: str, share: float, relative: float, used: float
+) -> str:
+    name = tag("div", words(title), "ca-name")
+    numbers = tag(
+        "div",
+        tag("span", f"{percent(share, 1)} of variance")
+        + " "
+        + tag("span", f"used by {percent(used)} of rows"),
+        "ca-quiet ca-numbers",
+    )
+    if dataset.image_shape is None:
+        return tag("div", tag("div", name + _loadings(dataset, pattern) + numbers), "ca-card")
+    bar = tag("div", tag("div", "", style=f"width:{relative:.0%}"), "ca-track")
+    picture = data_uri(component_image(pattern, dataset.image_shape))
+    image = tag("img", "", src=picture, alt=title)
+    return tag("div", image + tag("div", name + bar + numbers), "ca-card")
+
+
+def _loadings(dataset: Dataset, pattern: np.ndarray) -> str:
+    lines = []
+    for item in ranked_loadings(pattern, dataset.feature_names):
+        colour = "#b2182b" if item.value > 0 else "#2166ac"
+        bar = tag("div", "", style=f"width:{item.share:.0%};background:{colour}")
+        text = tag("span", words(item.name), title=f"{item.name}: {signed(item.value)}")
+        lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
+    return "".join(lines)

@@ -1,0 +1,117 @@
+"""Buttons that save files; the file is made when a button is pressed, not before."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.export.projections import (
+    USUAL,
+    Columns,
+    csv_bytes,
+    headings,
+    npz_bytes,
+    parquet_bytes,
+    projection_table,
+)
+from appca.data.dataset import Dataset
+from appca.ui.parts.component_list import in_data_space
+from appca.ui.session.fitting import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = {
+    "csv": ("CSV", "text/csv"),
+    "parquet": ("Parquet", "application/vnd.apache.parquet"),
+    "npz": ("NPZ", "application/octet-stream"),
+}
+
+
+def save_button(
+    label: str,
+    make: Callable[[], bytes | str],
+    file_name: str,
+    mime: str = "application/octet-stream",
+    *,
+    key: str,
+    primary: bool = False,
+) -> None:
+    """Draw a button; `make` is called, away from the page, when it is pressed."""
+    st.download_button(
+        label,
+        data=make,
+        file_name=file_name,
+        mime=mime,
+        key=f"download-{key}",
+        on_click="ignore",
+        icon=":material/download:",
+        type="primary" if primary else "secondary",
+    )
+
+
+def download_buttons(
+    dataset: Dataset,
+    shown: Shown,
+    rows: np.ndarray | None,
+    stem: str,
+    *,
+    primary: bool = False,
+    columns: Columns = USUAL,
+) -> None:
+    """Draw one button a format; `rows` None saves all rows."""
+    made = partial(projection_table, dataset, shown.arrays, rows, columns)
+    table_buttons(made, shown, stem, primary=primary, columns=columns)
+
+
+def table_buttons(
+    made: Callable[[], "pd.DataFrame"],
+    shown: Shown,
+    stem: str,
+    *,
+    primary: bool = False,
+    columns: Columns = USUAL,
+) -> None:
+    """Draw one button a format for a table of rows of a run, `made` when one is pressed."""
+    with st.container(horizontal=True, gap="small"):
+        for suffix, (name, mime) in FORMATS.items():
+            save_button(
+                f"Save {name}",
+                partial(file_of, suffix, made, shown, columns),
+                f"{stem}-{shown.config.id}.{suffix}",
+                mime,
+                key=f"{stem}-{suffix}",
+                primary=primary and suffix == "csv",
+            )
+
+
+def make(
+    suffix: str,
+    dataset: Dataset,
+    shown: Shown,
+    rows: np.ndarray | None,
+    columns: Columns = USUAL,
+) -> bytes:
+    """Return the file of one format."""
+    made = partial(projection_table, dataset, shown.arrays, rows, columns)
+    return file_of(suffix, made, shown, columns)
+
+
+def file_of(
+    suffix: str, made: Callable[[], "pd.DataFrame"], shown: Shown, columns: Columns = USUAL
+) -> bytes:
+    """Return a table of rows of a run as a file of one format."""
+    table = made()
+    if suffix == "csv":
+        return csv_bytes(table)
+    if suffix == "parquet":
+        return parquet_bytes(table)
+    return npz_bytes(table, in_data_space(shown.arrays), headings(shown.arrays, columns))
+
+
+def stem_of(name: str) -> str:
+    """Return what of a name can be part of a file's name on any machine."""
+    return re.sub(r"[^\w-]+", "-", name).strip("-_")[:40] or "data"

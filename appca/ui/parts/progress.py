@@ -1,0 +1,80 @@
+"""A fit on its way: how far it is, its curve, and the two ways to stop it."""
+
+import numpy as np
+import streamlit as st
+
+from appca.jobs.folder import ENDED, JobStatus
+from appca.plots.curves import likelihood
+from appca.ui.parts.chart import chart
+from appca.ui.parts.text import about, markdown
+from appca.ui.session import fitting, services, state, watching
+from appca.ui.session.callbacks import guarded
+
+POLL_SECONDS = 0.5
+
+
+def waiting() -> bool:
+    """Draw the running fit of the present settings; False when there is none."""
+    return follow(state.config().id)
+
+
+def follow(key: str, cancel: str = "job_cancel") -> bool:
+    """Draw the running job that makes this, `cancel` its button; False when there is none."""
+    job = watching.running(key)
+    if job is not None:
+        _follow(job.id, cancel)
+    return job is not None
+
+
+def offer() -> None:
+    """Draw the button that fits the present settings, with the time it will take."""
+    takes = about(fitting.seconds())
+    st.markdown(f"These settings have not been fitted yet. The fit takes {takes}.")
+    st.button("Start the fit", type="primary", key="start_fit", on_click=start)
+
+
+@guarded
+def start() -> None:
+    """Fit the present settings, also when that was cancelled before."""
+    watching.allow(state.config().id)
+    fitting.start()
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _follow(job_id: str, cancel: str) -> None:
+    job = services.jobs().status(job_id)
+    if job is None or job.state in ENDED:
+        st.rerun()
+    st.progress(min(max(job.fraction, 0.0), 1.0), text=_line(job))
+    with st.container(horizontal=True):
+        st.button("Cancel", key=cancel, on_click=watching.cancel, args=[job.id])
+        if job.kind == "fit":
+            st.button(
+                "Stop here and keep",
+                key="fit_keep",
+                on_click=services.jobs().keep,
+                args=[job.id],
+                disabled=not job.curve,
+                help="End the fit now and keep what it has; the run is marked as stopped by hand.",
+            )
+    if job.curve:
+        curve = np.array(job.curve, dtype=float)
+        n_rows = services.dataset(state.config().dataset).n_rows
+        sampled = job.kind == "fit" and state.config().is_sampled
+        chart(
+            likelihood(curve[:, 0], curve[:, 1], n_rows, sampled),
+            key="fit_curve",
+            config={"displayModeBar": False},
+        )
+
+
+def _line(job: JobStatus) -> str:
+    if job.state == "queued":
+        return "Waiting for a free worker"
+    parts = [markdown(job.stage) or "starting"]
+    if job.iteration:
+        sweeping = job.stage in ("burn-in", "draws")
+        parts.append(f"{'sweep' if sweeping else 'pass'} {job.iteration:,}")
+    if job.seconds_left:
+        parts.append(f"{about(job.seconds_left)} left")
+    return " · ".join(parts)

@@ -1,0 +1,218 @@
+"""What can be done with the selection: undo, invert, choose by a rule, keep it under a name."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.groups.row_query import (
+    OF_CLASSES,
+    OF_NUMBERS,
+    Column,
+    column_of,
+    matching,
+    names_of,
+)
+from appca.analysis.groups.selections import COMBINATIONS, NAME_LENGTH
+from appca.data.dataset import Dataset
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
+from appca.ui.parts.text import markdown
+from appca.ui.session import selection, state
+from appca.ui.session.callbacks import guarded
+from appca.ui.session.fitting import Shown
+
+RULE, NAMED = "rule", "named"  # prefixes of widget keys
+DOOMED = "named_doomed"  # in `st.session_state`: digest and name of what is asked about
+MEMBERSHIP = 0.5  # below it a row is drawn hollow
+HIGHEST = 5.0  # per cent
+
+
+def tools(dataset: Dataset, shown: Shown) -> None:
+    """Draw the tools in one line; the same ones in the same order whatever is selected."""
+    some = bool(selection.get(dataset).any())
+    steps = selection.steps(dataset)
+    _button("Clear", "tray_clear", selection.clear, dataset, disabled=not some)
+    _button("Invert", "tray_invert", selection.invert, dataset)
+    _button(
+        "Undo",
+        "tray_undo",
+        selection.undo,
+        dataset,
+        disabled=not steps,
+        help_text=f"Back by one of {counted(steps, 'step')}" if steps else "No step to take back",
+    )
+    with st.popover("By a rule", type="tertiary", key="tray_rule"):
+        _by_rule(dataset, shown)
+    saved = selection.named(dataset)
+    count = f" ({len(saved)})" if saved else ""
+    with st.popover(f"Named{count}", type="tertiary", key="tray_named"):
+        _save(dataset, some)
+        _saved(dataset, {one.name: one.mask for one in saved})
+
+
+def _button(
+    label: str,
+    key: str,
+    action: object,
+    dataset: Dataset,
+    *,
+    disabled: bool = False,
+    help_text: str | None = None,
+) -> None:
+    st.button(
+        label,
+        key=key,
+        type="tertiary",
+        on_click=action,
+        args=[dataset],
+        disabled=disabled,
+        help=help_text,
+    )
+
+
+def _by_rule(dataset: Dataset, shown: Shown) -> None:
+    """Draw a rule on one column, and the four ways to bring its rows into the selection."""
+    names = names_of(dataset, shown.arrays)
+    key = st.selectbox(
+        "Rows whose", list(names), format_func=names.get, key=f"{RULE}-column-{dataset.digest[:8]}"
+    )
+    column = column_of(dataset, shown.arrays, key)
+    try:
+        found = (_class_rule if column.names is not None else _number_rule)(column, key)
+    except InputError as error:
+        st.error(markdown(str(error)))
+        return
+    st.caption(f"{counted(int(found.sum()), 'row')} of {dataset.n_rows:,}")
+    _ways(dataset, found, RULE)
+
+
+def _class_rule(column: Column, key: str) -> np.ndarray:
+    relation = _relation(OF_CLASSES, key)
+    chosen = st.multiselect(
+        "Classes", column.names, key=f"{RULE}-classes-{key}", label_visibility="collapsed"
+    )
+    return matching(column, relation, chosen)
+
+
+def _number_rule(column: Column, key: str) -> np.ndarray:
+    first = "below" if key == "membership" else "highest"
+    relation = _relation(OF_NUMBERS, key, first)
+    if relation in ("highest", "lowest"):
+        usual = HIGHEST
+    elif key == "membership":
+        usual = MEMBERSHIP
+    else:
+        there = column.values[np.isfinite(column.values)]
+        usual = float(np.median(there)) if len(there) else 0.0
+    value = st.number_input(
+        "Value",
+        value=usual,
+        format="%.4g",
+        key=f"{RULE}-value-{key}-{relation}",
+        label_visibility="collapsed",
+    )
+    return matching(column, relation, value)
+
+
+def _relation(relations: dict[str, str], key: str, first: str | None = None) -> str:
+    options = list(relations)
+    return st.selectbox(
+        "Relation",
+        options,
+        index=options.index(first) if first else 0,
+        format_func=relations.get,
+        key=f"{RULE}-relation-{key}",
+        label_visibility="collapsed",
+    )
+
+
+def _save(dataset: Dataset, some: bool) -> None:
+    with st.form("name_selection", border=False):
+        st.text_input(
+            "Keep the selection as",
+            key=f"{NAMED}-new",
+            max_chars=NAME_LENGTH,
+            disabled=not some,
+            placeholder="a name" if some else "select rows first",
+        )
+        st.form_submit_button(
+            "Keep", key=f"{NAMED}-keep", disabled=not some, on_click=_keep, args=[dataset]
+        )
+
+
+@guarded
+def _keep(dataset: Dataset) -> None:
+    """Keep the selection; where that is refused, what was typed stays."""
+    older = {one.name: one.mask for one in selection.named(dataset)}
+    kept = selection.save(dataset, st.session_state[f"{NAMED}-new"])
+    if kept is None:
+        return
+    st.session_state[f"{NAMED}-new"] = ""
+    st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
+    if kept in older:
+        rows, before = (int(mask.sum()) for mask in (selection.get(dataset), older[kept]))
+        text = f"“{kept}” is kept with {counted(rows, 'row')}; it replaced the older one of that"
+        state.notify("info", f"{text} name, with {counted(before, 'row')}.")
+
+
+def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
+    """Draw the choice of a named selection, and what can be done with it."""
+    if not masks:
+        st.caption("What is kept here survives reloads and restarts.")
+        return
+    key = f"{NAMED}-which-{dataset.digest[:8]}"
+    if st.session_state.get(key) not in masks:
+        st.session_state[key] = next(iter(masks))
+    name = st.selectbox(
+        "Named selection",
+        list(masks),
+        format_func=lambda name: f"{name} · {masks[name].sum():,}",
+        key=key,
+    )
+    _ways(dataset, masks[name], NAMED)
+    _delete(dataset, name)
+
+
+def _delete(dataset: Dataset, name: str) -> None:
+    """Draw the button that deletes a named selection, which asks first."""
+    if st.session_state.get(DOOMED) != (dataset.digest, name):
+        st.button(
+            "Delete it",
+            key=f"{NAMED}-delete",
+            type="tertiary",
+            icon=":material/delete:",
+            on_click=_ask,
+            args=[(dataset.digest, name)],
+        )
+        return
+    st.text("This cannot be undone.")
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Delete this selection",
+            key=f"{NAMED}-really",
+            type="primary",
+            on_click=_forget,
+            args=[dataset, name],
+        )
+        st.button("Leave it", key=f"{NAMED}-leave", on_click=_ask, args=[None])
+
+
+def _ask(doomed: tuple[str, str] | None) -> None:
+    st.session_state[DOOMED] = doomed
+
+
+@guarded
+def _forget(dataset: Dataset, name: str) -> None:
+    _ask(None)
+    selection.forget(dataset, name)
+
+
+def _ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for how, way in COMBINATIONS.items():
+            st.button(
+                way.title,
+                key=f"{prefix}-{how}",
+                help=way.help,
+                on_click=selection.combine,
+                args=[dataset, rows, how],
+            )

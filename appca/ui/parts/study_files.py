@@ -1,0 +1,31 @@
+"""What stands below the result of every experiment: its tables as files, and when it was made."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from appca.studies.store import Stored, csv_text
+from appca.studies.study import Study
+from appca.ui.parts.text import duration
+
+
+def save_buttons(study: Study, kept: Stored, page: str) -> None:
+    """Draw one button for each table; `page` is part of their keys."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        for name, rows in kept.outcome.tables.items():
+            st.download_button(
+                f"Save {name}.csv",
+                data=csv_text(rows),
+                file_name=f"{study.name}-{name}.csv" if name != study.name else f"{name}.csv",
+                mime="text/csv",
+                key=f"{page}_save_{study.name}_{name}",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+
+
+def made(kept: Stored) -> str:
+    """Say when a result was computed, how long that took, and under which name it is kept."""
+    when = datetime.fromtimestamp(kept.created).strftime("%d %B %Y, %H:%M")
+    took = f" in {duration(kept.seconds)}" if kept.seconds >= 1 else ""
+    return f"Computed {when}{took}; kept as {kept.id}"

@@ -1,0 +1,1 @@
+"""What one session is looking at: data, settings, selection, jobs it waits for."""

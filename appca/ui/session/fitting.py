@@ -1,0 +1,190 @@
+"""From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
+
+import json
+from typing import NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.data.prepared import at_hand, is_at_hand
+from appca.data.preprocessing import Fitted, Preprocessing
+from appca.runs.configuration import MODELS, RunConfig
+from appca.runs.fit import Result, estimate_seconds, fit_run, waits_for_compiler
+from appca.runs.home import home
+from appca.runs.labels import labelled, labels
+from appca.runs.preview import Ground, on_ground, prepare, preview, width
+from appca.runs.store import Run, is_passing
+from appca.storage.errors import InputError
+from appca.ui.session import services, watching
+from appca.ui.session.state import config, notify
+
+LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
+REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
+# A refinement begins when the browser has drawn the preview: both want all the cores there are.
+PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5
+NO_COMPILER = 20  # up to so many components the exact sums run without waiting for numba
+
+
+class Shown(NamedTuple):
+    """What the pages draw."""
+
+    config: RunConfig
+    arrays: dict[str, np.ndarray]
+    info: dict
+    run: Run | None  # None for a preview
+    labels: str = ""  # tells names and signs that a person gave the components from others
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether the numbers come from a short fit of a part of the rows."""
+        return self.run is None
+
+    @property
+    def key(self) -> str:
+        """Name these numbers in a cache."""
+        marks = ("preview" if self.is_preview else "", self.labels)
+        return "-".join([self.config.id, *filter(None, marks)])
+
+
+def shown() -> Shown | None:
+    """
+    Return what there is to draw now, starting what is missing; None while only a job can tell.
+
+    Raises
+    ------
+    ValueError
+        When the data or the parameters do not allow a fit; one sentence for the page.
+    """
+    watching.stop_other_refinements(config().id)  # first of all: they would slow down what follows
+    found = stored() or _live()
+    if found is None and _quick(config()):
+        found = _preview()
+    if found is None or found.is_preview:
+        _refine()
+    return found
+
+
+def stored() -> Shown | None:
+    """
+    Return the run of the present configuration, if it has been fitted.
+
+    One that is damaged is deleted: it would stand in the way of a new fit.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read now but may be later: it is neither deleted nor fitted again.
+    """
+    run = services.runs().get(config().id)
+    if run is None:
+        return None
+    try:
+        given = labels(run)
+        return Shown(run.config, labelled(run.arrays, given), run.info, run, given.key)
+    except InputError as error:
+        if is_passing(error.__cause__):
+            raise
+        services.runs().delete(run.id)
+        notify("error", str(error))
+        return None
+
+
+def settled() -> Shown | None:
+    """Return a stored or quickly fitted run; never a preview, never starts a job."""
+    return stored() or _live()
+
+
+def seconds() -> float:
+    """Return the estimated duration of the present configuration's fit."""
+    now = config()
+    dataset = services.dataset(now.dataset)
+    return estimate_seconds(
+        dataset.n_rows,
+        dataset.n_features,
+        now,
+        prepared=_is_prepared(now),
+        incomplete=len(dataset.incomplete_rows),
+    )
+
+
+def start(*, refine: bool = False) -> str:
+    """Fit the present configuration in the background; the same one twice is one job."""
+    now = config()
+    spec = {"config": now.to_dict(), "name": None}
+    pause = 0.0
+    if refine:
+        pause = PAUSE_SECONDS + PAUSE_A_ROW * services.dataset(now.dataset).n_rows
+    job = services.jobs().submit("fit", spec, key=now.id, after=pause)
+    watching.add(job, watching.Watched("fit", now.id, refine=refine))
+    return job
+
+
+def _live() -> Shown | None:
+    now = config()
+    if not _quick(now) or now.is_sampled or seconds() > LIVE_SECONDS:
+        return None
+    fitted = _prepared(now)
+    if fitted is None:
+        return None
+    result = fit_run(services.dataset(now.dataset), now, fitted=fitted)
+    run = services.runs().save(now, result, origin="live")
+    return Shown(now, result.arrays, result.info, run)
+
+
+def _quick(wanted: RunConfig) -> bool:
+    """Whether the web process may fit it itself: no compiler and no slow optimiser to wait for."""
+    return (
+        not MODELS[wanted.model].compiled
+        and wanted.k <= NO_COMPILER
+        and wanted.parameters.get("w_update") != "pymanopt"
+        and wanted.stopped_at is None
+        and not waits_for_compiler(services.dataset(wanted.dataset), wanted)
+        and _is_prepared(wanted)
+    )
+
+
+def _is_prepared(wanted: RunConfig) -> bool:
+    """Whether no autoencoder need be trained first: that is work for a worker."""
+    options = Preprocessing.from_dict(wanted.preprocessing)
+    return is_at_hand(wanted.dataset, options, home())
+
+
+def _prepared(wanted: RunConfig) -> Fitted | None:
+    options = Preprocessing.from_dict(wanted.preprocessing)
+    return at_hand(services.dataset(wanted.dataset), options, home())
+
+
+def _preview() -> Shown | None:
+    now = config()
+    if now.preprocessing.get("vae") and _prepared(now) is None:
+        return None
+    result = _cached_preview(now.id, now)
+    return Shown(now, result.arrays, result.info, None)
+
+
+@st.cache_resource(show_spinner=False, max_entries=12)
+def _cached_preview(run_id: str, _config: RunConfig) -> Result:
+    del run_id  # the key; the configuration itself is not hashed
+    # Scales are learned from the preview's rows; an autoencoder is there, or there is no preview.
+    fitted = _prepared(_config) if _config.preprocessing.get("vae") else None
+    dataset = services.dataset(_config.dataset)
+    if not on_ground(dataset, _config):
+        return preview(dataset, _config, fitted=fitted)
+    options = json.dumps(_config.preprocessing, sort_keys=True)
+    ground = _ground(_config.dataset, options, width(_config), _config, fitted)
+    return preview(dataset, _config, ground=ground)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _ground(
+    digest: str, options: str, columns: int, _config: RunConfig, _fitted: Fitted | None
+) -> Ground:
+    del options, columns  # the key, with the digest: all that the ground takes of a configuration
+    return prepare(services.dataset(digest), _config, fitted=_fitted)
+
+
+def _refine() -> None:
+    now = config()
+    wanted = now.stopped_at is None and not watching.declined(now.id)
+    if wanted and watching.running(now.id) is None and seconds() <= REFINED_SECONDS:
+        start(refine=True)

@@ -1,0 +1,233 @@
+"""What a session is looking at: one data set and one configuration, mirrored in the address bar.
+
+The configuration (data set, preprocessing, model, parameters) is the only truth; widgets show it
+and change it. The address carries `data`, `run`, `k`, `l`, `job` and `sel`, so that a reload, which
+starts a new session, and a link bring the same picture back.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing, suggest
+from appca.data.sources.builtin import load
+from appca.runs.configuration import MODELS, RunConfig, defaults, suited
+from appca.storage.errors import InputError
+from appca.ui.session import services
+
+FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
+_LONGEST_SIZE = 9  # digits; Python refuses to read thousands of them
+
+
+class Keys(NamedTuple):
+    """Names in `st.session_state`; no other file spells one out."""
+
+    config: str = "config"
+    configs: str = "configs"  # data set digest -> the configuration last used with it
+    job: str = "job"  # the job in the address
+    watched: str = "watched"  # the jobs this session waits for
+    umap: str = "umap_settings"
+    upload: str = "upload"  # counts the files taken over
+    session_file: str = "session_file"  # counts the session files opened
+    findings: str = "findings"  # what the files in the uploader hold, by how they are read
+    declined: str = "declined"  # runs whose refinement was cancelled or failed
+    notices: str = "notices"  # sentences to show once
+    selections: str = "selections"  # data set digest -> rows
+    points: str = "points"  # data set digest -> the row on the page Point
+    marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
+    k: str = "k"
+    l: str = "l"  # noqa: E741
+    tour: str = "tour"  # the step of the guided tour, None when it is over
+
+
+KEYS = Keys()
+
+
+class Notice(NamedTuple):
+    """A sentence for the person."""
+
+    kind: str  # "error", "info" or "success"
+    text: str
+
+
+def config() -> RunConfig:
+    """Return the configuration on screen."""
+    return st.session_state[KEYS.config]
+
+
+def current_dataset() -> Dataset:
+    """Return the data set on screen."""
+    return services.dataset(config().dataset)
+
+
+def begin() -> bool:
+    """Resolve the address once a session: a run, a data set, or the digits; tell if it was now."""
+    if KEYS.config in st.session_state:
+        return False
+    address = dict(st.query_params)
+    st.session_state[KEYS.job] = address.get("job")
+    if not (_begin_with_run(address.get("run")) or _begin_with_data(address)):
+        open_first()
+        _apply_k_and_l(address if "data" not in address else {})
+    return True
+
+
+def open_first() -> None:
+    """Look at the digits."""
+    open_dataset(services.datasets().put(load(FIRST_DATA)))
+
+
+def is_ready() -> bool:
+    """Whether there is anything to look at."""
+    return KEYS.config in st.session_state
+
+
+def _begin_with_run(run_id: str | None) -> bool:
+    run = services.runs().get(run_id) if run_id else None
+    if run is None:
+        return False
+    try:
+        open_config(run.config)
+    except InputError as error:
+        notify("error", f"Run {run.id} cannot be shown: {error}")
+        return False
+    return True
+
+
+def _begin_with_data(address: dict[str, str]) -> bool:
+    digest = address.get("data")
+    if digest is None:
+        return False
+    try:
+        open_dataset(digest)
+    except InputError as error:
+        notify("error", str(error))
+        return False
+    _apply_k_and_l(address)
+    return True
+
+
+def _apply_k_and_l(address: dict[str, str]) -> None:
+    now = config()
+    names = {"k": now.name_of_k} | ({"l": "n_active"} if "n_active" in now.parameters else {})
+    given = {name: address.get(key, "") for key, name in names.items()}
+    set_parameters(**{name: int(text) for name, text in given.items() if _is_size(text)})
+
+
+def _is_size(text: str) -> bool:
+    """Whether a text is a whole number of a length that K and L may have."""
+    return text.isdecimal() and len(text) <= _LONGEST_SIZE
+
+
+def open_dataset(digest: str) -> None:
+    """Look at a data set, with the configuration last used for it or the suggested one."""
+    dataset = services.dataset(digest)  # raises before anything has changed
+    known = st.session_state.get(KEYS.configs, {}).get(digest)
+    _set(known or first_config(dataset))
+
+
+def open_config(wanted: RunConfig) -> None:
+    """Look at a run's data set with the run's configuration."""
+    services.dataset(wanted.dataset)
+    _set(wanted)
+
+
+def first_config(dataset: Dataset) -> RunConfig:
+    """Return the configuration with which a data set is first shown: aPPCA with K = 4, L = 2."""
+    start = RunConfig(
+        dataset=dataset.digest,
+        preprocessing=suggest(dataset).to_dict(),
+        model="aPPCA",
+        parameters=defaults("aPPCA"),
+    )
+    return fitting_limits(start, dataset)
+
+
+def set_parameters(**changes: object) -> None:
+    """Change model parameters; K and L are kept within what the data and each other allow.
+
+    Asking for more active components than there are asks for more components.
+    """
+    old = config()
+    parameters = suited(old.model, {**old.parameters, **changes})
+    if "n_active" in changes:
+        parameters["n_components"] = max(parameters["n_components"], parameters["n_active"])
+    changed = replace(old, parameters=parameters, stopped_at=None)
+    _set(fitting_limits(changed, services.dataset(old.dataset)))
+
+
+def set_model(model: str) -> None:
+    """Change the model; parameters that both models have keep their values."""
+    old = config()
+    changed = replace(old, model=model, parameters=suited(model, old.parameters), stopped_at=None)
+    _set(fitting_limits(changed, services.dataset(old.dataset)))
+
+
+def set_preprocessing(options: Preprocessing) -> None:
+    """Change what is done to the data before the fit."""
+    old = config()
+    changed = replace(old, preprocessing=options.to_dict(), stopped_at=None)
+    _set(fitting_limits(changed, services.dataset(old.dataset)))
+
+
+def most_components(wanted: RunConfig, dataset: Dataset) -> int:
+    """Return the largest K that the data allow: K <= min(N - 1, D), D only for orthogonal ones."""
+    if MODELS[wanted.model].beyond_features:
+        return max(1, dataset.n_rows - 1)
+    features = Preprocessing.from_dict(wanted.preprocessing).most_features(dataset.n_features)
+    return max(1, min(dataset.n_rows - 1, features))
+
+
+def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
+    """Return the configuration with 1 <= L <= K <= what the data allow."""
+    parameters = dict(wanted.parameters)
+    most = most_components(wanted, dataset)
+    k = min(max(1, wanted.k), most)
+    parameters[wanted.name_of_k] = k
+    if "n_active" in parameters:
+        active = min(int(parameters["n_active"]), k)
+        parameters["n_active"] = max(1, active)
+    return replace(wanted, parameters=parameters)
+
+
+def notify(kind: str, text: str) -> None:
+    """Keep a sentence for the next time the frame is drawn; the same one twice is said once."""
+    waiting, said = st.session_state.setdefault(KEYS.notices, []), Notice(kind, text)
+    if said not in waiting:
+        waiting.append(said)
+
+
+def take_notices() -> list[Notice]:
+    """Return the sentences to show, once, in the order in which they came."""
+    return st.session_state.pop(KEYS.notices, [])
+
+
+def address(**more: str | None) -> dict[str, str]:
+    """Return the query parameters of what is on screen; `more` adds to them where not None."""
+    now = config()
+    wanted = {
+        "data": now.dataset,
+        "run": now.id,
+        "k": str(now.k),
+        "l": str(now.parameters["n_active"]) if "n_active" in now.parameters else None,
+        "job": st.session_state.get(KEYS.job),
+        **more,
+    }
+    return {key: value for key, value in wanted.items() if value is not None}
+
+
+def write_address(**more: str | None) -> None:
+    """Bring the address bar up to date; a page link has cleared it."""
+    wanted = address(**more)
+    for key in {"data", "run", "k", "l", "job", *more} - set(wanted):
+        if key in st.query_params:
+            del st.query_params[key]
+    if any(st.query_params.get(key) != value for key, value in wanted.items()):
+        st.query_params.update(wanted)
+
+
+def _set(wanted: RunConfig) -> None:
+    st.session_state[KEYS.config] = wanted
+    st.session_state.setdefault(KEYS.configs, {})[wanted.dataset] = wanted

@@ -1,0 +1,14 @@
+"""Diagnostics: whether the present run can be trusted, and where it is unsure."""
+
+from appca.ui.check import diagnostics
+from appca.ui.parts import controls, progress
+from appca.ui.session import fitting, state
+
+dataset = state.current_dataset()
+controls.heading("Diagnostics")
+shown = fitting.settled()
+
+if shown is None:
+    progress.waiting() or progress.offer()
+else:
+    diagnostics.body(shown, dataset.image_shape, dataset.feature_names)

@@ -1,0 +1,13 @@
+"""Selection: what sets the selected rows apart from all others."""
+
+from appca.ui.groups import group
+from appca.ui.parts import controls, progress
+from appca.ui.session import fitting, state
+
+dataset = state.current_dataset()
+controls.heading("Selection")
+shown = fitting.settled()
+if shown is not None:
+    group.body(dataset, shown)
+elif not progress.waiting():
+    progress.offer()

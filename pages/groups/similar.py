@@ -1,0 +1,25 @@
+"""Similar objects: rows that lie close together in a subspace, whatever their class."""
+
+import streamlit as st
+
+from appca.ui.explorer import atlas
+from appca.ui.groups import similar
+from appca.ui.parts import class_choice, controls, progress
+from appca.ui.parts.tray import tray
+from appca.ui.session import fitting, state
+
+dataset = state.current_dataset()
+beside_title = controls.heading("Similar objects")
+shown = fitting.settled()
+
+if shown is None:
+    progress.waiting() or progress.offer()
+else:
+    with beside_title:
+        controls.in_words(shown)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        classes = class_choice.choose(dataset, "similar")
+        found = similar.choose_groups(shown)
+    similar.body(dataset, shown, found, classes)
+    colour = similar.colour(dataset, shown, classes)
+    tray(dataset, shown, atlas.sprites(dataset.digest), colour)

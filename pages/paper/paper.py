@@ -1,0 +1,10 @@
+"""Paper: every figure and table of the paper, computed anew, beside what the paper says."""
+
+from appca.ui.paper import paper
+from appca.ui.parts import controls
+
+controls.heading("Paper")
+
+size = paper.which()
+paper.all_of_them(size)
+paper.results(size)

@@ -1,0 +1,45 @@
+"""What a component does, against counting by hand."""
+
+import numpy as np
+
+from appca.analysis.components.components import NAMES, common, extremes, name_of, own_name, partner
+
+ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
+SCORES = np.where(ACTIVE, [[3, 1, 9], [-2, 9, 1], [0.5, 2, 9], [9, 3, 2], [-7, 9, 9]], 0.0)
+ARRAYS = {"scores": SCORES, "active": ACTIVE}
+
+
+def test_the_ends_hold_users_only_the_most_extreme_first():
+    found = extremes(ARRAYS, 0, 2)
+    assert found.low.tolist() == [4, 1]
+    assert found.high.tolist() == [0, 2]
+
+
+def test_no_row_is_at_both_ends():
+    found = extremes(ARRAYS, 1, 12)
+    assert found.low.tolist() == [0]
+    assert found.high.tolist() == [3, 2]
+    alone = extremes({"scores": SCORES[:1], "active": ACTIVE[:1]}, 0, 5)
+    assert (alone.low.tolist(), alone.high.tolist()) == ([], [0])
+    nobody = extremes({"scores": SCORES[4:], "active": ACTIVE[4:]}, 2, 5)
+    assert (len(nobody.low), len(nobody.high)) == (0, 0)
+
+
+def test_the_partner_is_the_component_most_often_used_beside():
+    assert partner(ACTIVE, 0) == (1, 0.5)
+    assert partner(ACTIVE, 2) == (0, 0.5)
+    assert partner(ACTIVE[4:], 0) is None
+    assert partner(ACTIVE[4:], 1) is None
+
+
+def test_classes_come_by_their_share():
+    codes = np.array([2, 0, 2, 2, 1, 0])
+    assert common(["a", "b", "c"], codes, 2) == [("c", 0.5), ("a", 2 / 6)]
+    assert common(["a", "b", "c"], codes[:1]) == [("c", 1.0)]
+
+
+def test_a_name_keeps_the_number_that_subspaces_are_named_by():
+    named = ARRAYS | {NAMES: np.array(["", "slant", ""])}
+    assert [name_of(named, k) for k in range(2)] == ["component 1", "2 · slant"]
+    assert name_of(ARRAYS, 2) == "component 3"
+    assert (own_name(named, 1), own_name(ARRAYS, 1)) == ("slant", "")

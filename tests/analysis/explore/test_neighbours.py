@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from appca.analysis.explore import neighbours as neighbours_module
+from appca.analysis.explore.neighbours import nearest
+
+
+def brute(X: np.ndarray, k: int) -> np.ndarray:
+    """Sorted distances (N, k) from all differences, in float64."""
+    X = X.astype(np.float64)
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    return np.sqrt(np.sort(squares, axis=1)[:, :k])
+
+
+def check(X: np.ndarray, k: int) -> None:
+    found, expected = nearest(X, k), brute(X, k)
+    n = len(X)
+    scale = np.abs(X - X.mean(axis=0)).max() + 1e-12
+    np.testing.assert_allclose(found.distances, expected, atol=1e-5 * scale * X.shape[1] ** 0.5)
+    np.testing.assert_array_equal(found.indices[:, 0], np.arange(n))
+    assert (found.distances[:, 0] == 0).all()
+    assert (np.diff(found.distances, axis=1) >= 0).all()
+    assert ((found.indices >= 0) & (found.indices < n)).all()
+    assert all(len(set(row)) == k for row in found.indices.tolist()), "no row twice"
+    true = np.linalg.norm(
+        X.astype(np.float64)[:, None] - X.astype(np.float64)[found.indices], axis=2
+    )
+    np.testing.assert_allclose(true, expected, atol=1e-5 * scale * X.shape[1] ** 0.5)
+
+
+@pytest.mark.parametrize(
+    "shape", [(2, 2), (40, 3), (300, 150), (120, 2000), (700, 20)], ids=lambda s: f"{s[0]}x{s[1]}"
+)
+def test_neighbours_are_the_nearest_rows_of_all(seed, shape):
+    rng = np.random.default_rng(seed)
+    spread = rng.uniform(0.1, 10, shape[1])
+    check(rng.standard_normal(shape) * spread + 100, min(15, shape[0]))
+
+
+def test_tiles_and_blocks_do_not_show(seed, monkeypatch):
+    X = np.random.default_rng(seed).standard_normal((500, 30)).astype(np.float32)
+    whole = nearest(X, 10)
+    monkeypatch.setattr(neighbours_module, "_QUERIES", 7)
+    monkeypatch.setattr(neighbours_module, "_ROWS", 13)
+    monkeypatch.setattr(neighbours_module, "BOUND_AXES", 2)
+    pieces = nearest(X, 10)
+    np.testing.assert_array_equal(pieces.indices, whole.indices)
+    np.testing.assert_allclose(pieces.distances, whole.distances, rtol=1e-6)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(2, 60), st.integers(2, 5), st.integers(2, 10))
+def test_equal_rows_keep_themselves_first(draw, n, d, k):
+    check(np.random.default_rng(draw).integers(0, 2, (n, d)).astype(np.float32), min(k, n))
+
+
+def test_rows_that_are_all_the_same_have_neighbours_too():
+    check(np.full((30, 4), 7.0), 5)
+
+
+def test_the_bound_rules_out_most_rows_and_never_a_neighbour(seed):
+    """A bound that claimed too much would lose neighbours; one that claimed nothing, the speed."""
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((400, 200)) * 0.9 ** np.arange(200)).astype(np.float32)
+    X -= X.mean(axis=0)
+    bound = neighbours_module._bound(X)
+    buffer = np.empty((400, 400), np.float32)
+    tile = neighbours_module._fill(buffer, bound, slice(0, 400), slice(0, 400))
+    squares = ((X.astype(np.float64)[:, None] - X.astype(np.float64)[None]) ** 2).sum(axis=2)
+    assert (tile <= squares + 1e-12).all()
+    farthest = np.sort(squares, axis=1)[:, 14]
+    assert (tile < farthest[:, None]).mean() < 0.1
+
+
+def test_progress_is_told_between_blocks_and_an_exception_ends_the_search(monkeypatch):
+    monkeypatch.setattr(neighbours_module, "_QUERIES", 100)
+    told = []
+
+    def report(stage: str, share: float) -> None:
+        told.append((stage, share))
+        if share >= 0.5:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        nearest(np.random.default_rng(0).standard_normal((400, 5)), 3, report)
+    assert told == [("finding neighbours", share) for share in (0.0, 0.25, 0.5)]

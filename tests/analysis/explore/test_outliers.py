@@ -1,0 +1,136 @@
+"""T2 and Q: dense linear algebra by another route, and their quantiles on rows from the model."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest
+
+from appca import AdaptivePPCA
+from appca.analysis.explore.outliers import (
+    LEVELS,
+    distances,
+    limits_of_the_data,
+    limits_of_the_model,
+    ratios,
+)
+from appca.runs.fit import described
+
+D, K, NOISE = 12, 5, 0.3
+TAU2 = np.array([4.0, 3.0, 2.0, 1.5, 1.0])
+
+
+def run_of(W, active, Y, tau2=TAU2, noise=NOISE):
+    """Arrays of a run whose rows have the given sets: posterior means one row at a time."""
+    scores, error = np.zeros(active.shape), np.empty(len(Y))
+    for n, (y, S) in enumerate(zip(Y, active, strict=True)):
+        A = W[S]
+        C = A.T * tau2[S] @ A + noise * np.eye(W.shape[1])  # covariance of y
+        scores[n, S] = tau2[S] * (A @ np.linalg.solve(C, y))
+        error[n] = np.mean((y - scores[n] @ W) ** 2)
+    arrays = {"components": W, "scores": scores, "active": active, "error": error}
+    return arrays | {"noise_variance": np.array(noise), "latent_variance": tau2}
+
+
+def drawn(rng, W, n, sizes=(2,)):
+    active = np.zeros((n, K), dtype=bool)
+    for row in active:
+        row[rng.permutation(K)[: rng.choice(sizes)]] = True
+    x = rng.normal(size=(n, K)) * np.sqrt(TAU2) * active
+    return active, x @ W + rng.normal(size=(n, W.shape[1])) * np.sqrt(NOISE)
+
+
+def orthonormal(rng):
+    return np.linalg.qr(rng.normal(size=(D, K)))[0].T
+
+
+@pytest.mark.parametrize("orthogonal", [True, False])
+def test_both_statistics_split_the_mahalanobis_distance_of_the_row(seed, orthogonal):
+    rng = np.random.default_rng(seed)
+    W = orthonormal(rng) if orthogonal else rng.normal(size=(K, D))
+    active, Y = drawn(rng, W, 40, sizes=(0, 1, 2, 4))
+    found = distances(run_of(W, active, Y))
+    for n, (y, S) in enumerate(zip(Y, active, strict=True)):
+        A = W[S]
+        C = A.T * TAU2[S] @ A + NOISE * np.eye(D)
+        onto = np.linalg.pinv(A) @ A  # projector on the row's subspace
+        off = y - onto @ y
+        np.testing.assert_allclose(found.q[n], off @ off / NOISE, rtol=1e-9)
+        whole = y @ np.linalg.solve(C, y)
+        np.testing.assert_allclose(found.t2[n] + found.q[n], whole, rtol=1e-9)
+        assert (found.inside[n], found.outside[n]) == (S.sum(), D - S.sum())
+
+
+@pytest.mark.parametrize("orthogonal", [True, False])
+def test_rows_drawn_from_the_model_have_chi_square_statistics(seed, orthogonal):
+    rng = np.random.default_rng(seed)
+    W = orthonormal(rng) if orthogonal else rng.normal(size=(K, D))
+    found = distances(run_of(W, *drawn(rng, W, 1500)))
+    assert kstest(found.t2, chi2(2).cdf).pvalue > 1e-5
+    assert kstest(found.q, chi2(D - 2).cdf).pvalue > 1e-5
+    for level in LEVELS:
+        limits = limits_of_the_model(found, level)
+        above = (ratios(found, limits) > 1).sum(axis=0)
+        spread = np.sqrt(1500 * level * (1 - level))
+        assert (np.abs(above - 1500 * (1 - level)) < 5 * spread).all()
+
+
+def test_a_fitted_run_of_rows_from_the_model_has_them_too(seed):
+    rng = np.random.default_rng(seed)
+    W = orthonormal(rng)[:3]
+    Z = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])[rng.integers(3, size=3000)]
+    x = rng.normal(size=(3000, 3))
+    Y = 100 * (x * Z) @ W + rng.normal(size=(3000, D)) * 0.1
+    model = AdaptivePPCA(n_components=3, n_active=2, random_state=0).fit(Y)
+    arrays = model.fitted_arrays() | described(model.describe(Y))
+    found = distances(arrays)
+    assert kstest(found.t2, chi2(2).cdf).pvalue > 1e-5
+    assert kstest(found.q, chi2(D - 2).cdf).pvalue > 1e-5
+
+
+def test_planted_rows_are_the_ones_flagged(seed):
+    rng = np.random.default_rng(seed)
+    W = orthonormal(rng)
+    active, Y = drawn(rng, W, 300)
+    Y[7] += 60 * W[active[7]].sum(axis=0)  # far out within its subspace
+    Y[8] += 60 * np.linalg.svd(W)[2][-1]  # far off every subspace
+    share = ratios(found := distances(run_of(W, active, Y)), limits_of_the_model(found, 0.99))
+    assert share.argmax(axis=0).tolist() == [7, 8]
+    assert share[7, 0] > 20 * share[7, 1]
+    assert share[8, 1] > 20 * share[8, 0]
+
+
+def test_limits_of_the_data_flag_the_share_asked_for(seed):
+    rng = np.random.default_rng(seed)
+    W = orthonormal(rng)
+    active, Y = drawn(rng, W, 2000, sizes=(1, 3))
+    heavy = Y * np.exp(rng.normal(size=(2000, 1)))  # not Gaussian at all
+    found = distances(run_of(W, active, heavy))
+    assert (ratios(found, limits_of_the_model(found, 0.99)) > 1).mean() > 0.1
+    rows = np.flatnonzero(active[:, 0])
+    limits = limits_of_the_data(found, 0.95, rows)
+    flagged = ratios(found, limits)[rows] > 1
+    assert (np.abs(flagged.mean(axis=0) - 0.05) < 1.5 / len(rows)).all()
+
+
+def test_factors_that_coincide_count_once():
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=(K, D))
+    W[1] = W[0]
+    active = np.zeros((30, K), dtype=bool)
+    active[:, :2] = True
+    Y = rng.normal(size=(30, D))
+    found = distances(run_of(W, active, Y))
+    assert set(found.inside) == {1}
+    axis = W[0] / np.linalg.norm(W[0])
+    off = Y - np.outer(Y @ axis, axis)
+    np.testing.assert_allclose(found.q, (off**2).sum(axis=1) / NOISE, rtol=1e-8)
+
+
+def test_rows_without_components_or_without_rest_are_never_flagged_for_it():
+    W = np.eye(3)
+    active = np.array([[False] * 3, [True] * 3])
+    Y = np.array([[1.0, 2.0, 3.0], [9.0, 9.0, 9.0]])
+    found = distances(run_of(W, active, Y, tau2=np.ones(3)))
+    share = ratios(found, limits_of_the_model(found, 0.99))
+    assert share[0, 0] == 0
+    assert share[1, 1] == 0
+    assert (share[[0, 1], [1, 0]] > 1).all()

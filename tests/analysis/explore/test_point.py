@@ -1,0 +1,137 @@
+"""One row taken apart: sums that add up, probabilities and neighbours by other routes."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from appca.analysis.explore import point
+from appca.data.preprocessing import Preprocessing
+from appca.data.sources.builtin import load
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run, fitted_preprocessing
+
+SHORT = {"burn_in": 5, "n_draws": 5, "n_chains": 1}
+
+
+def wine_run(model, preprocessing=None, **parameters):
+    dataset = load("wine")
+    options = preprocessing or {"centre": True, "scale": "feature"}
+    config = RunConfig(dataset.digest, options, model, parameters)
+    return dataset, fit_run(dataset, config).arrays
+
+
+@pytest.mark.parametrize(
+    "reduce", [{}, {"pca": 6}, {"vae": {"dimensions": 4, "hidden": 8, "epochs": 3}}]
+)
+def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
+    options = {"divide": 2.0, "scale": "feature", **reduce}
+    dataset, arrays = wine_run("aPPCA", options)
+    fitted = fitted_preprocessing(arrays)
+    found = point.parts(fitted, arrays, dataset.X[11], 11)
+    assert found.components == tuple(np.flatnonzero(arrays["active"][11]))
+    total = found.average + found.terms.sum(axis=0) + found.residual
+    np.testing.assert_allclose(total, dataset.X[11], rtol=1e-10)
+    wanted = arrays["mean"] + arrays["scores"][11] @ arrays["components"]
+    np.testing.assert_allclose(
+        found.reconstruction, fitted.inverse_transform(wanted[None])[0], rtol=1e-6
+    )
+    if not reduce:
+        scaled = found.residual / (fitted.scale * fitted.divide)
+        np.testing.assert_allclose(np.mean(scaled**2), arrays["error"][11], rtol=1e-4)
+
+
+def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
+    rng = np.random.default_rng(seed)
+    K, D, L, noise = 4, 5, 2, 0.4
+    W, tau2, mean = rng.normal(size=(K, D)), rng.uniform(0.5, 2, K), rng.normal(size=D)
+    y = rng.normal(size=D) * 2
+    arrays = {"components": W, "mean": mean, "n_active": np.array(L)}
+    arrays |= {"noise_variance": np.array(noise), "latent_variance": tau2}
+    log_p = {
+        S: multivariate_normal(
+            mean, (W[list(S)].T * tau2[list(S)]) @ W[list(S)] + noise * np.eye(D)
+        ).logpdf(y)
+        for S in itertools.combinations(range(K), L)
+    }
+    total = np.logaddexp.reduce(list(log_p.values()))
+    found = point.alternatives(arrays, y, most=3)
+    assert found.n_sets == 6
+    assert found.sets == sorted(log_p, key=log_p.get, reverse=True)[:3]
+    wanted = [np.exp(log_p[S] - total) for S in found.sets]
+    np.testing.assert_allclose(found.probability, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        ("aPPCA", {"latent_variance": "component"}),
+        ("PPCA", {"n_components": 3}),
+        ("aFA", {"n_components": 4}),
+        ("NPPCA", {"max_components": 4, **SHORT}),
+        ("isFA", {"max_components": 4, **SHORT}),
+    ],
+)
+def test_the_best_set_and_its_probability_are_those_of_the_run(model, parameters):
+    dataset, arrays = wine_run(model, **parameters)
+    Y = fitted_preprocessing(arrays).transform(dataset.X)
+    for row in range(0, dataset.n_rows, 20):
+        found = point.alternatives(arrays, Y[row], most=5000)
+        assert found.sets[0] == tuple(np.flatnonzero(arrays["active"][row]))
+        np.testing.assert_allclose(found.probability[0], arrays["membership"][row], rtol=1e-4)
+        included = np.zeros(len(arrays["components"]))
+        for S, probability in zip(found.sets, found.probability, strict=True):
+            included[list(S)] += probability
+        np.testing.assert_allclose(included, arrays["inclusion"][row], atol=1e-4)
+
+
+def test_more_sets_than_can_be_counted_give_none():
+    arrays = {"components": np.eye(20), "mean": np.zeros(20), "n_active": np.array(10)}
+    assert point.alternatives(arrays, np.zeros(20)) is None
+
+
+def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
+    monkeypatch.setattr(point, "_BLOCK_VALUES", 100)
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 9, (80, 6)).astype(np.uint8)
+    X[50] = X[3]
+    fitted = Preprocessing(divide=3.0, scale="feature").fit(X)
+    Y = fitted.transform(X).astype(float)
+    distance = np.linalg.norm(Y - Y[3], axis=1)
+    found = point.near_in_data(X, fitted, 3, 7)
+    assert found.rows[0] == 50
+    assert 3 not in found.rows
+    wanted = np.sort(np.delete(distance, 3))[:7]
+    np.testing.assert_allclose(found.distances, wanted, rtol=1e-5)
+    some = np.arange(0, 80, 3)
+    fewer = point.near_in_data(X, fitted, 3, 70, some)
+    assert sorted(fewer.rows) == sorted(set(some) - {3})
+
+
+def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
+    _, arrays = wine_run("aFA", n_components=4)
+    found = point.near_in_subspace(arrays, 5, 6)
+    same = np.flatnonzero((arrays["active"] == arrays["active"][5]).all(axis=1))
+    assert set(found.rows) <= set(same) - {5}
+    rebuilt = arrays["scores"].astype(float) @ arrays["components"]
+    distance = np.linalg.norm(rebuilt - rebuilt[5], axis=1)
+    wanted = np.sort(distance[np.setdiff1d(same, [5])])[:6]
+    np.testing.assert_allclose(found.distances, wanted, atol=1e-5)
+
+
+def test_a_row_alone_in_its_subspace_has_no_neighbour_there():
+    arrays = {
+        "active": np.array([[True, False], [False, True], [False, True]]),
+        "scores": np.array([[2.0, 0], [0, 1], [0, 4]]),
+        "components": np.eye(2),
+    }
+    assert len(point.near_in_subspace(arrays, 0, 3).rows) == 0
+    assert point.near_in_subspace(arrays, 1, 3).rows.tolist() == [2]
+
+
+def test_the_rank_counts_the_other_rows():
+    values = np.array([5.0, 1.0, 3.0, 3.0, 9.0])
+    assert point.share_below(values, 4) == 1.0
+    assert point.share_below(values, 2) == 0.25
+    assert point.share_below(values[:1], 0) == 0.0

@@ -1,0 +1,132 @@
+"""Subspaces, pairs and sign cells: every row lands where its own components and signs say."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from appca.analysis.explore.subspaces import (
+    coverage,
+    opens_in_pair_view,
+    pair_counts,
+    pairs,
+    ranked,
+    sign_cells,
+    title,
+)
+
+
+def some_active(seed: int, n_rows: int = 400, n_components: int = 7, n_active: int = 3):
+    """Rows that use unevenly popular sets of exactly n_active components."""
+    rng = np.random.default_rng(seed)
+    keys = rng.gumbel(size=(n_rows, n_components)) + np.linspace(2, 0, n_components)
+    active = np.zeros((n_rows, n_components), dtype=bool)
+    np.put_along_axis(active, np.argsort(-keys, axis=1)[:, :n_active], True, axis=1)
+    return active
+
+
+def test_every_row_lies_in_exactly_the_subspace_of_its_own_components(seed):
+    active = some_active(seed)
+    found = ranked(active)
+    for subspace in found:
+        for row in subspace.rows:
+            assert tuple(np.flatnonzero(active[row])) == subspace.components
+    assert sorted(np.concatenate([s.rows for s in found])) == list(range(len(active)))
+    assert len({s.components for s in found}) == len(found)
+
+
+def test_subspaces_come_by_occupancy_and_ties_by_component_numbers():
+    active = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 1, 0], [1, 0, 1]], dtype=bool)
+    assert [(s.components, s.rows.tolist()) for s in ranked(active)] == [
+        ((0, 1), [2, 3]),
+        ((0, 2), [1, 4]),
+        ((1, 2), [0]),
+    ]
+
+
+def test_permuting_the_rows_permutes_the_members_and_nothing_else(seed):
+    active = some_active(seed)
+    order = np.random.default_rng(seed + 1).permutation(len(active))
+    before = {s.components: set(s.rows.tolist()) for s in ranked(active)}
+    after = {s.components: set(order[s.rows].tolist()) for s in ranked(active[order])}
+    assert before == after
+
+
+def test_more_components_than_a_byte_holds_are_told_apart():
+    active = np.zeros((3, 20), dtype=bool)
+    active[0, [0, 19]] = active[1, [8, 19]] = active[2, [0, 8]] = True
+    assert [s.components for s in ranked(active)] == [(0, 8), (0, 19), (8, 19)]
+
+
+def test_rows_without_any_component_are_a_subspace_of_their_own():
+    active = np.array([[0, 0], [1, 0], [0, 0]], dtype=bool)
+    assert ranked(active)[0].components == ()
+    assert ranked(active)[0].rows.tolist() == [0, 2]
+
+
+def test_pairs_hold_the_rows_that_use_both(seed):
+    active = some_active(seed)
+    found = {s.components: s.rows for s in pairs(active)}
+    for pair in combinations(range(active.shape[1]), 2):
+        expected = [n for n, row in enumerate(active) if row[pair[0]] and row[pair[1]]]
+        assert found.get(pair, np.array([])).tolist() == expected
+    assert sum(len(rows) for rows in found.values()) == 3 * len(active)  # 3 pairs of 3
+
+
+def test_a_slice_of_the_pairs_is_that_slice_of_the_whole_ranking():
+    active = some_active(0)
+    everything = pairs(active)
+    page = pairs(active, 5, 11)
+    assert [s.components for s in page] == [s.components for s in everything[5:11]]
+    assert [len(s.rows) for s in everything] == [count for _, count in pair_counts(active)]
+
+
+def test_with_two_active_components_pairs_are_the_subspaces():
+    active = some_active(1, n_active=2)
+    as_pairs, as_subspaces = pairs(active), ranked(active)
+    assert [s.components for s in as_pairs] == [s.components for s in as_subspaces]
+    for pair, subspace in zip(as_pairs, as_subspaces, strict=True):
+        np.testing.assert_array_equal(pair.rows, subspace.rows)
+
+
+@pytest.mark.parametrize(("least", "share"), [(1, 1.0), (2, 0.8), (3, 0.0)])
+def test_coverage_is_the_share_of_rows_in_large_enough_subspaces(least, share):
+    active = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 1]], dtype=bool)
+    assert coverage(active, least) == pytest.approx(share, abs=1e-12)
+
+
+def test_pair_view_opens_when_subspaces_are_thin_but_never_for_two_components():
+    thin = some_active(2, n_rows=300, n_components=12, n_active=6)
+    assert coverage(thin) < 0.5
+    assert opens_in_pair_view(thin)
+    assert not opens_in_pair_view(some_active(2, n_rows=40, n_components=12, n_active=2))
+    assert not opens_in_pair_view(some_active(2, n_rows=400, n_components=3, n_active=3))
+
+
+def test_sign_cells_split_the_panel_by_the_signs_of_the_scores():
+    scores = np.array([[2.0, -1.0], [-3.0, -1.0], [1.0, 4.0], [5.0, -0.1], [0.0, -2.0]])
+    cells = {cell.label: cell for cell in sign_cells(scores, (0, 2))}
+    assert {label: cell.rows.tolist() for label, cell in cells.items()} == {
+        "+1 +3": [2],
+        "+1 −3": [0, 3, 4],
+        "−1 −3": [1],
+    }
+    assert cells["+1 −3"].signs == (1, -1)
+
+
+def test_sign_cells_together_hold_every_row_once(seed):
+    scores = np.random.default_rng(seed).normal(size=(200, 2))
+    cells = sign_cells(scores, (3, 5))
+    assert sorted(np.concatenate([cell.rows for cell in cells])) == list(range(200))
+    for cell in cells:
+        np.testing.assert_array_equal(np.sign(scores[cell.rows]), [cell.signs] * len(cell.rows))
+
+
+def test_a_strip_of_one_component_has_two_cells():
+    cells = sign_cells(np.array([[2.0], [-1.0], [3.0]]), (4,))
+    assert [(cell.label, cell.rows.tolist()) for cell in cells] == [("+5", [0, 2]), ("−5", [1])]
+
+
+def test_titles_count_components_from_one():
+    assert title((0, 2)) == "{1,3}"
+    assert title(()) == "none"

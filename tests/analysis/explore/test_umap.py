@@ -1,0 +1,268 @@
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appca.analysis.explore import umap as embedding_module
+from appca.analysis.explore.umap import (
+    Embedding,
+    EmbeddingConfig,
+    EmbeddingStore,
+    embed,
+    start_from,
+)
+from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.jobs.folder import ENDED, JobStatus
+from appca.jobs.queue import Jobs
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run
+from appca.runs.store import RunStore
+from appca.storage.errors import InputError
+from tests.jobs.waiting import until
+
+CONFIG = EmbeddingConfig("d" * 64, {"divide": 16.0})
+
+
+@pytest.fixture(scope="module")
+def digits() -> Dataset:
+    return load("digits").take(np.arange(400))
+
+
+def config_of(dataset: Dataset, **changes: object) -> EmbeddingConfig:
+    return EmbeddingConfig(dataset.digest, {"divide": 16.0}, **changes)
+
+
+def kept_share(X: np.ndarray, Y: np.ndarray, k: int = 15) -> float:
+    """Share of the k nearest rows in X that are among the k nearest in Y."""
+
+    def near(Z: np.ndarray) -> np.ndarray:
+        squares = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+        np.fill_diagonal(squares, np.inf)
+        return np.argsort(squares, axis=1)[:, :k]
+
+    pairs = zip(near(X.astype(float)), near(Y.astype(float)), strict=True)
+    return float(np.mean([np.isin(a, b).mean() for a, b in pairs]))
+
+
+def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_path, digits):
+    """The one test that pays for umap-learn's compilation, in a worker as the app does it."""
+    jobs = Jobs(tmp_path, workers=1)
+    store = EmbeddingStore(tmp_path)
+    DatasetStore(tmp_path).put(digits)
+    run_config = RunConfig(digits.digest, {"divide": 16.0}, "aPPCA", {"n_components": 4})
+    run = RunStore(tmp_path).save(run_config, fit_run(digits, run_config))
+    stages: set[str] = set()
+
+    def over(status: JobStatus) -> bool:
+        stages.add(status.stage)
+        return status.state in ENDED
+
+    try:
+
+        def laid_out(config: EmbeddingConfig) -> Embedding:
+            job = jobs.submit("umap", config.to_dict())
+            until(lambda: over(jobs.status(job)), "the layout", seconds=240)
+            status = jobs.status(job)
+            assert status.state == "done", jobs.log(job)
+            assert status.result == {"embedding": config.id}
+            return store.get(config.id)
+
+        first = laid_out(config_of(digits))
+        assert first.coordinates.shape == (400, 2)
+        assert first.coordinates.dtype == np.float32
+        assert kept_share(digits.X, first.coordinates) > 0.5
+        (neighbours,) = tmp_path.glob("embeddings/neighbours-*.npz")
+        written = neighbours.stat().st_ino
+
+        wide = laid_out(config_of(digits, min_dist=0.8))
+        assert neighbours.stat().st_ino == written
+        assert kept_share(first.coordinates, wide.coordinates) < 1.0
+        (tmp_path / "embeddings" / f"{config_of(digits).id}.npz").unlink()
+        again = laid_out(config_of(digits))
+        assert again.coordinates.tobytes() == first.coordinates.tobytes()
+
+        started = laid_out(config_of(digits, start="appca", run=run.id, n_components=3))
+        assert started.coordinates.shape == (400, 3)
+        assert kept_share(digits.X, started.coordinates) > 0.5
+        assert len(list(tmp_path.glob("embeddings/neighbours-*.npz"))) == 1
+        assert "laying out" in stages
+    finally:
+        jobs.close()
+    assert "umap" not in sys.modules, "umap-learn stays in the worker"
+
+
+def test_settings_make_the_id(digits):
+    assert EmbeddingConfig.from_dict(CONFIG.to_dict()) == CONFIG
+    assert replace(CONFIG, min_dist=0.10).id == CONFIG.id == replace(CONFIG, spread=1).id
+    others = [
+        replace(CONFIG, dataset="e" * 64),
+        replace(CONFIG, preprocessing={}),
+        replace(CONFIG, n_neighbors=16),
+        replace(CONFIG, min_dist=0.2),
+        replace(CONFIG, spread=2.0),
+        replace(CONFIG, n_components=3),
+        replace(CONFIG, start="appca", run="0" * 12),
+        replace(CONFIG, random_state=1),
+    ]
+    assert len({CONFIG.id, *(other.id for other in others)}) == 9
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"n_neighbors": 1}, "n_neighbors must be at least 2 and n_components 2 or 3; got 1 and 2"),
+        ({"n_components": 4}, "got 15 and 4"),
+        ({"n_neighbors": 2.5}, "n_neighbors must be a whole number; got 2.5"),
+        ({"random_state": None}, "random_state must be a whole number; got None"),
+        ({"min_dist": 1.5}, "min_dist must lie between 0 and spread=1.0; got 1.5"),
+        ({"min_dist": float("nan")}, "got nan"),
+        ({"start": "spectral"}, "start must be “pca”, or “appca” with the id of a run"),
+        ({"start": "appca"}, "got “appca” with run None"),
+        ({"run": "0" * 12}, "got “pca” with run 000000000000"),
+    ],
+)
+def test_settings_without_meaning_are_refused_in_one_sentence(changes, words):
+    with pytest.raises(InputError, match=words):
+        replace(CONFIG, **changes)
+
+
+def test_too_few_rows_or_a_missing_run_are_told_before_the_work(tmp_path, digits):
+    store = EmbeddingStore(tmp_path)
+    with pytest.raises(InputError, match="smaller than the number of rows, 400; got 400"):
+        embed(digits, config_of(digits, n_neighbors=400), store)
+    config = config_of(digits, start="appca", run="0" * 12)
+    with pytest.raises(InputError, match="needs the scores of run 000000000000"):
+        embed(digits, config, store)
+    with pytest.raises(InputError, match="for the same rows"):
+        embed(digits, config, store, np.zeros((399, 4)))
+    assert not store.folder.exists()
+
+
+def test_an_embedding_comes_back_bit_for_bit_and_a_damaged_one_does_not(tmp_path):
+    store = EmbeddingStore(tmp_path)
+    coordinates = np.random.default_rng(0).standard_normal((10, 2)).astype(np.float32)
+    store.save(CONFIG, Embedding(coordinates, {"seconds": 1.5, "n_rows": 10}))
+    found = EmbeddingStore(tmp_path).get(CONFIG.id)
+    assert found.coordinates.tobytes() == coordinates.tobytes()
+    assert found.info == {"seconds": 1.5, "n_rows": 10}
+    assert not found.coordinates.flags.writeable
+    file = store.folder / f"{CONFIG.id}.npz"
+    with np.load(file, allow_pickle=False) as archive:
+        assert json.loads(str(archive["facts"]))["config"] == CONFIG.to_dict()
+    file.write_bytes(file.read_bytes()[:-40])
+    assert store.get(CONFIG.id) is None
+    for wrong in ("../x", "", None, "0" * 12, f"neighbours-{'0' * 12}"):
+        assert store.get(wrong) is None
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_draft(tmp_path, monkeypatch):
+    def full(*_args: object, **_arrays: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(embedding_module.np, "savez", full)
+    store = EmbeddingStore(tmp_path)
+    with pytest.raises(InputError, match=r"embedding could not be stored in .*: No space left"):
+        store.save(CONFIG, Embedding(np.zeros((2, 2), np.float32), {}))
+    assert list(store.folder.iterdir()) == []
+
+
+def test_neighbours_are_kept_by_data_preprocessing_and_number(tmp_path, digits):
+    store = EmbeddingStore(tmp_path)
+    X = digits.X / np.float32(16)
+    reports = []
+
+    def ask(pre: dict, k: int) -> int:
+        reports.clear()
+        found = store.neighbours(digits, pre, k, lambda *told: reports.append(told), X)
+        assert found.indices.shape == (400, k)
+        return len(reports)
+
+    assert ask({"divide": 16}, 5) > 0
+    assert ask({"divide": 16.0}, 5) == 0, "the same again is read"
+    assert ask({"divide": 8}, 5) > 0
+    assert ask({"divide": 16}, 6) > 0
+    for file in store.folder.iterdir():
+        file.write_bytes(b"damaged")
+    assert ask({"divide": 16}, 5) > 0, "a damaged file is computed again"
+
+
+def test_only_another_number_of_neighbours_seeks_them_again(tmp_path, digits, monkeypatch):
+    sought, laid_out = [], []
+    real = embedding_module.nearest
+
+    def nearest(X: np.ndarray, k: int, report: object) -> object:
+        sought.append(k)
+        return real(X, k, report)
+
+    def layout(X: np.ndarray, near: object, *_rest: object) -> np.ndarray:
+        laid_out.append(near.indices)
+        return X[:, :2]
+
+    monkeypatch.setattr(embedding_module, "nearest", nearest)
+    monkeypatch.setattr(embedding_module, "_layout", layout)
+    store, scores = EmbeddingStore(tmp_path), np.eye(400, 4)
+    for changes in (
+        {},
+        {"min_dist": 0.6},
+        {"spread": 2.5},
+        {"min_dist": 1.5, "spread": 2.0, "random_state": 4},
+        {"start": "appca", "run": "0" * 12},
+    ):
+        embed(digits, config_of(digits, **changes), store, scores)
+    assert sought == [15]
+    assert all((near == laid_out[0]).all() for near in laid_out)
+    embed(digits, config_of(digits, n_neighbors=16), store)
+    assert sought == [15, 16]
+
+
+def test_neighbours_kept_make_room_but_maps_stay(tmp_path, digits, monkeypatch):
+    store = EmbeddingStore(tmp_path)
+    store.save(CONFIG, Embedding(np.zeros((10, 2), np.float32), {"seconds": 1.0, "n_rows": 10}))
+    X = digits.X / np.float32(16)
+    monkeypatch.setattr(embedding_module, "MOST_BYTES", 50_000)  # one of 400 x 15 takes 48 kB
+    for k in (13, 14, 15):
+        store.neighbours(digits, {}, k, lambda *_told: None, X)
+        (left,) = store.folder.glob(embedding_module.NEIGHBOUR_FILES)
+        with np.load(left, allow_pickle=False) as archive:
+            assert archive["indices"].shape == (400, k)
+    assert store.get(CONFIG.id) is not None
+
+
+def test_the_start_from_scores_is_their_principal_plane_with_a_little_noise():
+    rng = np.random.default_rng(3)
+    scores = (rng.standard_normal((200, 5)) * [9, 1, 5, 1, 1]).astype(np.float32)
+    scores[::2, :2] = 0
+    start = start_from(scores, CONFIG)
+    assert start.shape == (200, 2)
+    assert start.tobytes() == start_from(scores, CONFIG).tobytes()
+    centred = scores - scores.mean(axis=0)
+    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    for j in range(2):
+        assert abs(np.corrcoef(start[:, j], u[:, j] * s[j])[0, 1]) > 0.9999
+    same = start_from(np.zeros((50, 1), np.float32), replace(CONFIG, n_components=3))
+    assert same.shape == (50, 3)
+    assert len(np.unique(same, axis=0)) == 50, "equal rows must be able to part"
+
+
+def test_the_progress_bar_of_umap_is_read_and_can_be_interrupted():
+    told = []
+    bar = embedding_module._Epochs(lambda stage, share: told.append((stage, round(share, 3))))
+    for text in ("\r", "0/200 ", "\r100/200 ", "\n"):
+        bar.write(text)
+    bar.flush()
+    assert told == [("laying out", 0.3), ("laying out", 0.65)]
+
+    def stop(_stage: str, _share: float) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        embedding_module._Epochs(stop).write("5/10")
+
+
+def test_the_module_itself_is_light():
+    assert Path(embedding_module.__file__).read_text().count("from umap") == 1

@@ -1,0 +1,188 @@
+"""The text is executed in a process of its own, and what it makes is compared bit for bit."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appca.analysis.export.as_python import Recipe, script
+from appca.data.dataset import Dataset
+from appca.data.readers import read
+from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.runs.configuration import MODELS, RunConfig
+from appca.runs.fit import DESCRIBED_AT_ONCE, Result, fit_run
+from appca.runs.home import threads
+
+ROOT = Path(__file__).parents[3]
+DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
+SHORT = {"n_chains": 2, "burn_in": 5, "n_draws": 6}
+COMPARED = ("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error")
+SAVE = """
+np.savez(
+    {target!r}, components=components, mean=mean, scores=scores, active=active,
+    log_likelihood_rows=found.log_likelihood, inclusion=found.inclusion.astype(np.float32),
+    error=found.error.astype(np.float32), log_likelihoods=np.asarray(model.log_likelihoods_),
+)
+"""
+
+
+def recipe_of(config: RunConfig, result: Result) -> Recipe:
+    spec = MODELS[config.model]
+    return Recipe(
+        run=config.id,
+        title=spec.title,
+        estimator=spec.estimator,
+        parameters=config.parameters,
+        preprocessing=config.preprocessing,
+        stopped_at=config.stopped_at,
+        described_at_once=DESCRIBED_AT_ONCE if spec.compiled else None,
+        threads=threads(),
+        log_likelihood=result.info["log_likelihood"],
+    )
+
+
+def executed(text: str, folder: Path) -> tuple[dict[str, np.ndarray], str]:
+    """Arrays that the script makes, and what it prints."""
+    target = folder / "arrays.npz"
+    environment = {key: value for key, value in os.environ.items() if "_NUM_THREADS" not in key}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", text + SAVE.format(target=str(target))],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with np.load(target) as file:
+        return dict(file), done.stdout
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "model", "parameters"),
+    [
+        ("digits", DIVIDED, "aPPCA", {"n_components": 4, "n_active": 2}),
+        ("wine", SCALED, "aFA", {"n_components": 4, "n_active": 2}),
+        ("wine", SCALED, "isFA", {"max_components": 4, **SHORT}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_script_makes_the_arrays_of_the_run(tmp_path, source, options, model, parameters):
+    dataset = load(source)
+    config = RunConfig(dataset.digest, options, model, parameters)
+    result = fit_run(dataset, config, callback=lambda progress: None)
+    text = script(dataset, recipe_of(config, result))
+    made, printed = executed(text, tmp_path)
+    for name in (*COMPARED, "log_likelihoods"):
+        assert same_bits(made[name], result.arrays[name]), name
+    first, last = printed.split(" nats; the run had ")
+    assert float(first) == float(last) == result.info["log_likelihood"]
+    again = fit_run(dataset, config)
+    assert all(same_bits(again.arrays[name], result.arrays[name]) for name in result.arrays)
+
+
+def test_a_run_stopped_by_hand_stops_in_the_script_too(tmp_path):
+    dataset = load("wine")
+    config = RunConfig(dataset.digest, SCALED, "aPPCA", {"random_state": 3}, stopped_at=7)
+    result = fit_run(dataset, config)
+    assert result.info["stopped_at"] == 7
+    made, _ = executed(script(dataset, recipe_of(config, result)), tmp_path)
+    assert same_bits(made["scores"], result.arrays["scores"])
+    longer = fit_run(dataset, RunConfig(dataset.digest, SCALED, "aPPCA", {"random_state": 3}))
+    assert not same_bits(made["scores"], longer.arrays["scores"])
+
+
+@pytest.mark.slow  # trains two
+def test_an_autoencoder_before_the_fit_is_trained_again(tmp_path):
+    pytest.importorskip("jax")
+    dataset = load("digits").take(np.arange(200))
+    options = {**DIVIDED, "vae": {"dimensions": 3, "hidden": 16, "epochs": 2, "seed": 1}}
+    config = RunConfig(dataset.digest, options, "PPCA", {"n_components": 2})
+    result = fit_run(dataset, config)
+    text = script(dataset, recipe_of(config, result))
+    assert "vae={'dimensions': 3, " in text
+    text = text.replace("load('digits')", "load('digits').take(np.arange(200))")
+    made, _ = executed(text, tmp_path)
+    # In two processes its last bits have been seen to differ once in some dozen runs of the suite.
+    np.testing.assert_allclose(made["scores"], result.arrays["scores"], rtol=1e-3, atol=1e-4)
+
+
+def table() -> bytes:
+    rng = np.random.default_rng(4)
+    lines = ["who,kind,a,b,c"]
+    for row in range(60):
+        a, b, c = rng.normal(size=3)
+        lines.append(f"item {row},{'xy'[row % 2]},{a:.5f},{'' if row == 7 else f'{b:.5f}'},{c:.5f}")
+    return "\n".join(lines).encode()
+
+
+def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in(tmp_path):
+    dataset = read("own 'table'.csv", io.BytesIO(table()), missing="mean")
+    config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
+    result = fit_run(dataset, config)
+    text = script(dataset, recipe_of(config, result))
+    assert "write here where the file lies" in text
+    (tmp_path / "own 'table'.csv").write_bytes(table())
+    made, _ = executed(text, tmp_path)
+    assert same_bits(made["scores"], result.arrays["scores"])
+
+
+def test_other_data_are_refused_by_the_script(tmp_path):
+    dataset = read("own.csv", io.BytesIO(table()), missing="drop")
+    config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
+    text = script(dataset, recipe_of(config, fit_run(dataset, config)))
+    (tmp_path / "own.csv").write_bytes(table().replace(b"item 3,", b"item three,"))
+    with pytest.raises(AssertionError, match="these are not the data of the run"):
+        executed(text, tmp_path)
+
+
+def small(**provenance: object) -> Dataset:
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    ids = np.arange(12).astype(str)
+    return Dataset("a\nprint('no comment')", X, ids, provenance=dict(provenance))
+
+
+def bare(dataset: Dataset) -> str:
+    config = RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})
+    return script(dataset, recipe_of(config, Result({}, {"log_likelihood": -1.5})))
+
+
+def test_options_of_a_built_in_source_that_are_not_the_usual_ones_are_written():
+    options = {"n": 10_000, "per_class": None, "classes": ["1", "3"]}
+    text = bare(small(source="mnist", options=options))
+    assert "dataset = load('mnist', classes=['1', '3'])" in text
+    assert "dataset = load('coil20')" in bare(small(source="coil20", options={"size": 32}))
+
+
+def test_data_of_unknown_origin_come_from_the_apps_own_copy(tmp_path, monkeypatch):
+    dataset = small()
+    monkeypatch.setenv("APPCA_HOME", str(tmp_path / "home"))
+    DatasetStore(tmp_path / "home").put(dataset)
+    config = RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})
+    result = fit_run(dataset, config)
+    made, _ = executed(script(dataset, recipe_of(config, result)), tmp_path)
+    assert same_bits(made["scores"], result.arrays["scores"])
+
+
+def test_a_name_from_a_file_stays_inside_the_comment():
+    lines = bare(small()).splitlines()
+    assert lines[0].startswith("# ")
+    assert lines[0].endswith("print('no comment').")
+    assert not any(line.startswith("print('no") for line in lines)
+
+
+def test_a_long_call_has_one_setting_a_line():
+    dataset = load("wine")
+    config = RunConfig(dataset.digest, SCALED, "aPPCA", {})
+    text = script(dataset, recipe_of(config, Result({}, {"log_likelihood": -1.5})))
+    assert "model = AdaptivePPCA(\n    n_components=4,\n" in text
+    assert max(map(len, text.splitlines())) <= 100

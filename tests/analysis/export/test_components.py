@@ -1,0 +1,53 @@
+"""Components as files: features by name, the same numbers in CSV and NPZ."""
+
+import io
+
+import numpy as np
+import pandas as pd
+
+from appca.analysis.components.components import NAMES
+from appca.analysis.export.components import Patterns, component_npz, component_table, feature_names
+from appca.analysis.export.projections import Columns, csv_bytes
+from appca.data.dataset import Dataset
+
+D, K = 6, 2
+
+
+def dataset(**changes: object) -> Dataset:
+    X = np.random.default_rng(2).normal(size=(5, D))
+    return Dataset(**({"name": "made up", "X": X, "ids": np.arange(5).astype(str)} | changes))
+
+
+def arrays(seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {
+        "scores": rng.normal(size=(5, K)),
+        "components": rng.normal(size=(K, 4)),
+        "mean": rng.normal(size=4),
+        "explained_variance": rng.random(K),
+        NAMES: np.array(["feature", "width"]),
+    }
+
+
+def test_features_are_named_by_the_data_or_by_their_place():
+    named = dataset(feature_names=("a", "b", "c", "d", "e", "=f"))
+    assert feature_names(named) == ["a", "b", "c", "d", "e", "=f"]
+    assert feature_names(dataset())[-1] == "feature 6"
+    assert feature_names(dataset(image_shape=(2, 3))) == ["0,0", "0,1", "0,2", "1,0", "1,1", "1,2"]
+    assert feature_names(dataset(image_shape=(1, 2, 3)))[-1] == "0,1,2"
+
+
+def test_csv_and_npz_hold_the_same_components(seed):
+    rng = np.random.default_rng(seed)
+    patterns = Patterns(rng.normal(size=(K, D)), rng.normal(size=D))
+    data, run, columns = dataset(), arrays(seed), Columns(named=True)
+    table = pd.read_csv(io.BytesIO(csv_bytes(component_table(data, run, patterns, columns))))
+    assert list(table.columns) == ["feature", "average", "feature (component)", "width"]
+    assert table["average"].tolist() == patterns.mean.tolist()
+    assert table.iloc[:, 2:].to_numpy().T.tolist() == patterns.components.tolist()
+    with np.load(io.BytesIO(component_npz(data, run, patterns, columns))) as found:
+        assert found["components"].tolist() == patterns.components.tolist()
+        assert found["mean"].tolist() == patterns.mean.tolist()
+        assert found["features"].tolist() == table["feature"].tolist()
+        assert found["names"].tolist() == ["feature", "width"]
+        assert found["components_of_fit"].tolist() == run["components"].tolist()

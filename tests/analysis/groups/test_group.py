@@ -1,0 +1,264 @@
+"""A group against the rest, checked by counting pairs, by scipy and by permutation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from appca.analysis.groups import group as group_difference
+from appca.analysis.groups.group import (
+    Comparison,
+    association,
+    compare,
+    corrected,
+    mean_images,
+    numbers,
+    share_test,
+)
+from appca.analysis.groups.group_words import probability, sentence
+from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
+from appca.storage.errors import InputError
+
+
+def made(seed: int, n: int = 300, features: int = 8) -> tuple[Dataset, dict, np.ndarray]:
+    """Rows among which nothing differs, and a group of a quarter of them."""
+    rng = np.random.default_rng(seed)
+    names = tuple(f"f{j}" for j in range(features))
+    labels = {"kind": rng.choice(list("abcd"), n), "weight": rng.normal(size=n)}
+    dataset = Dataset("d", rng.normal(size=(n, features)), np.arange(n), labels, None, names)
+    active = np.argsort(rng.random((n, 4)), axis=1) < 2
+    arrays = {
+        "active": active,
+        "scores": np.where(active, rng.normal(size=(n, 4)), 0).astype(np.float32),
+        "error": rng.random(n).astype(np.float32),
+        "membership": rng.random(n).astype(np.float32),
+        "log_likelihood_rows": rng.normal(size=n),
+    }
+    mask = np.zeros(n, dtype=bool)
+    mask[rng.permutation(n)[: n // 4]] = True
+    return dataset, arrays, mask
+
+
+def planted(dataset: Dataset, arrays: dict, mask: np.ndarray, where: str) -> tuple[Dataset, dict]:
+    """The same with one strong difference."""
+    X, labels = np.array(dataset.X), dict(dataset.labels)
+    arrays = {name: np.array(values) for name, values in arrays.items()}
+    if where == "f5":
+        X[mask, 5] += 3
+    elif where == "use of component 2":
+        arrays["active"][:, 1] = mask
+    elif where == "score on component 3":
+        arrays["scores"][mask & arrays["active"][:, 2], 2] -= 4
+    elif where == "kind = c":
+        labels["kind"] = np.where(mask, "c", labels["kind"])
+    elif where == "weight":
+        labels["weight"] = labels["weight"] - 3 * mask
+    elif where == "residual":
+        arrays["error"] += 2 * mask
+    return Dataset("d", X, dataset.ids, labels, None, dataset.feature_names), arrays
+
+
+PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")
+
+
+@pytest.mark.parametrize("where", PLANTED)
+def test_a_planted_difference_ranks_first(seed, where):
+    dataset, arrays, mask = made(seed)
+    dataset, arrays = planted(dataset, arrays, mask, where)
+    found = compare(dataset, arrays, mask)
+    first = found.differences[0]
+    assert first.name == where
+    assert first.matters
+    assert first.strength == "large"
+    assert (first.effect < 0) == (where in ("score on component 3", "weight"))
+    assert where in sentence(found)
+    sizes = [abs(one.effect) for one in found.differences]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_correction_is_that_of_benjamini_and_hochberg(seed):
+    rng = np.random.default_rng(seed)
+    p = np.concatenate([rng.random(40), rng.random(10) * 1e-4, [0.0, 1.0, 0.5, 0.5]])
+    for some in (p, p[:1], np.full(7, 0.03)):
+        np.testing.assert_allclose(corrected(some), stats.false_discovery_control(some), rtol=1e-12)
+
+
+def test_all_tests_are_corrected_together(seed):
+    dataset, arrays, mask = made(seed)
+    found = compare(dataset, arrays, mask)
+    # 8 features, 4 scores, 4 uses, 6 subspaces, 4 kinds, 1 weight, 3 measures, 2 whole columns
+    assert found.n_tests == 32
+    assert len(found.differences) == 30
+    assert [one.name for one in found.associations] == ["kind", "subspace"]
+    codes = np.unique(dataset.labels["kind"], return_inverse=True)[1]
+    whole = [association(codes, mask)[1]]
+    rows = arrays["active"] @ (1 << np.arange(4))
+    whole.append(association(rows, mask)[1])
+    expected = stats.false_discovery_control([one.p for one in found.differences] + whole)
+    got = [one.corrected for one in found.differences + found.associations]
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_without_a_difference_a_corrected_p_below_5_per_cent_is_as_rare_as_it_should_be(seed):
+    dataset, arrays, _ = made(seed, n=120)
+    rng = np.random.default_rng(seed)
+    hits = 0
+    for _ in range(60):
+        mask = rng.permutation(120) < 30
+        hits += any(one.corrected < 0.05 for one in compare(dataset, arrays, mask).differences)
+    # At most 5 % of 60 are expected; 11 or more happen with probability 2e-4.
+    assert hits <= 10
+
+
+def test_the_rank_tests_p_value_is_that_of_permuted_groups(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(0.45, 1, 40).round(1), rng.normal(0, 1, 80).round(1)  # with ties
+    delta, _, p = numbers(x[:, None], y[:, None])
+    ranks = stats.rankdata(np.concatenate([x, y]))
+    sums = np.array([rng.permutation(ranks)[:40].sum() for _ in range(4000)])
+    middle = 40 * 121 / 2
+    extreme = np.mean(np.abs(sums - middle) >= abs(ranks[:40].sum() - middle) - 1e-9)
+    assert p[0] == pytest.approx(extreme, abs=0.004 + 4 * np.sqrt(p[0] * (1 - p[0]) / 4000))
+    pairs = np.sign(x[:, None] - y)
+    assert delta[0] == pytest.approx(pairs.mean(), abs=1e-12)
+
+
+def test_effects_of_numbers_are_counted_pairs_and_pooled_deviations(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(0, 9, (13, 3)), rng.integers(0, 9, (21, 3))
+    delta, d, _ = numbers(x, y)
+    for j in range(3):
+        assert delta[j] == pytest.approx(np.sign(x[:, None, j] - y[None, :, j]).mean(), abs=1e-12)
+        pooled = np.sqrt((12 * x[:, j].var(ddof=1) + 20 * y[:, j].var(ddof=1)) / 32)
+        assert d[j] == pytest.approx((x[:, j].mean() - y[:, j].mean()) / pooled, rel=1e-12)
+
+
+def test_a_constant_column_differs_in_nothing():
+    delta, d, p = numbers(np.full((4, 1), 2.0), np.full((9, 1), 2.0))
+    assert (delta[0], p[0]) == (0.0, 1.0)
+    assert np.isnan(d[0])
+
+
+def test_small_groups_are_tested_by_counting_all_arrangements():
+    x, y = np.array([[5.0], [6.0], [7.0]]), np.array([[1.0], [2.0], [3.0], [4.0]])
+    assert numbers(x, y)[2][0] == pytest.approx(2 / 35)  # of C(7, 3) arrangements, two tails
+
+
+@pytest.mark.parametrize("counts", [(30, 50, 40, 100), (0, 40, 60, 90), (990, 1000, 400, 69_000)])
+def test_shares_are_tested_by_chi_square(counts):
+    a, n, b, m = counts
+    expected = stats.chi2_contingency([[a, n - a], [b, m - b]], correction=False).pvalue
+    assert share_test(*counts) == pytest.approx(expected, rel=1e-9)
+
+
+def test_shares_of_few_rows_are_tested_exactly():
+    assert share_test(3, 4, 1, 40) == stats.fisher_exact([[3, 1], [1, 39]]).pvalue
+    assert share_test(0, 4, 0, 40) == share_test(4, 4, 40, 40) == 1.0
+
+
+def test_the_share_test_agrees_with_permuted_groups(seed):
+    rng = np.random.default_rng(seed)
+    has = np.arange(200) < 70
+    sums = np.array([rng.permutation(has)[:60].sum() for _ in range(4000)])
+    for a in (15, 24, 30):
+        extreme = np.mean(np.abs(sums - 21) >= abs(a - 21))
+        # counts come in steps: chi-square without correction lies within half a step
+        inside = np.mean(np.abs(sums - 21) > abs(a - 21))
+        assert inside - 0.03 <= share_test(a, 60, 70 - a, 140) <= extreme + 0.03
+
+
+def test_cramers_v_is_that_of_scipy_and_1_for_a_perfect_match(seed):
+    rng = np.random.default_rng(seed)
+    codes, mask = rng.integers(0, 5, 400) * 3, rng.random(400) < 0.3
+    table = stats.contingency.crosstab(mask, codes).count
+    v, p = association(codes, mask)
+    assert v == pytest.approx(stats.contingency.association(table, method="cramer"), rel=1e-9)
+    assert p == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue, rel=1e-9)
+    assert association(mask.astype(int), mask)[0] == pytest.approx(1.0)
+    assert association(np.zeros(400, int), mask) == (0.0, 1.0)
+
+
+def test_shares_and_means_are_those_of_the_rows(seed):
+    dataset, arrays, mask = made(seed)
+    found = {one.name: one for one in compare(dataset, arrays, mask).differences}
+    use = found["use of component 3"]
+    assert use.is_share
+    assert use.group == pytest.approx(arrays["active"][mask, 2].mean())
+    assert use.rest == pytest.approx(arrays["active"][~mask, 2].mean())
+    assert use.effect == pytest.approx(use.group - use.rest)
+    users = arrays["active"][:, 0]
+    score = found["score on component 1"]
+    assert score.group == pytest.approx(arrays["scores"][mask & users, 0].mean(), rel=1e-5)
+    assert found["f2"].rest == pytest.approx(dataset.X[~mask, 2].mean())
+
+
+def test_missing_numbers_are_left_out(seed):
+    dataset, arrays, mask = made(seed)
+    weight = np.array(dataset.labels["weight"])
+    weight[::3] = np.nan
+    dataset = Dataset("d", dataset.X, dataset.ids, {"weight": weight}, None, None)
+    found = {one.name: one for one in compare(dataset, arrays, mask).differences}
+    there = np.isfinite(weight)
+    expected = stats.mannwhitneyu(weight[mask & there], weight[~mask & there], method="asymptotic")
+    assert found["weight"].p == pytest.approx(expected.pvalue)
+    assert "feature 8" in found
+
+
+def test_very_many_values_are_compared_on_a_sample_that_is_stated(seed, monkeypatch):
+    dataset, arrays, mask = made(seed, n=3000)
+    dataset, arrays = planted(dataset, arrays, mask, "f5")
+    assert compare(dataset, arrays, mask).sampled is None
+    monkeypatch.setattr(group_difference, "MOST_VALUES", 1)
+    found = compare(dataset, arrays, mask)
+    assert found.sampled == 750 + 1000  # the whole group, and a thousand others
+    assert found.differences[0].name == "f5"
+    assert found.differences == compare(dataset, arrays, mask).differences
+
+
+def test_pixels_are_not_in_the_list_but_their_means_are_shown(monkeypatch):
+    digits = load("digits")
+    _, arrays, _ = made(0, n=digits.n_rows)
+    mask = digits.labels["digit"] == "3"
+    found = compare(digits, arrays, mask)
+    assert found.differences[0].name == "digit = 3"
+    assert not any(one.kind == "feature" for one in found.differences)
+    monkeypatch.setattr(group_difference, "_BLOCK_VALUES", 64 * 100)
+    group, rest = mean_images(digits, mask)
+    np.testing.assert_allclose(group, digits.X[mask].mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(rest, digits.X[~mask].mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("selected", [0, 1, 299, 300])
+def test_a_group_without_enough_rows_on_both_sides_is_refused(selected):
+    dataset, arrays, _ = made(0)
+    with pytest.raises(InputError, match=f"got {selected:,} selected and {300 - selected:,} other"):
+        compare(dataset, arrays, np.arange(300) < selected)
+
+
+def test_the_sentence_names_at_most_one_difference_of_each_kind():
+    dataset, arrays, mask = made(1)
+    dataset, arrays = planted(dataset, arrays, mask, "f5")
+    dataset, arrays = planted(dataset, arrays, mask, "kind = c")
+    X = np.array(dataset.X)
+    X[mask, 1] -= 2.5
+    dataset = Dataset("d", X, dataset.ids, dataset.labels, None, dataset.feature_names)
+    text = sentence(compare(dataset, arrays, mask))
+    assert text.startswith("The 75 selected rows differ from the rest most in ")
+    assert "f5 (higher: " in text
+    assert "kind = c (100 % of them, " in text
+    assert "f1" not in text
+
+
+def test_a_group_like_the_rest_is_called_so():
+    nothing = Comparison(5, 95, [], [], None, 32)
+    assert "alike in everything" in sentence(nothing)
+    assert "32 tests" in sentence(nothing)
+
+
+def test_p_values_are_written_as_people_write_them():
+    assert [probability(p) for p in (0, 3e-12, 0.0123, 1)] == [
+        "< 1e-300",
+        "3e-12",
+        "0.012",
+        "1.000",
+    ]

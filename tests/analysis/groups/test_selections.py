@@ -1,0 +1,222 @@
+"""Combining selections, keeping them on disk, and choosing rows by rules."""
+
+import numpy as np
+import pytest
+
+from appca.analysis.components.components import NAMES
+from appca.analysis.groups.row_query import (
+    Column,
+    column_of,
+    feature_name,
+    label_column,
+    matching,
+    names_of,
+)
+from appca.analysis.groups.selections import NAME_LENGTH, SelectionStore, combined, token_of
+from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
+from appca.storage.errors import InputError
+
+DIGEST = "ab" * 32
+
+
+def mask_of(*rows: int, n: int = 10) -> np.ndarray:
+    mask = np.zeros(n, dtype=bool)
+    mask[list(rows)] = True
+    return mask
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [("replace", {2, 3}), ("union", {1, 2, 3}), ("intersect", {2}), ("minus", {1})],
+)
+def test_combinations_are_those_of_sets(how, expected):
+    found = combined(mask_of(1, 2), mask_of(2, 3), how)
+    assert set(np.flatnonzero(found)) == expected
+
+
+def test_a_combination_does_not_alias_what_it_was_made_of():
+    other = mask_of(2)
+    combined(mask_of(1), other, "replace")[5] = True
+    assert set(np.flatnonzero(other)) == {2}
+
+
+def test_selections_of_other_rows_and_unknown_combinations_are_refused():
+    with pytest.raises(InputError, match="one data set"):
+        combined(mask_of(1), mask_of(1, n=11), "union")
+    with pytest.raises(InputError, match="got 'xor'"):
+        combined(mask_of(1), mask_of(1), "xor")
+
+
+def test_a_token_names_the_rows_and_their_number():
+    assert token_of(mask_of(1, 2)) == token_of(mask_of(2, 1))
+    different = {token_of(mask) for mask in (mask_of(1), mask_of(2), mask_of(1, n=11))}
+    assert len(different) == 3
+
+
+def test_named_selections_come_back_from_the_disk(tmp_path):
+    store = SelectionStore(tmp_path)
+    store.save(DIGEST, "  odd\n ones ", mask_of(1, 3, 9))
+    store.save(DIGEST, "All of <b>it</b> /../..", ~mask_of())
+    again = SelectionStore(tmp_path).list(DIGEST, 10)
+    assert [saved.name for saved in again] == ["All of <b>it</b> /../..", "odd ones"]
+    assert set(np.flatnonzero(again[1].mask)) == {1, 3, 9}
+    assert SelectionStore(tmp_path).list("cd" * 32, 10) == []
+    inside = [path.relative_to(tmp_path).parts for path in tmp_path.rglob("*.npz")]
+    assert {parts[:2] for parts in inside} == {("selections", DIGEST)}
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_the_same_name_again_replaces_and_delete_forgets(tmp_path):
+    store = SelectionStore(tmp_path)
+    store.save(DIGEST, "mine", mask_of(1))
+    store.save(DIGEST, "mine", mask_of(2))
+    assert [set(np.flatnonzero(saved.mask)) for saved in store.list(DIGEST, 10)] == [{2}]
+    store.delete(DIGEST, "mine")
+    store.delete(DIGEST, "mine")
+    assert store.list(DIGEST, 10) == []
+
+
+def test_damaged_files_and_those_of_other_rows_are_left_out(tmp_path):
+    store = SelectionStore(tmp_path)
+    store.save(DIGEST, "good", mask_of(1))
+    store.save(DIGEST, "of eleven rows", mask_of(1, n=11))
+    store.save(DIGEST, "damaged", mask_of(1))
+    file = store._file(DIGEST, "damaged")
+    file.write_bytes(file.read_bytes()[:40])
+    assert [saved.name for saved in store.list(DIGEST, 10)] == ["good"]
+
+
+def test_a_selection_without_name_or_rows_is_not_kept(tmp_path):
+    store = SelectionStore(tmp_path)
+    with pytest.raises(InputError, match="needs a name"):
+        store.save(DIGEST, " \n ", mask_of(1))
+    with pytest.raises(InputError, match="no rows to keep as “empty”"):
+        store.save(DIGEST, "empty", mask_of())
+    with pytest.raises(InputError, match="64 hex digits"):
+        store.save("../../x", "name", mask_of(1))
+    assert len(store.save(DIGEST, "n" * 500, mask_of(1))) == NAME_LENGTH
+    assert len(list(tmp_path.rglob("*.npz"))) == 1
+
+
+CLASSES = Column("kind", np.array([0, 1, 2, 1]), ("a", "b", "c"))
+NUMBERS = Column("size", np.array([1.0, 2.0, np.nan, 4.0]))
+
+
+@pytest.mark.parametrize(
+    ("column", "relation", "value", "rows"),
+    [
+        (CLASSES, "is", ["b"], {1, 3}),
+        (CLASSES, "is", ["a", "c"], {0, 2}),
+        (CLASSES, "is not", ["b"], {0, 2}),
+        (CLASSES, "is", [], set()),
+        (NUMBERS, "above", 1.5, {1, 3}),
+        (NUMBERS, "below", 2.0, {0}),
+        (NUMBERS, "highest", 40, {3}),
+        (NUMBERS, "lowest", 40, {0}),
+    ],
+)
+def test_a_rule_finds_its_rows(column, relation, value, rows):
+    assert set(np.flatnonzero(matching(column, relation, value))) == rows
+
+
+def test_the_highest_five_per_cent_lie_above_the_95_per_cent_quantile(seed):
+    values = np.random.default_rng(seed).normal(size=1000)
+    found = matching(Column("residual", values), "highest", 5)
+    assert found.sum() == 50
+    assert np.array_equal(found, values > np.quantile(values, 0.95))
+
+
+def test_rules_that_do_not_suit_the_column_are_refused():
+    with pytest.raises(InputError, match="“kind” has classes"):
+        matching(CLASSES, "above", 1)
+    with pytest.raises(InputError, match="“size” has numbers"):
+        matching(NUMBERS, "is", ["a"])
+    for percent in (0, 100):
+        with pytest.raises(InputError, match="between 0 and 100"):
+            matching(NUMBERS, "highest", percent)
+
+
+def test_numbers_with_few_values_are_classes_and_the_others_are_not():
+    assert label_column("digit", np.array([3, 1, 3])).names == ("1", "3")
+    assert label_column("angle", np.arange(72)).names is None
+    assert label_column("weight", np.array([0.5, 0.5])).names is None
+
+
+def arrays_of(n: int) -> dict[str, np.ndarray]:
+    active = np.zeros((n, 2), dtype=bool)
+    active[:, 0], active[0, 1] = True, True
+    numbers = np.arange(n, dtype=np.float32)
+    return {
+        "active": active,
+        "scores": active * numbers[:, None],
+        "error": numbers,
+        "membership": numbers + 1,
+        "log_likelihood_rows": -numbers,
+    }
+
+
+def test_every_name_offered_has_its_column():
+    wine = load("wine")
+    arrays = arrays_of(wine.n_rows)
+    names = names_of(wine, arrays)
+    columns = {key: column_of(wine, arrays, key) for key in names}
+    assert {key: column.name for key, column in columns.items()} == names
+    assert {len(column.values) for column in columns.values()} == {178}
+    assert np.array_equal(columns["feature:12"].values, wine.X[:, 12])
+    assert columns["subspace"].names == ("{1}", "{1,2}")
+    assert columns["subspace"].values.tolist() == [1] + [0] * 177
+    assert np.array_equal(columns["density"].values, -np.arange(178, dtype=np.float32))
+    assert not any(key.startswith("feature") for key in names_of(load("digits"), arrays_of(4)))
+
+
+def test_a_rule_on_a_score_passes_over_rows_that_do_not_use_the_component():
+    arrays = arrays_of(6)
+    arrays["active"][:, 1] = [True, False, True, True, False, False]
+    arrays["scores"][:, 1] = [3.0, 0.0, -1.0, 2.0, 0.0, 0.0]
+    column = column_of(load("wine"), arrays, "score:1")
+    assert np.flatnonzero(matching(column, "below", 2.5)).tolist() == [2, 3]
+    assert np.flatnonzero(matching(column, "lowest", 40)).tolist() == [2]
+    assert np.flatnonzero(matching(column, "above", -5)).tolist() == [0, 2, 3]
+    arrays["active"][:, 1] = False
+    unused = column_of(load("wine"), arrays, "score:1")
+    assert not matching(unused, "highest", 99).any()
+
+
+def test_a_component_that_was_named_has_its_name_in_rules():
+    wine = load("wine")
+    arrays = arrays_of(wine.n_rows) | {NAMES: np.array(["", "slant"])}
+    names = names_of(wine, arrays)
+    assert (names["score:0"], names["score:1"]) == ("score on component 1", "score on 2 · slant")
+    assert column_of(wine, arrays, "score:1").name == "score on 2 · slant"
+
+
+def test_a_rule_holds_for_no_row_whose_value_is_missing():
+    X = np.array([[1.0, 0], [5, 1], [9, 2]])
+    missing = np.array([[False, False], [True, False], [False, False]])
+    dataset = Dataset("gaps", X, np.arange(3), feature_names=("a", "b"), missing=missing)
+    found = column_of(dataset, arrays_of(3), "feature:0")
+    assert matching(found, "above", 4).tolist() == [False, False, True]
+    assert matching(found, "below", 6).tolist() == [True, False, False]
+    assert matching(column_of(dataset, arrays_of(3), "feature:1"), "above", 0).sum() == 2
+
+
+def test_features_without_names_are_called_by_their_place():
+    rows = np.arange(24.0).reshape(2, 12)
+    places = {
+        None: "feature 12",
+        (3, 4): "pixel row 3, column 4",
+        (2, 2, 3): "pixel row 2, column 2, blue",
+    }
+    for shape, name in places.items():
+        assert feature_name(Dataset("d", rows, list("ab"), image_shape=shape), 11) == name
+    assert feature_name(Dataset("d", rows, list("ab"), image_shape=(2, 2, 3)), 1) == (
+        "pixel row 1, column 1, green"
+    )
+
+
+def test_a_label_with_a_colon_in_its_name_is_found():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    dataset = Dataset("d", X, np.arange(4), {"a:b": np.array(["x", "y", "x", "x"])})
+    found = column_of(dataset, arrays_of(4), "label:a:b")
+    assert matching(found, "is", ["x"]).tolist() == [True, False, True, True]

@@ -1,0 +1,152 @@
+"""k-means inside each subspace finds what was planted, and ranks it by the classes it joins."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from appca.analysis.explore.subspaces import Subspace, ranked
+from appca.analysis.groups.similar import (
+    Group,
+    HowMany,
+    by_mixture,
+    by_tightness,
+    joined_pairs,
+    mixture,
+    projected,
+    similar,
+)
+
+CENTRES = np.array([[6.0, 6.0], [-6.0, 6.0], [6.0, -6.0], [-6.0, -6.0]])
+
+
+def planted(seed: int, n_rows: int = 240):
+    """Two subspaces of three components with four far clusters each; who is in which."""
+    rng = np.random.default_rng(seed)
+    active = np.zeros((n_rows, 3), bool)
+    pairs = np.array([[0, 1], [1, 2]])
+    space, cluster = rng.integers(2, size=n_rows), rng.permutation(np.arange(n_rows) % 4)
+    np.put_along_axis(active, pairs[space], True, axis=1)
+    scores = np.zeros((n_rows, 3), np.float32)
+    values = CENTRES[cluster] + 0.3 * rng.standard_normal((n_rows, 2))
+    np.put_along_axis(scores, pairs[space], values.astype(np.float32), axis=1)
+    components = np.linalg.qr(rng.standard_normal((5, 3)))[0].T
+    return scores, active, components, 4 * space + cluster
+
+
+def labels_of(groups: list[Group], n_rows: int) -> np.ndarray:
+    labels = np.full(n_rows, -1)
+    for number, group in enumerate(groups):
+        assert (labels[group.rows] == -1).all()
+        labels[group.rows] = number
+    return labels
+
+
+@pytest.mark.parametrize("how", [HowMany("number", 4), HowMany("silhouette", 7)])
+def test_planted_clusters_are_recovered(seed, how):
+    scores, active, components, truth = planted(seed)
+    groups = similar(scores, components, ranked(active), how)
+    assert len(groups) == 8
+    assert adjusted_rand_score(truth, labels_of(groups, len(truth))) == 1.0
+    assert all(group.spread < 0.1 for group in groups)
+
+
+def test_a_group_stays_within_its_subspace_and_lists_the_rows_nearest_its_centre_first(seed):
+    scores, active, components, _ = planted(seed)
+    for group in similar(scores, components, ranked(active), HowMany("size", 30)):
+        assert (active[group.rows].sum(axis=1) == 2).all()
+        assert active[np.ix_(group.rows, group.components)].all()
+        # The projections in data space, rather than the coordinates used inside.
+        own = scores[np.ix_(group.rows, group.components)] @ components[list(group.components)]
+        away = np.linalg.norm(own - own.mean(axis=0), axis=1)
+        assert (np.diff(away) > -1e-4).all()
+
+
+def test_the_spread_is_relative_to_the_subspace():
+    scores, active, components, _ = planted(1)
+    one = similar(scores, components, ranked(active), HowMany("number", 1))
+    assert [group.spread for group in one] == pytest.approx([1.0, 1.0])
+    group = similar(scores, components, ranked(active)[:1], HowMany("number", 4))[0]
+    rows, columns = ranked(active)[0].rows, list(group.components)
+    inner = np.linalg.norm(
+        scores[group.rows][:, columns] - scores[group.rows][:, columns].mean(axis=0), axis=1
+    )
+    outer = np.linalg.norm(scores[rows][:, columns] - scores[rows][:, columns].mean(axis=0), axis=1)
+    expected = np.sqrt((inner**2).mean() / (outer**2).mean())
+    assert group.spread == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_same_seed_gives_the_same_groups_twice():
+    scores, active, components, _ = planted(2)
+    once, twice = (
+        similar(scores, components, ranked(active), HowMany("size", 11), 3) for _ in "ab"
+    )
+    assert len(once) == len(twice) > 8
+    for a, b in zip(once, twice, strict=True):
+        np.testing.assert_array_equal(a.rows, b.rows)
+        assert a.spread == b.spread
+
+
+def test_distances_are_those_of_the_projections_also_of_leaning_factors(seed):
+    rng = np.random.default_rng(seed)
+    scores, components = rng.standard_normal((12, 4)), rng.standard_normal((4, 7))
+    components[3] = 2 * components[1]  # parallel ones, too
+    subspace = Subspace((1, 2, 3), np.array([2, 3, 5, 7, 11]))
+    points = projected(scores, components, subspace)
+    drawn = scores[subspace.rows][:, [1, 2, 3]] @ components[[1, 2, 3]]
+    expected = np.linalg.norm(drawn[:, None] - drawn[None], axis=2)
+    np.testing.assert_allclose(
+        np.linalg.norm(points[:, None] - points[None], axis=2), expected, atol=1e-7
+    )
+
+
+def test_equal_rows_are_one_group_and_thin_subspaces_none():
+    scores = np.zeros((9, 2), np.float32)
+    scores[:6] = [1.5, -0.3]
+    spaces = [
+        Subspace((0, 1), np.arange(6)),
+        Subspace((0,), np.arange(6, 9)),
+        Subspace((), np.arange(9)),
+    ]
+    for how in (HowMany("number", 3), HowMany("silhouette", 3), HowMany("size", 2)):
+        (group,) = similar(scores, np.eye(2), spaces, how)
+        assert sorted(group.rows) == list(range(6))
+        assert group.spread == 0.0
+
+
+def test_the_number_of_groups_follows_the_rows_asked_for():
+    scores, active, components, _ = planted(4)
+    spaces = ranked(active)
+    groups = similar(scores, components, spaces, HowMany("size", 20))
+    expected = {space.components: round(len(space.rows) / 20) for space in spaces}
+    for components_of, number in expected.items():
+        assert sum(group.components == components_of for group in groups) == number
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("number", 0), ("size", 1), ("silhouette", 1), ("x", 3)]
+)
+def test_senseless_numbers_of_groups_are_refused(kind, value):
+    scores, active, components, _ = planted(0)
+    with pytest.raises(ValueError, match=r"at least|by size, number or silhouette"):
+        similar(scores, components, ranked(active), HowMany(kind, value))
+
+
+def test_a_mixture_counts_classes_and_names_those_that_are_no_strays():
+    group = Group((0,), np.arange(20), 0.1)
+    codes = np.array([1] * 10 + [0] * 7 + [2] + [-1] * 2)
+    found = mixture(group, codes, 4)
+    assert found.counts.tolist() == [7, 10, 1, 0]
+    assert found.joined == (1, 0)
+    shares = np.array([7, 10, 1]) / 18
+    assert found.effective == pytest.approx(np.prod(shares**-shares))
+    assert mixture(group, np.full(20, -1), 4).joined == ()
+    assert mixture(group, np.repeat([0, 3], 10), 4).effective == pytest.approx(2.0)
+
+
+def test_groups_that_join_classes_come_first_and_the_tighter_among_equals():
+    groups = [Group((0,), np.arange(4) + 4 * i, spread) for i, spread in enumerate([0.1, 0.5, 0.2])]
+    codes = np.array([0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1])
+    mixtures = [mixture(group, codes, 2) for group in groups]
+    assert by_mixture(groups, mixtures) == [2, 1, 0]
+    assert by_tightness(groups) == [0, 2, 1]
+    assert joined_pairs(mixtures) == [((0, 1), 2)]

@@ -1,0 +1,92 @@
+"""The stimulus, the reference map and the measures of place, each by another route."""
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from nilearn.glm.first_level import compute_regressor
+
+from appca.analysis.paper import brain
+from appca.data.brain.recording import Event, cleaned
+
+EVENTS = tuple(Event(10.0 + 30.0 * i, 16.0) for i in range(7))
+T, STEP = 120, 2.0
+
+
+def test_the_stimulus_is_the_regressor_of_nilearn():
+    onsets, durations = np.array(EVENTS).T
+    known, _ = compute_regressor(
+        (onsets, durations, np.ones(len(onsets))), "spm", STEP * np.arange(T)
+    )
+    own = brain.raw_stimulus(EVENTS, T, STEP)
+    assert np.corrcoef(known[:, 0], own)[0, 1] > 0.999
+
+
+def test_a_later_stimulus_is_the_same_course_later():
+    raw = brain.raw_stimulus(EVENTS, T, STEP)
+    later = brain.raw_stimulus(EVENTS, T, STEP, shift=6.0)
+    np.testing.assert_allclose(later[3:], raw[:-3], atol=1e-12)
+
+
+def test_time_courses_are_freed_of_cubic_drift_and_of_length_one(seed):
+    rng = np.random.default_rng(seed)
+    times = np.arange(T)
+    course = rng.standard_normal(T)
+    left = course - np.polyval(np.polyfit(times, course, 3), times)
+    drifting = course + 5 + 0.3 * times - 1e-3 * times**2
+    np.testing.assert_allclose(brain.unit(drifting), left / np.linalg.norm(left), atol=1e-9)
+    assert not brain.unit(np.stack([times, times**2.0])).any()
+
+
+def test_the_t_map_is_that_of_least_squares_where_noise_is_white():
+    rng = np.random.default_rng(0)
+    raw = brain.raw_stimulus(EVENTS, T, STEP)
+    series = rng.standard_normal((300, T))
+    series[:30] += 3 * brain.unit(raw)[None, :] * np.sqrt(T)
+    found = brain.reference(series, raw)
+    design = np.column_stack([raw, np.vander(np.linspace(-1, 1, T), 4)])
+    fit, left, *_ = np.linalg.lstsq(design, series.T, rcond=None)
+    spread = np.linalg.inv(design.T @ design)[0, 0] * left / (T - 5)
+    t = fit[0] / np.sqrt(spread)
+    assert np.corrcoef(found.t, t)[0, 1] > 0.99
+    assert found.active[:30].all()
+    assert found.active[30:].mean() < 0.02
+    normal = NormalDist().inv_cdf(1 - 0.05 / 300)
+    assert normal < found.threshold < normal + 0.2  # 115 degrees of freedom
+
+
+def test_a_stimulus_that_nothing_follows_is_no_rarer_than_its_shifts(seed):
+    rng = np.random.default_rng(seed)
+    raw = brain.raw_stimulus([Event(float(at), 4.0) for at in rng.integers(0, 230, 9)], T, STEP)
+    own = brain.circular_p(brain.unit(raw)[None], raw)
+    assert own <= 3 / T
+    turned = brain.unit(np.roll(raw, 41))[None]
+    assert brain.circular_p(turned, raw) > own
+    assert brain.circular_p(turned, np.roll(raw, 41)) == own
+
+
+def test_the_place_of_a_map_is_counted_by_hand():
+    active = np.array([1, 1, 0, 0, 0, 0], dtype=bool)
+    found = brain.place(np.array([3.0, 0.0, 2.0, -4.0, 0.0, 0.0]), active)
+    assert found.n_strongest == 2
+    assert found.dice == 0.5
+    assert found.strongest_share == 1.0
+    assert found.energy_inside == pytest.approx(9 / 29)
+    assert (found.on, found.on_inside, found.on_outside) == (0.5, 0.5, 0.5)
+    nothing = brain.place(np.zeros(6), np.zeros(6, dtype=bool))
+    assert nothing.dice == nothing.energy_inside == nothing.on == 0.0
+
+
+@pytest.mark.parametrize("n_volumes", [60, 61])
+def test_random_phases_keep_spectra_and_lose_what_is_shared(n_volumes):
+    rng = np.random.default_rng(3)
+    shared = np.sin(np.arange(n_volumes) * 2 * np.pi * 6 / n_volumes)
+    series = cleaned(shared + 0.5 * rng.standard_normal((400, n_volumes)))
+    turned = brain.phase_randomised(rng, series)
+    power = [np.square(np.abs(np.fft.rfft(one, axis=1))).mean(axis=0) for one in (series, turned)]
+    peak = np.argmax(power[0])
+    assert np.argmax(power[1]) == peak == 6
+    assert power[1][peak] == pytest.approx(power[0][peak], rel=0.1)
+    largest = [np.linalg.eigvalsh(one.T @ one / 400)[-1] for one in (series, turned)]
+    assert largest[1] < 0.7 * largest[0]
+    assert turned.std() == pytest.approx(1.0, abs=1e-3)

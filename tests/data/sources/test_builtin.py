@@ -1,0 +1,90 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn import datasets as reference
+
+from appca.data.sources.builtin import SOURCES, load
+from appca.data.sources.folder import data_folder
+from appca.storage.errors import InputError
+
+
+@pytest.mark.parametrize("source", [s for s in SOURCES.values() if s.offline], ids=lambda s: s.key)
+def test_offline_sets_open_with_the_shape_their_source_promises(source):
+    dataset = load(source.key)
+    assert dataset.X.shape == (source.rows, source.features)
+    assert dataset.labels
+    assert not source.options
+
+
+@pytest.mark.parametrize(
+    ("key", "loader", "label"),
+    [
+        ("digits", reference.load_digits, "digit"),
+        ("wine", reference.load_wine, "cultivar"),
+        ("breast_cancer", reference.load_breast_cancer, "diagnosis"),
+    ],
+)
+def test_bundled_sets_equal_what_scikit_learn_reads(key, loader, label):
+    expected, dataset = loader(), load(key)
+    np.testing.assert_array_equal(dataset.X, expected.data)
+    names = np.array(expected.target_names).astype(str)
+    np.testing.assert_array_equal(dataset.labels[label], names[expected.target])
+    if dataset.feature_names is not None:
+        plain = [name.replace("_", " ") for name in expected.feature_names]
+        assert [name.replace("_", " ") for name in dataset.feature_names] == plain
+
+
+def test_the_first_picture_waits_for_no_heavy_import():
+    code = (
+        "import sys; from appca.data.sources.builtin import load; "
+        "from appca.data.preprocessing import suggest; suggest(load('digits')); "
+        "print(*{'pandas', 'sklearn', 'scipy', 'PIL', 'pooch', 'requests'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_an_unknown_set_is_refused_with_those_there_are():
+    with pytest.raises(InputError, match="no built-in data set 'iris'; choose one of digits, "):
+        load("iris")
+
+
+@pytest.mark.parametrize(
+    ("key", "options", "words"),
+    [
+        ("digits", {"n": 5}, "has no options; got n"),
+        ("coil20", {"views": 5}, "has the options classes, n, per_class, size; got views"),
+        ("coil20", {"size": 64}, "size must be 32 or 128; got 64"),
+        (
+            "coil20",
+            {"n": 1441},
+            "COIL-20 has 1,440 images, so n must be a whole number from 2 to 1",
+        ),
+        ("mnist", {"n": 1}, "n must be a whole number from 2 to 70,000; got 1"),
+        ("mnist", {"n": 70_001}, "got 70001"),
+        ("mnist", {"n": "many"}, "got 'many'"),
+    ],
+)
+def test_options_without_meaning_are_refused_before_anything_is_fetched(key, options, words):
+    with pytest.raises(InputError, match=words):
+        load(key, **options)
+
+
+def test_files_are_looked_for_where_they_were_said_to_be(monkeypatch, tmp_path, appca_home):
+    monkeypatch.delenv("APPCA_DATA", raising=False)
+    assert data_folder() == appca_home / "data"
+    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+    assert data_folder("elsewhere").name == "elsewhere"
+    monkeypatch.delenv("APPCA_DATA")
+    monkeypatch.delenv("APPCA_HOME")
+    assert data_folder().parts[-2:] == ("appca", "data")
+
+
+def test_sources_offer_options_a_form_can_be_made_from():
+    for source in SOURCES.values():
+        for option in source.options:
+            assert option.help
+            assert option.choices or option.least is not None

@@ -1,0 +1,270 @@
+import gzip
+import hashlib
+import socket
+import struct
+
+import numpy as np
+import pytest
+
+from appca.data.sources import coil20, mnist
+from appca.data.sources.builtin import load
+from appca.data.sources.download import fetch
+from appca.storage.errors import InputError
+from tests.data.loopback import serving
+
+CONTENT = bytes(np.random.default_rng(0).integers(256, size=300_000, dtype=np.uint8))
+SHA = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch):
+    """Pauses between attempts are noted instead of waited for; no proxy stands before loopback."""
+    noted = []
+    monkeypatch.setattr("appca.data.sources.download.time.sleep", noted.append)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return noted
+
+
+@pytest.fixture
+def server():
+    with serving({"file": CONTENT}) as files:
+        yield files
+
+
+@pytest.fixture
+def nowhere():
+    """An address on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return f"http://127.0.0.1:{port}/"
+
+
+def test_a_file_arrives_whole_and_alone(server, tmp_path):
+    path = fetch([server.url + "file"], tmp_path / "new" / "file", sha256=SHA)
+    assert path.read_bytes() == CONTENT
+    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
+
+
+def test_progress_rises_to_the_full_length(server, tmp_path):
+    seen = []
+    fetch([server.url + "file"], tmp_path / "file", progress=lambda *pair: seen.append(pair))
+    done = [pair[0] for pair in seen]
+    assert done == sorted(done)
+    assert len(done) > 2
+    assert done[-1] == len(CONTENT)
+    assert {pair[1] for pair in seen} == {len(CONTENT)}
+
+
+def test_a_line_that_breaks_is_taken_up_where_it_broke(server, tmp_path, pauses):
+    server.cut_after = [100_000, 50_000]
+    seen = []
+    path = fetch(
+        [server.url + "file"], tmp_path / "file", sha256=SHA, progress=lambda *p: seen.append(p)
+    )
+    assert path.read_bytes() == CONTENT
+    starts = [wanted for _, wanted in server.requests]
+    assert starts == [None, "bytes=100000-", "bytes=150000-"]
+    assert pauses == [0.5, 1.0]
+    assert {total for _, total in seen} == {len(CONTENT)}
+
+
+def test_a_server_without_ranges_sends_the_file_anew(server, tmp_path):
+    server.ranges, server.cut_after = False, [100_000]
+    assert fetch([server.url + "file"], tmp_path / "file", sha256=SHA).read_bytes() == CONTENT
+
+
+def test_a_later_call_continues_what_an_earlier_one_left(server, tmp_path):
+    server.cut_after = [40_000, 30_000, 20_000, 10_000]
+    with pytest.raises(InputError, match="no lasting connection"):
+        fetch([server.url + "file"], tmp_path / "file", sha256=SHA)
+    assert not (tmp_path / "file").exists()
+    assert fetch([server.url + "file"], tmp_path / "file", sha256=SHA).read_bytes() == CONTENT
+    assert server.requests[-1] == ("file", "bytes=100000-")
+
+
+def test_a_part_longer_than_the_file_is_thrown_away(server, tmp_path):
+    (tmp_path / "file.part").write_bytes(CONTENT + b"more")
+    assert fetch([server.url + "file"], tmp_path / "file", sha256=SHA).read_bytes() == CONTENT
+
+
+def test_a_wrong_checksum_is_named_and_leaves_nothing(server, tmp_path):
+    with pytest.raises(InputError, match=r"file could not .*published checksum\); ask a friend\."):
+        fetch([server.url + "file"], tmp_path / "file", sha256="0" * 64, advice="ask a friend.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_of_another_file_is_found_out_by_the_checksum_and_the_next_mirror_helps(
+    server, tmp_path
+):
+    (tmp_path / "file.part").write_bytes(b"x" * 1000)
+    path = fetch([server.url + "file"] * 2, tmp_path / "file", sha256=SHA)
+    assert path.read_bytes() == CONTENT
+
+
+def test_the_next_mirror_is_asked_when_one_refuses(server, nowhere, tmp_path):
+    server.status = [404, 503]
+    urls = [server.url + "file", nowhere + "file", server.url + "file", server.url + "file"]
+    assert fetch(urls, tmp_path / "file", sha256=SHA).read_bytes() == CONTENT
+    assert len(server.requests) == 3
+
+
+def test_a_refusal_is_not_asked_for_again(server, tmp_path, pauses):
+    with pytest.raises(InputError, match="answered 404"):
+        fetch([server.url + "nothing"], tmp_path / "file")
+    assert len(server.requests) == 1
+    assert pauses == []
+
+
+def test_without_a_server_there_is_one_sentence(nowhere, tmp_path):
+    with pytest.raises(InputError) as caught:
+        fetch([nowhere + "file"], tmp_path / "file", advice="put it there.")
+    text = str(caught.value)
+    assert text.startswith("file could not be downloaded (no lasting connection to 127.0.0.1")
+    assert text.endswith("; put it there.")
+    assert "\n" not in text
+
+
+def test_whoever_watches_the_progress_can_stop_it_and_the_part_stays(server, tmp_path):
+    def stop(done, _):
+        if done > 100_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch([server.url + "file"], tmp_path / "file", sha256=SHA, progress=stop)
+    kept = (tmp_path / "file.part").stat().st_size
+    assert kept > 100_000
+    assert [path.name for path in tmp_path.iterdir()] == ["file.part"]
+    assert fetch([server.url + "file"], tmp_path / "file", sha256=SHA).read_bytes() == CONTENT
+    assert server.requests[-1] == ("file", f"bytes={kept}-")
+
+
+def test_a_folder_that_cannot_be_written_is_named(server, tmp_path):
+    (tmp_path / "taken").write_text("a file where a folder should be")
+    with pytest.raises(InputError, match="could not be written"):
+        fetch([server.url + "file"], tmp_path / "taken" / "file")
+
+
+def idx(array):
+    return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+@pytest.fixture
+def little_mnist(monkeypatch):
+    """MNIST with 30 + 10 digits, served on loopback in place of its mirrors."""
+    rng = np.random.default_rng(0)
+    published, content, arrays = {}, {}, {}
+    for part, count in (("train", 30), ("test", 10)):
+        stem = {"train": "train", "test": "t10k"}[part]
+        arrays[part] = (
+            rng.integers(256, size=(count, 28, 28), dtype=np.uint8),
+            rng.integers(10, size=count, dtype=np.uint8),
+        )
+        files = []
+        for kind, array in zip(("images-idx3", "labels-idx1"), arrays[part], strict=True):
+            name, data = f"{stem}-{kind}-ubyte.gz", gzip.compress(idx(array))
+            content[name] = data
+            files.append(mnist.Published(name, len(data), hashlib.sha256(data).hexdigest()))
+        published[part] = tuple(files)
+    monkeypatch.setattr(mnist, "FILES", published)
+    monkeypatch.setattr(mnist, "COUNTS", {"train": 30, "test": 10})
+    with serving(content) as files:
+        monkeypatch.setattr(mnist, "MIRRORS", (files.url,))
+        yield files, arrays
+
+
+def test_mnist_is_fetched_once_and_keeps_row_image_label_and_id_together(
+    little_mnist, tmp_path, seed
+):
+    server, arrays = little_mnist
+    seen = []
+    load("mnist", n=40, data_folder=tmp_path, progress=lambda *pair: seen.append(pair))
+    dataset = load("mnist", n=40, data_folder=tmp_path)
+    assert len(server.requests) == 4
+    done = [pair[0] for pair in seen]
+    assert done == sorted(done)
+    assert seen[-1] == (sum(map(len, server.content.values())),) * 2
+    shuffled = dataset.take(np.random.default_rng(seed).permutation(40))
+    for row in range(40):
+        part, number = shuffled.ids[row].split("-")
+        images, labels = arrays[part]
+        np.testing.assert_array_equal(shuffled.image(row), images[int(number)])
+        assert shuffled.labels["digit"][row] == str(labels[int(number)])
+        assert shuffled.labels["part"][row] == part
+
+
+def test_only_what_is_missing_of_mnist_is_fetched(little_mnist, tmp_path):
+    server, _ = little_mnist
+    name = "train-images-idx3-ubyte.gz"
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "mnist" / name).write_bytes(server.content[name])
+    load("mnist", n=5, data_folder=tmp_path)
+    assert name not in [path for path, _ in server.requests]
+    assert len(server.requests) == 3
+
+
+def test_without_a_network_mnist_says_which_files_to_put_where(nowhere, tmp_path, monkeypatch):
+    monkeypatch.setattr(mnist, "MIRRORS", (nowhere,))
+    with pytest.raises(InputError) as caught:
+        load("mnist", data_folder=tmp_path)
+    text = str(caught.value)
+    for name in ("train-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"):
+        assert name in text
+    assert str(tmp_path / "mnist") in text
+    assert "drop them onto the Data page" in text
+    assert text.count("\n") == 0
+
+
+def test_without_a_network_coil_20_says_which_file_to_put_where(nowhere, tmp_path, monkeypatch):
+    monkeypatch.setattr(coil20, "URLS", (nowhere,))
+    with pytest.raises(InputError, match=r"coil-20-proc\.zip into .*coil20, or drop it onto"):
+        load("coil20", data_folder=tmp_path)
+
+
+def test_a_download_that_is_not_coil_20_is_refused_and_not_kept(tmp_path, monkeypatch):
+    with serving({"coil-20-proc.zip": b"<html>moved</html>"}) as server:
+        monkeypatch.setattr(coil20, "URLS", (server.url + "coil-20-proc.zip",))
+        with pytest.raises(InputError, match=r"coil-20-proc\.zip is damaged"):
+            load("coil20", data_folder=tmp_path)
+    assert list((tmp_path / "coil20").iterdir()) == []
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("size", [32, 128])
+def test_coil_20_is_fetched_and_known_by_its_pixels(size, data_folder, tmp_path, monkeypatch):
+    content = (data_folder / "coil20" / coil20.ZIP).read_bytes()
+    with serving({"zip": content}) as server:
+        monkeypatch.setattr(coil20, "URLS", (server.url + "zip",))
+        server.cut_after = [5_000_000]
+        fetched = load("coil20", size=size, data_folder=tmp_path)
+        assert len(server.requests) == 2
+    assert fetched.digest == load("coil20", size=size).digest
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not an IDX file of bytes .it starts with nothing"),
+        (b"\x89PNG\r\n", "not an IDX file of bytes .it starts with 89504e47"),
+        (b"\0\0\x0d\x01\0\0\0\x02", "not an IDX file of bytes"),
+        (b"\0\0\x08\x03\0\0\0", "ends within its header"),
+        (idx(np.zeros((3, 2), np.uint8))[:-1], "3 x 2 = 6 bytes after its header; it holds 5"),
+        (idx(np.zeros((3, 2), np.uint8)) + b"x", "it holds more"),
+        (gzip.compress(idx(np.zeros((3, 2), np.uint8)), mtime=0)[:-9], "breaks off or is damaged"),
+        (b"\x1f\x8bnonsense", "breaks off or is damaged"),
+    ],
+)
+def test_a_damaged_idx_file_is_refused_in_a_sentence(data, words, tmp_path):
+    from appca.data.readers.arrays.idx_format import read_idx
+
+    (tmp_path / "file").write_bytes(data)
+    with pytest.raises(InputError, match=words):
+        read_idx(tmp_path / "file")
+
+
+def test_an_idx_file_gives_its_first_items_without_being_read_to_its_end(tmp_path):
+    from appca.data.readers.arrays.idx_format import read_idx
+
+    array = np.arange(60, dtype=np.uint8).reshape(5, 3, 4)
+    (tmp_path / "file").write_bytes(idx(array) + b"trailing")
+    np.testing.assert_array_equal(read_idx(tmp_path / "file", first=2), array[:2])

@@ -1,0 +1,93 @@
+"""A worker whose jobs wait for files instead of computing, so that tests decide what happens when.
+
+Started as ``python -m tests.jobs.fake_worker HOME``.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from appca.jobs.progress import Context
+from appca.jobs.worker import serve
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import Result
+from appca.runs.store import RunStore
+
+
+def wait(spec: dict, context: Context) -> dict:
+    while not Path(spec["gate"]).exists():
+        context.report("waiting for the gate", 0.5)
+        time.sleep(0.01)
+    return {"worker": os.getpid()}
+
+
+def climb(spec: dict, context: Context) -> dict:
+    for stage in ("race", "fit"):
+        for iteration in range(1, spec["passes"] + 1):
+            context.report(
+                stage,
+                iteration / spec["passes"],
+                iteration=iteration,
+                log_likelihood=-100.0 / iteration,
+                seconds_left=1.5,
+            )
+    return wait(spec, context)
+
+
+def fit(_: dict, context: Context) -> dict:
+    while not context.keep_requested():
+        context.report("fit", 0.5)
+        time.sleep(0.01)
+    return {"kept": True}
+
+
+def deaf(spec: dict, context: Context) -> dict:
+    context.report("deaf", 0.5)
+    Path(spec["pid_file"]).write_text(str(os.getpid()))
+    while True:
+        time.sleep(0.01)
+
+
+def die(_: dict, context: Context) -> dict:
+    context.report("dying", 0.5)
+    os.write(2, b"last words")
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def refuse(spec: dict, context: Context) -> dict:
+    sys.stdout.write("refusing\n")
+    raise {"value": ValueError, "key": KeyError, "memory": MemoryError}[spec["error"]](spec["text"])
+
+
+def die_saving(spec: dict, context: Context) -> dict:
+    """Killed in the middle of writing the arrays of a run."""
+
+    def half(file: IO[bytes], **_arrays: np.ndarray) -> None:
+        file.write(b"PK half an archive")
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    np.savez = half
+    config = RunConfig.from_dict(spec["config"])
+    RunStore(context.home).save(config, Result({"mean": np.zeros(3)}, {}))
+    return {}
+
+
+HANDLERS = {
+    "wait": wait,
+    "climb": climb,
+    "fit": fit,
+    "deaf": deaf,
+    "die": die,
+    "die_saving": die_saving,
+    "refuse": refuse,
+}
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]), HANDLERS, prepare=lambda: None)

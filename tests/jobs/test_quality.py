@@ -1,0 +1,274 @@
+"""The comparison of projections as a job: fair rows, stored results, cancelling and going on."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
+
+from appca.analysis.check import rivals
+from appca.analysis.check.rivals import Split, TimeUp
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import suggest
+from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.jobs import quality as module
+from appca.jobs.quality import compare, measured, methods, split_of
+from appca.jobs.queue import Jobs
+from appca.runs import quality
+from appca.runs.configuration import RunConfig
+from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.storage.errors import InputError
+from tests.jobs.waiting import ended, until
+
+NOTHING = Comparison([], [], {}, False)
+KEYS = ["own", "ppca_l", "ppca_k", "pca", "fa", "sparse", "dictionary", "plane", "umap"]
+
+
+@pytest.fixture(scope="module")
+def wine() -> Dataset:
+    return load("wine")
+
+
+def config_of(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> QualityConfig:
+    parameters = parameters or {"n_components": 4, "n_active": 2}
+    run = RunConfig(dataset.digest, suggest(dataset).to_dict(), model, parameters)
+    return QualityConfig(run.to_dict(), run.k, run.n_active or 2)
+
+
+@pytest.fixture
+def without_umap(monkeypatch) -> None:
+    """Leave out what compiles for a quarter of a minute."""
+    every = module.methods
+    monkeypatch.setattr(module, "methods", lambda config: every(config)[:-1])
+
+
+def silent(*_told: object) -> None:
+    """Report to nobody."""
+
+
+@pytest.fixture(scope="module")
+def found(wine) -> tuple[Split, Comparison, list[Comparison]]:
+    config = config_of(wine)
+    split, saved = split_of(wine, config), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "methods", lambda config: methods(config)[:-1])
+        return split, compare(split, config, NOTHING, silent, saved.append), saved
+
+
+def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
+    split = split_of(wine, config_of(wine))
+    assert (len(split.train), len(split.test)) == (142, 36)
+    np.testing.assert_allclose(split.train.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(split.train.std(axis=0), 1, atol=1e-9)
+    held = {wine.X[row].tobytes() for row in range(178)} - {
+        row.tobytes() for row in split.dataset.X
+    }
+    assert len(held) == 36
+    few = split_of(wine, replace(config_of(wine), rows=100))
+    assert (len(few.train), len(few.test)) == (80, 20)
+    again = split_of(wine, config_of(wine))
+    np.testing.assert_array_equal(again.test, split.test)
+
+
+def test_every_method_is_measured_on_the_same_rows(found, wine):
+    split, comparison, saved = found
+    assert [line["key"] for line in comparison.lines] == KEYS[:-1]
+    assert comparison.complete
+    assert [len(part.lines) for part in saved] == [1, 2, 3, 4, 5, 6, 7, 8, 8]
+    own, fixed = (
+        rivals.ours(*method.fit.args, split, rivals.Cap(60), silent)
+        for method in methods(config_of(wine))[:2]
+    )
+    gain = own.log_likelihood - fixed.log_likelihood
+    assert comparison.facts == {
+        "gain_error": pytest.approx(gain.std(ddof=1) / 6),
+        "n_train": 142,
+        "n_test": 36,
+        "n_features": 13,
+        "n_neighbors": 15,
+        "n_anchors": 142,
+    }
+    lines = {line["key"]: line for line in comparison.lines}
+    pca = PCA(4).fit(split.train)
+    assert lines["pca"]["log_likelihood"] == pytest.approx(pca.score(split.test))
+    back = pca.inverse_transform(pca.transform(split.test))
+    assert lines["pca"]["mse"] == pytest.approx(np.square(back - split.test).mean())
+    assert lines["pca"]["mae"] == pytest.approx(np.abs(back - split.test).mean())
+    expected = trustworthiness(split.train, pca.transform(split.train), n_neighbors=15)
+    assert lines["pca"]["trustworthiness"] == [pytest.approx(expected, abs=1e-9), 0.0]
+    # The variances of the two are divided by N and by N - 1.
+    density = lines["pca"]["log_likelihood"]
+    assert lines["ppca_k"]["log_likelihood"] == pytest.approx(density, abs=0.02)
+    sizes = {key: (line["size"], line["used"]) for key, line in lines.items()}
+    assert sizes["own"] == sizes["dictionary"] == (4, 2)
+    assert sizes["ppca_l"] == sizes["plane"] == (2, 2)
+    for key in ("ppca_k", "pca", "fa", "sparse"):
+        assert sizes[key] == (4, 4)
+    for line in lines.values():
+        assert 0.5 < line["trustworthiness"][0] <= 1
+        assert 0.5 < line["accuracy"][0] <= 1
+        assert line["seconds"] >= 0
+
+
+def test_a_comparison_ended_before_the_second_method_measures_the_first_again(wine, without_umap):
+    config, saved, stages = config_of(wine), [], []
+
+    def stop(stage: str, _fraction: float) -> None:
+        if len(saved) == 1:
+            raise KeyError
+
+    split = split_of(wine, config)
+    with pytest.raises(KeyError):
+        compare(split, config, NOTHING, stop, saved.append)
+    assert saved[0].panels == []
+
+    def again(stage: str, _fraction: float) -> None:
+        stages.append(stage)
+        if stage.startswith("fitting PCA"):
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        compare(split, config, saved[0], again, saved.append)
+    assert stages[0] == "fitting Adaptive PPCA"
+    assert saved[-1].panels != []
+    assert "gain_error" in saved[-1].facts
+
+
+def test_panels_are_compared_with_pca_of_as_many_axes(found):
+    panels = found[1].panels
+    assert 1 <= len(panels) <= 6
+    assert all(len(panel["components"]) == 2 for panel in panels)
+    assert sum(panel["n_rows"] for panel in panels) <= 142
+
+
+def test_a_comparison_goes_on_where_it_was_ended(wine, without_umap):
+    config, saved = config_of(wine), []
+
+    def stop(stage: str, _fraction: float) -> None:
+        if stage.startswith("fitting Factor"):
+            raise KeyError
+
+    split = split_of(wine, config)
+    with pytest.raises(KeyError):
+        compare(split, config, NOTHING, stop, saved.append)
+    assert [line["key"] for line in saved[-1].lines] == KEYS[:4]
+    assert not saved[-1].complete
+    stages: list[str] = []
+    done = compare(split, config, saved[-1], lambda stage, _f: stages.append(stage), silent)
+    assert [line["key"] for line in done.lines] == KEYS[:-1]
+    assert stages[0].startswith("fitting Factor")
+    assert done.lines[:4] == saved[-1].lines
+    assert done.panels == saved[-1].panels != []
+    assert done.facts == saved[-1].facts
+
+
+def test_a_method_out_of_time_or_impossible_is_left_out_with_a_word(wine):
+    split = split_of(wine, config_of(wine))
+
+    def late(*_given: object) -> None:
+        raise TimeUp
+
+    method = methods(config_of(wine))[0]._replace(fit=late)
+    line, made = measured(method, split, None, 15, 3.0, silent)
+    assert (made, line["note"], line["mse"]) == (None, "not finished within 3 s", None)
+    too_many = methods(config_of(wine, "isFA", max_components=20))
+    pca = next(method for method in too_many if method.key == "pca")
+    line, made = measured(pca, split, None, 15, 3.0, silent)
+    assert made is None
+    assert "20" in line["note"]
+
+
+def test_methods_that_would_be_the_same_stand_there_once(wine):
+    def keys(config: QualityConfig) -> list[str]:
+        return [method.key for method in methods(config)]
+
+    assert keys(config_of(wine)) == KEYS
+    assert keys(config_of(wine, n_components=3, n_active=3)) == [KEYS[0], *KEYS[2:]]
+    assert keys(config_of(wine, "PPCA", n_components=3)) == [KEYS[0], *KEYS[3:]]
+
+
+def test_a_number_for_every_row_is_no_class():
+    rng = np.random.default_rng(0)
+    X, ids = rng.standard_normal((40, 3)), np.arange(40).astype(str)
+    numbers = Dataset("numbers", X, ids, {"age": rng.standard_normal(40)}, None, None, {})
+    assert module._classes(numbers) is None
+    groups = Dataset("groups", X, ids, {"group": np.arange(40) % 3}, None, None, {})
+    assert module._classes(groups).tolist() == (np.arange(40) % 3).tolist()
+
+
+def test_too_few_rows_are_refused():
+    X, ids = np.eye(12), np.arange(12).astype(str)
+    few = Dataset("few", X, ids, {}, None, None, {})
+    with pytest.raises(InputError, match=r"at least 20 rows.*has 12"):
+        split_of(few, config_of(few))
+
+
+def test_settings_make_the_id(wine):
+    config = config_of(wine)
+    assert QualityConfig.from_dict(json.loads(json.dumps(config.to_dict()))).id == config.id
+    others = [
+        config_of(wine, n_components=5, n_active=2),
+        replace(config, rows=100),
+        replace(config, n_neighbors=5),
+        replace(config, seconds=10.0),
+        replace(config, random_state=1),
+        replace(config, n_active=3),
+    ]
+    assert len({config.id, *(other.id for other in others)}) == 7
+
+
+def test_results_come_back_and_damaged_ones_do_not(tmp_path, wine, found, monkeypatch):
+    store, config = QualityStore(tmp_path), config_of(wine)
+    store.save(config, found[1])
+    back = QualityStore(tmp_path).get(config.id)
+    assert json.dumps(back) == json.dumps(found[1])
+    file = tmp_path / "quality" / f"{config.id}.json"
+    file.write_text(file.read_text()[:-9])
+    assert store.get(config.id) is None
+    for wrong in ("../x", "", None, "0" * 12):
+        assert store.get(wrong) is None
+
+    def full(*_args: object, **_more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(quality.Path, "replace", full)
+    with pytest.raises(InputError, match=r"comparison could not be stored in .*: No space left"):
+        store.save(config, found[1])
+    assert [path.name for path in store.folder.iterdir()] == [file.name]
+
+
+def test_the_job_measures_all_methods_in_a_worker_can_be_cancelled_and_goes_on(tmp_path, wine):
+    """The one test here that pays for UMAP, in a worker as the app does it."""
+    DatasetStore(tmp_path).put(wine)
+    config, store = config_of(wine), QualityStore(tmp_path)
+    spec = {"key": config.id, "config": config.to_dict()}
+    jobs = Jobs(tmp_path, workers=1)
+    try:
+        first = jobs.submit("quality", spec, key=config.id)
+        until(lambda: store.get(config.id), "the first method", seconds=120)
+        jobs.cancel(first)
+        assert ended(jobs, first).state == "cancelled"
+        part = store.get(config.id)
+        assert not part.complete
+        again = jobs.submit("quality", spec, key=config.id)
+        until(lambda: jobs.status(again).fraction == 1.0 or _over(jobs, again), "it", seconds=300)
+        status = ended(jobs, again)
+        assert status.state == "done", jobs.log(again)
+        assert status.result == {"quality": config.id}
+    finally:
+        jobs.close()
+    whole = store.get(config.id)
+    assert [line["key"] for line in whole.lines] == KEYS
+    assert whole.lines[0] | {"seconds": 0} == part.lines[0] | {"seconds": 0}
+    umap = whole.lines[-1]
+    assert umap["trustworthiness"][0] > 0.7
+    assert (umap["mse"], umap["log_likelihood"], umap["note"]) == (None, None, "")
+    assert "umap" not in sys.modules, "umap-learn stays in the worker"
+
+
+def _over(jobs: Jobs, job: str) -> bool:
+    return jobs.status(job).state in {"done", "failed", "cancelled"}

@@ -1,0 +1,335 @@
+"""Real jobs in real worker processes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.jobs import kinds
+from appca.jobs.folder import Curve, JobFolder
+from appca.jobs.kinds import FitProgress, passes_left
+from appca.jobs.process import environment
+from appca.jobs.progress import INTERVAL, Cancelled, Context
+from appca.jobs.queue import Jobs
+from appca.models.algebra.loop import Progress
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import DESCRIBING, fit_run
+from appca.runs.store import RunStore
+from tests.jobs.waiting import ended, is_alive, runs, until
+
+ROOT = Path(__file__).resolve().parents[2]
+ENDLESS = {"n_components": 12, "n_active": 6, "tol": 0.0, "max_iter": 1_000_000, "init": "pca"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def digits(home: Path) -> Dataset:
+    dataset = load("digits")
+    DatasetStore(home).put(dataset)
+    return dataset
+
+
+@pytest.fixture(scope="module")
+def jobs(home: Path) -> Iterator[Jobs]:
+    """One worker, so that its imports are paid for once."""
+    jobs = Jobs(home, workers=1)
+    jobs.warm()
+    yield jobs
+    jobs.close()
+
+
+def config_of(dataset: Dataset, **parameters: object) -> RunConfig:
+    return RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
+
+
+def spec_of(config: RunConfig, name: str | None = None) -> dict:
+    return {"config": config.to_dict(), "name": name}
+
+
+def store_is_clean(home: Path) -> bool:
+    """Nothing but whole runs: no drafts, no damage."""
+    store = RunStore(home)
+    listed = {run.id for run in store.list()}
+    for run in store.list():
+        assert run.arrays["scores"].shape[0] == run.info["n_rows"]
+    return store.problems() == () and {path.name for path in store.folder.glob("*")} == listed
+
+
+def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, digits):
+    config = config_of(digits, n_components=6, n_active=3, random_state=5)
+    status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
+    assert status.state == "done", status.message
+    assert status.result == {"run": config.id}
+    run = RunStore(home).get(config.id)
+    here = fit_run(digits, config)
+    assert run.name == "six"
+    assert run.info["n_iter"] == here.info["n_iter"] == status.iteration
+    for name, values in here.arrays.items():
+        assert run.arrays[name].tobytes() == values.tobytes(), name
+    assert status.curve[-1][1] == here.arrays["log_likelihoods"][-1]
+    assert status.fraction == 1.0
+    changed = (run.path / "arrays.npz").stat().st_mtime_ns
+    again = ended(jobs, jobs.submit("fit", spec_of(config)))
+    assert again.result == {"run": config.id}
+    assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
+
+
+def test_stop_here_and_keep_stores_a_partial_run_that_can_be_repeated(jobs, home, digits):
+    config = config_of(digits, **ENDLESS)
+    job = jobs.submit("fit", spec_of(config))
+    until(lambda: jobs.status(job).stage == "fit" and jobs.status(job).iteration > 3, "passes")
+    assert jobs.keep(job)
+    status = ended(jobs, job)
+    assert status.state == "done", status.message
+    run = RunStore(home).get(status.result["run"])
+    assert run.partial
+    assert run.id != config.id
+    assert run.config == replace(config, stopped_at=run.info["stopped_at"])
+    assert f"stopped at step {run.info['stopped_at']}" in run.name
+    assert RunStore(home).get(config.id) is None, "the whole fit is another run"
+    again = fit_run(digits, run.config)
+    assert again.arrays["components"].tobytes() == run.arrays["components"].tobytes()
+
+
+def test_a_fit_is_cancelled_within_two_seconds_and_leaves_nothing(jobs, home, digits):
+    config = config_of(digits, **ENDLESS, random_state=1)
+    job = jobs.submit("fit", spec_of(config))
+    until(lambda: jobs.status(job).stage == "fit", "the fit")
+    worker = JobFolder(jobs.folder / job).read().process
+    asked = time.monotonic()
+    assert jobs.cancel(job)
+    status = ended(jobs, job)
+    assert time.monotonic() - asked < 2.0
+    assert status.state == "cancelled"
+    spent = cpu_ticks(worker)
+    later = time.monotonic() + 0.4
+    until(lambda: time.monotonic() > later, "some time in which a busy worker would be seen")
+    assert cpu_ticks(worker) - spent <= 5, "the worker is gone or idle"
+    assert RunStore(home).get(config.id) is None
+    assert store_is_clean(home)
+
+
+def cpu_ticks(pid: int) -> int:
+    """Processor time a process has used, in hundredths of a second; 0 when it is gone."""
+    if not is_alive(pid):
+        return 0
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_a_worker_killed_at_any_moment_leaves_a_clean_store(jobs, home, digits):
+    rng = random.Random(7)
+    for attempt in range(5):
+        endless = attempt % 2
+        parameters = ENDLESS if endless else {"n_components": 4, "n_active": 2}
+        config = config_of(digits, **parameters, random_state=100 + attempt)
+        job = jobs.submit("fit", spec_of(config))
+        runs(jobs, job)
+        worker = JobFolder(jobs.folder / job).read().process
+        moment = time.monotonic() + rng.uniform(0.0, 0.4)
+        until(lambda moment=moment: time.monotonic() > moment, "a random moment")
+        os.kill(worker, signal.SIGKILL)
+        status = ended(jobs, job)
+        until(lambda worker=worker: not is_alive(worker), "the end of the worker")
+        if status.state == "failed":
+            assert "(signal 9" in status.message
+            assert status.message.count(". ") == 0, "one sentence"
+        else:
+            assert not endless, "an endless fit cannot be done"
+            assert RunStore(home).get(config.id) is not None, "shown as done, so it is there"
+        assert store_is_clean(home)
+
+
+def test_a_data_set_is_opened_by_a_worker(jobs, home):
+    status = ended(jobs, jobs.submit("download", {"key": "wine"}))
+    assert status.state == "done", status.message
+    assert DatasetStore(home).get(status.result["dataset"]).n_rows == 178
+    wrong = ended(jobs, jobs.submit("download", {"key": "beer"}))
+    assert wrong.state == "failed"
+    assert "no built-in data set 'beer'" in wrong.message
+
+
+def test_bad_settings_fail_with_the_models_own_sentence(jobs, digits):
+    config = config_of(digits, n_components=3, n_active=5)
+    status = ended(jobs, jobs.submit("fit", spec_of(config)))
+    assert status.state == "failed"
+    assert "n_active must be at most" in status.message
+    missing = replace(config, dataset="0" * 64)
+    assert "no stored data set" in ended(jobs, jobs.submit("fit", spec_of(missing))).message
+
+
+def test_a_worker_finds_the_package_from_any_folder(tmp_path, monkeypatch):
+    """As under `streamlit run app.py` in a checkout that is not installed."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    script = "import appca.jobs.worker, os; print(os.environ['OMP_NUM_THREADS'])"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 1
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    folder = JobFolder.create(tmp_path, {"kind": "fit", "spec": {}})
+    return Context(folder, tmp_path, Clock())
+
+
+def test_progress_is_written_at_most_ten_times_a_second_and_loses_no_pass(context, monkeypatch):
+    writings = []
+    write = JobFolder.write
+    monkeypatch.setattr(
+        JobFolder, "write", lambda self, state: (writings.append(state), write(self, state))
+    )
+    for iteration in range(1, 1001):
+        context.clock.now += 0.001
+        context.report(
+            "fit", iteration / 1000, iteration=iteration, log_likelihood=-1.0 * iteration
+        )
+    assert INTERVAL == 0.1
+    assert 9 <= len(writings) <= 11
+    context.end("done", result={"run": "x"})
+    curve = Curve(context.folder.curve_file).read()
+    assert curve == [(i, -1.0 * i) for i in range(1, 1001)]
+    assert context.folder.read().result == {"run": "x"}
+
+
+def test_a_request_to_cancel_is_obeyed_at_the_next_writing(context):
+    context.report("fit", 0.1)
+    context.folder.request("cancel")
+    context.report("fit", 0.1)  # too soon to look
+    context.clock.now += INTERVAL
+    with pytest.raises(Cancelled):
+        context.report("fit", 0.1)
+
+
+def climb(last: int, rate: float) -> list[float]:
+    return [-100.0 * rate**i for i in range(last)]
+
+
+def test_the_passes_left_are_guessed_from_falling_gains():
+    rate, tol = 0.8, 1e-3
+    values = climb(400, rate)
+    true_end = next(i for i in range(10, 400) if values[i] - values[i - 10] <= tol)
+    for seen in (21, 30, 40):
+        guess = passes_left(values[:seen], tol, max_iter=500)
+        assert abs(seen - 1 + guess - true_end) <= 10
+    assert passes_left(values[:20], tol, 500) is None, "too early to tell"
+    assert passes_left(values[:350], tol, 500) == 0, "gains are below tol"
+    assert passes_left(values[:30], tol, max_iter=40) == 10, "never beyond max_iter"
+    assert passes_left(values[:30], 0.0, max_iter=500) == 470, "no end but max_iter"
+    straight = [float(i) for i in range(50)]
+    assert passes_left(straight, tol, max_iter=500) == 450
+
+
+def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
+    clock = Clock()
+    report = FitProgress(context, tol=1e-3, clock=clock)
+    fractions, left = [], []
+    stages = [("race 1 of 2: pca", 30, 30), ("settle", 50, 200), ("fit", 60, 500)]
+    for stage, passes, most in stages:
+        for iteration, value in enumerate(climb(passes, 0.8), start=1):
+            clock.now += 0.5
+            context.clock.now += 0.5
+            report(Progress(iteration, most, value, stage))
+            fractions.append(context.state.fraction)
+            left.append(context.state.seconds_left)
+    assert fractions == sorted(fractions)
+    assert fractions[29] <= kinds._SETTLE < fractions[-1] <= kinds._FITTED
+    assert left[:80] == [None] * 80, "no guess before the fit proper"
+    assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
+
+
+def test_the_bar_of_chains_grows_through_the_start_of_each(context):
+    report = FitProgress(context, tol=1e-3, sampled=True)
+    fractions = {}
+    begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("settle", "fit")]
+    stages = [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]
+    for stage, passes in stages:
+        for iteration in range(1, passes + 1):
+            context.clock.now += 0.5
+            report(Progress(iteration, passes, -1.0, stage))
+            fractions.setdefault(stage, []).append(context.state.fraction)
+    whole = [share for stage in fractions.values() for share in stage]
+    assert whole == sorted(whole)
+    ends = [fractions[f"chain {i} of 3: fit"][-1] for i in (1, 2, 3)]
+    assert ends == pytest.approx([kinds._START * i / 3 for i in (1, 2, 3)])
+    assert fractions["burn-in"][0] > kinds._START
+    assert whole[-1] == 1.0
+
+
+def test_time_left_follows_the_pace_of_the_stage(context):
+    report = kinds._timed(context, context.clock)
+    told = []
+    for stage, fraction in [("a", 0.0), ("a", 0.01), ("a", 0.2), ("b", 0.3), ("b", 0.65)]:
+        context.clock.now += 2.0
+        report(stage, fraction)
+        told.append(context.state.seconds_left)
+    assert told == [None, None, 16.0, None, 2.0]
+
+
+def test_keep_stops_the_fit_after_the_pass_was_reported(context):
+    context.folder.request("keep")
+    with pytest.raises(StopIteration):
+        FitProgress(context, tol=0.0)(Progress(1, 10, -5.0, "fit"))
+    context.write()
+    assert Curve(context.folder.curve_file).read() == [(1, -5.0)]
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "curve"),
+    [
+        ("PPCA", {"n_components": 2}, "fit"),
+        ("aFA", {"inference": "gibbs", "burn_in": 3, "n_draws": 3}, "chain 1 of 2: fit"),
+    ],
+)
+def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
+    context, model, parameters, curve
+):
+    table = load("wine").take(np.arange(60))
+    if model == "PPCA":
+        missing = np.random.default_rng(0).random(table.X.shape) < 0.1
+        table = replace(table, missing=missing)
+    DatasetStore(context.home).put(table)
+    config = RunConfig(table.digest, {"scale": "feature"}, model, parameters)
+    stages, report = [], context.report
+    context.report = lambda stage, *at, **more: (stages.append(stage), report(stage, *at, **more))
+    context.folder.request("keep")
+    done = kinds.fit(spec_of(config), context)
+    run = RunStore(context.home).get(done["run"])
+    assert run.config == replace(config, stopped_at=1)
+    assert run.info["stop_reason"] == "stopped by the callback"
+    assert run.name.endswith("stopped at step 1")
+    assert run.arrays["scores"].shape == (60, run.config.k)
+    assert [stage for stage in stages if stage.endswith("fit")] == [curve]
+    assert len(Curve(context.folder.curve_file).read()) == 1

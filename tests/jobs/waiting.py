@@ -1,0 +1,37 @@
+"""Waiting for other processes by asking them, with a deadline for what never happens."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from appca.jobs.folder import ENDED, JobStatus
+from appca.jobs.queue import Jobs
+
+
+def until(question: Callable[[], object], what: str, seconds: float = 20.0) -> object:
+    """Ask again until the answer is true; the deadline is for what never happens."""
+    deadline = time.monotonic() + seconds
+    while not (answer := question()):
+        assert time.monotonic() < deadline, f"waited {seconds} s for: {what}"
+        time.sleep(0.005)
+    return answer
+
+
+def ended(jobs: Jobs, job_id: str) -> JobStatus:
+    """Status of a job once it is over and its worker is free again or buried."""
+    until(lambda: jobs.status(job_id).state in ENDED, f"the end of {jobs.status(job_id)}")
+    until(lambda: jobs._find(job_id) is None, "its worker to say so")
+    return jobs.status(job_id)
+
+
+def runs(jobs: Jobs, job_id: str) -> object:
+    return until(lambda: jobs.status(job_id).state == "running", f"{job_id} to run")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and not a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,179 @@
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from appca.models.algebra.loop import (
+    STOPPED,
+    Progress,
+    accelerated,
+    iterate,
+    plain,
+    swinging,
+    watcher,
+)
+
+
+def halving(state):
+    """Log-likelihood -x^2; every step halves x."""
+    return -(state**2), state / 2.0
+
+
+def aitken(x0, x1, x2):
+    """Aitken's leap reaches the limit of a geometric sequence at once."""
+    return x0 - (x1 - x0) ** 2 / (x2 - 2.0 * x1 + x0)
+
+
+def test_plain_iteration_reports_the_likelihood_of_the_state_it_returns():
+    climb = iterate(plain(halving, 8.0), tol=0.0, max_iter=3)
+    assert climb.state == 1.0
+    assert climb.log_likelihoods == [-16.0, -4.0, -1.0]
+    assert climb.log_likelihood == -1.0
+    assert climb.stop_reason == "reached max_iter=3 before it converged"
+
+
+def test_it_stops_when_ten_iterations_together_gain_less_than_tol():
+    climb = iterate(plain(halving, 1.0), tol=1e-6, max_iter=500)
+    values = [-1.0, *climb.log_likelihoods]
+    gains = np.subtract(values[10:], values[:-10])
+    assert gains[-1] < 1e-6
+    assert np.all(gains[:-1] >= 1e-6)
+    assert climb.stop_reason == "converged: the last 10 iterations gained less than tol"
+
+
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [(1, "the last iteration gained less than tol"), (3, "the last 3 iterations gained less than")],
+)
+def test_the_reason_names_the_iterations_looked_at(window, words):
+    climb = iterate(plain(halving, 1.0), tol=1e-6, max_iter=500, window=window)
+    assert climb.stop_reason.startswith(f"converged: {words}")
+
+
+def test_a_plateau_shorter_than_ten_iterations_does_not_stop_it():
+    heights = [0.0, *[1.0] * 9, 6.0, *[6.0] * 20]
+    path = ((height, i) for i, height in enumerate(heights))
+    climb = iterate(path, tol=1e-3, max_iter=30)
+    assert climb.log_likelihood == 6.0
+
+
+def test_a_leap_that_pays_is_taken():
+    climb = iterate(accelerated(halving, 8.0, aitken), tol=0.0, max_iter=2)
+    assert climb.log_likelihoods == [-16.0, 0.0]
+    assert climb.state == 0.0
+
+
+@pytest.mark.parametrize("value", [-1e9, math.nan], ids=["lower", "not a number"])
+def test_a_leap_that_hurts_is_refused(value):
+    def advance(state):
+        return (value, state) if state > 100.0 else halving(state)
+
+    climb = iterate(accelerated(advance, 8.0, lambda _a, _b, _c: 1000.0), tol=-math.inf, max_iter=6)
+    assert climb.log_likelihoods == [-(4.0**2 / 4.0**i) for i in range(6)]
+
+
+@pytest.mark.parametrize("leap", [lambda c: c / 8.0, lambda _c: 1000.0], ids=["taken", "refused"])
+def test_every_leap_starts_from_three_successive_states(leap):
+    seen = []
+
+    def extrapolate(*states):
+        seen.append(states)
+        return leap(states[2])
+
+    iterate(accelerated(halving, 1024.0, extrapolate), tol=-math.inf, max_iter=12)
+    assert len(seen) >= 4
+    assert all(b == a / 2.0 and c == b / 2.0 for a, b, c in seen)
+
+
+def onwards(before, now, beta):
+    return now + beta * (now - before)
+
+
+def creeping(state):
+    """Log-likelihood -x^2; every step takes a hundredth off x."""
+    return -(state**2), 0.99 * state
+
+
+def test_momentum_needs_fewer_steps_than_plain_iteration():
+    lengths = [
+        len(iterate(path, tol=1e-6, max_iter=5000).log_likelihoods)
+        for path in (plain(creeping, 1.0), swinging(creeping, 1.0, onwards))
+    ]
+    assert lengths[1] < 0.4 * lengths[0]
+
+
+def test_momentum_begins_anew_where_the_likelihood_falls():
+    seen = []
+
+    def extend(before, now, beta):
+        seen.append(beta)
+        return onwards(before, now, beta)
+
+    values = iterate(swinging(creeping, 1.0, extend), tol=-1.0, max_iter=200).log_likelihoods
+    assert all(b >= a for a, b in pairwise(values))
+    rises = [b - a for a, b in pairwise(seen)]
+    assert min(rises) < 0.0  # it did begin anew
+    assert max(seen) <= 0.98
+
+
+@pytest.mark.parametrize("value", [-1e9, math.nan], ids=["lower", "not a number"])
+def test_momentum_that_hurts_is_refused(value):
+    def advance(state):
+        return (value, state) if state > 100.0 else halving(state)
+
+    path = swinging(advance, 8.0, lambda _before, _now, _beta: 1000.0)
+    climb = iterate(path, tol=-math.inf, max_iter=6)
+    assert climb.log_likelihoods == [-(4.0**2 / 4.0**i) for i in range(6)]
+
+
+def test_a_path_that_ends_ends_the_climb():
+    climb = iterate(iter([(1.0, "a"), (2.0, "b")]), tol=0.0, max_iter=9)
+    assert climb == ("b", 2.0, [2.0], "the path ended")
+
+
+def test_a_shorter_window_has_its_share_of_the_tolerance():
+    path = ((0.1 * i, i) for i in range(30))
+    climb = iterate(path, tol=1.01, max_iter=29, window=1)
+    assert len(climb.log_likelihoods) == 1
+    path = ((0.1 * i, i) for i in range(30))
+    assert len(iterate(path, tol=0.99, max_iter=29, window=1).log_likelihoods) == 29
+
+
+def test_halt_turns_its_sentence_into_the_reason():
+    climb = iterate(
+        plain(halving, 8.0),
+        tol=0.0,
+        max_iter=50,
+        halt=lambda state: "small enough" if state < 2.0 else None,
+    )
+    assert climb.state == 1.0
+    assert climb.stop_reason == "small enough"
+
+
+def test_the_callback_learns_stage_and_scaled_likelihood_and_may_stop():
+    seen = []
+
+    def callback(progress):
+        seen.append(progress)
+        if progress.iteration == 2:
+            raise StopIteration
+
+    watch = watcher(callback, "fit", 9, scale=10.0)
+    climb = iterate(plain(halving, 8.0), tol=0.0, max_iter=9, watch=watch)
+    assert seen == [Progress(1, 9, -160.0, "fit"), Progress(2, 9, -40.0, "fit")]
+    assert climb.stop_reason == STOPPED == "stopped by the callback"
+    assert climb.state == 2.0
+
+
+def test_other_exceptions_of_a_callback_pass_through():
+    def callback(_progress):
+        msg = "disk full"
+        raise OSError(msg)
+
+    with pytest.raises(OSError, match="disk full"):
+        watcher(callback, "fit", 9)(1, 0.0)
+
+
+def test_without_a_callback_nothing_stops():
+    assert watcher(None, "fit", 9)(1, 0.0) is False

@@ -1,0 +1,114 @@
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from appca import AdaptivePPCA
+from appca.models.algebra import threads
+from appca.models.algebra.threads import hold_blas, in_order, single_threaded_blas
+from tests.models.synthetic import planted
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(cores, monkeypatch):
+    monkeypatch.setattr(threads, "cores", lambda: cores)
+    assert list(in_order(lambda x: x**2, range(12))) == [x**2 for x in range(12)]
+    assert list(in_order(str, [])) == []
+
+
+def test_no_more_results_than_cores_are_held(monkeypatch):
+    monkeypatch.setattr(threads, "cores", lambda: 2)
+    done = []
+    results = in_order(done.append, range(10))
+    next(results)
+    assert len(done) <= 2
+
+
+def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
+    monkeypatch.setattr(threads, "cores", lambda: 2)
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(lambda x: 1 // x, [1, 0, 1]))
+    assert threads._holders.count == 0
+
+
+def test_blas_gets_its_threads_back_after_the_last_holder():
+    before = blas_threads()
+    with single_threaded_blas():
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def test_blas_gets_its_threads_back_after_an_error():
+    before = blas_threads()
+    with pytest.raises(KeyError), single_threaded_blas():
+        raise KeyError
+    assert blas_threads() == before
+
+
+def test_fits_in_several_threads_give_the_bits_of_fits_one_by_one(seed):
+    X = planted(9000, 20, 4, 2, seed=seed).X
+    alone = AdaptivePPCA(4, 2, random_state=0, max_iter=5).fit(X)
+    models = [AdaptivePPCA(4, 2, random_state=0, max_iter=5) for _ in range(3)]
+    workers = [threading.Thread(target=model.fit, args=(X,)) for model in models]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for model in models:
+        np.testing.assert_array_equal(model.components_, alone.components_)
+
+
+def test_the_bits_do_not_depend_on_the_number_of_cores(seed, monkeypatch):
+    X = planted(9000, 20, 4, 2, seed=seed).X
+    fits = []
+    for cores in (1, 2):
+        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
+        fits.append(AdaptivePPCA(4, 2, random_state=0, max_iter=5).fit(X))
+    np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
+    np.testing.assert_array_equal(fits[0].score_samples(X), fits[1].score_samples(X))
+
+
+def test_threads_asked_for_in_the_middle_come_after_the_last_holder():
+    before = blas_threads()
+    with single_threaded_blas():
+        hold_blas(2)
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+    hold_blas(max(before))
+    assert blas_threads() == before
+
+
+FORKED = """
+import os, signal, sys
+from appca.models import threads
+from appca.models.algebra.threads import in_order, single_threaded_blas
+
+threads.cores = lambda: 2
+assert list(in_order(abs, [-1, -2, -3])) == [1, 2, 3]  # the parent has threads now
+with single_threaded_blas():
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a child that waits for threads it does not have dies of this
+        assert threads._holders.count == 0
+        assert list(in_order(abs, [-4, -5, -6])) == [4, 5, 6]
+        os._exit(0)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_has_threads_of_its_own():
+    ran = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr

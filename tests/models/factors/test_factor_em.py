@@ -1,0 +1,152 @@
+"""EM of adaptive factor analysis: monotone, right at its fixed points, moved by nothing else."""
+
+import math
+
+import numpy as np
+import pytest
+
+from appca.models.factors import factor_em
+from appca.models.factors.factor_em import Settings, State
+from appca.models.rows.observations import about, centre_of
+from tests.models import factor_oracles as oracle
+
+
+def settings(n_active, *, loading_variance=math.inf, learn_mean=True):
+    return Settings(n_active, loading_variance, learn_mean, 1e-12)
+
+
+def start(seed, Y, K):
+    rng = np.random.default_rng(seed)
+    return State(rng.standard_normal((Y.shape[1], K)), np.zeros(K), float(np.var(Y)))
+
+
+def mean_of(state, rows):
+    return rows.origin - state.W @ state.shift
+
+
+@pytest.mark.parametrize("learn_mean", [True, False])
+@pytest.mark.parametrize("loading_variance", [math.inf, 0.7])
+def test_em_over_all_sets_never_lowers_the_likelihood(seed, learn_mean, loading_variance):
+    for s in range(seed, seed + 10):
+        Y, *_ = oracle.drawn(s, 60, 6, 5, 2)
+        rows = about(Y, centre_of(Y))
+        given = settings(2, learn_mean=learn_mean, loading_variance=loading_variance)
+        state, values = start(s, Y, 5), []
+        for _ in range(25):
+            sums = factor_em.expect_all(state, rows, given)
+            values.append(sums.log_likelihood)
+            state = factor_em.maximise(sums, state, rows, given)
+        assert np.all(np.diff(values) >= -1e-10 * np.abs(values[:-1]))
+        assert values[-1] > values[0] + 1.0
+
+
+@pytest.mark.parametrize("loading_variance", [math.inf, 0.7])
+def test_em_with_one_set_a_row_never_lowers_the_joint_density(seed, loading_variance):
+    for s in range(seed, seed + 5):
+        Y, *_ = oracle.drawn(s, 60, 6, 5, 2)
+        rows = about(Y, centre_of(Y))
+        given = settings(2, loading_variance=loading_variance)
+        rng = np.random.default_rng(s)
+        state, members, worth = start(s, Y, 5), np.full((60, 2), -1), None
+        values = []
+        for _ in range(15):
+            sums, members, worth = factor_em.expect_sets(rng, state, rows, given, (members, worth))
+            values.append(sums.log_likelihood)
+            state = factor_em.maximise(sums, state, rows, given)
+        assert np.all(np.diff(values) >= -1e-10 * np.abs(values[:-1]))
+        assert values[-1] > values[0] + 1.0
+
+
+def test_the_monitored_values_are_the_dense_ones(seed):
+    Y, *_ = oracle.drawn(seed, 20, 6, 5, 2)
+    rows = about(Y, centre_of(Y))
+    state = start(seed, Y, 5)._replace(shift=np.arange(5.0) / 10)
+    mu = mean_of(state, rows)
+    exact = factor_em.expect_all(state, rows, settings(2)).log_likelihood
+    assert exact == pytest.approx(oracle.log_likelihoods(Y, state.W, 2, mu, state.noise).sum())
+    none = np.full((20, 2), -1), None
+    rng = np.random.default_rng(seed)
+    sums, members, worth = factor_em.expect_sets(rng, state, rows, settings(2), none)
+    dense = [
+        oracle.log_row(y, state.W, S, mu, state.noise) for y, S in zip(Y, members, strict=True)
+    ]
+    np.testing.assert_allclose(worth, dense, rtol=1e-9)
+    assert sums.log_likelihood == pytest.approx(np.sum(dense) - 20 * np.log(10))
+    prior = factor_em.expect_all(state, rows, settings(2, loading_variance=0.7)).log_likelihood
+    log_w = -0.5 * (state.W.size * np.log(2 * np.pi * 0.7) + np.square(state.W).sum() / 0.7)
+    assert prior - exact == pytest.approx(log_w)
+
+
+@pytest.mark.parametrize("loading_variance", [math.inf, 0.7])
+def test_a_fixed_point_is_a_maximum_of_the_dense_likelihood(seed, loading_variance):
+    Y, *_ = oracle.drawn(seed, 80, 4, 3, 2, noise=0.5)
+    rows = about(Y, centre_of(Y))
+    given = settings(2, loading_variance=loading_variance)
+    state = start(seed, Y, 3)
+    for _ in range(1500):
+        state = factor_em.maximise(factor_em.expect_all(state, rows, given), state, rows, given)
+
+    def dense(W, mu, noise):
+        total = oracle.log_likelihoods(Y, W, 2, mu, noise).sum()
+        return total - 0.5 * np.square(W).sum() / loading_variance
+
+    mu = mean_of(state, rows)
+    top = dense(state.W, mu, state.noise)
+    rng = np.random.default_rng(seed)
+    for _ in range(12):
+        step = 1e-3 * rng.standard_normal(state.W.shape)
+        slope = (
+            dense(state.W + step, mu, state.noise) - dense(state.W - step, mu, state.noise)
+        ) / 2
+        assert abs(slope) < 2e-3
+        assert dense(state.W + 10 * step, mu, state.noise) < top + 1e-3
+    shift = 1e-3 * rng.standard_normal(4)
+    assert (
+        abs(dense(state.W, mu + shift, state.noise) - dense(state.W, mu - shift, state.noise))
+        < 4e-3
+    )
+    ratio = dense(state.W, mu, state.noise * 1.001) - dense(state.W, mu, state.noise / 1.001)
+    assert abs(ratio) < 4e-3
+
+
+def test_parameter_expansion_reaches_the_scale_in_one_step(seed):
+    """With one factor, always on and almost no noise, x ~ N(0, 1) fixes |w| at once."""
+    rng = np.random.default_rng(seed)
+    w = rng.standard_normal(5)
+    Y = np.outer(rng.standard_normal(400), w) + 1e-3 * rng.standard_normal((400, 5))
+    rows = about(Y, centre_of(Y))
+    state = State(100.0 * w[:, None], np.zeros(1), 1e-6)
+    sums = factor_em.expect_all(state, rows, settings(1))
+    after = factor_em.maximise(sums, state, rows, settings(1))
+    spread = np.sqrt(np.mean((Y - Y.mean(axis=0)) ** 2) * 5)
+    assert np.linalg.norm(after.W) == pytest.approx(spread, rel=1e-3)
+
+
+def test_a_factor_that_no_row_uses_keeps_its_column(seed):
+    Y, *_ = oracle.drawn(seed, 30, 6, 4, 2)
+    rows = about(Y, centre_of(Y))
+    state = start(seed, Y, 4)
+    none = np.full((30, 2), -1), None
+    sums = factor_em.expect_sets(np.random.default_rng(0), state, rows, settings(2), none)[0]
+    used, second, B, s = (a.copy() for a in (sums.used, sums.second, sums.B, sums.s))
+    used[1] = s[1] = 0.0
+    second[1], second[:, 1], B[:, 1] = 0.0, 0.0, 0.0
+    sums = sums._replace(used=used, second=second, B=B, s=s)
+    after = factor_em.maximise(sums, state, rows, settings(2))
+    cosine = after.W[:, 1] @ state.W[:, 1]
+    cosine /= np.linalg.norm(after.W[:, 1]) * np.linalg.norm(state.W[:, 1])
+    assert cosine == pytest.approx(1.0)
+    assert np.all(np.isfinite(after.W))
+
+
+def test_momentum_goes_on_along_the_line_and_stays_where_em_has_converged(seed):
+    Y, *_ = oracle.drawn(seed, 50, 5, 4, 2)
+    now = start(seed, Y, 4)
+    there = factor_em.extend(now, now, 0.9, settings(2))
+    np.testing.assert_array_equal(there.W, now.W)
+    assert there.noise == now.noise
+    before = State(now.W - 0.2, now.shift - 0.4, now.noise / 1.21)
+    ahead = factor_em.extend(before, now, 0.5, settings(2))
+    np.testing.assert_allclose(ahead.W, now.W + 0.1)
+    np.testing.assert_allclose(ahead.shift, now.shift + 0.2)
+    assert ahead.noise == pytest.approx(1.1 * now.noise)

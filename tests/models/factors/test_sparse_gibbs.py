@@ -1,0 +1,210 @@
+"""Finite and infinite sparse factor analysis: every conditional, and the whole sweep."""
+
+import importlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import appca.models.factors
+from appca.models.factors import sparse_gibbs
+from appca.models.factors.sparse_gibbs import Prior, State
+from appca.models.rows.observations import about
+from appca.models.rows.row_sums import data_of, look
+from appca.models.sampling.conditionals import Gamma, InverseGamma
+from tests.geweke import broken, broken_kernels, geweke_z, is_caught, named, worst
+from tests.models.gibbs_oracles import draw_buffet
+
+N, D, K = 4, 2, 3
+PRIOR = Prior(InverseGamma(6.0, 1.5), InverseGamma(6.0, 5.0), Gamma(3.0, 2.0), 0.5)
+# so many columns wanted that the cut at K matters
+CROWDED = PRIOR._replace(noise=InverseGamma(6.0, 3.0), alpha=Gamma(12.0, 3.0))
+
+
+def draw_finite_Z(rng, alpha):
+    """Draw Z (N, K) of the finite model, columns by their own weights."""
+    return rng.random((N, K)) < rng.beta(alpha / K, 1.0, K)
+
+
+def model_of(module, sweep, infinite):
+    """Bundle prior, data, sweep and statistics for Geweke's test."""
+    prior = CROWDED if infinite else PRIOR
+
+    def draw_prior(rng):
+        alpha = rng.gamma(prior.alpha.shape) / prior.alpha.rate
+        Z = draw_buffet(rng, alpha, N, K) if infinite else draw_finite_Z(rng, alpha)
+        sigma2 = prior.noise.rate / rng.gamma(prior.noise.shape)
+        sigma2_W = prior.loading.rate / rng.gamma(prior.loading.shape)
+        W = np.sqrt(sigma2_W) * rng.normal(size=(D, K))
+        if infinite:
+            W = W * Z.any(axis=0)
+        mu = np.sqrt(prior.mean_variance) * rng.normal(size=D)
+        return State(W, rng.normal(size=(N, K)) * Z, Z, mu, sigma2, sigma2_W, alpha)
+
+    def step(rng, data, state):
+        return getattr(module, sweep)(rng, data, look(data, state), prior).state
+
+    def draw_data(rng, state):
+        return state.mu + state.X @ state.W.T + np.sqrt(state.sigma2) * rng.normal(size=(N, D))
+
+    return SimpleNamespace(
+        draw_prior=draw_prior,
+        draw_data=draw_data,
+        sweep=lambda rng, state, Y: step(rng, data_of(about(Y, None)), state),
+        # the slots of the infinite model have no names, so only the finite one has contrasts
+        statistics=statistics if infinite else with_contrasts,
+    )
+
+
+def statistics(state, Y):
+    """Numbers that see the parameters, their couplings, and the data they were drawn from."""
+    W, X, Z, mu, sigma2, sigma2_W, alpha = state
+    counts = Z.sum(axis=0)
+    R = Y - mu - X @ W.T
+    S = W @ W.T
+    return {
+        "log noise": np.log(sigma2),
+        "log loading variance": np.log(sigma2_W),
+        "log alpha": np.log(alpha),
+        "alpha": alpha,
+        "active": Z.sum(),
+        "used": (counts > 0).sum(),
+        "singletons": (counts == 1).sum(),
+        "full columns": (counts == N).sum(),
+        "first row active": Z[0].sum(),
+        "last row active": Z[-1].sum(),
+        "shared": (Z[0] & Z[1]).sum(),
+        "squares of W": np.log1p(np.square(W).sum()),
+        "squares of X": np.square(X).sum(),
+        "residual": np.square(R).sum() / sigma2,
+        "signal and data": np.tanh((Y * (X @ W.T)).sum()),
+        "WW diagonal": np.tanh(S[0, 0]) - np.tanh(S[-1, -1]),
+        "WW corner": np.tanh(S[0, 1]),
+        "scores in excess": np.square(X).sum() - Z.sum(),
+        "mean": mu[0],
+        "mean and data": np.tanh(mu @ Y.mean(axis=0)),
+        "row norms": np.tanh(np.square(X @ W.T).sum()),
+    }
+
+
+def with_contrasts(state, Y):
+    """Add numbers that symmetry between the columns makes zero."""
+    S = state.W.T @ state.W
+    contrasts = {
+        "column contrast": np.tanh(S[0, 0]) - np.tanh(S[-1, -1]),
+        "column product": np.tanh(S[0, 1] * S[1, 2]),
+    }
+    return statistics(state, Y) | contrasts
+
+
+def test_the_finite_sweep_passes_geweke(seed):
+    z = geweke_z(
+        model_of(sparse_gibbs, "sweep_finite", infinite=False), np.random.default_rng(seed), 8000
+    )
+    assert worst(z)[0] < 5, worst(z)
+
+
+def test_the_infinite_sweep_passes_geweke(seed):
+    z = geweke_z(
+        model_of(sparse_gibbs, "sweep_infinite", infinite=True), np.random.default_rng(seed), 8000
+    )
+    assert worst(z)[0] < 5, worst(z)
+
+
+# name: (module, piece of its source, what stands there instead)
+KERNELS, SWEEP, STEPS = "factors.sparse_kernels", "factors.sparse_gibbs", "sampling.conditionals"
+BROKEN_FINITE = {
+    "odds with N - 1 - m": (KERNELS, "np.log(n_rows - m)", "np.log(n_rows - 1 - m)"),
+    "gain without the determinant": (
+        KERNELS,
+        "finite_log_odds(m, N, pseudo) + gain(T, k, Z[n, k], v.tau2)",
+        "finite_log_odds(m, N, pseudo) + gain(T, k, Z[n, k], v.tau2)"
+        " + 0.5 * np.log(v.tau2 * (-1.0 / T[k, k] if Z[n, k] else T[k, k]))",
+    ),
+    "x not redrawn after z": (
+        SWEEP,
+        "return State(state.W, X, Z, *state[3:])",
+        "return State(state.W, np.where(state.Z, state.X, 1e-3) * Z, Z, *state[3:])",
+    ),
+    "scales without the volume": (STEPS, "(len(W) - Z.sum(axis=0)) / 2", "0.0 * Z.sum(axis=0)"),
+    "noise from a stale residual": (
+        SWEEP,
+        "residual_squares(data, cross, W, mu)",
+        "residual_squares(data, cross, state.W, mu)",
+    ),
+    "noise rate without the half": (
+        STEPS,
+        "prior.rate + squares / 2)\n\n\ndef latent",
+        "prior.rate + squares)\n\n\ndef latent",
+    ),
+    "loadings by the untransposed factor": (
+        STEPS,
+        "np.linalg.solve(L.T, rng",
+        "np.linalg.solve(L, rng",
+    ),
+    "alpha given the used columns only": (
+        STEPS,
+        "n_components = len(log_pi)",
+        "n_components = len(log_pi) - 1",
+    ),
+}
+BROKEN_INFINITE = {
+    "singletons deleted": (KERNELS, "                Z[n] |= own", "                own &= False"),
+    "x not redrawn after z": (
+        SWEEP,
+        "return State(Wt.T * Z.any(axis=0), X, Z, *state[3:])",
+        "return State(\n"
+        "        Wt.T * Z.any(axis=0), np.where(state.X, state.X, 1e-3) * Z, Z, *state[3:]\n    )",
+    ),
+    "kappa clipped": (
+        KERNELS,
+        "        return -np.inf, own",
+        "        V = V[: len(z) - (others > 0).sum()]",
+    ),
+    # what the own columns explain is gone from the residual that both sides are weighed on
+    "residual with the singletons in": (
+        KERNELS,
+        "    before = remove_singletons(T, z, others, v.tau2)\n",
+        "    after = new_gain(T, z, shared, V, y, v)\n"
+        "    before = remove_singletons(T, z, others, v.tau2)\n"
+        "    if (others > 0).sum() + len(V) <= len(z):\n"
+        "        return after, own\n",
+    ),
+    "alpha without Q": (
+        STEPS,
+        "rng.random() < alpha_acceptance(alpha, new, n_rows, max_components)",
+        "True",
+    ),
+    "odds with N - 1 - m": (KERNELS, "np.log(n_rows - m)", "np.log(n_rows - 1 - m)"),
+}
+
+
+# in test_feature_kernels, in every run
+SEEN_BY_ENUMERATION = ["singletons deleted", "kappa clipped", "residual with the singletons in"]
+
+
+def with_broken(monkeypatch, folder, name, old, new):
+    """Give the module of the sweeps, with a broken copy of itself or of what it calls."""
+    importlib.import_module(f"appca.models.{name}")  # or the first use would undo the patch
+    make = broken_kernels if name == KERNELS else broken
+    last = name.rpartition(".")[2]
+    copy = make(f"appca.models.{name}", old, new, folder, f"broken_{last}")
+    if name == KERNELS:
+        monkeypatch.setattr(appca.models.factors, last, copy)
+    elif name == STEPS:
+        monkeypatch.setattr(sparse_gibbs, last, copy)
+    return copy if name == SWEEP else sparse_gibbs
+
+
+@pytest.mark.parametrize("name", named(BROKEN_FINITE, ["scales without the volume"]))
+def test_a_broken_finite_sweep_fails_geweke(name, seed, monkeypatch, tmp_path):
+    module = with_broken(monkeypatch, tmp_path, *BROKEN_FINITE[name])
+    model = model_of(module, "sweep_finite", infinite=False)
+    assert is_caught(model, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("name", named(BROKEN_INFINITE, SEEN_BY_ENUMERATION))
+def test_a_broken_infinite_sweep_fails_geweke(name, seed, monkeypatch, tmp_path):
+    module = with_broken(monkeypatch, tmp_path, *BROKEN_INFINITE[name])
+    model = model_of(module, "sweep_infinite", infinite=True)
+    assert is_caught(model, np.random.default_rng(seed))

@@ -1,0 +1,293 @@
+"""The EM kernel, one step at a time, against enumeration over all subsets."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from appca.models.algebra import stiefel
+from appca.models.algebra.loop import accelerated, iterate
+from appca.models.orthonormal.em import Passes, Settings, State, expect, floor_of, maximise, step
+from appca.models.orthonormal.momentum import extend
+from appca.models.orthonormal.squarem import extrapolate, step_length
+from appca.models.orthonormal.starts import annealed, ascent, first_state
+from appca.models.rows.observations import about, centre_of
+from tests.models.synthetic import planted
+
+LATENTS = ["shared", "component", 1.0]
+
+
+def settings(rows, n_active, latent="shared", mean="learned", *, k=4, hard=False):
+    return Settings(k, n_active, latent, mean == "learned", hard, stiefel.polar, floor_of(rows))
+
+
+def random_problem(seed, n=40, d=6, k=4, mean="learned"):
+    rng = np.random.default_rng(seed)
+    X = planted(n, d, k, 2, seed=seed, noise=0.5, scales=np.linspace(1, 3, k), offset=2.0).X
+    rows = about(X, None if mean == "zero" else centre_of(X))
+    W = np.linalg.qr(rng.standard_normal((d, k)))[0]
+    shift = rng.standard_normal(k) if mean == "learned" else np.zeros(k)
+    return X, rows, State(W, shift, rng.uniform(0.5, 4.0, k), 0.3)
+
+
+def enumerate_posterior(X, rows, state, n_active):
+    """p(S | y) over all subsets from dense normals; log p(y); E[x*z] (N, K); E[(x*z)^2]."""
+    d, K = state.W.shape
+    subsets = list(combinations(range(K), n_active))
+    origin = np.zeros(d) if rows.origin is None else rows.origin
+    mean = origin - state.W @ state.shift
+    log_joint, first, second = [], [], []
+    for S in subsets:
+        V, T = state.W[:, S], np.diag(state.latent[list(S)])
+        C = V @ T @ V.T + state.noise * np.eye(d)
+        log_joint.append(multivariate_normal(mean, C).logpdf(X) - np.log(len(subsets)))
+        gain = T @ V.T @ np.linalg.inv(C)
+        m = np.zeros((len(X), K))
+        m[:, S] = (X - mean) @ gain.T
+        v = np.zeros(K)
+        v[list(S)] = np.diag(T - gain @ V @ T)
+        first.append(m)
+        second.append(m**2 + v)
+    log_joint = np.array(log_joint)
+    total = logsumexp(log_joint, axis=0)
+    p = np.exp(log_joint - total)
+    z = np.array([[k in S for k in range(K)] for S in subsets], float)
+    return (
+        total,
+        np.einsum("sn,snk->nk", p, first),
+        np.einsum("sn,snk->nk", p, second),
+        p.T @ z,
+        mean,
+    )
+
+
+@pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
+@pytest.mark.parametrize("n_active", [1, 2, 3, 4])
+def test_the_e_step_equals_enumeration_over_subsets(n_active, mean, seed):
+    X, rows, state = random_problem(seed, mean=mean)
+    log_p, s, second, r, _ = enumerate_posterior(X, rows, state, n_active)
+    sums = expect(state, rows, settings(rows, n_active, "component", mean))
+    origin = 0.0 if rows.origin is None else rows.origin
+    assert sums.log_likelihood == pytest.approx(log_p.sum(), rel=1e-10)
+    np.testing.assert_allclose(sums.A, (X - origin).T @ s, atol=1e-9)
+    np.testing.assert_allclose(sums.s, s.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(sums.second, second.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(sums.used, r.sum(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
+@pytest.mark.parametrize("latent", ["shared", "component"])
+def test_the_m_step_maximises_the_expected_complete_likelihood(latent, mean, seed):
+    X, rows, state = random_problem(seed, mean=mean)
+    _, s, second, r, _ = enumerate_posterior(X, rows, state, 2)
+    chosen = settings(rows, 2, latent, mean)
+    new = maximise(expect(state, rows, chosen), state, rows, chosen)
+    origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin
+
+    def expected(W, mu, tau2, noise):
+        residual = np.sum((X - mu - s @ W.T) ** 2) + np.sum(second) - np.sum(s**2)
+        prior = np.sum(r * np.log(tau2) + second / tau2)
+        return -0.5 * (X.size * np.log(noise) + residual / noise + prior)
+
+    mu = origin - new.W @ new.shift
+    best = expected(new.W, mu, new.latent, new.noise)
+    rng = np.random.default_rng(seed)
+    free_mean = mean == "learned"
+    for scale in (1e-3, 1e-1, 1.0):
+        step_W = stiefel.polar(new.W + scale * rng.standard_normal(new.W.shape))
+        assert expected(step_W, mu, new.latent, new.noise) < best
+        factor = np.exp(scale * (rng.standard_normal(4) if latent == "component" else 1.0))
+        assert expected(new.W, mu, new.latent * factor, new.noise) < best
+        assert expected(new.W, mu, new.latent, new.noise * np.exp(scale)) < best
+        assert expected(new.W, mu, new.latent, new.noise * np.exp(-scale)) < best
+        if free_mean:
+            moved = mu + scale * rng.standard_normal(len(mu))
+            assert expected(new.W, moved, new.latent, new.noise) < best
+            # jointly: another W with its own best mean is no better either
+            own = (X - s @ step_W.T).mean(axis=0)
+            assert expected(step_W, own, new.latent, new.noise) < best
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["em", "hard"])
+@pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
+@pytest.mark.parametrize("latent", LATENTS)
+def test_em_never_decreases_the_likelihood(latent, mean, hard):
+    for seed in range(20):
+        _, rows, state = random_problem(seed, mean=mean)
+        chosen = settings(rows, 2, latent, mean, hard=hard)
+        if latent == 1.0:
+            state = state._replace(latent=np.ones(4))
+        if latent == "shared":
+            state = state._replace(latent=np.full(4, 2.0))
+        before = -np.inf
+        for _ in range(15):
+            value, state = step(state, rows, chosen)
+            assert value >= before - 1e-10 * abs(value), (seed, before, value)
+            before = value
+
+
+@pytest.mark.parametrize("latent", LATENTS)
+def test_accelerated_em_never_decreases_the_likelihood(latent):
+    for seed in range(20):
+        _, rows, state = random_problem(seed)
+        chosen = settings(rows, 2, latent)
+        if latent != "component":
+            state = state._replace(latent=np.ones(4))
+        climb = iterate(
+            accelerated(
+                lambda x, rows=rows, chosen=chosen: step(x, rows, chosen),
+                state,
+                lambda a, b, c, chosen=chosen: extrapolate(a, b, c, chosen),
+            ),
+            tol=1e-6,
+            max_iter=200,
+        )
+        values = np.array(climb.log_likelihoods)
+        assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:])), seed
+
+
+def test_momentum_saves_iterations_and_ends_as_high(seed):
+    data = planted(400, 20, 6, 3, seed=seed, noise=1.0)
+    rows = about(data.X, centre_of(data.X))
+    chosen = settings(rows, 3, k=6)
+    start = first_state(rows, data.W, chosen)  # the truth, so that both climb the same hill
+    ends = [
+        iterate(
+            ascent(start, Passes(rows, chosen), accelerate=leaps), tol=1e-6 * 400, max_iter=5000
+        )
+        for leaps in (False, True)
+    ]
+    assert len(ends[1].log_likelihoods) < 0.8 * len(ends[0].log_likelihoods)
+    assert ends[1].log_likelihood == pytest.approx(ends[0].log_likelihood, abs=1e-2 * 400)
+
+
+def geometric(x0, rate, seed):
+    """Three states on a straight line of W, each step `rate` times the one before."""
+    E = 0.05 * np.random.default_rng(seed).standard_normal(x0.W.shape)
+    reach = [0.0, 1.0, 1.0 + rate]
+    return [x0._replace(W=x0.W + r * E, noise=x0.noise * np.exp(0.1 * r)) for r in reach], E
+
+
+@pytest.mark.parametrize(("rate", "alpha"), [(0.5, -2.0), (0.8, -5.0), (0.999, -64.0)])
+def test_a_leap_along_a_geometric_sequence_goes_to_its_limit(rate, alpha, seed):
+    _, rows, x0 = random_problem(seed)
+    states, E = geometric(x0, rate, seed)
+    logs = [np.append(np.log(x.latent), np.log(x.noise)) for x in states]
+    assert step_length([x.W for x in states], logs) == pytest.approx(alpha)
+    if rate < 0.9:  # the sum of 1 + rate + rate^2 + ... is 1 / (1 - rate)
+        leap = extrapolate(*states, settings(rows, 2, "component"))
+        np.testing.assert_allclose(leap.W, stiefel.polar(x0.W + E / (1.0 - rate)), atol=1e-8)
+        assert leap.noise == pytest.approx(x0.noise * np.exp(0.1 / (1.0 - rate)))
+
+
+def test_a_leap_stays_on_the_manifold_above_the_floor_and_within_reach(seed):
+    _, rows, x0 = random_problem(seed)
+    states, _ = geometric(x0, 0.98, seed)
+    for direction in (-40.0, 40.0):
+        x0, x1, x2 = (
+            x._replace(noise=x0.noise * np.exp(direction * r))
+            for x, r in zip(states, (0.0, 1.0, 1.98), strict=True)
+        )
+        leap = extrapolate(x0, x1, x2, settings(rows, 2, "component"))
+        np.testing.assert_allclose(leap.W.T @ leap.W, np.eye(4), atol=1e-12)
+        assert leap.noise >= floor_of(rows)
+        assert abs(np.log(leap.noise / max(x2.noise, floor_of(rows)))) <= 3.0 + 1e-12
+
+
+def test_states_that_slow_down_no_more_are_not_leapt_over(seed):
+    _, rows, x0 = random_problem(seed)
+    states, _ = geometric(x0, -0.5, seed)
+    assert extrapolate(*states, settings(rows, 2, "component")) is states[2]
+
+
+def test_momentum_stays_on_the_manifold_above_the_floor_and_within_reach(seed):
+    _, rows, x0 = random_problem(seed)
+    states, _ = geometric(x0, 0.98, seed)
+    for noise in (1e-12, 1e3):
+        now = states[1]._replace(noise=noise)
+        ahead = extend(states[0], now, 0.9, settings(rows, 2, "component"))
+        np.testing.assert_allclose(ahead.W.T @ ahead.W, np.eye(4), atol=1e-12)
+        assert ahead.noise >= floor_of(rows)
+        assert abs(np.log(ahead.noise / max(noise, floor_of(rows)))) <= 1.0 + 1e-12
+        np.testing.assert_allclose(ahead.shift, 1.9 * now.shift - 0.9 * states[0].shift)
+        np.testing.assert_array_equal(
+            extend(states[0], now, 0.9, settings(rows, 2, 1.0)).latent, now.latent
+        )
+
+
+def test_passes_remember_their_last_sums(seed, monkeypatch):
+    _, rows, state = random_problem(seed)
+    passes = Passes(rows, settings(rows, 2))
+    value, following = passes(state)
+    assert (value, following.noise) == pytest.approx(
+        (step(state, rows, passes.settings)[0], step(state, rows, passes.settings)[1].noise)
+    )
+    monkeypatch.setattr("appca.models.orthonormal.em.expect", None)
+    assert passes.sums(state).log_likelihood == value
+    with pytest.raises(TypeError):
+        passes.sums(following)
+
+
+def test_a_fixed_latent_variance_stays_fixed(seed):
+    _, rows, x0 = random_problem(seed)
+    chosen = settings(rows, 2, 1.0)
+    x0 = x0._replace(latent=np.ones(4))
+    x1 = step(x0, rows, chosen)[1]
+    x2 = step(x1, rows, chosen)[1]
+    np.testing.assert_array_equal(extrapolate(x0, x1, x2, chosen).latent, np.ones(4))
+    np.testing.assert_array_equal(x2.latent, np.ones(4))
+
+
+def test_hard_steps_become_procrustes_on_the_top_components_as_noise_vanishes(seed):
+    X, rows, state = random_problem(seed, mean="sample")
+    state = state._replace(latent=np.ones(4), noise=1e-12)
+    chosen = settings(rows, 2, "shared", "sample", hard=True)
+    new = step(state, rows, chosen)[1]
+    P = (X - X.mean(axis=0)) @ state.W
+    keep = np.argsort(np.argsort(-np.abs(P), axis=1), axis=1) < 2
+    U, _, Vt = np.linalg.svd((X - X.mean(axis=0)).T @ (P * keep), full_matrices=False)
+    np.testing.assert_allclose(new.W, U @ Vt, atol=1e-8)
+    residual = X - X.mean(axis=0) - (P * keep) @ new.W.T
+    assert new.noise == pytest.approx(np.mean(residual**2), rel=1e-8)
+
+
+def test_soft_and_hard_steps_agree_as_noise_vanishes(seed):
+    _, rows, state = random_problem(seed)
+    state = state._replace(latent=np.ones(4), noise=1e-9)
+    soft = step(state, rows, settings(rows, 2))[1]
+    hard = step(state, rows, settings(rows, 2, hard=True))[1]
+    np.testing.assert_allclose(soft.W, hard.W, atol=1e-6)
+    assert soft.noise == pytest.approx(hard.noise, rel=1e-5)
+
+
+def test_annealing_starts_indifferent_and_ends_in_plain_em(seed):
+    _, rows, state = random_problem(seed)
+    chosen = settings(rows, 2)
+    for hard in (False, True):
+        sums = expect(state, rows, settings(rows, 2, hard=hard), beta=1e-12)
+        np.testing.assert_allclose(sums.used, len(rows.X) * 2 / 4, rtol=1e-6)
+    *_, (_, before_last), (value, _) = list(annealed(state, rows, chosen))
+    assert value == pytest.approx(step(before_last, rows, chosen)[0], rel=1e-12)
+
+
+def test_a_component_nobody_uses_keeps_its_variance():
+    X = np.random.default_rng(0).standard_normal((50, 3)) * [5.0, 4.0, 1e-3]
+    rows = about(X, centre_of(X))
+    W = np.eye(3)
+    state = State(W, np.zeros(3), np.array([25.0, 16.0, 1e6]), 1e-4)
+    chosen = settings(rows, 2, "component")
+    assert expect(state, rows, chosen).used[2] < 1e-3
+    new = step(state, rows, settings(rows, 2, "component", hard=True))[1]
+    assert new.latent[2] == 1e6
+
+
+def test_the_noise_variance_stops_at_its_floor():
+    X = planted(60, 5, 2, 1, seed=1, noise=0.0).X
+    rows = about(X, centre_of(X))
+    chosen = settings(rows, 2)
+    state = State(np.linalg.svd(X, full_matrices=False)[2][:2].T, np.zeros(2), np.ones(2), 1.0)
+    for _ in range(100):
+        state = step(state, rows, chosen)[1]
+    assert state.noise == chosen.floor == pytest.approx(1e-8 * rows.squares.mean() / 5)

@@ -1,0 +1,189 @@
+import numpy as np
+import pytest
+
+from appca.models.algebra import stiefel
+from appca.models.algebra.loop import STOPPED
+from appca.models.orthonormal import screening, starts
+from appca.models.orthonormal.em import Passes, Settings, expect, floor_of
+from appca.models.orthonormal.screening import Course
+from appca.models.rows import observations as blocks_of_rows
+from appca.models.rows.observations import about, centre_of
+from tests.models.synthetic import planted, principal_cosines
+
+
+def settings(rows, k, n_active, *, learn_mean=True):
+    return Settings(k, n_active, "shared", learn_mean, False, stiefel.polar, floor_of(rows))
+
+
+def rows_of(X):
+    return about(X, centre_of(X))
+
+
+def searched(rng, rows, chosen, seen, candidates, *, max_iter=500, tol=1e-4):
+    call = seen if callable(seen) else seen.append
+    course = Course(chosen, call, max_iter, tol, True, rows.n)
+    return screening.search(rng, Passes(rows, chosen), candidates, course)
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def small_sample(monkeypatch):
+    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 50)
+    monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 1)
+
+
+def test_small_data_race_on_all_rows_in_all_coordinates(rng, seed):
+    rows = rows_of(planted(200, 10, 4, 2, seed=seed, offset=3.0).X)
+    ring = screening.arena(rng, rows, settings(rows, 4, 2))
+    assert ring.sample.X.shape == (200, 10)
+    assert ring.more is None
+    back = ring.sample.X @ ring.basis.T
+    np.testing.assert_allclose(back, rows.X - rows.origin, atol=1e-10)
+
+
+def test_a_sample_of_wide_rows_is_bounded_by_its_bytes(rng, seed, monkeypatch):
+    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 20)
+    monkeypatch.setattr(screening, "MAX_SAMPLE_BYTES", 100 * 12 * 8)
+    rows = rows_of(planted(800, 12, 4, 2, seed=seed).X)
+    ring = screening.arena(rng, rows, settings(rows, 4, 2))
+    assert len(ring.sample.X) == 100
+    assert ring.more is None
+
+
+@pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize("learn_mean", [True, False])
+@pytest.mark.parametrize(("n", "q"), [(150, 10), (400, 5)], ids=["to settle", "to stride"])
+def test_long_data_race_on_a_sample_about_the_right_origin(n, q, learn_mean, rng, seed):
+    rows = rows_of(planted(n, 10, 4, 2, seed=seed, offset=3.0).X)
+    ring = screening.arena(rng, rows, settings(rows, 4, 2, learn_mean=learn_mean))
+    assert ring.sample.X.shape == (50, q)
+    if n == 400:
+        assert ring.more.shape == (200, 10)
+        assert len(np.unique(np.vstack([ring.more, rows.X]), axis=0)) == 400
+    else:
+        assert ring.more is None
+    mean = ring.sample.X.mean(axis=0)
+    assert np.allclose(mean, 0.0, atol=1e-12) == learn_mean
+    if q == 10:
+        np.testing.assert_allclose(
+            ring.sample.squares, np.sum(ring.sample.X**2, axis=1), rtol=1e-10
+        )
+
+
+def test_wide_data_race_in_leading_coordinates_that_keep_all_squared_norms(rng, seed, monkeypatch):
+    monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
+    rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
+    ring = screening.arena(rng, rows, settings(rows, 4, 2))
+    assert ring.sample.X.shape == (200, 8)
+    np.testing.assert_array_equal(ring.sample.squares, rows.squares)
+    leading = np.linalg.svd(rows.X - rows.origin, full_matrices=False)[2][:8]
+    np.testing.assert_allclose(principal_cosines(leading, ring.basis), 1.0, atol=1e-8)
+
+
+def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, monkeypatch):
+    monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
+    rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
+    chosen = settings(rows, 4, 2)
+    ring = screening.arena(rng, rows, chosen)
+    inside = starts.first_state(ring.sample, np.eye(8, 4), chosen)
+    outside = inside._replace(W=ring.basis @ inside.W)
+    assert expect(inside, ring.sample, chosen).log_likelihood == pytest.approx(
+        expect(outside, rows, chosen).log_likelihood, rel=1e-10
+    )
+
+
+@pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize(
+    ("k", "most", "wanted"),
+    [(7, 2**29, 50), (9, 2**29, 81), (9, 70 * 9 * 8, 70), (20, 2**29, 150)],
+    ids=["the sample", "K squared", "what memory allows", "all"],
+)
+def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rng, monkeypatch):
+    monkeypatch.setattr(screening, "MAX_SCORES_BYTES", most)
+    monkeypatch.setattr(blocks_of_rows, "MIN_BLOCK_ROWS", 16)
+    monkeypatch.setattr(blocks_of_rows, "MAX_BLOCK_ROWS", 32)
+    arena, rings, seen = screening.arena, [], []
+
+    def kept(*given):
+        rings.append(arena(*given))
+        return rings[-1]
+
+    def rotation(rng, P):
+        seen.append(P)
+        return starts.independent(rng, P)
+
+    monkeypatch.setattr(screening, "arena", kept)
+    rows = rows_of(planted(150, 30, k, 3, seed=1, offset=3.0).X)
+    searched(rng, rows, settings(rows, k, 3), [], [starts.ICA._replace(rotation=rotation)])
+    (P,), (ring,) = seen, rings
+    assert P.shape == (wanted, k)
+    if wanted == 50:
+        np.testing.assert_array_equal(P, ring.sample.X[:, :k])
+    else:  # of as many rows of the data
+        scores = (rows.X - rows.origin) @ ring.basis[:, :k]
+        apart = np.abs(P[:, None] - scores).max(axis=2)
+        assert len(np.unique(apart.argmin(axis=1))) == wanted
+        assert apart.min(axis=1).max() < 1e-10
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_the_winner_settles_on_the_sample_and_then_on_all_rows(rng, seed, monkeypatch):
+    monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
+    rows = rows_of(planted(150, 30, 4, 2, seed=seed).X)
+    chosen = settings(rows, 4, 2)
+    seen = []
+    found = searched(rng, rows, chosen, seen, candidates=starts.candidates("auto", 1, 4))
+    run = found.climb
+    assert run.state.W.shape == (30, 4)
+    inside = expect(run.state, rows, chosen).log_likelihood
+    assert run.log_likelihood == pytest.approx(inside, rel=1e-10)
+    assert next(p.stage for p in seen if "settle" in p.stage) == "settle on 50 rows"
+    assert seen[-1].stage == "settle on 150 rows"
+    assert seen[-1].log_likelihood == pytest.approx(run.log_likelihood)
+    assert found.window == screening.SETTLED_WINDOW
+
+
+def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
+    rows = rows_of(planted(600, 15, 6, 3, seed=seed).X)
+    chosen = settings(rows, 6, 3)
+    ring = screening.arena(rng, rows, chosen)
+    seen = []
+    course = Course(chosen, seen.append, 500, 1e-4, True, 600)
+    run = screening.race(rng, ring.sample, starts.candidates("auto", 2, 6), course)
+    names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", "random rotation"]
+    stages = [f"race {i} of 5: {name}" for i, name in enumerate(names, start=1)]
+    assert list(dict.fromkeys(p.stage for p in seen)) == stages
+    last = {p.stage: p.log_likelihood for p in seen}
+    assert run.log_likelihood == max(last.values())
+
+
+def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
+    rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
+    seen = []
+    chosen = settings(rows, 4, 2)
+    searched(rng, rows, chosen, seen, starts.candidates("quartimax", 2, 4), max_iter=3)
+    assert max(p.iteration for p in seen) == 3
+    assert {p.max_iter for p in seen} == {3}
+
+
+@pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "settle"])
+def test_a_callback_may_stop_the_search_anywhere(where, rng, seed, monkeypatch):
+    monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
+    rows = rows_of(planted(300, 30, 4, 2, seed=seed).X)
+
+    def callback(progress):
+        if where in progress.stage:
+            raise StopIteration
+
+    chosen = settings(rows, 4, 2)
+    run = searched(rng, rows, chosen, callback, starts.candidates("auto", 1, 4)).climb
+    assert run.stop_reason == STOPPED
+    np.testing.assert_allclose(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from appca.models.rows import spectrum
+from appca.models.rows.observations import Rows, about, centre_of, project
+from appca.models.rows.spectrum import lift, lower, principal, thin
+
+SHAPES = {"long": (200, 12), "square": (30, 30), "wide": (25, 80)}
+
+
+def decaying(shape, seed):
+    rng = np.random.default_rng(seed)
+    n, d = shape
+    return rng.standard_normal((n, d)) * 0.8 ** np.arange(d) + 5.0
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "subspace iteration"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_principal_directions_equal_those_of_a_singular_value_decomposition(
+    shape, dense, seed, monkeypatch
+):
+    if not dense:
+        monkeypatch.setattr(spectrum, "DENSE_LIMIT", 1)
+    X = decaying(shape, seed)
+    found = principal(np.random.default_rng(seed), about(X, centre_of(X)), 5)
+    _, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(found.values, s[:5] ** 2 / len(X), rtol=1e-8)
+    np.testing.assert_allclose(np.abs(np.sum(found.V * Vt[:5].T, axis=0)), 1.0, atol=1e-8)
+    np.testing.assert_allclose(found.V.T @ found.V, np.eye(5), atol=1e-10)
+
+
+def test_directions_are_orthonormal_also_where_variance_vanishes():
+    X = np.outer(np.arange(10.0), np.ones(40))  # one direction only
+    found = principal(np.random.default_rng(0), about(X, centre_of(X)), 4)
+    np.testing.assert_allclose(found.V.T @ found.V, np.eye(4), atol=1e-10)
+    np.testing.assert_allclose(found.values[1:], 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_thin_coordinates_keep_all_inner_products_and_lead_back(centred, seed):
+    X = decaying((25, 80), seed)
+    rows = about(X, centre_of(X) if centred else None)
+    space = thin(rows)
+    B = X - X.mean(axis=0) if centred else X
+    assert space.rows.X.shape[1] == 25 - centred
+    assert space.rows.n_features == 80
+    np.testing.assert_allclose(space.rows.X @ space.rows.X.T, B @ B.T, atol=1e-9)
+    W_thin = np.linalg.qr(np.random.default_rng(seed).standard_normal((25 - centred, 3)))[0]
+    W = lift(W_thin, space, rows)
+    np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-10)
+    np.testing.assert_allclose(project(rows, W), project(space.rows, W_thin), atol=1e-6)
+    np.testing.assert_allclose(lower(W, space, rows), W_thin, atol=1e-6)
+
+
+def test_repeated_rows_cost_dimensions_not_accuracy():
+    X = np.repeat(decaying((10, 80), 0), 3, axis=0)
+    space = thin(about(X, centre_of(X)))
+    assert space.rows.X.shape == (30, 9)
+    assert isinstance(space.rows, Rows)

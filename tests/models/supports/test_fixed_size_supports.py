@@ -1,0 +1,131 @@
+"""Sums over all sets of factors, exact and estimated, against dense enumeration."""
+
+import numpy as np
+import pytest
+
+from appca.models.supports import enumeration, fixed_size_supports, row_blocks
+from appca.models.supports.row_blocks import Model
+from tests.models import factor_oracles as oracle
+
+
+def seen(Y, W, mu, sigma2):
+    return (Y - mu) @ W / sigma2, Model(W.T @ W / sigma2, 1.0)
+
+
+def base(Y, mu, sigma2):
+    """log N(y; mu, sigma2 I), what f(S) leaves out."""
+    return -0.5 * (Y.shape[1] * np.log(2 * np.pi * sigma2) + np.square(Y - mu).sum(axis=1) / sigma2)
+
+
+@pytest.mark.parametrize(("K", "L", "D"), [(4, 2, 6), (5, 5, 5), (6, 1, 3), (7, 3, 4)])
+def test_enumeration_is_exact(K, L, D, seed):
+    Y, W, _, mu = oracle.drawn(seed, 15, D, K, L)
+    c, model = seen(Y, W, mu, 0.09)
+    t = enumeration.table(model, L)
+    table = oracle.log_table(Y, W, L, mu, 0.09)
+    f = table - base(Y, mu, 0.09)[:, None]
+    np.testing.assert_allclose(enumeration.scores(t, c).T, f, rtol=1e-8, atol=1e-8)
+    found = enumeration.posterior(t, c)
+    log_sum = np.logaddexp.reduce(f, axis=1)
+    np.testing.assert_allclose(found.log_sum, log_sum, rtol=1e-9)
+    np.testing.assert_allclose(
+        found.inclusion, oracle.inclusion(Y, W, L, mu, 0.09), rtol=1e-7, atol=1e-9
+    )
+    H, second = np.zeros_like(found.H), np.zeros_like(found.second)
+    for S, p in zip(oracle.all_sets(K, L), np.exp(f - log_sum[:, None]).T, strict=True):
+        for n, y in enumerate(Y):
+            m, C = oracle.scores(y, W, S, mu, 0.09)
+            H[n, list(S)] += p[n] * m
+            second[np.ix_(S, S)] += p[n] * (C + np.outer(m, m))
+    np.testing.assert_allclose(found.H, H, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.second, second, rtol=1e-7, atol=1e-8)
+    members, value = enumeration.best(t, c)
+    np.testing.assert_array_equal(members, np.array(oracle.all_sets(K, L))[f.argmax(axis=1)])
+    np.testing.assert_allclose(value, f.max(axis=1), rtol=1e-8, atol=1e-8)
+
+
+def test_blocks_of_rows_change_nothing(seed, monkeypatch):
+    Y, W, _, mu = oracle.drawn(seed, 50, 6, 6, 3)
+    c, model = seen(Y, W, mu, 0.09)
+    t = enumeration.table(model, 3)
+    whole = enumeration.posterior(t, c)
+    monkeypatch.setattr(enumeration, "BLOCK_FLOATS", 7 * t.sets.size)
+    for one, other in zip(whole, enumeration.posterior(t, c), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_posterior_means_are_those_of_the_joint_normal(seed):
+    Y, W, _, mu = oracle.drawn(seed, 12, 6, 7, 3)
+    c, model = seen(Y, W, mu, 0.09)
+    rng = np.random.default_rng(seed)
+    members = np.argsort(rng.random((12, 7)), axis=1)[:, :3]
+    H = oracle.moments(Y, W, members, mu, 0.09)[0]
+    np.testing.assert_allclose(
+        fixed_size_supports.means(c, members, model), H, rtol=1e-8, atol=1e-10
+    )
+
+
+def test_the_root_mean_square_is_over_members_only():
+    H = np.array([[3.0, 0.0, 0.0], [4.0, 1.0, 0.0]])
+    members = np.array([[0, 1], [0, 1]])
+    found = fixed_size_supports.root_mean_square(H, members)
+    np.testing.assert_allclose(found, [np.sqrt(12.5), np.sqrt(0.5), 1.0])
+
+
+# One likely set a row; a thousand; dozens that no single change connects.
+REGIMES = {"clear": (20, 0.1, 1.0, 0.35), "soft": (20, 1.0, 0.5, 0.15), "split": (8, 0.1, 1.0, 2.0)}
+
+
+@pytest.fixture
+def sampled(monkeypatch):
+    """Let importance paths answer what enumeration could."""
+    monkeypatch.setattr(fixed_size_supports, "MOST_SETS", 10)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
+    D, noise, size, near = REGIMES[regime]
+    Y, W, _, mu = oracle.drawn(seed, 60, D, 12, 6, noise=noise, size=size)
+    c, model = seen(Y, W, mu, noise**2)
+    t = enumeration.table(model, 6)
+    exact = enumeration.posterior(t, c)
+    found = fixed_size_supports.summed(c, model, 6, row_blocks.row_seeds(Y), 16)
+    assert found.method == "annealed importance sampling, 16 paths a row"
+    off = found.log_sum - exact.log_sum
+    assert np.sqrt(np.mean(off**2)) < near
+    assert abs(off.sum()) < 6 * np.sqrt(np.square(found.error).sum()) + 0.1 * len(Y) * near
+    assert np.mean(np.abs(off) < 3 * found.error + 0.05) > (0.75 if regime == "split" else 0.9)
+    np.testing.assert_allclose(found.inclusion.sum(axis=1), 6.0, rtol=1e-9)
+    if regime != "split":
+        assert np.sqrt(np.mean((found.inclusion - exact.inclusion) ** 2)) < 0.12
+
+
+def test_more_paths_bring_estimates_nearer(seed, sampled):
+    Y, W, _, mu = oracle.drawn(seed, 60, 20, 10, 5, noise=1.0, size=0.5)
+    c, model = seen(Y, W, mu, 1.0)
+    exact = enumeration.posterior(enumeration.table(model, 5), c).log_sum
+    seeds = row_blocks.row_seeds(Y)
+    off = [
+        np.mean((fixed_size_supports.summed(c, model, 5, seeds, n).log_sum - exact) ** 2)
+        for n in (4, 64)
+    ]
+    assert off[1] < 0.3 * off[0]
+
+
+def test_the_search_finds_nearly_every_best_set(seed, sampled):
+    Y, W, _, mu = oracle.drawn(seed, 200, 20, 12, 6, noise=0.3)
+    c, model = seen(Y, W, mu, 0.09)
+    members, value = fixed_size_supports.best(c, model, 6, row_blocks.row_seeds(Y))
+    best, most = enumeration.best(enumeration.table(model, 6), c)
+    assert np.all(value <= most + 1e-8 * np.abs(most))
+    assert np.mean(np.all(members == best, axis=1)) > 0.97
+
+
+def test_estimates_are_functions_of_the_row(seed, sampled):
+    Y, W, _, mu = oracle.drawn(seed, 70, 20, 10, 5, noise=0.3)
+    c, model = seen(Y, W, mu, 0.09)
+    some = np.array([69, 0, 31])
+    whole = fixed_size_supports.summed(c, model, 5, row_blocks.row_seeds(Y), 4)
+    few = fixed_size_supports.summed(c[some], model, 5, row_blocks.row_seeds(Y[some]), 4)
+    np.testing.assert_array_equal(few.log_sum, whole.log_sum[some])
+    np.testing.assert_array_equal(few.inclusion, whole.inclusion[some])

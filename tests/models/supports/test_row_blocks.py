@@ -1,0 +1,215 @@
+"""The compiled search for active sets against dense algebra and enumeration."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from appca.models.factors import factor_gibbs
+from appca.models.supports import row_blocks
+from appca.models.supports.row_blocks import Model, Route, Rows
+from tests.models import factor_oracles as oracle
+from tests.models.slot_controls import CONTROLS, uncompiled
+
+BEST = np.array([math.inf])
+DRAW = np.array([1.0])
+
+
+def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
+    """Make the kernels' view of rows: (Rows, Model)."""
+    if members is None:
+        members = np.full((len(Y), n_active), -1)
+    c = (Y - mu) @ W / sigma2
+    seeds = row_blocks.seeds(np.random.default_rng(seed), len(Y))
+    return Rows(c, np.asarray(members), seeds), Model(W.T @ W / sigma2, 1.0)
+
+
+def random_members(rng, N, K, L):
+    return np.argsort(rng.random((N, K)), axis=1)[:, :L]
+
+
+@pytest.mark.parametrize(("K", "L", "D"), [(5, 2, 4), (7, 7, 9), (6, 5, 3), (4, 1, 2), (9, 4, 20)])
+def test_moments_and_values_are_those_of_dense_algebra(K, L, D, seed):
+    Y, W, _, mu = oracle.drawn(seed, 12, D, K, L)
+    start = random_members(np.random.default_rng(seed), 12, K, L)
+    at, model = seen(Y, W, mu, 0.09, start)
+    members, found = row_blocks.search(at, np.empty(0), model)
+    np.testing.assert_array_equal(members, start)
+    H, second = oracle.moments(Y, W, members, mu, 0.09)
+    np.testing.assert_allclose(found.H, H, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.second, second, rtol=1e-7, atol=1e-7)
+    background = stats.multivariate_normal.logpdf(Y, mu, 0.09 * np.eye(D))
+    dense = [oracle.log_row(y, W, S, mu, 0.09) for y, S in zip(Y, members, strict=True)]
+    np.testing.assert_allclose(found.value, dense - background, rtol=1e-8, atol=1e-8)
+
+
+def test_many_sweeps_of_changes_leave_no_error_behind(seed):
+    Y, W, _, mu = oracle.drawn(seed, 20, 15, 12, 5, noise=0.1)
+    at, model = seen(Y, W, mu, 0.01, n_active=5, seed=seed)
+    members, found = row_blocks.search(at, np.ones(60), model)
+    again = row_blocks.search(at._replace(members=members), np.empty(0), model)[1]
+    assert np.mean(members != row_blocks.search(at, np.empty(0), model)[0]) > 0.01  # it did change
+    np.testing.assert_allclose(found.H, again.H, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.value, again.value, rtol=1e-8)
+
+
+def test_a_slot_is_scored_as_the_joint_density_says(seed):
+    Y, W, _, mu = oracle.drawn(seed, 4, 6, 7, 3)
+    rng = np.random.default_rng(seed)
+    members = random_members(rng, 4, 7, 3)
+    at, model = seen(Y, W, mu, 0.09)
+    for y, c, own in zip(Y, at.c, members, strict=True):
+        for slot in range(3):
+            factors, log_weights = factor_gibbs.slot(c, own, slot, model)
+            assert sorted(factors) == sorted(set(range(7)) - set(np.delete(own, slot)))
+            joint = []
+            for k in factors:
+                S = own.copy()
+                S[slot] = k
+                joint.append(oracle.log_row(y, W, S, mu, 0.09))
+            np.testing.assert_allclose(
+                log_weights - log_weights[0], np.array(joint) - joint[0], rtol=0, atol=1e-10
+            )
+
+
+def test_the_density_ratio_sees_a_gain_without_the_determinant(seed):
+    Y, W, _, mu = oracle.drawn(seed, 1, 6, 7, 3)
+    at, model = seen(Y, W, mu, 0.09)
+    own = np.array([0, 1, 2])
+    factors, log_weights = factor_gibbs.slot(at.c[0], own, 0, model)
+    rest = own[1:]
+    lam = np.eye(2) + model.A[np.ix_(rest, rest)]
+    s = [
+        1 + model.A[k, k] - model.A[k, rest] @ np.linalg.solve(lam, model.A[rest, k])
+        for k in factors
+    ]
+    joint = np.array([oracle.log_row(Y[0], W, [k, 1, 2], mu, 0.09) for k in factors])
+    wrong = log_weights + 0.5 * np.log(s)
+    assert np.abs((wrong - wrong[0]) - (joint - joint[0])).max() > 0.01
+
+
+def test_sweeps_to_the_best_never_lower_a_row(seed):
+    Y, W, _, mu = oracle.drawn(seed, 200, 8, 10, 4, noise=0.5)
+    at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
+    members, found = row_blocks.search(at, np.empty(0), model)
+    for _ in range(4):
+        members, after = row_blocks.search(at._replace(members=members), BEST, model)
+        assert np.all(after.value >= found.value - 1e-9 * np.abs(found.value))
+        found = after
+
+
+def test_a_search_that_keeps_goes_back_from_where_it_is_worse(seed):
+    Y, W, _, mu = oracle.drawn(seed, 100, 8, 10, 4, noise=0.5)
+    at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
+    members, found = row_blocks.search(at, np.full(20, math.inf), model)
+    drawn = row_blocks.search(at._replace(members=members), DRAW, model)[1]
+    kept_members, kept = row_blocks.search(at._replace(members=members), DRAW, model, keep=True)
+    assert np.any(drawn.value < found.value - 1.0)
+    assert np.all(kept.value >= found.value - 1e-9 * np.abs(found.value))
+    back = np.isclose(kept.value, found.value, rtol=1e-12)
+    np.testing.assert_array_equal(
+        np.sort(kept_members[back], axis=1), np.sort(members[back], axis=1)
+    )
+
+
+def test_rows_get_the_same_answer_in_any_company_and_block(seed):
+    Y, W, _, mu = oracle.drawn(seed, 150, 8, 10, 4, noise=0.5)
+    at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
+    members = row_blocks.search(at, np.ones(3), model)[0]
+    some = np.array([149, 3, 70])
+    few = Rows(at.c[some], at.members[some], at.seeds[some])
+    np.testing.assert_array_equal(row_blocks.search(few, np.ones(3), model)[0], members[some])
+    np.testing.assert_array_equal(at.members, -1)  # what is passed in stays as it was
+
+
+def test_a_rows_own_seed_depends_on_the_row_alone(seed):
+    rng = np.random.default_rng(seed)
+    for dtype in (np.float64, np.float32):
+        X = rng.standard_normal((50, 7)).astype(dtype)
+        seeds = row_blocks.row_seeds(X)
+        assert len(np.unique(seeds)) == 50
+        np.testing.assert_array_equal(row_blocks.row_seeds(X[::-3]), seeds[::-3])
+        nudged = X.copy()
+        nudged[0, 3] = np.nextafter(nudged[0, 3], dtype(9.0))
+        assert row_blocks.row_seeds(nudged)[0] != seeds[0]
+
+
+def chi_square(counts, expected):
+    """Give the p-value of counts against expected ones, rare cells pooled."""
+    order = np.argsort(expected)
+    pooled, observed = [0.0], [0]
+    for cell in order:
+        if pooled[-1] >= 20:
+            pooled.append(0.0)
+            observed.append(0)
+        pooled[-1] += expected[cell]
+        observed[-1] += counts[cell]
+    if pooled[-1] < 20 and len(pooled) > 1:
+        pooled[-2] += pooled.pop()
+        observed[-2] += observed.pop()
+    return stats.chisquare(observed, np.array(pooled) * sum(observed) / sum(pooled)).pvalue
+
+
+def after_a_sweep(search, n, seed, *, flat=False):
+    """Start one row n times from its exact posterior, sweep once; p-value of the sets it is in."""
+    Y, W, _, mu = oracle.drawn(3, 1, 4, 5, 3, noise=1.0, size=0.0 if flat else 0.8)
+    sets = np.array(oracle.all_sets(5, 3))
+    posterior = oracle.set_probabilities(Y, W, 3, mu, 1.0)[0]
+    assert posterior.max() < 0.5  # or the test could not see much
+    rng = np.random.default_rng(seed)
+    members = sets[rng.choice(len(sets), n, p=posterior)]
+    at, model = seen(np.repeat(Y, n, axis=0), W, mu, 1.0, members, seed=seed)
+    ended = np.sort(search(at, DRAW, model), axis=1)
+    index = {tuple(S): i for i, S in enumerate(sets.tolist())}
+    counts = np.bincount([index[tuple(S)] for S in ended.tolist()], minlength=len(sets))
+    return chi_square(counts, n * posterior)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_sweep_of_draws_leaves_the_exact_posterior_alone(seed, flat):
+    p = after_a_sweep(lambda *at: row_blocks.search(*at)[0], 100_000, seed, flat=flat)
+    assert p > 1e-4
+
+
+def test_the_compiled_kernels_do_what_their_source_says(seed, tmp_path):
+    Y, W, _, mu = oracle.drawn(seed, 30, 4, 6, 3)
+    at, model = seen(Y, W, mu, 0.09, n_active=3, seed=seed)
+    slow = uncompiled(tmp_path, "source")(at, np.array([1.0, 0.5, math.inf]), model)
+    np.testing.assert_array_equal(
+        slow, row_blocks.search(at, np.array([1.0, 0.5, math.inf]), model)[0]
+    )
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_the_invariance_test_sees_kernels_broken_on_purpose(name, tmp_path):
+    search = uncompiled(tmp_path, name, *CONTROLS[name])
+    assert after_a_sweep(search, 4_000, 0, flat=name == "slots_in_sorted_order") < 1e-8
+
+
+def test_importance_paths_sum_over_all_sets_without_bias(seed):
+    Y, W, _, mu = oracle.drawn(seed, 40, 6, 6, 3, noise=1.0)
+    at, model = seen(Y, W, mu, 1.0, n_active=3, seed=seed)
+    exact = oracle.log_table(Y, W, 3, mu, 1.0)
+    exact = np.logaddexp.reduce(exact, axis=1) - stats.multivariate_normal.logpdf(Y, mu, np.eye(6))
+    rng = np.random.default_rng(seed)
+    for r in (np.full((40, 6), 0.5), rng.uniform(0.1, 0.9, (40, 6))):
+        route = Route(np.array([0.2, 0.6, 1.0]), 1)
+        paths = row_blocks.importance(at, r, 400, route, model)
+        ratio = np.exp(paths.log_weights - exact[:, None])
+        error = ratio.std(axis=1, ddof=1) / np.sqrt(400)
+        z = (ratio.mean(axis=1) - 1.0) / error
+        assert abs(z.mean()) * np.sqrt(40) < 5
+        np.testing.assert_allclose(paths.chances.sum(axis=2), 3.0, rtol=1e-9)
+
+
+def test_the_start_of_a_path_is_an_exact_draw(seed):
+    """With beta 1 at once the weight is exp f(S) / q(S) of the start, whose mean is the sum."""
+    Y, W, _, mu = oracle.drawn(seed, 1, 6, 5, 2, noise=2.0, size=0.3)
+    at, model = seen(np.repeat(Y, 20, axis=0), W, mu, 4.0, n_active=2, seed=seed)
+    r = np.tile(np.random.default_rng(seed).uniform(0.1, 0.9, 5), (20, 1))
+    paths = row_blocks.importance(at, r, 1000, Route(np.array([1.0]), 0), model)
+    exact = np.logaddexp.reduce(oracle.log_table(Y, W, 2, mu, 4.0)[0])
+    exact -= stats.multivariate_normal.logpdf(Y[0], mu, 4.0 * np.eye(6))
+    ratio = np.exp(paths.log_weights - exact)
+    assert abs(ratio.mean() - 1.0) < 5 * ratio.std() / np.sqrt(ratio.size)

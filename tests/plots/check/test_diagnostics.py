@@ -1,0 +1,126 @@
+"""Charts of chains and of sureness carry the numbers they claim."""
+
+import numpy as np
+import pytest
+
+from appca.plots.check import diagnostics
+
+
+def chains(seed, shape=(3, 400)):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def test_a_trace_is_every_draw_at_its_sweep(seed):
+    draws = chains(seed)
+    figure = diagnostics.traces(draws, "Noise variance", first=205, step=5)
+    assert [line.name for line in figure.data] == ["chain 1", "chain 2", "chain 3"]
+    for line, chain in zip(figure.data, draws, strict=True):
+        np.testing.assert_array_equal(line.y, chain)
+        assert (line.x[0], line.x[1], line.x[-1]) == (205, 210, 205 + 5 * 399)
+    assert figure.layout.yaxis.title.text == "Noise variance"
+    assert len({line.line.color for line in figure.data}) == 3
+
+
+def test_a_long_trace_is_drawn_by_an_even_selection_at_the_right_sweeps():
+    draws = np.arange(10_000.0)[None]
+    (line,) = diagnostics.traces(draws, "x").data
+    assert len(line.x) == 2000
+    np.testing.assert_array_equal(line.x, line.y + 1)
+
+
+def test_a_density_is_one_and_sits_where_the_draws_are(seed):
+    draws = chains(seed, (2, 4000)) + np.array([[0.0], [6.0]])
+    figure = diagnostics.densities(draws, "x")
+    for line, centre in zip(figure.data, (0.0, 6.0), strict=True):
+        step = line.x[1] - line.x[0]
+        assert line.y.sum() * step == pytest.approx(1.0, abs=0.02)
+        assert (line.x * line.y).sum() * step == pytest.approx(centre, abs=0.15)
+        assert line.y.max() == pytest.approx(0.4, abs=0.06)  # of a standard normal
+    assert figure.data[0].line.dash != figure.data[1].line.dash
+
+
+def test_a_stuck_chain_still_has_a_density():
+    draws = np.stack([np.full(50, 1.5), np.linspace(0, 3, 50)])
+    for line in diagnostics.densities(draws, "x").data:
+        assert np.isfinite(line.y).all()
+
+
+def test_whole_numbers_of_few_values_are_bars_of_their_shares():
+    draws = np.array([[4, 4, 5, 5], [5, 5, 5, 7]])
+    first, second = diagnostics.densities(draws, "components").data
+    np.testing.assert_array_equal(first.x, [4, 5, 7])
+    np.testing.assert_array_equal(first.y, [0.5, 0.5, 0.0])
+    np.testing.assert_array_equal(second.y, [0.0, 0.75, 0.25])
+
+
+def test_ranks_of_chains_that_agree_are_flat_and_of_a_chain_apart_are_not(seed):
+    flat = diagnostics.ranks(chains(seed, (2, 4000)))
+    assert all(np.abs(bar.y - 1).max() < 0.35 for bar in flat.data)
+    low, high = diagnostics.ranks(np.array([np.arange(100), 100 + np.arange(100)])).data
+    np.testing.assert_array_equal(low.y, [2.0] * 10 + [0.0] * 10)
+    np.testing.assert_array_equal(high.y, [0.0] * 10 + [2.0] * 10)
+
+
+def test_equal_draws_share_the_ranks_fairly():
+    bars = diagnostics.ranks(np.ones((2, 4000))).data
+    assert all(np.abs(bar.y - 1).max() < 0.35 for bar in bars)
+
+
+def test_the_burn_in_is_shaded_as_far_as_it_went():
+    values = -100.0 + np.arange(30.0)
+    figure = diagnostics.likelihood_with_burn_in(values, 10, 12)
+    np.testing.assert_allclose(figure.data[0].y, values / 10)
+    (shade,) = figure.layout.shapes
+    assert (shade.x0, shade.x1) == (0.5, 12.5)
+    assert diagnostics.likelihood_with_burn_in(values, 10, 500).layout.shapes[0].x1 == 30.5
+    assert not diagnostics.likelihood_with_burn_in(values, 10, 0).layout.shapes
+
+
+def test_all_that_was_kept_is_in_sight_and_a_long_climb_does_not_flatten_it():
+    values = np.concatenate([np.linspace(-1e6, -100, 20), -100 + np.sin(np.arange(50.0))])
+    low, high = diagnostics.likelihood_with_burn_in(values, 1, 20).layout.yaxis.range
+    assert -106 < low < -101 < -99 < high < -98
+    low, high = diagnostics.likelihood_with_burn_in(values[20:], 1, 0).layout.yaxis.range
+    assert low < values[20:].min() < values[20:].max() < high
+
+
+def test_gains_are_of_ten_passes_by_the_row_and_stand_against_the_limit():
+    values = -1000.0 * 0.5 ** np.arange(40)
+    figure = diagnostics.gains(values, 20, 1e-4)
+    np.testing.assert_array_equal(figure.data[0].x, np.arange(11, 41))
+    np.testing.assert_allclose(figure.data[0].y, (values[10:] - values[:-10]) / 20)
+    (line,) = figure.layout.shapes
+    assert (line.y0, line.y1) == (1e-4, 1e-4)
+    assert figure.layout.annotations[0].y == pytest.approx(-4)  # a logarithmic axis: in decades
+    assert figure.layout.yaxis.type == "log"
+
+
+def test_gains_that_are_none_are_left_out_of_the_logarithm():
+    values = np.concatenate([np.arange(15.0), np.full(15, 14.0)])
+    figure = diagnostics.gains(values, 1, None)
+    assert figure.data[0].y.min() > 0
+    assert not figure.layout.shapes
+
+
+def test_the_number_of_components_is_its_share_of_all_draws():
+    (bars,) = diagnostics.number_of_components(np.array([[6, 6, 7], [6, 8, 8]])).data
+    assert dict(zip(bars.x, bars.y, strict=True)) == {6: 0.5, 7: 1 / 6, 8: 1 / 3}
+
+
+def test_membership_counts_every_row_and_colours_the_doubtful(seed):
+    values = np.random.default_rng(seed).random(500).astype(np.float32)
+    values[:3] = (0.0, 1.0, 1.0000001)
+    (bars,) = diagnostics.membership(values).data
+    counts, colours = np.asarray(bars.y), np.asarray(bars.marker.color)
+    assert counts.sum() == 500
+    assert counts[colours == diagnostics.DOUBTFUL].sum() == np.sum(values < 0.5)
+    assert bars.customdata[np.flatnonzero(colours == diagnostics.DOUBTFUL)[-1]][1] == 0.5
+
+
+def test_sureness_splits_all_rows_of_every_component():
+    inclusion = np.array([[0.95, 0.5], [0.05, 0.9], [0.2, 0.1], [0.99, 0.0]])
+    sure, unsure, without = diagnostics.sureness(inclusion).data
+    np.testing.assert_allclose(sure.y, [0.5, 0.25])
+    np.testing.assert_allclose(unsure.y, [0.25, 0.25])
+    np.testing.assert_allclose(without.y, [0.25, 0.5])
+    np.testing.assert_array_equal(sure.x, [1, 2])

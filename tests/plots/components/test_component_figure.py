@@ -1,0 +1,49 @@
+"""All components in one figure and in one picture."""
+
+import base64
+import io
+
+import numpy as np
+from PIL import Image
+
+from appca.plots.components.component_figure import component_figure, component_sheet
+
+RED, BLUE = [178, 24, 43], [33, 102, 172]
+
+
+def test_every_component_has_its_image_under_its_name(seed):
+    patterns = np.random.default_rng(seed).normal(size=(8, 6))
+    patterns[:, 0], patterns[:, -1] = 9, -9  # the first and the last pixel
+    titles = [f"<{k}>\nhalf" for k in range(8)]
+    figure = component_figure(patterns, titles, (2, 3))
+    assert [note.text for note in figure.layout.annotations] == [
+        f"&lt;{k}&gt;<br>half" for k in range(8)
+    ]
+    for note, image in zip(figure.layout.annotations, figure.layout.images, strict=True):
+        assert (note.x, note.y - 44) == (image.x, image.y)
+        data = base64.b64decode(image.source.split(",")[1])
+        pixels = np.asarray(Image.open(io.BytesIO(data)))
+        assert pixels[0, 0].tolist() == RED
+        assert pixels[-1, -1].tolist() == BLUE
+    assert len({(image.x, image.y) for image in figure.layout.images}) == 8
+
+
+def test_without_images_the_strongest_features_are_bars():
+    patterns = np.array([[3.0, -1, 2], [0, 5, -6]])
+    figure = component_figure(patterns, ["one", "two"], None, ("a", "b", "c"))
+    assert [list(bar.x) for bar in figure.data] == [[3, 2, -1], [-6, 5, 0]]
+    assert list(figure.layout.yaxis.ticktext) == ["a", "c", "b"]
+    assert list(figure.layout.yaxis2.ticktext) == ["c", "b", "a"]
+
+
+def test_the_sheet_holds_all_components_in_reading_order(seed):
+    patterns = np.zeros((7, 4))
+    for k in range(7):
+        patterns[k, k % 4] = 1
+    sheet = component_sheet(patterns, (2, 2))
+    side = 112 + 8
+    assert sheet.shape == (2 * side - 8, 6 * side - 8, 3)
+    for k in range(7):
+        line, column = divmod(k, 6)
+        y, x = line * side + 112 * (k % 4 // 2) // 2, column * side + 112 * (k % 4 % 2) // 2
+        assert sheet[y + 5, x + 5].tolist() == RED

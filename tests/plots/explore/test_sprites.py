@@ -1,0 +1,110 @@
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from appca.plots.explore import sprites
+
+
+def dataset(images: np.ndarray) -> SimpleNamespace:
+    return SimpleNamespace(
+        digest="d",
+        n_rows=len(images),
+        image_shape=images.shape[1:],
+        images=lambda rows: images[rows],
+    )
+
+
+def numbered(n: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Images that carry their row number in their pixels."""
+    images = np.zeros((n, *shape), np.uint8)
+    flat = images.reshape(n, -1)
+    flat[:, 0], flat[:, 1] = np.divmod(np.arange(n), 256)
+    flat[:, 2:] = np.random.default_rng(0).integers(0, 256, flat[:, 2:].shape)
+    return images
+
+
+def cut(pictures: sprites.Sprites, row: int) -> np.ndarray:
+    """Find a row's image as the browser does: by its priority."""
+    number, rest = divmod(int(pictures.priority[row]), pictures.per_sheet)
+    with Image.open(io.BytesIO(sprites.sheet(pictures, number))) as picture:
+        pixels = np.asarray(picture)
+    line, column = divmod(rest, pictures.columns)
+    height, width = pictures.tile
+    return pixels[line * height : (line + 1) * height, column * width : (column + 1) * width]
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (5, 3, 3)])
+def test_every_row_finds_its_own_image_on_the_sheets(shape, monkeypatch):
+    monkeypatch.setattr(sprites, "MOST_TILES", 40)
+    images = numbered(97, shape)
+    pictures = sprites.sprites_of(dataset(images))
+    assert pictures.n_sheets == 3
+    for row in range(97):
+        np.testing.assert_array_equal(cut(pictures, row), images[row])
+
+
+def test_the_order_is_a_permutation_and_the_same_in_every_session():
+    pictures = [sprites.sprites_of(dataset(numbered(500, (3, 3)))) for _ in range(2)]
+    np.testing.assert_array_equal(*(p.priority for p in pictures))
+    np.testing.assert_array_equal(np.sort(pictures[0].priority), np.arange(500))
+
+
+def test_large_images_are_reduced_and_a_sheet_stays_within_its_side():
+    pictures = sprites.sprites_of(dataset(np.zeros((20, 300, 200), np.uint8)), style="photo")
+    assert pictures.tile == (128, 85)
+    with Image.open(io.BytesIO(sprites.sheet(pictures, 0))) as picture:
+        assert max(picture.size) <= sprites.SHEET_SIDE
+
+
+def test_a_sheet_holds_1024_small_images():
+    pictures = sprites.sprites_of(dataset(numbered(3000, (28, 28))))
+    assert (pictures.per_sheet, pictures.columns, pictures.n_sheets) == (1024, 32, 3)
+
+
+def test_handwriting_is_ink_and_shaded_objects_are_photographs():
+    from sklearn.datasets import load_digits
+
+    digits = np.rint(load_digits().images[:200] * (255 / 16)).astype(np.uint8)
+    assert sprites.style_of(digits) == "ink"
+    y, x = np.mgrid[-1:1:32j, -1:1:32j]
+    ball = np.where(x**2 + y**2 < 0.8, 170 * np.sqrt(np.clip(1 - x**2 - y**2, 0, 1)), 0)
+    assert sprites.style_of(np.repeat(np.uint8(ball)[None], 5, axis=0)) == "photo"
+    assert sprites.style_of(255 - digits) == "photo"
+    assert sprites.style_of(np.zeros((3, 4, 4, 3), np.uint8)) == "photo"
+    assert sprites.style_of(np.zeros((3, 4, 4), np.uint8)) == "photo"
+
+
+def test_the_mean_image_is_the_mean_of_its_rows():
+    images = numbered(60, (4, 4))
+    pictures = sprites.sprites_of(dataset(images))
+    rows = np.array([3, 59, 7])
+    mean = sprites.mean_image(pictures, rows)
+    np.testing.assert_array_equal(mean, np.rint(images[rows].astype(float).mean(axis=0)))
+    assert sprites.mean_image(pictures, rows[:0]) is None
+
+
+def test_the_mean_of_many_rows_is_of_a_fixed_sample():
+    pictures = sprites.sprites_of(dataset(numbered(3000, (4, 4))))
+    first, second = (sprites.mean_image(pictures, np.arange(3000), most=100) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_rows_that_are_no_images_are_refused():
+    table = SimpleNamespace(digest="d", n_rows=3, image_shape=None, images=None)
+    with pytest.raises(ValueError, match="has no image shape"):
+        sprites.sprites_of(table)
+
+
+def test_an_unknown_style_is_refused():
+    with pytest.raises(ValueError, match="'ink' or 'photo'; got 'oil'"):
+        sprites.sprites_of(dataset(numbered(5, (2, 2))), style="oil")
+
+
+@pytest.mark.parametrize("number", [-1, 1])
+def test_a_sheet_that_does_not_exist_is_refused(number):
+    pictures = sprites.sprites_of(dataset(numbered(5, (2, 2))))
+    with pytest.raises(ValueError, match=f"Sheet {number} does not exist; there are 1"):
+        sprites.sheet(pictures, number)

@@ -1,0 +1,174 @@
+"""The separation of the made-up brain, whose regions are known, and of recordings like it."""
+
+import numpy as np
+import pytest
+
+from appca.data.brain import recording
+from appca.data.sources import samples
+from appca.plots.paper import brain as plots
+from appca.storage.errors import InputError
+from appca.studies.experiments.brain import STUDY, figures, separate, titles_of
+from appca.studies.parts.brain_text import text_of
+
+
+def silent(_stage: str, _share: float) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return STUDY.run(STUDY.options("quick"), silent, 1)
+
+
+@pytest.fixture(scope="module")
+def small() -> recording.Recording:
+    """Every tenth voxel of the made-up brain."""
+    whole = recording.load("made-up")
+    places = np.argwhere(whole.mask)[::10]
+    mask = np.zeros_like(whole.mask)
+    mask[tuple(places.T)] = True
+    return whole._replace(series=whole.series[::10], signal=whole.signal[::10], mask=mask)
+
+
+def tiny(**changes) -> dict:
+    return STUDY.options("quick", components=[4], active=[2], **changes)
+
+
+def test_the_component_follows_the_stimulus_and_not_one_six_seconds_later(outcome):
+    appca, small, large = outcome.tables["fmri"][:3]
+    assert appca["r"] > 0.7
+    assert appca["p"] < 0.05
+    for row in (appca, small, large):
+        assert abs(row["r_shifted"]) < row["r"] / 2
+    assert "falls below half" in outcome.text
+
+
+def test_the_map_is_where_the_stimulus_was_put(outcome):
+    region = samples.brain().labels["region"]
+    values = outcome.arrays["map_appca"]
+    driven = np.isin(region, ["visual cortex", "face area", "place area"])
+    strongest = np.argsort(-values)[:60]
+    assert driven[strongest].mean() > 0.9
+    assert driven[outcome.arrays["map_t"] > outcome.arrays["threshold"]].mean() > 0.9
+    appca, small, _ = outcome.tables["fmri"][:3]
+    assert appca["on_inside"] > 0.9
+    assert appca["on_outside"] < 0.6
+    assert small["on"] == 1.0
+
+
+def test_errors_are_forced_down_by_choice_and_stay_above_those_of_all_components(outcome):
+    table = outcome.tables["fmri"]
+    assert [row["data"] for row in table] == ["recording"] * 3 + ["phases randomised"] * 3
+    for appca, small in ((table[0], table[1]), (table[3], table[4])):
+        assert appca["rmse"] < small["rmse"]
+    assert table[3]["p"] > 0.05
+    best = max(table[:3], key=lambda row: row["heldout"])
+    assert f"{best['model']} {best['K']}" in outcome.text.split("describes them best")[0][-20:]
+
+
+def test_the_same_seed_gives_the_same_numbers(small):
+    first, again = (separate(small, tiny(), silent) for _ in range(2))
+    for one, other in zip(first.tables["fmri"], again.tables["fmri"], strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+def test_without_events_nothing_is_said_of_a_stimulus(small):
+    found = separate(small._replace(events=()), tiny(), silent)
+    assert "Without events" in found.text
+    assert found.tables["fmri"][0]["r"] is None
+    assert "map_t" not in found.arrays
+    assert len(figures(found)) == 3
+
+
+def test_events_of_the_options_replace_the_recordings_own(small):
+    own = separate(small, tiny(), silent).tables["recording"][0]
+    other = separate(small, tiny(events="10+16 70+16"), silent).tables["recording"][0]
+    assert (own["events"], other["events"]) == (8, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"components": [3], "active": [3]}, "L from 1 to K"),
+        ({"components": [400], "active": [3]}, "K must be at most 116"),
+        ({"components": [4, 5], "active": [2]}, "lists of equal length"),
+        ({"events": "10+16 240+16"}, "1 of 2 events lie outside"),
+        ({"events": "ten"}, "written as onset"),
+    ],
+)
+def test_settings_that_do_not_suit_are_one_sentence(small, changes, words):
+    with pytest.raises(InputError, match=words):
+        separate(small, tiny() | changes, silent)
+
+
+def test_the_verdict_follows_the_numbers(outcome):
+    rows = [dict(row) for row in outcome.tables["fmri"]]
+    facts = outcome.tables["recording"][0]
+    rows[0] |= {"dice": 0.99, "energy_inside": 0.99, "rmse": 0.1, "rmse_sd": 0.01}
+    good = text_of(rows, facts).rpartition("\n\n")[2]
+    assert "also lower" in good
+    assert "holds here on both measures" in good
+    rows[0] |= {"dice": 0.01, "energy_inside": 0.01, "rmse": 9.0, "r_shifted": 0.99}
+    bad = text_of(rows, facts)
+    assert "holds here on neither measure" in bad
+    assert "but not lower" in bad
+    assert "does not fall below half" in bad
+
+
+def test_the_figures_show_each_map_once(outcome):
+    drawn = figures(outcome)
+    titles = [note.text for note in drawn["maps"].layout.annotations]
+    assert titles == ["aPPCA, K = 8, L = 3", "PPCA, 3 components", plots.TITLE_T]
+    counts = [sum(trace.y) for trace in drawn["errors"].data]
+    assert all(0.99 * 2720 <= count <= 2720 for count in counts)
+    names = [trace.name for trace in drawn["courses"].data]
+    assert names == ["Stimulus, as blood answers it", *titles[:2]]
+    assert set(titles_of(outcome)) == {"appca", "ppca_l", "ppca_k"}
+
+
+def test_volumes_are_turned_upright_as_nibabel_does():
+    from nibabel import Nifti1Image, as_closest_canonical
+
+    volume = np.random.default_rng(0).random((3, 4, 5))
+    for affine in (
+        np.diag([-2.0, 3.0, 4.0, 1.0]),
+        np.array([[0, 0.2, -3, 0], [2, 0, 0.1, 0], [0, -2, 0.3, 0], [0, 0, 0, 1.0]]),
+    ):
+        expected = as_closest_canonical(Nifti1Image(volume, affine)).get_fdata()
+        np.testing.assert_allclose(plots.upright(volume, affine), expected)
+
+
+def test_cuts_go_through_the_voxel_that_was_asked_for(outcome):
+    figure = plots.cuts(outcome.arrays, outcome.arrays["map_appca"], (3, 5, 7))
+    shapes = [np.asarray(trace.z).shape for trace in figure.data]
+    assert shapes == [(16, 24, 4), (16, 20, 4), (24, 20, 4)]
+    upright = plots.upright(outcome.arrays["mask"], outcome.arrays["affine"])
+    for trace, inside in zip(
+        figure.data, (upright[3].T, upright[:, 5].T, upright[:, :, 7].T), strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(trace.z)[..., 3] > 0, inside)
+
+
+def test_colours_are_warm_above_zero_cold_below_and_grey_at_zero():
+    values = np.array([1.0, -1.0, 0.0])
+    rgba = plots.painted(np.ones(3), values, np.array([True, True, True]), 1.0)
+    assert rgba[0, 0] > rgba[0, 2]
+    assert rgba[1, 2] > rgba[1, 0]
+    assert len(set(rgba[2, :3].tolist())) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_the_shared_recording_has_its_stimulus_at_the_back_of_the_brain():
+    options = STUDY.options(components=[20], active=[8])
+    found = STUDY.run(options, silent, 1)
+    row = found.tables["fmri"][0]
+    assert row["r"] > 0.5
+    assert abs(row["r_shifted"]) < row["r"] / 2
+    arrays = found.arrays
+    places = np.argwhere(arrays["mask"]) @ arrays["affine"][:3, :3].T + arrays["affine"][:3, 3]
+    active = arrays["map_t"] > arrays["threshold"]
+    strongest = np.argsort(-arrays["map_appca"])[: active.sum()]
+    back = np.quantile(places[:, 1], 0.35)
+    assert np.mean(places[active, 1] < back) > 0.7
+    assert np.mean(places[strongest, 1] < back) > 0.7

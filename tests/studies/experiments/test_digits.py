@@ -1,0 +1,137 @@
+"""The experiments with handwritten digits: on planted data, and on the files of MNIST."""
+
+import re
+
+import numpy as np
+import pytest
+
+from appca.studies.experiments import sharing, strokes, vae_digits
+from appca.studies.parts.fitting import Fit
+
+
+def silent(_stage: str, _share: float) -> None:
+    pass
+
+
+@pytest.fixture
+def planted() -> tuple[vae_digits.Digits, Fit]:
+    """Forty thick strokes in one subspace, forty thin and leaning ones in the other."""
+    images = np.zeros((80, 20, 20), np.uint8)
+    for row in range(80):
+        for y in range(4, 16):
+            lean = 0 if row < 40 else round((10 - y) * 0.6)
+            x = 9 + lean + row % 2
+            images[row, y, x : x + (5 if row < 40 else 2)] = 255
+    codes = np.arange(80) // 2 % 2
+    active = np.zeros((80, 3), bool)
+    active[:40, :2] = active[40:, 1:] = True
+    scores = np.random.default_rng(0).normal(size=(80, 3)) * active
+    return vae_digits.Digits(images, ["0", "1"], codes, scores), Fit(scores, active, np.eye(3))
+
+
+def test_ink_and_slant_are_found_in_the_subspaces_they_were_put_in(planted):
+    rows = {(row["measure"], row["subspace"]): row for row in vae_digits.effects(*planted)}
+    thick, thin = rows["ink, pixels", "{1,2}"], rows["ink, pixels", "{2,3}"]
+    assert (thick["mean"], thin["mean"], thick["rows"]) == (60, 24, 40)
+    assert thick["effect"] == -thin["effect"] > 5
+    assert thick["above_median"] == 1
+    leaning = rows["slant, degrees", "{2,3}"]
+    assert leaning["mean"] == pytest.approx(np.degrees(np.arctan(0.6)), abs=2)
+    assert leaning["effect_within_classes"] > 5
+
+
+def test_shares_of_the_classes_add_up(planted):
+    digits, fitted = planted
+    rows = vae_digits.class_shares(digits._replace(codes=(np.arange(80) < 40) * 1), fitted)
+    assert [(row["digit"], row["all"]) for row in rows] == [("0", 0.5), ("1", 0.5)]
+    assert [row["{1,2}"] for row in rows] == [0, 1]
+    assert [row["{2,3}"] for row in rows] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("size", "own", "words"),
+    [
+        (0.7, 0.6, "clearly in slant, as the paper says, also among digits of one class"),
+        (-0.3, 0.01, "but slightly .* because they hold other digits"),
+        (0.1, 0.1, "do not differ in slant"),
+    ],
+)
+def test_the_verdict_on_strokes_follows_the_effect(size, own, words):
+    row = {"effect": size, "effect_within_classes": own}
+    assert re.search(words, strokes.verdict("slant", [row]))
+
+
+def test_both_experiments_share_one_autoencoder_and_draw_what_they_found(planted, monkeypatch):
+    digits, fitted = planted
+    trained = []
+    monkeypatch.setattr(vae_digits, "_LAST", {})
+    monkeypatch.setattr(strokes, "fit", lambda *_given: fitted)
+    monkeypatch.setattr(vae_digits, "fit", lambda *_given: fitted)
+
+    class Once:
+        def __init__(self, **_options):
+            trained.append(1)
+
+        def fit(self, X, _report):
+            del X
+            return self
+
+        def transform(self, X):
+            return X[:, :3]
+
+    class Opened:
+        n_rows, X, labels = 80, digits.Y, {"digit": digits.codes}
+
+        def images(self, rows):
+            return digits.images[rows]
+
+    monkeypatch.setattr(vae_digits, "Preprocessing", Once)
+    monkeypatch.setattr(vae_digits, "load", lambda *_given, **_options: Opened())
+    options = vae_digits.STUDY.options("quick")
+    first = vae_digits.STUDY.run(options, silent)
+    second = strokes.STUDY.run(options, silent)
+    assert len(trained) == 1
+    assert len(vae_digits.STUDY.figures(first)["digits"].layout.annotations) == 3
+    drawn = strokes.STUDY.figures(second)
+    assert len(drawn["members"].layout.images) == 2
+    assert len(drawn["spread"].data) == 6
+    assert "clearly in thickness" in second.text
+
+
+def test_digits_that_share_are_told_from_chance(seed):
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(5), 60)
+    active = np.zeros((300, 20), bool)
+    for row, code in enumerate(codes):
+        kin = 3 if code == 0 else code  # 1 and 7 use the same factors
+        active[row, [4 * kin, 4 * kin + 1]] = True
+        active[row, rng.choice(20, 3, replace=False)] = True
+    outcome = sharing.counted(active, codes, sharing.ODD)
+    rows = {(row["digit"], row["other"]): row for row in outcome.tables["sharing"]}
+    assert rows["1", "7"]["deviation"] > 10
+    assert rows["5", "9"]["deviation"] < 3
+    assert "Of different digits 1 and 7 share most" in outcome.text
+    assert "but of its pairs only 1 and 7 stand out" in outcome.text
+    shares = [row["share"] for row in outcome.tables["popularity"]]
+    assert shares == sorted(shares, reverse=True)
+    assert set(sharing.STUDY.figures(outcome)) == {"grid", "popularity"}
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_the_odd_digits_share_most_with_their_own_kind():
+    study = sharing.STUDY
+    small = {"per_class": 60, "n_components": 30, "n_active": 10, "dimensions": 40}
+    outcome = study.run(study.options("quick", **small), silent)
+    rows = {(row["digit"], row["other"]): row for row in outcome.tables["sharing"]}
+    assert rows["1", "1"]["deviation"] > 3
+    assert len(outcome.tables["popularity"]) == 30
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_digits_are_less_crowded_in_the_subspaces():
+    study = vae_digits.STUDY
+    outcome = study.run(study.options("quick", epochs=20), silent)
+    panel = np.mean([row["panel_accuracy"] for row in outcome.tables["panels"]])
+    assert panel > np.mean([row["pca_all_rows"] for row in outcome.tables["panels"]])

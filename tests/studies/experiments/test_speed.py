@@ -1,0 +1,135 @@
+"""EM against Gibbs: the ladder of passes, the level that both reach, and the words about it."""
+
+import numpy as np
+import pytest
+
+from appca.storage.errors import InputError
+from appca.studies.experiments.speed import STUDY, WAYS, chase, draw, rungs, times
+from appca.studies.parts import speed_text
+
+SMALL = {"n_rows": 80, "n_features": 10, "n_components": 4, "n_active": 2, "seeds": 1}
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    options = STUDY.options("quick", **SMALL, passes=6, sweeps=8)
+    return STUDY.run(options, lambda _stage, _share: None, 1)
+
+
+def _course(*pairs, measure="error"):
+    return [{"seconds": float(seconds), measure: value} for seconds, value in pairs]
+
+
+def test_the_level_is_what_both_reach_and_a_hundredth_of_the_way_is_let_off():
+    em = _course((1, 10.0), (2, 5.0), (3, 1.0))
+    gibbs = _course((1, 10.0), (20, 6.0), (40, 5.04), (80, 5.0))
+    assert times(em, gibbs, "error") == (2.0, 40.0)  # 5 is the worse end; 5.05 is near enough
+    assert times(gibbs, em, "error") == (40.0, 2.0)
+
+
+def test_a_higher_likelihood_is_better():
+    em = _course((1, -9.0), (2, -5.0), (3, -1.0), measure="likelihood")
+    gibbs = _course((1, -9.0), (30, -5.0), measure="likelihood")
+    assert times(em, gibbs, "likelihood") == (2.0, 30.0)
+
+
+def test_a_chain_that_never_reaches_the_end_of_em_gives_a_lower_bound():
+    em = _course((1, 10.0), (2, 5.0), (4, 1.0))
+    assert chase(em, _course((1, 10.0), (40, 5.0)), "error") == (10.0, False)
+    assert chase(em, _course((1, 10.0), (40, 1.05), (80, 1.0)), "error") == (10.0, True)
+    better = _course((1, 10.0), (20, 0.5))
+    assert chase(em, better, "error") == (5.0, True)  # the end of EM counts, not the chain's
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 8, 100, 256])
+def test_the_rungs_rise_to_the_most_in_steps_of_at_most_a_factor_of_two(most):
+    steps = rungs(most)
+    assert (steps[0], steps[-1]) == (1, most)
+    ratios = np.divide(steps[1:], steps[:-1])
+    assert np.all((ratios > 1) & (ratios <= 2))
+
+
+def test_data_are_of_the_model_and_the_same_for_all_ways():
+    options = STUDY.options("quick", n_rows=2000, noise_sd=0.1)
+    data = draw("aPPCA", 1, options)
+    assert data.Y.shape == data.fresh.shape == (2000, 50)
+    values = np.linalg.eigvalsh(np.cov(data.Y.T))[::-1]
+    np.testing.assert_allclose(values[:8], 4 * 4 / 8, rtol=0.2)  # variance 4, half of the time
+    np.testing.assert_allclose(values[8:], 0.01, rtol=0.45)
+    np.testing.assert_array_equal(data.Y, draw("aPPCA", 1, options).Y)
+    assert not np.array_equal(data.Y, draw("aPPCA", 2, options).Y)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_way_begins_at_the_principal_components_and_makes_the_passes_asked_for(name):
+    options = STUDY.options("quick", **SMALL)
+    model = WAYS[name].make(5, options)
+    assert model.init == "pca"
+    model.fit(draw(WAYS[name].model, 0, options).Y)
+    assert model.n_iter_ == 5
+    assert (model.inference == "em") is WAYS[name].is_em
+
+
+def test_every_em_is_compared_with_every_gibbs_of_its_model(outcome):
+    table = outcome.tables["speed"]
+    assert len(table) == 2 * (1 * 2 + 2 * 1)
+    for row in table:
+        assert row["ratio_least"] <= row["ratio"] * (1 + 1e-9)
+        assert row["ratio"] == pytest.approx(row["seconds_gibbs"] / row["seconds_em"])
+        assert row["to_end_reached"] in (0, 1)
+    ladder = outcome.tables["ladder"]
+    for name in WAYS:
+        own = [row["seconds"] for row in ladder if row["way"] == name]
+        assert own == sorted(own)  # a longer fit passes through the shorter one
+        assert own[0] > 0
+
+
+def test_the_figure_has_a_line_for_every_way_and_measure(outcome):
+    figure = STUDY.figures(outcome)["courses"]
+    assert len(figure.data) == 2 * len(WAYS)
+    assert {trace.name for trace in figure.data} == {way.title for way in WAYS.values()}
+
+
+def _row(model, ratio, reached=2):
+    return {
+        "model": model,
+        "em": f"{model}, EM",
+        "gibbs": f"{model}, Gibbs",
+        "measure": "squared error",
+        "data_sets": 2,
+        "ratio": ratio,
+        "ratio_least": ratio / 2,
+        "ratio_most": ratio * 2,
+        "to_end": 3 * ratio,
+        "to_end_reached": reached,
+    }
+
+
+@pytest.mark.parametrize(
+    ("ratios", "words"),
+    [
+        ((150.0, 3000.0), "the paper's orders of magnitude hold (ratios 1.5e+02 to 3e+03)"),
+        ((4.0, 8.0), "by less than one order of magnitude (ratios 4 to 8)"),
+        ((4.0, 40.0), "by one order of magnitude at most, not by several"),
+        ((4.0, 400.0), "hold in some comparisons and not in others"),
+        ((0.5, 0.9), "EM is not faster at all"),
+    ],
+)
+def test_the_verdict_follows_from_the_ratios(ratios, words):
+    assert words in speed_text.verdict([_row("aFA", ratio) for ratio in ratios])
+
+
+def test_the_paragraph_marks_lower_bounds():
+    text = speed_text.paragraph([_row("aPPCA", 4.0), _row("aFA", 5.0, 1)], [{"made": 64}])
+    assert "aPPCA, EM against Gibbs, squared error: 4 times (2 times to 8 times), to where" in text
+    assert "to where EM ends 12 times." in text
+    assert "15 times at least, as the chain arrives on 1 of 2 data sets" in text
+    assert "Gibbs takes 12 to 12 times. For aFA" in text
+    assert text.endswith("Gibbs takes 15 to 15 times, or more, as not every chain arrives.")
+    assert text.endswith("\n\n" + speed_text.verdict([_row("aPPCA", 4.0), _row("aFA", 5.0, 1)]))
+
+
+def test_there_must_be_something_to_search_for():
+    options = STUDY.options("quick", n_active=8)
+    with pytest.raises(InputError, match="n_active must be below n_components=8"):
+        STUDY.run(options, lambda _stage, _share: None, 1)

@@ -1,0 +1,288 @@
+"""Whitening before a classifier: folds, local whitening, comparison, and the words about it."""
+
+import numpy as np
+import pytest
+from scipy.stats import t
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from appca import AdaptivePPCA
+from appca.data.dataset import Dataset
+from appca.storage.errors import InputError
+from appca.studies.experiments.whitening import STUDY, gain, summary
+from appca.studies.parts import whitening_text
+from appca.studies.parts.labelled import classified, fold, folds, labelled
+from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
+
+SMALL = {"components": [3, 6], "n_rows": 500, "folds": 4, "folds_done": 2, "epochs": 15}
+
+
+def silent(_stage: str, _share: float) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return STUDY.run(STUDY.options("quick", **SMALL), silent, 1)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Two planes among three directions: correlated and shifted differently in each."""
+    rng = np.random.default_rng(4)
+    n = 4000
+    Z = np.zeros((n, 3), dtype=bool)
+    Z[: n // 2, :2] = Z[n // 2 :, 1:] = True
+    H = np.zeros((n, 3))
+    H[: n // 2, :2] = rng.standard_normal((n // 2, 2)) @ [[1.0, 0.8], [0.0, 0.6]] + [1.0, 2.0]
+    H[n // 2 :, 1:] = rng.standard_normal((n // 2, 2)) @ [[2.0, -1.0], [0.0, 1.0]] - 3.0
+    return Scores(H, Z)
+
+
+def test_an_estimator_that_whitens_works_in_a_pipeline_under_a_grid_search():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600], y[:600]
+    pipeline = make_pipeline(
+        FunctionTransformer(lambda values: values / 16.0),
+        AdaptivePPCA(n_active=2, whiten=True, random_state=0),
+        KNeighborsClassifier(5),
+    )
+    grid = {
+        "adaptiveppca__n_components": [3, 12],
+        "adaptiveppca__whiten": [False, True],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+    assert search.best_params_["adaptiveppca__n_components"] == 12
+    by_hand = []
+    for train, test in StratifiedKFold(3).split(X, y):  # as the search divides them
+        model = AdaptivePPCA(12, 2, whiten=True, random_state=0).fit(X[train] / 16.0)
+        nearest = KNeighborsClassifier(5).fit(model.transform(X[train] / 16.0), y[train])
+        by_hand.append(nearest.score(model.transform(X[test] / 16.0), y[test]))
+    chosen = search.cv_results_["params"].index(
+        {"adaptiveppca__n_components": 12, "adaptiveppca__whiten": True}
+    )
+    assert search.cv_results_["mean_test_score"][chosen] == pytest.approx(np.mean(by_hand))
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[chosen] != scores[chosen - 1]  # whitening reached the classifier
+
+
+def test_whitened_scores_of_active_components_have_unit_mean_square():
+    X = load_digits().data[:500] / 16.0
+    model = AdaptivePPCA(5, 4, whiten=True, random_state=0).fit(X)
+    scores, active = model.transform(X), model.allocate(X)
+    assert np.array_equal(scores != 0, active)
+    squares = np.array([np.square(scores[active[:, k], k]).mean() for k in range(5)])
+    np.testing.assert_allclose(squares, 1.0, rtol=0.02)
+
+
+def test_whitening_inside_a_subspace_makes_its_scores_uncorrelated(planted):
+    H, H_test = whitened_within(planted, planted)
+    np.testing.assert_array_equal(H, H_test)
+    for rows, active in ((slice(0, 2000), [0, 1]), (slice(2000, 4000), [1, 2])):
+        own = H[rows][:, active]
+        np.testing.assert_allclose(own.mean(axis=0), 0.0, atol=0.02)
+        np.testing.assert_allclose(np.cov(own.T), np.eye(2), atol=0.02)
+        before = planted.H[rows][:, active]
+        assert np.corrcoef(own[:, 0], before[:, 0])[0, 1] > 0.8  # turned as little as possible
+    assert np.all(H[~planted.Z] == 0)
+
+
+def test_a_test_row_is_whitened_by_the_training_rows_of_its_subspace_alone(planted):
+    other = Scores(
+        np.array([[1.0, 2.0, 0.0], [3.0, 0.0, 5.0]]), np.array([[1, 1, 0], [1, 0, 1]]) > 0
+    )
+    H_test = whitened_within(planted, other)[1]
+    np.testing.assert_allclose(H_test[0], 0.0, atol=0.06)  # at the mean of that plane
+    np.testing.assert_array_equal(H_test[1], other.H[1])  # of a subspace never seen
+
+
+def test_one_classifier_for_each_subspace_tells_what_depends_on_the_subspace():
+    rng = np.random.default_rng(2)
+    Z = np.zeros((800, 3), dtype=bool)
+    Z[::2, :2] = Z[1::2, 1:] = True
+    H = np.where(Z, rng.standard_normal((800, 3)), 0.0)
+    y = np.where(Z[:, 0], H[:, 1] > 0, H[:, 1] < 0).astype(int)  # the sign turns round
+    train, test = Scores(H[:600], Z[:600]), Scores(H[600:], Z[600:])
+    options = {"hidden": 8, "epochs": 900, "seed": 0}
+    worthless = np.full(200, 7)
+    each = predict_each(train, y[:600], test, worthless, options)
+    assert (each == y[600:]).mean() > 0.95
+    strange = Scores(H[600:], ~Z[600:])
+    np.testing.assert_array_equal(
+        predict_each(train, y[:600], strange, worthless, options), worthless
+    )
+
+
+def test_a_perceptron_learns_and_is_the_same_for_the_same_seed():
+    X, y = load_digits(return_X_y=True)
+    options = {"hidden": 32, "epochs": 100, "seed": 1}
+    first, second = (predict(X[:1000] / 16, y[:1000], X[1000:1300] / 16, options) for _ in "ab")
+    np.testing.assert_array_equal(first, second)
+    assert (first == y[1000:1300]).mean() > 0.85
+
+
+def test_no_row_is_tested_that_was_learnt_from_and_scales_come_from_training_rows():
+    data = labelled("wine", 1000)
+    divisions = folds(data, 4, 0)
+    tested = np.concatenate([test for _, test in divisions])
+    assert sorted(tested) == list(range(len(data.y)))
+    assert all(not set(train) & set(test) for train, test in divisions)
+    own = fold(data, 4, 0, 1)
+    np.testing.assert_allclose(own.X.mean(axis=0), 0.0, atol=1e-5)
+    np.testing.assert_allclose(own.X.std(axis=0), 1.0, rtol=1e-4)
+    train, test = divisions[1]
+    expected = (data.X[test] - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
+    np.testing.assert_allclose(own.X_test, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_rows_without_a_class_are_left_out():
+    X = np.arange(12.0).reshape(6, 2)
+    labels = {"kind": np.array(["a", "", "b", "a", "b", ""])}
+    data = classified(Dataset("small", X, np.array(list("uvwxyz")), labels), 100)
+    np.testing.assert_array_equal(data.X, X[[0, 2, 3, 4]])
+    assert [data.names[code] for code in data.y] == ["a", "b", "a", "b"]
+
+
+def test_data_without_classes_are_refused():
+    X = np.arange(12.0).reshape(6, 2)
+    plain = Dataset("small", X, np.array(list("uvwxyz")))
+    with pytest.raises(InputError, match="“small” has no labels"):
+        classified(plain, 100)
+    one = Dataset("small", X, plain.ids, {"kind": np.array(["a"] * 6)})
+    with pytest.raises(InputError, match="fewer than two classes"):
+        classified(one, 100)
+
+
+def test_the_gain_is_paired_and_its_interval_knows_that_folds_share_rows():
+    own, other = {0: 0.9, 1: 0.8, 2: 0.85}, {0: 0.88, 1: 0.8, 2: 0.80, 3: 0.1}
+    found = gain(own, other, 10)
+    apart = np.array([0.02, 0.0, 0.05])
+    assert found.mean == pytest.approx(apart.mean())
+    wide = t.ppf(0.975, 2) * np.sqrt(apart.var(ddof=1) * (1 / 3 + 1 / 9))
+    assert found.error == pytest.approx(wide)
+
+
+def test_every_method_has_an_accuracy_its_spread_and_a_fair_comparison(outcome):
+    table = outcome.tables["whitening"]
+    assert {(r["method"], r["K"], r["L"]) for r in table} == {
+        ("raw", None, None),
+        *(("pca", K, K) for K in (2, 3, 5, 6)),
+        *((name, K, K - 1) for name in ("appca", "within", "each") for K in (3, 6)),
+        *((name, 2 * L, L) for name in ("half", "pattern", "zeros") for L in (3, 6)),
+    }
+    cells = outcome.tables["folds"]
+    by = {(r["method"], r["K"], r["L"], r["fold"]): r["accuracy"] for r in cells}
+    for row in table:
+        own = [by[row["method"], row["K"], row["L"], number] for number in (0, 1)]
+        assert row["accuracy"] == pytest.approx(np.mean(own))
+        assert row["accuracy_sd"] == pytest.approx(np.std(own, ddof=1))
+        assert 0.1 < row["accuracy"] <= 1
+    nearly = next(r for r in table if (r["method"], r["K"]) == ("appca", 6))
+    for name, size in (("gain_at_k", 6), ("gain_at_l", 5)):
+        apart = [by["appca", 6, 5, n] - by["pca", size, size, n] for n in (0, 1)]
+        assert nearly[name] == pytest.approx(np.mean(apart))
+    patterned = next(r for r in table if (r["method"], r["K"]) == ("pattern", 6))
+    assert patterned["inputs"] == 3 + 6
+    assert summary(cells, 4) == table
+
+
+def test_the_figure_has_error_bars_on_both_axes(outcome):
+    figure = STUDY.figures(outcome)["accuracy"]
+    names = {"x": "K", "x2": "L"}
+    table = outcome.tables["whitening"]
+    for trace in figure.data:
+        if trace.name == "Raw values":
+            continue
+        own = [row for row in table if row["title"] == trace.name]
+        places = sorted(row[names[trace.xaxis]] for row in own)
+        np.testing.assert_allclose(trace.x, places, rtol=0.06)
+        assert sorted(trace.error_y.array) == sorted(row["accuracy_sd"] for row in own)
+    assert {trace.xaxis for trace in figure.data} == {"x", "x2"}
+
+
+def _table(gains, half):
+    raw = {"method": "raw", "accuracy": 0.95, "accuracy_sd": 0.01, "folds": 4, "L": None}
+    known = {"accuracy": 0.94, "accuracy_sd": 0.01, "folds": 4}
+    rows = [raw]
+    for size, value in enumerate(gains, start=3):
+        own = {"gain_at_k": value, "gain_at_k_error": 0.01, "gain_at_l": 0.1}
+        rows.append({"method": "pca", "K": size, "L": size, **known})
+        rows += [
+            {"method": name, "K": size, "L": size - 1, **own, **known}
+            for name in ("appca", "within", "each")
+        ]
+    for size, value in enumerate(half, start=3):
+        own = {"gain_at_l": value, "gain_at_l_error": 0.01}
+        rows += [
+            {"method": name, "K": 2 * size, "L": size, **own, **known}
+            for name in ("half", "pattern", "zeros")
+        ]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("gains", "half", "words"),
+    [
+        ((0.05, 0.04, 0.0), (), "statement holds here: at equal K aPPCA does better than PCA."),
+        ((0.05, 0.0, -0.05), (), "holds here in part: at equal K aPPCA does better at some K."),
+        ((-0.05, 0.0), (0.1, 0.1), "does not beat PCA; at an equal number of active"),
+        (
+            (0.0, 0.005),
+            (0.1, 0.0, 0.0),
+            "aPPCA from PCA; at an equal number of active coordinates it does at some L.",
+        ),
+    ],
+)
+def test_the_verdict_follows_from_the_intervals(gains, half, words):
+    assert words in whitening_text.verdict(_table(gains, half))
+
+
+def test_the_paragraph_counts_where_intervals_leave_zero_out():
+    text = whitening_text.paragraph(_table((-0.05, 0.03, 0.0), (0.1,)), "rows", {"folds": 10})
+    assert "is above PCA at 1 and below it at 1 of 3 sizes" in text
+    assert "-5.0 ± 1.0 (K = 3), +3.0 ± 1.0 (K = 4)" in text
+    assert "rows, 4 of 10 folds: raw values give 95.0 % (sd 1.0 %)" in text
+    assert "takes PCA K = 3 and aPPCA K = 3" in text
+    assert text.split("\n\n")[1] == whitening_text.verdict(_table((-0.05, 0.03, 0.0), (0.1,)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"data": "nowhere.csv"}, "is neither a file nor a built-in data set"),
+        ({"components": [1]}, "components must lie between 2 and 64"),
+        ({"components": [65]}, "components must lie between 2 and 64"),
+        ({"folds": 1}, "folds must lie between 2 and"),
+        ({"folds_done": 1}, "folds_done must be at least 2"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_sentence(changes, words):
+    with pytest.raises(InputError, match=words):
+        STUDY.run(STUDY.options("quick", **changes), silent, 1)
+
+
+def test_a_file_with_classes_can_be_used(tmp_path):
+    rng = np.random.default_rng(0)
+    kind = np.arange(120) % 2
+    X = rng.standard_normal((120, 5)) + 3 * kind[:, None]
+    lines = ["a,b,c,d,e,class"]
+    lines += [
+        ",".join([*(f"{v:.4f}" for v in row), "xy"[k]]) for row, k in zip(X, kind, strict=True)
+    ]
+    path = tmp_path / "own.csv"
+    path.write_text("\n".join(lines) + "\n")
+    changes = {"data": str(path), "components": [2], "folds": 3, "folds_done": 2}
+    outcome = STUDY.run(STUDY.options("quick", **changes), silent, 1)
+    assert outcome.tables["whitening"][0]["accuracy"] > 0.9
+
+
+def test_without_mnist_the_sentence_names_the_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
+    monkeypatch.setattr("appca.data.sources.mnist.MIRRORS", ("http://127.0.0.1:9/",))
+    labelled.cache_clear()
+    with pytest.raises(InputError, match="train-images-idx3-ubyte"):
+        STUDY.run(STUDY.options("default"), silent, 1)
+    labelled.cache_clear()

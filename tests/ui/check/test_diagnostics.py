@@ -1,0 +1,236 @@
+"""The page Diagnostics: the verdict first, for fits by EM and for chains, good ones and bad."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from appca.analysis.check.diagnostics import diagnose, failures, verdict
+from appca.data.dataset import Dataset
+from appca.data.numbers import percent
+from appca.data.sources.designs import draw_synthetic
+from appca.data.store import DatasetStore
+from appca.runs import labels
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import Result, fit_run, posterior_of
+from appca.runs.home import home
+from appca.runs.store import RunStore
+from appca.ui.check import diagnostics_chains, diagnostics_components
+from tests.ui.conftest import healthy, html
+
+PAGE = "judge/diagnostics"
+SHORT = {"n_chains": 2, "burn_in": 20, "n_draws": 60}
+
+
+@pytest.fixture(scope="module")
+def table() -> Dataset:
+    """Rows of five features, each made of two of three factors."""
+    sizes = {"n_rows": 90, "n_features": 5, "n_components": 3, "n_active": 2}
+    drawn = draw_synthetic(np.random.default_rng(0), "balanced", **sizes)
+    names = ("<b>a</b>", "b", "c", "d", "e")
+    ids = np.array([f"row {n}" for n in range(90)])
+    return Dataset("three factors", drawn.Y, ids, {}, None, names, {})
+
+
+def fitted(dataset: Dataset, model: str, **parameters) -> tuple[RunConfig, Result]:
+    config = RunConfig(dataset.digest, {}, model, parameters)
+    return config, fit_run(dataset, config)
+
+
+@pytest.fixture(scope="module")
+def sampled(table) -> tuple[RunConfig, Result]:
+    """A short run of aPPCA by Gibbs sampling."""
+    return fitted(table, "aPPCA", n_components=3, n_active=2, inference="gibbs", **SHORT)
+
+
+@pytest.fixture
+def show(start, table):
+    """Return a function that stores a run and opens the page on it."""
+
+    def opened(config: RunConfig, result: Result):
+        DatasetStore(home()).put(table)
+        RunStore(home()).save(config, result)
+        return healthy(start(PAGE, run=config.id))
+
+    return opened
+
+
+def level(app) -> str:
+    (found,) = re.findall(r'data-level="(\w+)"', html(app))
+    return found
+
+
+def charts(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def axes(app) -> list[tuple[str, str]]:
+    layouts = [chart["layout"] for chart in charts(app)]
+    return [(one["xaxis"]["title"]["text"], one["yaxis"]["title"]["text"]) for one in layouts]
+
+
+def test_a_settled_fit_is_said_to_be_settled_with_what_stays_doubtful(start):
+    app = healthy(start(PAGE))
+    assert level(app) == "good"
+    assert "The fit has settled after" in html(app)
+    assert [title for title, _ in axes(app)] == [
+        "pass over the data",
+        "pass over the data",
+        "probability of the row's set of components",
+        "component",
+    ]
+    (run,) = RunStore(home()).list()
+    doubtful = np.mean(run.arrays["membership"] < 0.5)
+    assert f"{percent(doubtful, 1)} of the rows" in html(app)
+    assert next(m for m in app.metric if m.label == "Doubtful rows").value == percent(doubtful, 1)
+    assert any("Gibbs sampling" in text.value for text in app.markdown)
+
+
+def test_a_fit_by_em_never_waits_for_chains_to_be_compared(start, monkeypatch):
+    def refuse(_posterior):
+        raise AssertionError
+
+    monkeypatch.setattr(diagnostics_chains, "diagnose", refuse)
+    assert level(healthy(start(PAGE))) == "good"
+
+
+def test_a_fit_that_ran_out_of_passes_has_not_converged(show, table):
+    app = show(*fitted(table, "aPPCA", n_components=3, n_active=1, max_iter=3, tol=0.0))
+    assert level(app) == "bad"
+    assert "Not converged" in html(app)
+    assert "Raise the most passes" in html(app)
+
+
+def test_a_fit_stopped_by_hand_is_a_sketch(show, table):
+    config = RunConfig(table.digest, {}, "aPPCA", {"n_components": 3, "n_active": 1, "tol": 0.0})
+    app = show(replace(config, stopped_at=5), fit_run(table, replace(config, stopped_at=5)))
+    assert level(app) == "doubtful"
+    assert "Stopped by hand" in html(app)
+
+
+def test_with_all_components_in_use_there_is_nothing_to_be_unsure_of(show, table):
+    app = show(*fitted(table, "PPCA", n_components=3))
+    assert level(app) == "good"
+    assert "Solved exactly" in html(app)
+    assert any("no choice to be unsure of" in text.value for text in app.caption)
+    assert "No row is doubtful" in html(app)
+
+
+def test_sampled_chains_are_judged_and_drawn(show, sampled):
+    config, result = sampled
+    app = show(config, result)
+    posterior = posterior_of(result.arrays)
+    found = diagnose(posterior)
+    said = verdict(found, 2)
+    assert level(app) == said.level
+    assert said.words.replace("'", "&#x27;") in html(app)
+    frame = app.dataframe[0].value
+    assert list(frame["name"].str.lower()) == [d.name.lower() for d in found]
+    np.testing.assert_allclose(frame["r_hat"], [d.r_hat for d in found])
+    np.testing.assert_allclose(frame["total"], [d.raftery_lewis.total for d in found])
+    assert ("sweep", "Joint log-density") in axes(app)
+    assert html(app).count("of the largest weight") == 3
+    assert app.get("download_button")[0].proto.label == "Save the draws (NetCDF)"
+
+
+def test_cells_that_fall_short_are_marked_without_colour_too(sampled):
+    found = diagnose(posterior_of(sampled[1].arrays))
+    found[0] = found[0]._replace(r_hat=np.nan, raftery_lewis=None)
+    marked = diagnostics_chains.styled(found, 2, 20.0).to_html()
+    wanted = [failures(one, 2, 20.0) for one in found]
+    # 60 draws of two chains are at most some 120 effective ones, and 200 are wanted
+    assert all({"ess_bulk", "ess_tail"} <= one for one in wanted)
+    assert marked.count("✕") == sum(map(len, wanted))
+    assert marked.count("—") == 4  # R-hat and three numbers of Raftery and Lewis
+
+
+def test_another_quantity_and_its_ranks_can_be_chosen(show, sampled):
+    app = show(*sampled)
+    box = next(box for box in app.selectbox if box.label == "Quantity")
+    box.select("noise variance").run()
+    assert ("sweep", "Noise variance") in axes(healthy(app))
+    kind = next(group for group in app.get("button_group") if group.label == "Beside it")
+    kind.set_value("Ranks").run()
+    assert "rank of the draw, low to high" in [title for title, _ in axes(healthy(app))]
+
+
+def test_chains_that_disagree_are_not_to_be_trusted(show, sampled):
+    config, result = sampled
+    arrays = dict(result.arrays)
+    noise = arrays["posterior_noise_variance"].copy()
+    noise[1] += 20 * noise.std()
+    arrays["posterior_noise_variance"] = noise
+    other = replace(config, parameters=config.parameters | {"random_state": 1})
+    app = show(other, Result(arrays, result.info))
+    assert level(app) == "bad"
+    assert "Not to be trusted" in html(app)
+    assert "disagree about the noise variance" in html(app)
+
+
+def test_chains_are_compared_once_a_run(show, sampled, monkeypatch):
+    calls = []
+
+    def counted(posterior):
+        calls.append(1)
+        return diagnose(posterior)
+
+    monkeypatch.setattr(diagnostics_chains, "diagnose", counted)
+    config, result = sampled
+    other = replace(config, parameters=config.parameters | {"random_state": 2})
+    app = show(other, result)
+    healthy(app.run())
+    assert len(calls) == 1
+
+
+def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
+    config, result = fitted(table, "isFA", max_components=5, **SHORT)
+    app = show(config, result)
+    assert level(app) in ("good", "doubtful", "bad")
+    numbers = posterior_of(result.arrays)["n_components"]
+    assert any(diagnostics_chains.number_words(numbers, 5) == text.value for text in app.caption)
+    assert ("components in use", "share of draws") in axes(app)
+    assert html(app).count("|cos|") == len(result.arrays["components"])
+
+
+def test_the_number_of_components_in_words():
+    draws = np.array([[5] * 4 + [6] * 90 + [7] * 6])
+    assert diagnostics_chains.number_words(draws, 9) == (
+        "Most often 6; between 5 and 7 in 95 % of the draws."
+    )
+    always = np.full((2, 10), 4)
+    said = "Most often 4; hardly ever another number."
+    assert diagnostics_chains.number_words(always, 5) == said
+    assert diagnostics_chains.number_words(always, 4).startswith(f"{said} That is the most allowed")
+
+
+def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table):
+    arrays = sampled[1].arrays
+    shown = diagnostics_components.cards(arrays, None, table.feature_names)
+    assert "&lt;b&gt;a&lt;/b&gt;" in shown
+    assert "<b>a</b>" not in shown
+    pictures = diagnostics_components.cards(arrays, (1, 5), None)
+    assert pictures.count("<img") == 6
+    assert 'alt="sd of component 3"' in pictures
+
+
+def test_components_bear_the_names_that_somebody_gave_them(show, sampled):
+    config, result = sampled
+    app = show(config, result)
+    labels.rename(RunStore(home()).get(config.id), 1, "<i>slant</i>")
+    shown = html(healthy(app.run()))
+    assert "2 · &lt;i&gt;slant&lt;/i&gt;" in shown
+    assert "<i>slant" not in shown
+    assert "Component 1" in shown
+    assert "Component 2" not in shown
+
+
+def test_a_chain_with_something_else_in_a_place_is_named(sampled):
+    arrays = dict(sampled[1].arrays)
+    draws = np.tile(arrays["components"], (2, 8, 1, 1))
+    draws[1, :, 0] = np.linalg.svd(arrays["components"])[2][-1]  # a direction none of them has
+    shown = diagnostics_components.cards(arrays | {"posterior_components": draws}, None, None)
+    assert shown.count("chain 2 has another in its place") == 1
+    assert shown.count("✕ not identified") == 1
+    assert shown.count("✓ identified") == 2

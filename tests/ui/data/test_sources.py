@@ -1,0 +1,59 @@
+"""The data sets of the page Data that are one click away: their choices, and files for them."""
+
+import pytest
+
+from appca.storage.errors import InputError
+from appca.ui.data import sources
+from appca.ui.session import services
+from tests.ui.conftest import healthy, sentences
+from tests.ui.session.test_background import ScriptedJobs
+
+
+@pytest.fixture
+def jobs(monkeypatch) -> ScriptedJobs:
+    scripted = ScriptedJobs()
+    monkeypatch.setattr(services, "jobs", lambda: scripted)
+    return scripted
+
+
+def test_each_dropped_file_is_answered_for(start, monkeypatch):
+    def receive(name: str, _file: object) -> str | None:
+        if name.startswith("damaged"):
+            msg = f"“{name}” is damaged."
+            raise InputError(msg)
+        return None if name == "other.gz" else "mnist"
+
+    monkeypatch.setattr(sources, "receive", receive)
+    app = start("data/data")
+    names = ("damaged-1.gz", "labels.gz", "damaged-2.gz", "other.gz")
+    files = [(name, b"x", "application/gzip") for name in names]
+    (uploader,) = [one for one in app.get("file_uploader") if "MNIST" in one.label]
+    uploader.set_value(files)
+    app.run()
+    assert [problem.message for problem in app.exception] == []
+    assert sentences(app) == [
+        "“damaged-1.gz” is damaged.",
+        "“damaged-2.gz” is damaged.",
+        "“other.gz” is no file of MNIST or COIL-20 by name.",
+    ]
+    assert [box.value.startswith("“labels") for box in app.success] == [True]
+    app.run()
+    assert [*app.error, *app.success] == [], "said once"
+
+
+def test_all_choices_of_a_source_are_there_when_one_comes_back(start, jobs):
+    app = start("data/data")
+    group(app, "source-mnist-classes").set_value(["1", "3"]).run()
+    app.number_input(key="source-mnist-n").set_value(500).run()
+    group(app, "source-coil20-size").set_value(128).run()
+    app = app.switch_page("pages/data/runs.py").run()
+    app = healthy(app.switch_page("pages/data/data.py").run())
+    for key in ("mnist", "coil20"):
+        app.button(key=f"source-{key}-open").click().run()
+    asked = {job.spec["key"]: job.spec["options"] for job in jobs.jobs.values()}
+    assert asked == {"mnist": {"classes": ["1", "3"], "n": 500}, "coil20": {"size": 128}}
+
+
+def group(app, key: str):
+    """Return the pills or the row of buttons of a key."""
+    return next(one for one in app.get("button_group") if one.key == key)

@@ -1,0 +1,105 @@
+"""Every model on every page: chosen on the Fit page, fitted by a job, shown and exported."""
+
+import numpy as np
+import pytest
+
+from appca.runs.configuration import MODELS
+from appca.runs.fit import fit_run
+from appca.runs.home import home
+from appca.runs.store import RunStore
+from appca.ui.session import services
+from tests.ui.conftest import address, healthy, html
+from tests.ui.parts.test_pages import PAGES, table_of, upload
+
+SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "max_components": 6}
+SAMPLED = ["NPPCA", "isFA", "fsFA"]
+
+
+@pytest.fixture
+def wine(start):
+    """Return the Fit page with the wine table open."""
+    app = start("data/data")
+    app.button(key="source-wine-open").click().run()
+    return app.switch_page("pages/explore/fit.py").run()
+
+
+def fit(app):
+    """Fit what the page has on screen, as its worker would, and keep the run."""
+    config = app.session_state["config"]
+    result = fit_run(services.dataset(config.dataset), config)
+    return RunStore(home()).save(config, result)
+
+
+def choose(app, model: str):
+    app.selectbox(key="set-model").select(model).run()
+    for name, value in SHORT.items():
+        keys = [widget.key for widget in app.number_input]
+        if f"set-{name}" in keys:
+            app.number_input(key=f"set-{name}").set_value(value).run()
+    return healthy(app)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
+    app = choose(wine, model)
+    assert app.caption[0].value == MODELS[model].about
+    run = fit(app)
+    app = healthy(app.run())
+    assert run.config.model == model
+    assert address(app)["run"] == run.id
+    assert run.id in html(app)
+    for page in ("explore/subspaces", "judge/diagnostics", "explore/umap", "share/export"):
+        app = healthy(app.switch_page(f"pages/{page}.py").run())
+    again = healthy(start(run=run.id))
+    assert MODELS[model].title in html(again)
+
+
+@pytest.mark.parametrize("model", SAMPLED)
+def test_a_model_that_learns_the_number_says_what_it_found(wine, model):
+    app = choose(wine, model)
+    assert "l" not in address(app)
+    assert address(app)["k"] == "6"
+    run = fit(app)
+    assert f"{len(run.arrays['components'])} in the best draw" in html(app.run())
+    app = healthy(app.switch_page("pages/explore/subspaces.py").run())
+    assert [slider.label for slider in app.slider][:1] == ["At most K"]
+    assert html(app).count('class="ca-card"') == len(run.arrays["components"])
+
+
+def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
+    app = wine
+    app.number_input(key="set-n_components").set_value(6).run()
+    app.selectbox(key="set-init").select("quartimax").run()
+    app = choose(app, "aFA")
+    assert app.number_input(key="set-n_components").value == 6
+    assert app.selectbox(key="set-init").value == "ica"
+    app.selectbox(key="set-inference").select("gibbs").run()
+    app.number_input(key="set-n_draws").set_value(77).run()
+    app.selectbox(key="set-model").select("aPPCA").run()
+    assert app.selectbox(key="set-inference").value == "gibbs"
+    assert app.number_input(key="set-n_draws").value == 77
+    app.selectbox(key="set-inference").select("em").run()
+    assert "n_draws" not in app.session_state["config"].parameters
+    healthy(app)
+
+
+def test_a_number_may_be_fixed_that_is_learned_else(wine):
+    app = choose(wine, "isFA")
+    app.selectbox(key="set-alpha").select("fixed").run()
+    app.number_input(key="set-alpha-value").set_value(2.5).run()
+    assert app.session_state["config"].parameters["alpha"] == 2.5
+    assert fit(healthy(app)).arrays["alpha"] == 2.5
+
+
+def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
+    values = np.random.default_rng(0).normal(size=(200, 4))
+    table = "\n".join(["a,b,c,d", *(",".join(f"{x:.4f}" for x in row) for row in values)])
+    app = upload(start("data/data"), table_of(table))
+    app.button(key="upload_use").click().run()
+    run = fit(choose(app.switch_page("pages/explore/fit.py").run(), "NPPCA"))
+    assert not run.arrays["active"].any()
+    for page, title in PAGES.items():
+        app = healthy(start(run=run.id).switch_page(f"pages/{page}.py").run())
+        assert app.title[0].value == title
+    app = healthy(start(run=run.id))
+    assert any("No row uses any component" in caption.value for caption in app.caption)

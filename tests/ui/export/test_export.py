@@ -1,0 +1,238 @@
+"""The page Export: each tab's files hold what they say, and a session opens in a fresh home."""
+
+import io
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from appca import load_model
+from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.analysis.groups.selections import SelectionStore
+from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run
+from appca.runs.home import home
+from appca.runs.labels import rename
+from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.store import RunStore
+from appca.ui.data import session_file
+from appca.ui.explorer import panels
+from appca.ui.export import export_material
+from appca.ui.export.run_figures import Material, figures
+from appca.ui.export.session_report import Report, report
+from appca.ui.parts import downloads
+from appca.ui.session.fitting import Shown
+from tests.ui.conftest import address, healthy, html
+
+EVIL = '<script src="https://example.org/x.js">'
+
+
+@pytest.fixture
+def made(monkeypatch) -> dict:
+    """Return what every button of the page would save, by its key."""
+    found = {}
+
+    def take(label, make, file_name, mime="application/octet-stream", *, key, primary=False):
+        del mime, primary
+        found[key] = (label, file_name, make)
+
+    monkeypatch.setattr("appca.ui.parts.downloads.save_button", take)
+    for module in ("export.export", "export.export_files", "data.session_file"):
+        monkeypatch.setattr(f"appca.ui.{module}.save_button", take)
+    return found
+
+
+def file(made: dict, key: str) -> bytes:
+    content = made[key][2]()
+    return content.encode() if isinstance(content, str) else content
+
+
+def test_each_button_saves_what_it_says(start, made, tmp_path):
+    app = healthy(start("share/export"))
+    run = RunStore(home()).get(address(app)["run"])
+    scores = run.arrays["scores"]
+    csv = pd.read_csv(io.BytesIO(file(made, "projection-csv")))
+    parquet = pd.read_parquet(io.BytesIO(file(made, "projection-parquet")))
+    names = [f"component_{k + 1}" for k in range(4)]
+    assert csv[names].to_numpy(np.float32).tolist() == scores.tolist()
+    assert parquet[names].to_numpy().tolist() == scores.tolist()
+    with np.load(io.BytesIO(file(made, "projection-npz"))) as npz:
+        assert npz["scores"].tolist() == scores.tolist()
+    explorer = pq.read_table(io.BytesIO(file(made, "explorer")))
+    assert {"x", "y", "neighbors", "image"} <= set(explorer.column_names)
+    assert file(made, "components-png")[:4] == b"\x89PNG"
+    table = pd.read_csv(io.BytesIO(file(made, "components-csv")))
+    with np.load(io.BytesIO(file(made, "components-npz"))) as npz:
+        assert table[names].to_numpy().T.tolist() == npz["components"].tolist()
+    path = tmp_path / "model.npz"
+    path.write_bytes(file(made, "model"))
+    np.testing.assert_allclose(
+        load_model(path).score_samples(load("digits").X),
+        run.arrays["log_likelihood_rows"],
+        rtol=1e-10,
+    )
+    for name in ("subspaces", "components", "log-likelihood"):
+        assert file(made, f"figure-{name}").startswith(b"<!doctype html>")
+    assert made["session"][1].endswith(".appca")
+
+
+def test_names_and_certainty_are_columns_when_asked_for(start, made):
+    app = start()
+    run = RunStore(home()).get(address(app)["run"])
+    rename(run, 1, "width & <b>")
+    app.switch_page("pages/export/export.py").run()
+    assert "component_2" in file(made, "projection-csv").decode().splitlines()[0]
+    app.toggle(key="export_named").set_value(True).run()
+    app.toggle(key="export_inclusion").set_value(True).run()
+    heading = file(made, "projection-csv").decode().splitlines()[0].split(",")
+    assert heading[3:11] == [
+        "component_1",
+        "width & <b>",
+        "component_3",
+        "component_4",
+        *(f"inclusion_{k}" for k in (1, 2, 3, 4)),
+    ]
+    healthy(app)
+
+
+def test_a_map_that_was_laid_out_is_the_first_place_offered(start, made):
+    app = start()
+    run = RunStore(home()).get(address(app)["run"])
+    n = run.info["n_rows"]
+    map_ = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
+    config = EmbeddingConfig(run.config.dataset, run.config.preprocessing)
+    EmbeddingStore(home()).save(config, Embedding(map_, {"seconds": 1.0, "n_rows": n}))
+    app.switch_page("pages/export/export.py").run()
+    place = healthy(app).selectbox(key=f"export_place-{run.id}")
+    assert place.options[:2] == ["UMAP", "First and second own component"]
+    table = pq.read_table(io.BytesIO(file(made, "explorer"))).to_pandas()
+    assert table[["x", "y"]].to_numpy(np.float32).tolist() == map_.tolist()
+    assert "figure-umap" in made
+    place.set_value("1 3").run()
+    table = pq.read_table(io.BytesIO(file(made, "explorer"))).to_pandas()
+    assert table["y"].to_numpy(np.float32).tolist() == run.arrays["scores"][:, 3].tolist()
+
+
+def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_path, monkeypatch):
+    app = start("share/export", k="5")
+    run = RunStore(home()).get(address(app)["run"])
+    few = np.arange(run.info["n_rows"]) < 7
+    SelectionStore(home()).save(run.config.dataset, "few", few)
+    rename(run, 0, "my own name")
+    healthy(app.run())
+    content = io.BytesIO(file(made, "session"))
+    content.name = made["session"][1]
+
+    monkeypatch.setenv("APPCA_HOME", str(tmp_path / "other"))
+    fresh = start("data/data")
+    given = iter([content])
+    uploaded = "appca.ui.data.session_file.st.file_uploader"
+    ours = session_file.st.file_uploader
+    monkeypatch.setattr(
+        uploaded, lambda *a, **k: next(given, None) if "session" in k["key"] else ours(*a, **k)
+    )
+    fresh.run()
+    assert "is open, with 1 run and 1 kept selection" in healthy(fresh).success[0].value.replace(
+        "\\", ""
+    )
+    assert address(fresh)["run"] == run.id
+    fresh.switch_page("pages/explore/subspaces.py").run()
+    assert "my own name" in html(healthy(fresh))
+    other = RunStore(tmp_path / "other").get(run.id)
+    assert other.arrays["scores"].tobytes() == run.arrays["scores"].tobytes()
+
+
+def test_what_is_no_session_is_refused_in_a_box(start, monkeypatch):
+    app = start("data/data")
+    content = io.BytesIO(b"no zip")
+    content.name = "x.appca"
+    ours = session_file.st.file_uploader
+    monkeypatch.setattr(
+        "appca.ui.data.session_file.st.file_uploader",
+        lambda *a, **k: content if "session" in k["key"] else ours(*a, **k),
+    )
+    app.run()
+    assert not app.exception
+    assert [box.value.replace("\\", "") for box in app.error] == [
+        "“x.appca” is not a zip file or is damaged; fetch or save it again."
+    ]
+
+
+class Loaded(HTMLParser):
+    """What a page would load, and its tags."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loaded, self.tags = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "srcset")]
+
+
+@pytest.mark.parametrize("images", [True, False])
+def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
+    rng = np.random.default_rng(seed)
+    shape = (4, 4) if images else None
+    names = None if images else tuple(f"{EVIL}{j}" for j in range(16))
+    classes = np.array([f"a{EVIL}", "b"])[np.arange(90) % 2]
+    dataset = Dataset(
+        EVIL, rng.random((90, 16)), np.arange(90).astype(str), {EVIL: classes}, shape, names
+    )
+    config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", {"n_components": 3})
+    result = fit_run(dataset, config)
+    selected = np.arange(90) < 9
+    material = Material(
+        dataset, config, result.info, result.arrays, f"label:{EVIL}", selected, rng.random((90, 2))
+    )
+    line = {"key": "own", "title": EVIL, "log_likelihood": 1.25, "kept": [0.51239, 0.1]}
+    found = Comparison([line], [], {"n_neighbors": 15}, True)
+    text = report(Report(material, config.id, EVIL, f"# {EVIL}\nrun()", found))
+    page = Loaded(text)
+    assert all(source.startswith("data:image/png;base64,") for source in page.loaded)
+    assert page.tags.count("script") == 1 + len(figures(material))
+    assert ("img" in page.tags) == images
+    for words in ("9 of 90 rows", config.id, dataset.digest, "scikit-learn", ">0.512<", ">1.25<"):
+        assert words in text
+    for heading in ("Data", "Settings", "Fit", "Selection", "Subspaces", "Figure: UMAP"):
+        assert f"<h2>{heading}</h2>" in text
+
+
+def test_the_report_has_the_quality_measured_of_the_run(start):
+    app = start()
+    run = RunStore(home()).get(address(app)["run"])
+    config = QualityConfig(run.config.to_dict(), 4, 2)
+    QualityStore(home()).save(config, Comparison([{"key": "own", "title": "T"}], [], {}, True))
+    shown = Shown(run.config, run.arrays, run.info, run)
+    assert export_material.comparison(shown).lines[0]["title"] == "T"
+    other = shown._replace(arrays=run.arrays | {"components": run.arrays["components"][:3]})
+    assert export_material.comparison(other) is None
+
+
+def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
+    dataset = load("digits").take(np.arange(200))
+    DatasetStore(home()).put(dataset)
+    config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", {"n_components": 3})
+    result = fit_run(dataset, config)
+    colour = next(iter(panels.colour_choices(dataset)))
+    whole = Material(dataset, config, result.info, result.arrays, colour)
+    few = np.zeros(200, bool)
+    few[[3, 50, 120]] = True
+    marked = figures(whole._replace(selected=few))["subspaces"].make()
+    assert len(marked.layout.images) <= 3 < len(figures(whole)["subspaces"].make().layout.images)
+    points = sum(
+        len(trace.selectedpoints) for trace in marked.data if trace.selectedpoints is not None
+    )
+    assert points == 3
+
+
+def test_names_of_files_hold_letters_digits_and_strokes_only():
+    assert downloads.stem_of("../My <data>: 8 x 8") == "My-data-8-x-8"
+    assert downloads.stem_of("…") == "data"
+    assert len(downloads.stem_of("é" * 99)) == 40

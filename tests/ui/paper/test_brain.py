@@ -1,0 +1,167 @@
+"""The page Brain: a recording chosen or opened, separated in the background, and its result."""
+
+import io
+
+import nibabel
+import numpy as np
+import pytest
+
+from appca.data.brain import recording as brain
+from appca.data.sources.samples import brain as made_up
+from appca.jobs.brain import brain as separate_own
+from appca.jobs.folder import JobFolder
+from appca.jobs.progress import Context
+from appca.jobs.worker import KINDS
+from appca.runs.home import home
+from appca.studies.experiments.brain import STUDY
+from appca.studies.store import StudyStore
+from appca.ui.paper import brain as brain_page
+from appca.ui.session import services
+from tests.ui.conftest import address, healthy, sentences
+from tests.ui.paper.test_lab import button, charts, texts
+from tests.ui.session.test_background import ScriptedJobs
+
+PAGE = "study/brain"
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return STUDY.run(STUDY.options("quick"), lambda _stage, _share: None, 1)
+
+
+@pytest.fixture
+def jobs(monkeypatch) -> ScriptedJobs:
+    scripted = ScriptedJobs()
+    monkeypatch.setattr(services, "jobs", lambda: scripted)
+    return scripted
+
+
+@pytest.fixture(autouse=True)
+def _no_shared_recording(monkeypatch, tmp_path):
+    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
+
+
+class File(io.BytesIO):
+    """An uploaded file."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        super().__init__(content)
+        self.name = name
+
+
+def recording(n_volumes: int = 20) -> File:
+    rng = np.random.default_rng(0)
+    values = rng.normal(20, 2, (12, 12, 10, n_volumes)).astype(np.float32)
+    values[2:10, 2:10, 2:8] += 900
+    image = nibabel.Nifti1Image(values, np.eye(4))
+    image.header.set_zooms((1.0, 1.0, 1.0, 2.0))
+    return File("own.nii", image.to_bytes())
+
+
+def test_a_recording_is_separated_in_the_background_and_comes_back(start, jobs, outcome):
+    app = healthy(start(PAGE))
+    assert "2,720 voxels over 120 volumes" in texts(app)
+    app.button(key="brain_run").click().run()
+    (job,) = jobs.jobs
+    options = STUDY.options("quick")
+    assert jobs.keys[job] == STUDY.id(options)
+    assert button(healthy(app), "job_cancel") is not None
+    again = healthy(start(PAGE, **address(app)))
+    assert button(again, "job_cancel") is not None
+    assert button(again, "brain_run") is None
+    StudyStore(home()).save(STUDY, options, outcome, 5.0)
+    jobs.end(job, "done", study=STUDY.id(options))
+    assert charts(healthy(again.run())) == 4
+
+
+def test_a_result_has_slices_that_move_numbers_and_maps_to_save(start, outcome):
+    StudyStore(home()).save(STUDY, STUDY.options("quick"), outcome, 5.0)
+    app = healthy(start(PAGE))
+    assert len(app.dataframe[0].value) == 6
+    assert "Verdict." in texts(app)
+    other = outcome._replace(
+        tables={"fmri": [{**row, "K": row["K"] + 1} for row in outcome.tables["fmri"]]}
+    )
+    sizes = STUDY.options("quick", components=[9])
+    StudyStore(home()).save(STUDY, sizes, other, 5.0)
+    elsewhere = STUDY.options("quick", seed=1)
+    StudyStore(home()).save(STUDY, elsewhere, other, 5.0)
+    assert len(app.run().dataframe[0].value) == 6 + 6
+    assert [item.proto.label for item in app.get("download_button")] == [
+        "Save map: aPPCA, K = 8, L = 3",
+        "Save map: PPCA, 3 components",
+        "Save map: PPCA, 8 components",
+        "Save map: Linear model, t",
+        "Save table",
+    ]
+    side = next(slider for slider in app.slider if slider.label == "Low to high")
+    side.set_value(3).run()
+    healthy(app)
+    app.number_input(key="brain_k_made-up").set_value(5).run()
+    assert button(healthy(app), "brain_run") is not None
+    app.number_input(key="brain_l_made-up").set_value(5).run()
+    assert button(healthy(app), "brain_run") is None
+    assert "L must be below K" in " ".join(box.value for box in app.warning)
+
+
+def test_a_recording_of_one_slice_has_no_slider_through_it(start, outcome):
+    n_voxels = int(outcome.arrays["mask"].sum())
+    one_slice = {"mask": np.ones((n_voxels // 40, 40, 1), bool)}
+    assert one_slice["mask"].sum() == n_voxels
+    flat = outcome._replace(arrays=outcome.arrays | one_slice)
+    StudyStore(home()).save(STUDY, STUDY.options("quick"), flat, 5.0)
+    app = healthy(start(PAGE))
+    sides = {"Left to right", "Back to front", "Low to high"}
+    assert len(sides & {slider.label for slider in app.slider}) == 2
+    assert charts(app) == 4
+
+
+def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, monkeypatch):
+    kept: dict = {"brain_upload": 0}
+    told = []
+    with monkeypatch.context() as patch:
+        patch.setattr(brain_page.st, "session_state", kept)
+        patch.setattr(brain_page.state, "notify", lambda *said: told.append(said))
+        events = File("e.tsv", b"onset\tduration\n4\t6\n20\t6\n")
+        brain_page._open(recording(), None, events)
+    assert told[0][0] == "success"
+    digest = kept["brain_recording"]
+    app = start(PAGE)
+    app.selectbox(key="brain_recording").select(digest).run()
+    app.number_input(key=f"brain_k_{digest[:12]}").set_value(4).run()
+    app.number_input(key=f"brain_l_{digest[:12]}").set_value(2).run()
+    app.button(key="brain_run").click().run()
+    (job,) = jobs.jobs
+    assert jobs.jobs[job].spec["options"]["events"] == "4+6 20+6"
+    folder = JobFolder.create(home() / "jobs", {"kind": "brain", "spec": {}, "key": "x"})
+    result = KINDS["brain"](jobs.jobs[job].spec, Context(folder, home()))
+    assert result == {"study": jobs.keys[job]}
+    jobs.end(job, "done", **result)
+    assert charts(healthy(app.run())) == 4
+    assert KINDS["brain"] is separate_own
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ((recording(1), None, None), "holds 1 volume"),
+        ((recording(), File("m.nii", b"nothing" * 60), None), "“m.nii” cannot be read"),
+        ((recording(), None, File("e.tsv", b"onset\tduration\n99\t1\n")), "outside the recording"),
+    ],
+)
+def test_files_that_cannot_be_used_are_one_sentence(files, words, monkeypatch):
+    told = []
+    monkeypatch.setattr(brain_page.state, "notify", lambda *said: told.append(said))
+    brain_page._open(*files)
+    ((kind, sentence),) = told
+    assert kind == "error"
+    assert words in sentence
+    assert services.datasets().list() == []
+
+
+def test_the_bundled_brain_has_its_own_name_only_once(start):
+    services.datasets().put(made_up())
+    app = healthy(start(PAGE))
+    assert app.selectbox(key="brain_recording").options == ["Small brain, made up"]
+    assert sentences(app) == []
+    assert not brain.has_shared()

@@ -1,0 +1,356 @@
+"""Every page inside the frame: with the bundled digits, with uploads, good and bad, and by URL."""
+
+import base64
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from appca.data.sources.builtin import load
+from appca.runs.home import home
+from appca.runs.store import RunStore
+from appca.ui.frame import frame
+from appca.ui.parts import downloads
+from appca.ui.session import fitting
+from tests.ui.conftest import address, healthy, html, sentences
+
+PAGES = {
+    "data/data": "Data",
+    "data/fit": "Fit",
+    "data/runs": "Runs",
+    "explore/subspaces": "Subspaces",
+    "explore/umap": "UMAP",
+    "explore/components": "Components",
+    "explore/point": "Point",
+    "explore/group": "Selection",
+    "explore/similar": "Similar objects",
+    "explore/sharing": "Sharing",
+    "judge/choose": "Choose K and L",
+    "judge/compare": "Compare",
+    "judge/diagnostics": "Diagnostics",
+    "study/paper": "Paper",
+    "study/whitening": "Whitening",
+    "study/lab": "Synthetic lab",
+    "study/brain": "Brain",
+    "share/export": "Export",
+    "share/new_data": "New data",
+}
+DIGITS = 1797
+
+
+def table_of(text: str) -> tuple[str, bytes, str]:
+    return ("own.csv", text.encode(), "text/csv")
+
+
+def good_table(label: str = "class") -> str:
+    rng = np.random.default_rng(0)
+    lines = [f"name,{label},a,b,c,d"]
+    for row in range(40):
+        values = ",".join(f"{value:.4f}" for value in rng.normal(size=4))
+        lines.append(f"item {row},{'<b>x</b>' if row % 2 else '=1+1'},{values}")
+    return "\n".join(lines)
+
+
+def upload(app, file: tuple[str, bytes, str]):
+    app.get("file_uploader")[-1].set_value([file])
+    return app.run()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_runs_inside_the_frame(start, page):
+    app = healthy(start(page))
+    assert [title.value for title in app.title] == [PAGES[page]]
+    assert "Handwritten digits" in html(app)
+    assert {"data", "run", "k", "l"} <= set(address(app))
+
+
+def test_the_first_page_is_the_finished_picture_of_the_digits(start):
+    app = healthy(start())
+    assert (app.slider(key="k").value, app.slider(key="l").value) == (4, 2)
+    assert html(app).count('class="ca-card"') == 4
+    stored = RunStore(home()).list()
+    assert [run.id for run in stored] == [address(app)["run"]]
+    assert stored[0].config.parameters["n_components"] == 4
+
+
+def test_moving_k_fits_again_and_moves_the_address(start):
+    app = start()
+    first = address(app)["run"]
+    app.slider(key="k").set_value(6).run()
+    assert html(healthy(app)).count('class="ca-card"') == 6
+    assert address(app)["k"] == "6"
+    assert address(app)["run"] != first
+    app.slider(key="k").set_value(4).run()
+    assert address(app)["run"] == first
+
+
+def test_k_pushes_l_down_and_l_pushes_k_up(start):
+    app = start(k="5", l="4")
+    app.slider(key="k").set_value(3).run()
+    assert (app.slider(key="k").value, app.slider(key="l").value) == (3, 3)
+    app.slider(key="l").set_value(5).run()
+    assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
+    app.slider(key="k").set_value(1).run()
+    assert (address(healthy(app))["k"], address(app)["l"]) == ("1", "1")
+
+
+def test_l_moved_above_k_takes_k_along(start):
+    app = start(k="3", l="2")
+    app.slider(key="l").set_value(5).run()
+    assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
+
+
+def test_thin_subspaces_open_as_pairs_and_45_subspaces_are_paged(start):
+    app = healthy(start(k="12", l="6"))
+    assert app.get("button_group")[0].value is not None
+    assert any("of 66 pairs" in caption.value for caption in app.caption)
+    app = healthy(start(k="10", l="2"))
+    assert any("1–12 of 45 subspaces" in caption.value for caption in app.caption)
+
+
+def test_a_run_comes_back_by_its_address_with_all_settings(start):
+    app = start("data/fit")
+    app.selectbox(key="set-init").select("pca").run()
+    app.number_input(key="set-random_state").set_value(7).run()
+    app.number_input(key="set-n_components").set_value(5).run()
+    wanted = address(healthy(app))
+    again = healthy(start("data/fit", data=wanted["data"], run=wanted["run"]))
+    assert again.selectbox(key="set-init").value == "pca"
+    assert again.number_input(key="set-random_state").value == 7
+    assert again.number_input(key="set-n_components").value == 5
+    assert address(again)["run"] == wanted["run"]
+
+
+def test_an_unknown_data_set_in_the_address_gets_one_sentence_and_the_digits(start):
+    app = start(data="f" * 64, k="3")
+    assert len(sentences(app)) == 1
+    assert "no stored data set" in sentences(app)[0]
+    assert "Handwritten digits" in html(app)
+    assert healthy(app.run())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"run": "nonsense"}, {"data": "../../etc"}, {"k": "900", "l": "-3"}, {"job": "x", "sel": "y"}],
+)
+def test_nonsense_in_the_address_still_opens_a_picture(start, wrong):
+    app = start(**wrong)
+    assert not app.exception
+    assert len(sentences(app)) <= 1
+    assert app.slider(key="k").value >= 1
+
+
+def test_an_uploaded_table_is_reported_and_then_used(start):
+    app = upload(start("data/data"), table_of(good_table()))
+    assert "40 rows" in html(healthy(app))
+    app.button(key="upload_use").click().run()
+    assert address(healthy(app))["data"] != load("digits").digest
+    assert "own" in html(app)
+    for page in PAGES:
+        healthy(app.switch_page(f"pages/{page}.py").run())
+
+
+def test_labels_that_look_like_html_are_shown_literally(start):
+    app = upload(start("data/data"), table_of(good_table("<script>alert(1)</script>")))
+    app.button(key="upload_use").click().run()
+    app.switch_page("pages/explore/subspaces.py").run()
+    select(app, np.arange(20))
+    shown = html(healthy(app))
+    assert "&lt;b&gt;x&lt;/b&gt;" in shown
+    assert "<b>x</b>" not in shown
+    assert "<script>" not in shown
+
+
+def test_missing_cells_are_refused_until_the_person_chooses(start):
+    text = good_table().replace("item 3,<b>x</b>,", "item 3,<b>x</b>,,", 1)
+    text = "\n".join(
+        line if line.count(",") == 5 else line.rsplit(",", 1)[0] for line in text.split("\n")
+    )
+    app = upload(start("data/data"), table_of(text))
+    assert len(sentences(app)) == 1
+    assert "missing" in sentences(app)[0]
+    choice = next(box for box in app.selectbox if box.label == "Missing cells")
+    choice.select("mean").run()
+    assert "1 cell filled" in html(healthy(app))
+
+
+def broken_zip() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.png", b"this is no image")
+    return buffer.getvalue()
+
+
+def pickled() -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([{"a": 1}, None], dtype=object), allow_pickle=True)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        ("empty.csv", b"", "text/csv"),
+        ("head.csv", b"a,b,c\n", "text/csv"),
+        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "text/csv"),
+        ("objects.npy", pickled(), "application/octet-stream"),
+        ("short.npy", b"\x93NUMPY", "application/octet-stream"),
+        ("images.zip", broken_zip(), "application/zip"),
+        ("no.zip", b"PK\x03\x04 and nothing more", "application/zip"),
+    ],
+    ids=lambda file: file[0],
+)
+def test_a_bad_upload_gets_one_sentence_and_leaves_the_session_alive(start, file):
+    app = upload(start("data/data"), file)
+    assert not app.exception
+    assert len(sentences(app)) == 1
+    assert sentences(app)[0].endswith(".")
+    assert "\n" not in sentences(app)[0]
+    healthy(app.switch_page("pages/explore/subspaces.py").run())
+
+
+def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
+    rng = np.random.default_rng(1)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number in range(12):
+            picture = io.BytesIO()
+            Image.fromarray(rng.integers(0, 255, (9, 7), dtype=np.uint8)).save(picture, "PNG")
+            archive.writestr(f"{'cat' if number % 2 else 'dog'}/{number}.png", picture.getvalue())
+    app = upload(start("data/data"), ("pets.zip", buffer.getvalue(), "application/zip"))
+    app.button(key="upload_use").click().run()
+    assert "9 × 7 pixels" in html(healthy(app))
+    healthy(app.switch_page("pages/explore/subspaces.py").run())
+
+
+@pytest.mark.parametrize("key", ["wine", "planes", "turntable"])
+def test_a_bundled_data_set_is_one_click_away(start, key):
+    app = start("data/data")
+    app.button(key=f"source-{key}-open").click().run()
+    name = load(key).name
+    assert name in html(healthy(app))
+    assert address(app)["data"] == load(key).digest
+    app.switch_page("pages/explore/subspaces.py").run()
+    assert name in html(healthy(app))
+
+
+def test_preprocessing_is_part_of_the_run(start):
+    app = start("data/data")
+    before = address(app)["run"]
+    app.number_input(key="pre-divide").set_value(2.0).run()
+    assert address(healthy(app))["run"] != before
+    app.button(key="pre-suggest").click().run()
+    assert address(healthy(app))["run"] == before
+    app.selectbox(key="pre-reduce").select("dimensions").run()
+    app.number_input(key="pre-dimensions").set_value(3).run()
+    assert address(healthy(app))["k"] == "3"  # K cannot exceed the dimensions
+
+
+def select(app, rows: np.ndarray, n_rows: int | None = None, component: str = "atlas"):
+    """Do what the browser does when a lasso is closed."""
+    n_rows = n_rows or (DIGITS if "Handwritten" in html(app) else 40)
+    mask = np.zeros(n_rows, dtype=bool)
+    mask[rows] = True
+    bits = base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
+    app.session_state[component] = {"selection": {"mount": "test", "number": 1, "bits": bits}}
+    return app.run()
+
+
+def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
+    app = start()
+    select(app, np.array([3, 5, 800]))
+    assert any("3 of 1,797 rows" in text.value for text in healthy(app).markdown)
+    assert "digit-3, digit-5, digit-800" in html(app)
+    app.switch_page("pages/export/export.py").run()
+    assert "Selected (3)" in str(healthy(app).get("button_group")[0].proto)
+    reloaded = healthy(start(**address(app)))
+    assert any("3 of 1,797 rows" in text.value for text in reloaded.markdown)
+    reloaded.button(key="tray_clear").click().run()
+    assert "sel" not in address(healthy(reloaded))
+
+
+def test_what_is_saved_holds_the_selected_rows_only(start):
+    app = start()
+    run = RunStore(home()).get(address(app)["run"])
+    shown = fitting.Shown(run.config, run.arrays, run.info, run)
+    text = downloads.make("csv", load("digits"), shown, np.array([7, 2])).decode()
+    assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
+    app.switch_page("pages/export/export.py").run()
+    saved = [one.proto.label for one in app.get("download_button")]
+    assert saved[:3] == ["Save CSV", "Save Parquet", "Save NPZ"]
+
+
+def test_runs_are_opened_renamed_compared_and_deleted(start):
+    app = start()
+    first = address(app)["run"]
+    app.slider(key="k").set_value(5).run()
+    second = address(app)["run"]
+    app.switch_page("pages/data/runs.py").run()
+    assert "Components" in html(healthy(app))
+    app.button(key=f"open-{first}").click().run()
+    assert address(healthy(app))["run"] == first
+    app.text_input(key=f"name-{second}").set_value("my <i>run</i>").run()
+    assert RunStore(home()).get(second).name == "my <i>run</i>"
+    assert "my &lt;i&gt;run&lt;/i&gt;" in html(healthy(app))
+    app.button(key=f"really-{second}").click().run()
+    assert RunStore(home()).get(second) is None
+    assert [run.id for run in RunStore(home()).list()] == [first]
+    healthy(app)
+
+
+def test_a_damaged_run_is_named_and_does_not_stop_the_page(start):
+    app = start()
+    run = RunStore(home()).get(address(app)["run"])
+    (run.path / "config.json").write_text("{", encoding="utf-8")
+    app.switch_page("pages/data/runs.py").run()
+    assert not app.exception
+    assert any("damaged" in box.value for box in app.warning)
+
+
+def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
+    wanted = address(start())
+    run = RunStore(home()).get(wanted["run"])
+    file = run.path / "arrays.npz"
+    file.write_bytes(bytes(file.stat().st_size))  # the size alone does not show it
+    app = start(**wanted)
+    assert not app.exception
+    assert html(app).count('class="ca-card"') == 4
+    assert "cannot be read" in sentences(app.run())[0]
+    healthy(app.run())
+    assert RunStore(home()).get(wanted["run"]).arrays["scores"].shape == (DIGITS, 4)
+
+
+def too_large(*_given: object, **_more: object) -> np.ndarray:
+    return np.empty(1 << 62, np.uint8)  # 4 EiB, more than any process can address
+
+
+@pytest.mark.parametrize("page", ["explore/subspaces", "explore/components", "share/export"])
+def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypatch, page):
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "fit_run", too_large)
+        app = start(page)
+    assert not app.exception
+    assert sentences(app) == [
+        "This needs more memory than there is; take fewer rows or fewer features."
+    ]
+    assert "Handwritten digits" in html(app)  # the sidebar is there to choose other data
+    healthy(app.run())  # and the session goes on
+
+
+def test_a_sidebar_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
+    monkeypatch.setattr(frame, "place_of_fits", too_large)
+    app = start()
+    assert not app.exception
+    assert html(app).count('class="ca-card"') == 4
+
+
+def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
+    app = start("data/fit")
+    app.selectbox(key="set-model").select("PPCA").run()
+    assert "l" not in address(healthy(app))
+    app.switch_page("pages/explore/subspaces.py").run()
+    assert [slider.key for slider in healthy(app).slider] == ["k"]
+    app.switch_page("pages/export/export.py").run()
+    healthy(app)

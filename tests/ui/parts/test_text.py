@@ -1,0 +1,156 @@
+"""Words and small pieces of HTML: numbers read well, and data is only ever text."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
+from appca.plots.palette import colour_by
+from appca.ui.data import intake_report
+from appca.ui.parts import component_list, text, tray
+
+NASTY = '<img src=x onerror="alert(1)">&"'
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "under 1 s"), (8.4, "8 s"), (89, "89 s"), (100, "2 min"), (9000, "2.5 h")],
+)
+def test_durations_are_rough(seconds, said):
+    assert text.duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("converged: the last 10 iterations gained less than tol", "settled: the last 10 passes"),
+        ("converged: the last iteration gained less than tol", "settled: the last pass gained"),
+        ("reached max_iter=5000 before it converged", "5,000"),
+        ("stopped by the callback", "by hand"),
+        ("closed form", "directly"),
+        ("something new", "something new"),
+    ],
+)
+def test_stop_reasons_are_put_in_words(reason, said):
+    assert said in text.ended(reason)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.02, "0.02 s"), (9.994, "9.99 s"), (12.3, "12 s")])
+def test_times_that_are_compared_have_decimals_below_ten_seconds(seconds, said):
+    assert text.measured(seconds) == said
+
+
+def test_a_log_likelihood_has_a_true_minus_and_a_comma():
+    assert text.nats_a_row({"log_likelihood": -2469.14, "n_rows": 2}) == "−1,234.57 nats a row"
+
+
+def test_estimates_say_about_except_below_a_second():
+    assert (text.about(0.1), text.about(12)) == ("under 1 s", "about 12 s")
+
+
+@pytest.mark.parametrize(("n", "said"), [(12, "12 B"), (3100, "3.1 kB"), (2.5e9, "2.5 GB")])
+def test_sizes_have_units(n, said):
+    assert text.size(n) == said
+
+
+def test_attributes_and_words_cannot_break_out_of_their_element():
+    element = text.tag("span", text.words(NASTY), "css", title=NASTY)
+    assert element.count("<") == 2
+    assert element.count('"') == 4
+
+
+def test_markdown_loses_its_meaning_but_not_its_words():
+    protected = text.markdown("*a* [b](c) :red[d] $e$")
+    assert protected.replace("\\", "") == "*a* [b](c) :red[d] $e$"
+    assert all(protected[i - 1] == "\\" for i, c in enumerate(protected) if c in "*[]():$")
+
+
+def test_like_buttons_are_told_apart_by_words_that_are_not_seen():
+    assert text.apart("Open", "run a*b") == "Open *run a\\*b*"
+    style = (Path(text.__file__).parent / "style.css").read_text("utf-8")
+    assert "button em { position: absolute" in style
+
+
+def table(names: tuple[str, ...]) -> Dataset:
+    rng = np.random.default_rng(0)
+    return Dataset(
+        name="t",
+        X=rng.normal(size=(30, len(names))) * np.array([1000.0] + [1.0] * (len(names) - 1)),
+        ids=np.arange(30).astype(str),
+        labels={"class": np.array([NASTY, "b"] * 15)},
+        feature_names=names,
+    )
+
+
+def run_of(dataset: Dataset, component: list[float]) -> dict[str, np.ndarray]:
+    fitted = Preprocessing(centre=True, scale="feature").fit(dataset.X)
+    return {
+        "components": np.array([component]),
+        "scores": np.ones((30, 1)),
+        "active": np.ones((30, 1), dtype=bool),
+        "error": np.ones(30),
+        "membership": np.ones(30),
+        "log_likelihood_rows": np.ones(30),
+        "mean": np.zeros(len(component)),
+        "noise_variance": np.array(1.0),
+        "latent_variance": np.array([1.0]),
+        **{f"pre_{name}": values for name, values in fitted.arrays().items()},
+    }
+
+
+def test_component_cards_show_feature_names_literally():
+    dataset = table(("first", NASTY, "third"))
+    html = component_list.cards(dataset, run_of(dataset, [0.1, 0.9, 0.2]))
+    assert "<img" not in html
+    assert text.words(NASTY) in html
+
+
+def test_features_of_a_table_are_ranked_in_the_units_of_the_fit():
+    dataset = table(("in thousands", "small", "third"))
+    html = component_list.cards(dataset, run_of(dataset, [0.1, 0.9, 0.2]))
+    assert html.index("small") < html.index("third") < html.index("in thousands")
+    in_data_units = component_list.in_data_space(run_of(dataset, [0.1, 0.9, 0.2]))
+    assert np.abs(in_data_units[0]).argmax() == 0
+
+
+def test_bars_and_facts_of_a_selection_show_labels_literally_and_count_right():
+    dataset = table(("a", "b"))
+    rows = np.array([0, 2, 4, 5])
+    html = tray.class_bars(colour_by("class", dataset.labels["class"]), rows)
+    assert "<img" not in html
+    assert ">3<" in html
+    assert ">1<" in html
+    assert "{1} 4" in tray.facts(dataset, run_of(dataset, [0.1, 0.9]), rows)
+
+
+def test_where_selected_rows_are_is_said_by_subspaces_or_by_components_that_set_them_apart():
+    dataset = table(("a", "b"))
+    arrays = run_of(dataset, [0.1, 0.9])
+    rng = np.random.default_rng(0)
+    arrays["active"] = rng.random((30, 40)) < 0.5
+    arrays["active"][:, 7] = np.arange(30) < 6
+    rows = np.arange(6)
+    html = tray.facts(dataset, arrays, rows)
+    assert "8 used by 100 % (all rows 20 %)" in html
+    assert re.search(r"−?[\d,]+\.\d\d nats \(all rows −?[\d,]+\.\d\d nats\)", html)
+    assert re.search(r"Membership</dt><dd>[\w. ]+ % \(all rows [\w. ]+ %\)", html)
+    assert html.count("(all rows") == 3 + 3  # components named, and the three numbers below
+    assert "6 different ones" in html
+    assert "{" not in html
+
+
+def test_a_report_of_a_file_shows_names_literally_and_cuts_long_lists():
+    report = {
+        "rows": 10,
+        "columns": 9,
+        "roles": {NASTY: "ignored", "y": "label"},
+        "missing": {f"column {n}": n for n in range(1, 8)},
+        "filled": 28,
+    }
+    html = intake_report.facts(report)
+    assert "<img" not in html
+    assert "28 cells" in html
+    assert "and 2 more" in html

@@ -1,0 +1,266 @@
+"""Fits, maps and downloads that take long: previews, progress, the ways they end, and reloads."""
+
+import numpy as np
+import pytest
+
+from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.jobs.folder import ENDED, JobStatus
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run
+from appca.runs.home import home
+from appca.runs.store import RunStore
+from appca.ui.explore import umap
+from appca.ui.session import fitting, services
+from tests.ui.conftest import address, healthy, html, sentences
+
+
+class ScriptedJobs:
+    """Stands for the worker processes: a test says what has become of a job."""
+
+    def __init__(self):
+        self.jobs: dict[str, JobStatus] = {}
+        self.keys: dict[str, str] = {}
+        self.cancelled: list[str] = []
+        self.pauses: list[float] = []
+        self.kept: list[str] = []
+
+    def submit(self, kind, spec, key=None, after=0.0):
+        self.pauses.append(after)
+        for job, known in self.keys.items():
+            if known == key and self.jobs[job].state not in ENDED:
+                return job
+        job = f"{len(self.jobs):012x}"
+        self.keys[job] = key
+        curve = [(1, -300.0), (2, -200.0)] if kind == "fit" else []
+        self.jobs[job] = JobStatus(
+            job, kind, "running", "fit", 0.4, 2, curve, 3.0, 8.0, {}, "", spec
+        )
+        return job
+
+    def end(self, job, state, message="", **result):
+        self.jobs[job] = self.jobs[job]._replace(state=state, message=message, result=result)
+
+    def finish_fit(self, job, **changes):
+        config = RunConfig.from_dict(self.jobs[job].spec["config"] | changes)
+        result = fit_run(services.dataset(config.dataset), config)
+        self.end(job, "done", run=RunStore(home()).save(config, result).id)
+
+    def status(self, job):
+        return self.jobs.get(job)
+
+    def active(self):
+        return [job for job in self.jobs.values() if job.state not in ENDED]
+
+    def cancel(self, job):
+        self.cancelled.append(job)
+        self.end(job, "cancelled", "Cancelled; nothing was stored.")
+
+    def keep(self, job):
+        self.kept.append(job)
+
+
+@pytest.fixture
+def jobs(monkeypatch) -> ScriptedJobs:
+    scripted = ScriptedJobs()
+    monkeypatch.setattr(services, "jobs", lambda: scripted)
+    return scripted
+
+
+@pytest.fixture
+def long_fits(monkeypatch, jobs) -> ScriptedJobs:
+    """Every fit counts as too long for the page, as on large data."""
+    monkeypatch.setattr(fitting, "LIVE_SECONDS", -1.0)
+    return jobs
+
+
+def badges(app) -> list[str]:
+    return [text.value for text in app.markdown if "preview" in text.value]
+
+
+def test_a_long_fit_shows_a_marked_preview_until_the_worker_has_finished(start, long_fits):
+    app = start()
+    assert len(badges(healthy(app))) == 1
+    assert html(app).count('class="ca-card"') == 4
+    (job,) = long_fits.jobs
+    assert long_fits.keys[job] == address(app)["run"]
+    assert address(app)["job"] == job
+    assert RunStore(home()).list() == []  # a preview is never kept
+    long_fits.finish_fit(job)
+    app.run()
+    assert badges(healthy(app)) == []
+    assert "job" not in address(app)
+
+
+def test_moving_the_slider_on_gives_up_the_refinement_before(start, long_fits):
+    app = start()
+    (first,) = long_fits.jobs
+    app.slider(key="k").set_value(5).run()
+    assert long_fits.cancelled == [first]
+    assert min(long_fits.pauses) > 0, "the browser draws the preview first"
+    assert [job.state for job in long_fits.jobs.values()] == ["cancelled", "running"]
+    assert len(badges(healthy(app))) == 1
+
+
+def test_a_failed_refinement_says_why_once_and_is_not_tried_again(start, long_fits):
+    app = start()
+    (job,) = long_fits.jobs
+    long_fits.end(job, "failed", "The worker process was killed; start the fit again.")
+    app.run()
+    assert sentences(app) == ["The worker process was killed; start the fit again."]
+    app.run()
+    assert sentences(app) == []
+    assert len(long_fits.jobs) == 1
+    app.button(key="refine").click().run()
+    assert len(long_fits.jobs) == 2
+    assert long_fits.pauses[-1] == 0.0, "what was asked for begins at once"
+
+
+def test_cancel_in_the_sidebar_ends_the_job_and_keeps_the_preview(start, long_fits):
+    app = start()
+    (job,) = long_fits.jobs
+    app.button(key=f"cancel-{job}").click().run()
+    assert long_fits.cancelled == [job]
+    assert len(badges(healthy(app))) == 1
+    assert len(long_fits.jobs) == 1
+
+
+def test_the_fit_page_shows_progress_and_both_ways_to_stop(start, long_fits):
+    app = start("data/fit")
+    (job,) = long_fits.jobs  # the landing page has started it
+    app.button(key="job_cancel").click().run()
+    assert long_fits.cancelled == [job]
+    app.button(key="start_fit").click().run()
+    job = list(long_fits.jobs)[-1]
+    assert len(healthy(app).get("plotly_chart")) == 1
+    app.button(key="fit_keep").click().run()
+    assert long_fits.kept == [job]
+    long_fits.finish_fit(job, stopped_at=3)
+    app.run()
+    assert RunStore(home()).get(address(app)["run"]).config.stopped_at == 3
+    assert "stopped by hand" in html(healthy(app))
+
+
+def test_a_reload_during_a_fit_brings_its_settings_back(start, long_fits):
+    app = start("data/fit")
+    app.number_input(key="set-random_state").set_value(11).run()
+    app.button(key="start_fit").click().run()
+    wanted = address(app)
+    again = start("data/fit", **wanted)
+    assert healthy(again).number_input(key="set-random_state").value == 11
+    assert address(again)["run"] == wanted["run"]
+    long_fits.finish_fit(wanted["job"])
+    again.run()
+    assert "settled" in html(healthy(again))
+
+
+def test_a_fit_of_other_settings_is_announced_not_forced_on_the_person(start, long_fits):
+    app = start("data/fit")
+    app.number_input(key="set-random_state").set_value(11).run()
+    app.button(key="start_fit").click().run()
+    job = address(app)["job"]
+    app.number_input(key="set-random_state").set_value(12).run()
+    elsewhere = address(app)["run"]
+    long_fits.finish_fit(job)
+    app.run()
+    assert address(healthy(app))["run"] == elsewhere
+    assert any("ready" in box.value for box in app.info)
+
+
+def test_a_download_runs_as_a_job_and_opens_when_it_is_there(start, jobs):
+    app = start("data/data")
+    app.number_input(key="source-mnist-n").set_value(500).run()
+    app.button(key="source-mnist-open").click().run()
+    (job,) = jobs.jobs
+    assert jobs.jobs[job].spec == {"key": "mnist", "options": {"n": 500}}
+    assert app.button(key="source-mnist-open").disabled
+    jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
+    app.run()
+    assert address(healthy(app))["data"] == load("wine").digest
+
+
+def test_coil_20_is_opened_in_the_parts_that_were_chosen(start, jobs):
+    app = start("data/data")
+    app.number_input(key="source-coil20-per_class").set_value(12).run()
+    app.pills(key="source-coil20-classes").set_value(["4", "17"]).run()
+    healthy(app).button(key="source-coil20-open").click().run()
+    (job,) = jobs.jobs.values()
+    assert job.spec == {"key": "coil20", "options": {"per_class": 12, "classes": ["4", "17"]}}
+
+
+def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(start, jobs):
+    app = start("data/data")
+    app.button(key="source-mnist-open").click().run()
+    (job,) = jobs.jobs
+    app.switch_page("pages/explore/subspaces.py").run()
+    app.slider(key="k").set_value(3).run()
+    looked_at = address(healthy(app))
+    jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
+    app = healthy(app.run())
+    assert address(app)["run"] == looked_at["run"]
+    assert ["wine" in box.value.lower() and "Data" in box.value for box in app.info] == [True]
+    app = app.switch_page("pages/data/data.py").run()
+    assert not app.button(key="source-mnist-open").disabled
+    app.button(key="source-mnist-open").click().run()
+    second = address(app)["job"]
+    again = start("data/data", **address(app))  # a reload on the way still waits for it
+    jobs.end(second, "done", dataset=DatasetStore(home()).put(load("wine")))
+    assert address(healthy(again.run()))["data"] == load("wine").digest
+
+
+def test_a_fit_asked_for_with_its_data_is_made_though_one_looks_elsewhere(start, jobs):
+    app = start("explore/sharing")
+    app.button(key="sharing_paper").click().run()
+    (job,) = jobs.jobs
+    looked_at = address(app)["data"]
+    app = app.switch_page("pages/explore/subspaces.py").run()
+    app.slider(key="k").set_value(3).run()
+    jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
+    app = healthy(app.run())
+    assert address(app)["data"] == looked_at
+    fit = list(jobs.jobs.values())[-1]
+    assert (fit.kind, fit.spec["config"]["dataset"]) == ("fit", load("wine").digest)
+
+
+def test_a_download_without_network_says_what_to_do(start, jobs):
+    app = start("data/data")
+    app.button(key="source-coil20-open").click().run()
+    (job,) = jobs.jobs
+    jobs.end(job, "failed", "coil-20-proc.zip could not be fetched; put it into ~/data.")
+    app.run()
+    assert sentences(app) == ["coil-20-proc.zip could not be fetched; put it into ~/data."]
+
+
+def test_a_map_is_laid_out_by_a_job_and_then_shown_with_all_rows(start, jobs):
+    app = start("explore/umap")
+    app.button(key="umap_run").click().run()
+    (job,) = jobs.jobs
+    assert any("Cancel" in button.label for button in app.button)
+    config = EmbeddingConfig.from_dict(jobs.jobs[job].spec)
+    rows = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
+    EmbeddingStore(home()).save(config, Embedding(rows, {"seconds": 1.0, "n_rows": 1797}))
+    jobs.end(job, "done", embedding=config.id)
+    app.run()
+    assert "{1,2}" in html(healthy(app))
+    app.number_input(key="umap_min_dist").set_value(0.5).run()
+    assert app.button(key="umap_run")  # another map, not laid out yet
+
+
+def test_the_three_maps_have_every_row_at_one_place_with_colours_of_their_own(start):
+    app = start()
+    run = RunStore(home()).get(address(app)["run"])
+    shown = fitting.Shown(run.config, run.arrays, run.info, run)
+    places = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
+    embedding = Embedding(places, {"seconds": 1.0, "n_rows": 1797})
+    three = umap.panels_of(load("digits"), shown, embedding, "digit")
+    assert [panel.title for panel in three] == ["aPPCA", "PCA", "Digit"]
+    for panel in three:
+        assert panel.rows.tolist() == list(range(1797))
+        np.testing.assert_array_equal(np.column_stack([panel.x, panel.y]), places)
+    by_projection, by_pca, by_class = three
+    assert by_class.rgb is None
+    assert (by_projection.rgb != by_pca.rgb).any()
+    for row in range(0, 1797, 100):
+        same = (run.arrays["active"] == run.arrays["active"][row]).all(axis=1)
+        assert set(by_projection.symbol[same]) == {by_projection.symbol[row]}
