@@ -280,7 +280,7 @@ def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
     visit(monkeypatch)
     app = visit.upload([(f"{label[:40].replace('/', '')}.csv", data)])
     healthy(app).button(key="upload_use").click().run()
-    for page in ("explore/subspaces", "explore/components"):
+    for page in ("explore/subspaces", "components/components"):
         shown = html(healthy(app.switch_page(f"pages/{page}.py").run()))
         assert "<script>" not in shown
     app.switch_page("pages/data/data.py").run()

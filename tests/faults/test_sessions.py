@@ -9,7 +9,7 @@ from tests.ui.conftest import address, healthy, html, sentences, start
 from tests.ui.parts.test_pages import DIGITS, good_table, select, table_of, upload
 
 __all__ = ["start"]  # the fixture
-PAGES = ("data/data", "data/fit", "explore/subspaces", "explore/group", "share/export")
+PAGES = ("data/data", "explore/fit", "explore/subspaces", "groups/group", "export/export")
 
 
 def texts(app) -> str:
@@ -78,7 +78,7 @@ def test_a_run_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home
     assert address(two)["run"] == run
     two.button(key=f"really-{run}").click().run()
     assert RunStore(appca_home).get(run) is None
-    for page in ("explore/subspaces", "explore/components", "share/export"):
+    for page in ("explore/subspaces", "components/components", "export/export"):
         healthy(one.switch_page(f"pages/{page}.py").run())
     assert address(one)["run"] == run
     assert RunStore(appca_home).get(run).arrays["scores"].shape == (DIGITS, 4)

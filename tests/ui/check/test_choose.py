@@ -21,7 +21,7 @@ from tests.models.synthetic import planted
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "judge/choose"
+PAGE = "check/choose"
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_the_digits_are_offered_a_grid_with_its_size_and_time(start, jobs):
 
 
 def test_a_model_without_l_gets_a_button_that_switches(start):
-    app = start("data/fit")
+    app = start("explore/fit")
     app.selectbox(key="set-model").select("PPCA").run()
     app = healthy(app.switch_page(f"pages/{PAGE}.py").run())
     assert "every row uses exactly L of K components" in text_of(app)
@@ -230,7 +230,7 @@ def test_better_fits_from_other_starts_are_told(start, stored, table):
 
 
 def test_the_grid_of_a_sampled_model_with_factors_is_by_em(start, stored, jobs):
-    app = start("data/fit", data=stored)
+    app = start("explore/fit", data=stored)
     app.selectbox(key="set-model").select("aFA").run()
     app.selectbox(key="set-inference").select("gibbs").run()
     app = healthy(app.switch_page(f"pages/{PAGE}.py").run())

@@ -18,7 +18,7 @@ from appca.ui.session import selection, services
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "judge/compare"
+PAGE = "check/compare"
 
 
 @pytest.fixture(scope="module")

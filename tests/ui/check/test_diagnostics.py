@@ -20,7 +20,7 @@ from appca.runs.store import RunStore
 from appca.ui.check import diagnostics_chains, diagnostics_components
 from tests.ui.conftest import healthy, html
 
-PAGE = "judge/diagnostics"
+PAGE = "check/diagnostics"
 SHORT = {"n_chains": 2, "burn_in": 20, "n_draws": 60}
 
 

@@ -17,7 +17,7 @@ from appca.ui.session.fitting import Shown
 from tests.ui.conftest import address, healthy, html, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "explore/sharing"
+PAGE = "components/sharing"
 
 
 def texts(app) -> str:

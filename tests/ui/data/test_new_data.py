@@ -26,7 +26,7 @@ from appca.ui.session.state import KEYS
 from tests.ui.conftest import address, healthy, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "share/new_data"
+PAGE = "data/new_data"
 
 
 def csv_of(frame: pd.DataFrame, name: str = "new.csv") -> tuple[str, bytes, str]:

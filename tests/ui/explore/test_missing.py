@@ -77,7 +77,7 @@ def test_missing_cells_are_empty_in_the_tables_of_rows(start, stored, gappy, job
 
 
 def test_the_fit_says_how_many_cells_it_left_out_and_offers_the_filled_data(start, stored, gappy):
-    app = healthy(start("data/fit", data=stored))
+    app = healthy(start("explore/fit", data=stored))
     assert f"**{gappy.n_missing} cells** in {len(gappy.incomplete_rows)} rows" in text_of(app)
     assert "read the column's mean in their place" in text_of(app)
     assert "Save the data, filled by the model" in [
@@ -87,7 +87,7 @@ def test_the_fit_says_how_many_cells_it_left_out_and_offers_the_filled_data(star
 
 @pytest.mark.parametrize(
     ("page", "address", "times"),
-    [("judge/choose", {}, 2), ("judge/compare", {"view": "methods"}, 1)],
+    [("check/choose", {}, 2), ("check/compare", {"view": "methods"}, 1)],
 )
 def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
     start, stored, gappy, jobs, page, address, times
@@ -98,7 +98,7 @@ def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
 
 
 def test_other_models_refuse_in_a_box(start, stored):
-    app = start("data/fit", data=stored)
+    app = start("explore/fit", data=stored)
     app.selectbox(key="set-inference").select("hard").run()
     assert not app.exception
     (said,) = sentences(app)
@@ -116,7 +116,7 @@ def test_the_filled_table_holds_what_was_observed_and_what_the_model_says(gappy)
 
 
 def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, stored, gappy, jobs):
-    app = healthy(start("data/fit", data=stored))
+    app = healthy(start("explore/fit", data=stored))
     button(app, BUTTON).click().run()
     (status,) = jobs.jobs.values()
     assert status.kind == "masked"
@@ -131,7 +131,7 @@ def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, stored,
 
 
 def test_whole_data_are_offered_the_same_test(start, jobs):
-    app = healthy(start("data/fit"))
+    app = healthy(start("explore/fit"))
     assert BUTTON in [one.label for one in app.button]
     assert "Missing cells" not in [one.value for one in app.subheader]
 

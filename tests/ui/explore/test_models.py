@@ -48,7 +48,7 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
     assert run.config.model == model
     assert address(app)["run"] == run.id
     assert run.id in html(app)
-    for page in ("explore/subspaces", "judge/diagnostics", "explore/umap", "share/export"):
+    for page in ("explore/subspaces", "check/diagnostics", "explore/umap", "export/export"):
         app = healthy(app.switch_page(f"pages/{page}.py").run())
     again = healthy(start(run=run.id))
     assert MODELS[model].title in html(again)

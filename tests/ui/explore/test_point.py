@@ -18,7 +18,7 @@ from appca.ui.explore import point_choice
 from tests.ui.conftest import address, healthy, html, sentences
 from tests.ui.parts.test_pages import good_table, select, table_of, upload
 
-COMPONENTS, POINT = "explore/components", "explore/point"
+COMPONENTS, POINT = "components/components", "explore/point"
 
 
 def run_of(app):
@@ -194,7 +194,7 @@ def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
 
 
 def test_other_models_have_both_pages(start):
-    app = start("data/fit")
+    app = start("explore/fit")
     app.selectbox(key="set-model").select("PPCA").run()
     for page in (COMPONENTS, POINT):
         app.switch_page(f"pages/{page}.py").run()

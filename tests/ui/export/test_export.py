@@ -53,7 +53,7 @@ def file(made: dict, key: str) -> bytes:
 
 
 def test_each_button_saves_what_it_says(start, made, tmp_path):
-    app = healthy(start("share/export"))
+    app = healthy(start("export/export"))
     run = RunStore(home()).get(address(app)["run"])
     scores = run.arrays["scores"]
     csv = pd.read_csv(io.BytesIO(file(made, "projection-csv")))
@@ -119,7 +119,7 @@ def test_a_map_that_was_laid_out_is_the_first_place_offered(start, made):
 
 
 def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_path, monkeypatch):
-    app = start("share/export", k="5")
+    app = start("export/export", k="5")
     run = RunStore(home()).get(address(app)["run"])
     few = np.arange(run.info["n_rows"]) < 7
     SelectionStore(home()).save(run.config.dataset, "few", few)

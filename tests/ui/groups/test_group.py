@@ -151,12 +151,12 @@ def test_the_page_says_what_sets_the_zeros_apart(start, zeros):
     assert table["effect"][0] == 1.0
     assert "feature" not in set(table["kind"])
     assert html(app).count("mean image: ") == 3
-    reloaded = healthy(start("explore/group", **address(app)))
+    reloaded = healthy(start("groups/group", **address(app)))
     assert selected(reloaded) == 178
 
 
 def test_the_page_without_a_selection_says_how_to_select(start):
-    app = healthy(start("explore/group"))
+    app = healthy(start("groups/group"))
     assert any("Nothing is selected yet" in text.value for text in app.markdown)
     app.multiselect(key="rule-classes-label:digit").set_value(["7"]).run()
     assert selected(press(app, "rule-replace")) == 179
@@ -164,14 +164,14 @@ def test_the_page_without_a_selection_says_how_to_select(start):
 
 
 def test_a_group_without_a_rest_is_told_so_in_a_sentence(start):
-    app = healthy(start("explore/group"))
+    app = healthy(start("groups/group"))
     press(app, "tray_invert")
     assert not app.dataframe
     assert "1,797 selected and 0 other rows" in app.info[0].value.replace("\\", "")
 
 
 def test_a_component_with_a_name_has_it_in_rules_and_comparisons(start, zeros):
-    app = start("explore/components")
+    app = start("components/components")
     run = address(app)["run"]
     app.text_input(key=f"label-{run}-1").set_value("slant").run()
     lasso(app.switch_page("pages/explore/subspaces.py").run(), zeros)
@@ -190,7 +190,7 @@ def test_a_component_with_a_name_has_it_in_rules_and_comparisons(start, zeros):
 
 def test_a_table_is_compared_by_its_features(start):
     digest = DatasetStore(home()).put(load("wine"))
-    app = healthy(start("explore/group", data=digest))
+    app = healthy(start("groups/group", data=digest))
     app.multiselect(key="rule-classes-label:cultivar").set_value(["class_0"]).run()
     press(app, "rule-replace")
     table = app.dataframe[0].value
@@ -206,7 +206,7 @@ def test_a_table_is_compared_by_its_features(start):
 
 
 def test_the_export_page_shows_the_run_as_python(start):
-    app = healthy(start("share/export"))
+    app = healthy(start("export/export"))
     text = app.code[-1].value
     assert "dataset = load('digits')" in text
     assert f"# Run {address(app)['run']}" in text

@@ -11,7 +11,7 @@ from appca.runs.home import home
 from appca.ui.session import services
 from tests.ui.conftest import address, healthy, html, sentences
 
-PAGE = "explore/similar"
+PAGE = "groups/similar"
 
 
 def captions(app) -> str:

@@ -21,7 +21,7 @@ from tests.ui.conftest import address, healthy, sentences
 from tests.ui.paper.test_lab import button, charts, texts
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "study/brain"
+PAGE = "paper/brain"
 
 
 @pytest.fixture(scope="module")

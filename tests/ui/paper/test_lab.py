@@ -11,7 +11,7 @@ from appca.ui.session import services
 from tests.ui.conftest import address, healthy, html, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "study/lab"
+PAGE = "paper/lab"
 TINY = {"n_rows": 60, "n_features": 10, "components": [4], "seeds": 2, "burn_in": 2, "n_draws": 2}
 
 

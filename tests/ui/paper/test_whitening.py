@@ -17,7 +17,7 @@ from tests.ui.conftest import address, healthy
 from tests.ui.paper.test_lab import button, charts, texts
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "study/whitening"
+PAGE = "paper/whitening"
 
 
 @pytest.fixture

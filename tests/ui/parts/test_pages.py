@@ -18,24 +18,24 @@ from tests.ui.conftest import address, healthy, html, sentences
 
 PAGES = {
     "data/data": "Data",
-    "data/fit": "Fit",
+    "explore/fit": "Fit",
     "data/runs": "Runs",
     "explore/subspaces": "Subspaces",
     "explore/umap": "UMAP",
-    "explore/components": "Components",
+    "components/components": "Components",
     "explore/point": "Point",
-    "explore/group": "Selection",
-    "explore/similar": "Similar objects",
-    "explore/sharing": "Sharing",
-    "judge/choose": "Choose K and L",
-    "judge/compare": "Compare",
-    "judge/diagnostics": "Diagnostics",
-    "study/paper": "Paper",
-    "study/whitening": "Whitening",
-    "study/lab": "Synthetic lab",
-    "study/brain": "Brain",
-    "share/export": "Export",
-    "share/new_data": "New data",
+    "groups/group": "Selection",
+    "groups/similar": "Similar objects",
+    "components/sharing": "Sharing",
+    "check/choose": "Choose K and L",
+    "check/compare": "Compare",
+    "check/diagnostics": "Diagnostics",
+    "paper/paper": "Paper",
+    "paper/whitening": "Whitening",
+    "paper/lab": "Synthetic lab",
+    "paper/brain": "Brain",
+    "export/export": "Export",
+    "data/new_data": "New data",
 }
 DIGITS = 1797
 
@@ -111,12 +111,12 @@ def test_thin_subspaces_open_as_pairs_and_45_subspaces_are_paged(start):
 
 
 def test_a_run_comes_back_by_its_address_with_all_settings(start):
-    app = start("data/fit")
+    app = start("explore/fit")
     app.selectbox(key="set-init").select("pca").run()
     app.number_input(key="set-random_state").set_value(7).run()
     app.number_input(key="set-n_components").set_value(5).run()
     wanted = address(healthy(app))
-    again = healthy(start("data/fit", data=wanted["data"], run=wanted["run"]))
+    again = healthy(start("explore/fit", data=wanted["data"], run=wanted["run"]))
     assert again.selectbox(key="set-init").value == "pca"
     assert again.number_input(key="set-random_state").value == 7
     assert again.number_input(key="set-n_components").value == 5
@@ -326,7 +326,7 @@ def too_large(*_given: object, **_more: object) -> np.ndarray:
     return np.empty(1 << 62, np.uint8)  # 4 EiB, more than any process can address
 
 
-@pytest.mark.parametrize("page", ["explore/subspaces", "explore/components", "share/export"])
+@pytest.mark.parametrize("page", ["explore/subspaces", "components/components", "export/export"])
 def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypatch, page):
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "fit_run", too_large)
@@ -347,7 +347,7 @@ def test_a_sidebar_without_the_memory_to_draw_leaves_the_page(start, monkeypatch
 
 
 def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
-    app = start("data/fit")
+    app = start("explore/fit")
     app.selectbox(key="set-model").select("PPCA").run()
     assert "l" not in address(healthy(app))
     app.switch_page("pages/explore/subspaces.py").run()

@@ -127,7 +127,7 @@ def test_cancel_in_the_sidebar_ends_the_job_and_keeps_the_preview(start, long_fi
 
 
 def test_the_fit_page_shows_progress_and_both_ways_to_stop(start, long_fits):
-    app = start("data/fit")
+    app = start("explore/fit")
     (job,) = long_fits.jobs  # the landing page has started it
     app.button(key="job_cancel").click().run()
     assert long_fits.cancelled == [job]
@@ -143,11 +143,11 @@ def test_the_fit_page_shows_progress_and_both_ways_to_stop(start, long_fits):
 
 
 def test_a_reload_during_a_fit_brings_its_settings_back(start, long_fits):
-    app = start("data/fit")
+    app = start("explore/fit")
     app.number_input(key="set-random_state").set_value(11).run()
     app.button(key="start_fit").click().run()
     wanted = address(app)
-    again = start("data/fit", **wanted)
+    again = start("explore/fit", **wanted)
     assert healthy(again).number_input(key="set-random_state").value == 11
     assert address(again)["run"] == wanted["run"]
     long_fits.finish_fit(wanted["job"])
@@ -156,7 +156,7 @@ def test_a_reload_during_a_fit_brings_its_settings_back(start, long_fits):
 
 
 def test_a_fit_of_other_settings_is_announced_not_forced_on_the_person(start, long_fits):
-    app = start("data/fit")
+    app = start("explore/fit")
     app.number_input(key="set-random_state").set_value(11).run()
     app.button(key="start_fit").click().run()
     job = address(app)["job"]
@@ -210,7 +210,7 @@ def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(
 
 
 def test_a_fit_asked_for_with_its_data_is_made_though_one_looks_elsewhere(start, jobs):
-    app = start("explore/sharing")
+    app = start("components/sharing")
     app.button(key="sharing_paper").click().run()
     (job,) = jobs.jobs
     looked_at = address(app)["data"]
