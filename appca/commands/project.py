@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.explore.new_data import (
-    LEVEL,
-    Verdict,
-    distances_of_new,
-    new_rows_table,
-    verdict,
-)
+from appca.analysis.data.new_data import LEVEL, Verdict, distances_of_new, new_rows_table, verdict
 from appca.analysis.explore.outliers import distances
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_as

@@ -5,7 +5,15 @@ import pytest
 
 from appca import PPCA, AdaptivePPCA
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.check.masked import FOLDER, MaskedConfig, foretold, hide, is_whole, run, stored
+from appca.analysis.explore.masked import (
+    FOLDER,
+    MaskedConfig,
+    foretold,
+    hide,
+    is_whole,
+    run,
+    stored,
+)
 from appca.data.dataset import Dataset
 from appca.storage.errors import InputError
 from tests.models.synthetic import planted

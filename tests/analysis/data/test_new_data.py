@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from appca.analysis.explore.new_data import distances_of_new, new_rows_table, verdict
+from appca.analysis.data.new_data import distances_of_new, new_rows_table, verdict
 from appca.analysis.explore.outliers import distances
 from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
