@@ -12,6 +12,7 @@ from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.dask_queries import OnDask
 from appca.models.base.estimator import SampledModel, generator, refuse_constant, refuse_sizes
 from appca.models.base.parameters import (
     ARRAY,
@@ -34,7 +35,7 @@ from appca.models.orthonormal.em import Settings, floor_of, worth_compiling
 from appca.models.orthonormal.em_fit import Fit, fit_by_em, fit_in_closed_form
 from appca.models.orthonormal.gibbs_fit import Plan, fit_by_gibbs
 from appca.models.orthonormal.screening import Course
-from appca.models.rows.dask_rows import OnDask, dask_rows, is_dask
+from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import has_gaps
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream

@@ -8,11 +8,12 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.stiefel import polar
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.dask_queries import OnDask
 from appca.models.base.estimator import generator, refuse_constant, refuse_sizes
 from appca.models.base.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal.em import Settings, State, floor_of
-from appca.models.rows.dask_rows import OnDask, dask_rows, is_dask
+from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import has_gaps
 from appca.models.rows.observations import Observations, about, centre_of
 from appca.models.rows.spectrum import Principal, principal
