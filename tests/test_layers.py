@@ -36,7 +36,7 @@ HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
 # compiled kernels import numba at their top, and are themselves imported inside functions only
 KERNELS = {
     "appca.models.algebra.compiled",
-    "appca.models.supports.subset_rows",
+    "appca.models.polynomials.subset_rows",
     "appca.analysis.explore.neighbour_scan",
 }
 KERNELS_END_IN = "_kernels"  # so do all others, which may import one another
@@ -191,7 +191,7 @@ def test_an_offending_file_is_rejected(path, source, words):
         ("appca/runs/a.py", "def f():\n    from appca.models.ppca import PPCA"),
         ("appca/runs/a.py", "if TYPE_CHECKING:\n    import pandas as pd"),
         ("appca/models/a.py", "import scipy.linalg\nfrom sklearn.base import BaseEstimator"),
-        ("appca/models/supports/subset_rows.py", "import numba"),
+        ("appca/models/polynomials/subset_rows.py", "import numba"),
         ("appca/models/a_kernels.py", "from appca.models.algebra.compiled import kernel"),
         ("appca/analysis/explore/umap.py", "def f():\n    from umap import UMAP"),
         ("appca/runs/a.py", "np.load(f, allow_pickle=False)"),

@@ -31,8 +31,8 @@ from appca.models.factors.factor_gibbs import Seen
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.rows.independent_components import NAMED
 from appca.models.rows.observations import Rows, about, centre_of
-from appca.models.rows.row_sums import data_of, look
 from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
+from appca.models.sampling.row_sums import data_of, look
 from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
 

@@ -129,7 +129,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     ----------
     A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: the parametric model of
     section 4. Its likelihood and EM with z integrated out are in
-    `appca.models.supports.subsets` and `appca.models.orthonormal.em`.
+    `appca.models.polynomials.subsets` and `appca.models.orthonormal.em`.
 
     Examples
     --------

@@ -17,10 +17,10 @@ from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.base.parameters import Rule, refuse
 from appca.models.orthonormal.em import State
+from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
 from appca.models.sampling.chains import Draws, to_arviz
-from appca.models.supports import subsets
 
 if TYPE_CHECKING:
     from arviz import InferenceData

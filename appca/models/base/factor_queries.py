@@ -12,7 +12,7 @@ from appca.models.factors import factor_gibbs
 from appca.models.factors.factor_em import PRIOR
 from appca.models.rows.observations import Rows
 from appca.models.rows.precise_products import projections
-from appca.models.rows.row_sums import row_squares
+from appca.models.sampling.row_sums import row_squares
 from appca.models.supports import fixed_size_supports, row_blocks
 from appca.models.supports.fixed_size_supports import Estimate
 from appca.models.supports.row_blocks import Members, Model, Seeds

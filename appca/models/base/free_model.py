@@ -23,9 +23,9 @@ from appca.models.base.parameters import (
 )
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.precise_products import projections
-from appca.models.rows.row_sums import row_squares
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
 from appca.models.sampling.conditionals import Gamma
+from appca.models.sampling.row_sums import row_squares
 from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Estimate, Question
 

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.factors import sparse_gibbs
-from appca.models.rows import row_sums
-from appca.models.rows.row_sums import Data
-from appca.models.sampling import conditionals
+from appca.models.sampling import conditionals, row_sums
 from appca.models.sampling.conditionals import InverseGamma
+from appca.models.sampling.row_sums import Data
 from appca.models.supports import row_blocks
 from appca.models.supports.enumeration import BLOCK_FLOATS
 from appca.models.supports.row_blocks import Members, Model

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models.rows import row_sums
-from appca.models.rows.row_sums import Cross, Data
-from appca.models.sampling import conditionals
+from appca.models.sampling import conditionals, row_sums
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.feature_priors import log_beta_bernoulli, log_buffet
+from appca.models.sampling.row_sums import Cross, Data
 
 if TYPE_CHECKING:
     from appca.models.factors.sparse_kernels import Numbers

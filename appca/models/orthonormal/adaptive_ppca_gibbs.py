@@ -26,8 +26,8 @@ from appca.models.orthonormal.subspace_gibbs import (
     row_background,
     sweep,
 )
+from appca.models.polynomials import subsets
 from appca.models.sampling.chains import Draws, Measures, Sampler
-from appca.models.supports import subsets
 
 __all__ = ["DIRECTIONS", "INDICATORS", "draw_swaps", "sampler"]
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
+from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations
-from appca.models.supports import subsets
 
 __all__ = [
     "Passes",
@@ -143,7 +143,7 @@ def _expect_compiled(block: Block, state: State, settings: Settings, beta: float
     """Do the same in one sweep, while rows are in cache."""
     from appca.models.algebra.product_kernels import QUAD, suits
     from appca.models.orthonormal import expectation_kernels
-    from appca.models.supports import poisson_binomial_kernels
+    from appca.models.polynomials import poisson_binomial_kernels
 
     X = np.ascontiguousarray(block.X).view()
     X.flags.writeable = False  # whether the data are or not, so that one kernel serves both

@@ -20,10 +20,10 @@ from appca.models.orthonormal.subspace_gibbs import (
     logits_of,
     look,
 )
+from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
 from appca.models.rows.precise_products import projections
 from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
-from appca.models.supports import subsets
 
 __all__ = ["Plan", "Sampled", "fit_by_gibbs"]
 

@@ -13,9 +13,9 @@ from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal.em import Passes, Settings, State, step
 from appca.models.orthonormal.momentum import extend
 from appca.models.orthonormal.squarem import extrapolate
+from appca.models.polynomials import subsets
 from appca.models.rows.independent_components import fast_ica
 from appca.models.rows.observations import Block, Observations
-from appca.models.supports import subsets
 
 __all__ = [
     "ANNEALED_PASSES",

@@ -10,8 +10,8 @@ import appca.models.factors
 from appca.models.factors import sparse_gibbs
 from appca.models.factors.sparse_gibbs import Prior, State
 from appca.models.rows.observations import about
-from appca.models.rows.row_sums import data_of, look
 from appca.models.sampling.conditionals import Gamma, InverseGamma
+from appca.models.sampling.row_sums import data_of, look
 from tests.geweke import broken, broken_kernels, geweke_z, is_caught, named, worst
 from tests.models.gibbs_oracles import draw_buffet
 

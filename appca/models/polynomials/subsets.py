@@ -21,8 +21,8 @@ from scipy.special import expit
 
 from appca.models.algebra.gaussian import log_binomial
 from appca.models.algebra.threads import cores
-from appca.models.supports import subset_columns
-from appca.models.supports.subset_tilt import tilt, tilted
+from appca.models.polynomials import subset_columns
+from appca.models.polynomials.subset_tilt import tilt, tilted
 
 __all__ = ["draw", "inclusion", "log_elementary", "top"]
 
@@ -240,7 +240,7 @@ def _halves(n_columns: int) -> ModuleType:
     """Return the module that sums the halves; numba is imported on first need."""
     if n_columns <= LARGEST_FOR_COLUMNS:
         return subset_columns
-    from appca.models.supports import subset_rows
+    from appca.models.polynomials import subset_rows
 
     return subset_rows
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from appca.models.supports import subset_tilt, subsets
+from appca.models.polynomials import subset_tilt, subsets
 from tests import oracles
 
 # Probabilities below this are left out on purpose (subsets.LEAST_LOG_WEIGHT).

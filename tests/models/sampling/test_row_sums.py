@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from appca.models.orthonormal.subspace_gibbs import data_of
-from appca.models.rows import row_sums
 from appca.models.rows.observations import about, centre_of
-from appca.models.sampling import conditionals
+from appca.models.sampling import conditionals, row_sums
 
 N, D, K = 700, 9, 3
 

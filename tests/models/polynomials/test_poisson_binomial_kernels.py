@@ -8,8 +8,8 @@ import pytest
 from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal import em
 from appca.models.orthonormal.expectation_kernels import exponential
+from appca.models.polynomials import poisson_binomial_kernels, subsets
 from appca.models.rows.observations import Block, about, centre_of
-from appca.models.supports import poisson_binomial_kernels, subsets
 from tests import oracles
 
 
