@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.base.parameters import Rule, refuse
-from appca.models.orthonormal.em import State
+from appca.models.orthonormal.em import SubspaceState
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
@@ -199,7 +199,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Raise ValueError for cells the model cannot take."""
         refuse_not_finite(X)
 
-    def _publish(self, rows: Observations, state: State, n_active: int, second: Array) -> Self:
+    def _publish(
+        self, rows: Observations, state: SubspaceState, n_active: int, second: Array
+    ) -> Self:
         """Set the fitted attributes; components by explained variance, largest entry positive.
 
         Parameters

@@ -14,8 +14,7 @@ from appca.models.rows.observations import Rows
 from appca.models.rows.precise_products import projections
 from appca.models.sampling.row_sums import row_squares
 from appca.models.supports import fixed_size_supports, row_blocks
-from appca.models.supports.fixed_size_supports import Estimate
-from appca.models.supports.row_blocks import Members, Model, Seeds
+from appca.models.supports.row_supports import CollapsedModel, Members, Seeds, SupportEstimate
 
 __all__ = ["FactorModel", "RowEstimate"]
 
@@ -28,12 +27,12 @@ class RowEstimate(NamedTuple):
     method: str
 
 
-class Seen(NamedTuple):
+class FactorQuery(NamedTuple):
     """Rows as the fitted W sees them."""
 
     c: Array  # (N, K) W'(y - mu) / sigma2
     background: Array  # (N,) log density of a row that no factor explains
-    model: Model
+    model: CollapsedModel
     seeds: Seeds  # (N,) each a function of its row
 
 
@@ -78,7 +77,7 @@ class FactorModel(SampledModel):
         H = fixed_size_supports.means(seen.c, sets, seen.model)
         self.scale_ = fixed_size_supports.root_mean_square(H, sets)
 
-    def _seen(self, X: Array) -> Seen:
+    def _seen(self, X: Array) -> FactorQuery:
         """Project checked rows, in float64."""
         rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
         W = self.components_.T.astype(np.float64)
@@ -86,16 +85,18 @@ class FactorModel(SampledModel):
         c = projections(rows, W)
         c /= noise
         background = gaussian.background(row_squares(rows), noise, X.shape[1])
-        return Seen(c, background, Model(W.T @ W / noise, PRIOR), row_blocks.row_seeds(X))
+        return FactorQuery(
+            c, background, CollapsedModel(W.T @ W / noise, PRIOR), row_blocks.row_seeds(X)
+        )
 
-    def _checked(self, X: Any) -> Seen:
+    def _checked(self, X: Any) -> FactorQuery:
         check_is_fitted(self)
         return self._seen(self._validated(X, reset=False))
 
-    def _best(self, seen: Seen) -> tuple[Members, Array]:
+    def _best(self, seen: FactorQuery) -> tuple[Members, Array]:
         return fixed_size_supports.best(seen.c, seen.model, self.n_active_, seen.seeds)
 
-    def _summed(self, seen: Seen) -> Estimate:
+    def _summed(self, seen: FactorQuery) -> SupportEstimate:
         model, L = seen.model, self.n_active_
         return fixed_size_supports.summed(seen.c, model, L, seen.seeds, self.n_paths)
 

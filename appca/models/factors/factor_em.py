@@ -17,14 +17,14 @@ from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Rows, project, transposed_product
 from appca.models.supports import enumeration, row_blocks
-from appca.models.supports.row_blocks import Members, Model
+from appca.models.supports.row_supports import CollapsedModel, Members, RowSupports
 
 __all__ = [
     "HOT",
     "MANY",
-    "Settings",
-    "State",
-    "Sums",
+    "FactorSettings",
+    "FactorState",
+    "FactorStatistics",
     "coefficients",
     "expect_all",
     "expect_sets",
@@ -46,7 +46,7 @@ WORST, MANY = 0.05, 1000
 MAX_LOG_CHANGE = 1.0  # most sigma2 may change ahead of EM, in logs
 
 
-class State(NamedTuple):
+class FactorState(NamedTuple):
     """Everything an EM step reads and writes."""
 
     W: Array  # (d, K)
@@ -54,7 +54,7 @@ class State(NamedTuple):
     noise: float  # sigma2
 
 
-class Settings(NamedTuple):
+class FactorSettings(NamedTuple):
     """What stays fixed while EM climbs."""
 
     n_active: int  # L
@@ -63,7 +63,7 @@ class Settings(NamedTuple):
     floor: float  # least variance
 
 
-class Sums(NamedTuple):
+class FactorStatistics(NamedTuple):
     """Expected sufficient statistics of one pass over the rows."""
 
     log_likelihood: float  # total, nats, with log p(W) if W has a prior
@@ -73,15 +73,15 @@ class Sums(NamedTuple):
     used: Array  # (K,) sum of inclusion probabilities
 
 
-class Projected(NamedTuple):
+class ProjectedData(NamedTuple):
     """The rows as W sees them."""
 
     c: NDArray[np.float64]  # (N, K) W'(y - mu) / sigma2
     background: NDArray[np.float64]  # (N,) log density of a row that no factor explains
-    model: Model
+    model: CollapsedModel
 
 
-def coefficients(state: State, rows: Rows) -> Projected:
+def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
     """Project the rows: all that their sets depend on.
 
     |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2
@@ -91,10 +91,12 @@ def coefficients(state: State, rows: Rows) -> Projected:
     toward = G @ state.shift
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
     background = gaussian.background(squares, state.noise, rows.n_features)
-    return Projected((P + toward) / state.noise, background, Model(G / state.noise, PRIOR))
+    return ProjectedData(
+        (P + toward) / state.noise, background, CollapsedModel(G / state.noise, PRIOR)
+    )
 
 
-def expect_all(state: State, rows: Rows, settings: Settings) -> Sums:
+def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
     """E step over every set: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows)
     given = enumeration.posterior(enumeration.table(seen.model, settings.n_active), seen.c)
@@ -105,13 +107,13 @@ def expect_all(state: State, rows: Rows, settings: Settings) -> Sums:
 
 def expect_sets(
     rng: np.random.Generator,
-    state: State,
+    state: FactorState,
     rows: Rows,
-    settings: Settings,
+    settings: FactorSettings,
     chosen: tuple[Members, Array | None],
     *,
     draw: bool = False,
-) -> tuple[Sums, Members, Array]:
+) -> tuple[FactorStatistics, Members, Array]:
     """E step given one set a row, which is chosen anew first: log-likelihood is log p(Y, Z).
 
     Parameters
@@ -130,10 +132,10 @@ def expect_sets(
     seeds = row_blocks.seeds(rng, len(members))
     if worth is not None and not draw and seen.c.shape[1] * members.shape[1] <= MANY:
         hot = np.argsort(worth)[: math.ceil(WORST * len(worth))]
-        few = row_blocks.Rows(seen.c[hot], members[hot], seeds[hot])
+        few = RowSupports(seen.c[hot], members[hot], seeds[hot])
         members = members.copy()
         members[hot] = row_blocks.search(few, HOT, seen.model, keep=True)[0]
-    at = row_blocks.Rows(seen.c, members, seeds)
+    at = RowSupports(seen.c, members, seeds)
     members, moments = row_blocks.search(at, DRAW if draw else BEST, seen.model)
     worth = seen.background + moments.value
     used = np.bincount(members.ravel(), minlength=len(seen.model.A)).astype(np.float64)
@@ -143,8 +145,12 @@ def expect_sets(
 
 
 def _sums(
-    total: float, H: Array, second: Array, used: Array, context: tuple[State, Rows, Settings]
-) -> Sums:
+    total: float,
+    H: Array,
+    second: Array,
+    used: Array,
+    context: tuple[FactorState, Rows, FactorSettings],
+) -> FactorStatistics:
     """Complete the sums: the prior of Z and of W, and what needs the rows."""
     state, rows, settings = context
     K = state.W.shape[1]
@@ -153,10 +159,12 @@ def _sums(
     if math.isfinite(v):
         total -= 0.5 * rows.n_features * K * math.log(2.0 * math.pi * v)
         total -= 0.5 * float(np.square(state.W).sum()) / v
-    return Sums(total, transposed_product(rows, H), H.sum(axis=0), second, used)
+    return FactorStatistics(total, transposed_product(rows, H), H.sum(axis=0), second, used)
 
 
-def maximise(sums: Sums, state: State, rows: Rows, settings: Settings) -> State:
+def maximise(
+    sums: FactorStatistics, state: FactorState, rows: Rows, settings: FactorSettings
+) -> FactorState:
     """M step: W, mean and sigma2 in closed form; monotone.
 
     With s = E[x z], bars for averages and M = sum E[(s - sbar)(s - sbar)'] over rows,
@@ -182,13 +190,15 @@ def maximise(sums: Sums, state: State, rows: Rows, settings: Settings) -> State:
     if free:
         stretch = math.sqrt(float(np.trace(sums.second)) / (n * settings.n_active))
         W, mean = W * stretch, mean / stretch
-    return State(W, mean, noise)
+    return FactorState(W, mean, noise)
 
 
-def extend(before: State, now: State, beta: float, settings: Settings) -> State:
+def extend(
+    before: FactorState, now: FactorState, beta: float, settings: FactorSettings
+) -> FactorState:
     """Go on from `before` through `now` by beta times their distance; sigma2 moves in logs."""
     change = beta * math.log(now.noise / before.noise)
     noise = now.noise * math.exp(min(max(change, -MAX_LOG_CHANGE), MAX_LOG_CHANGE))
     W = now.W + beta * (now.W - before.W)
     shift = now.shift + beta * (now.shift - before.shift)
-    return State(W, shift, max(noise, settings.floor))
+    return FactorState(W, shift, max(noise, settings.floor))

@@ -11,16 +11,16 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from appca.models.algebra.gaussian import Array, background
-from appca.models.orthonormal.subspace_gibbs import Data, data_of
+from appca.models.orthonormal.subspace_gibbs import ChainData, data_of
 from appca.models.rows.observations import CACHE_BYTES, Rows
 from appca.models.rows.precise_products import products, projections
 from appca.models.sampling import conditionals
 from appca.models.sampling.conditionals import RowNormal
 
 __all__ = [
-    "Cross",
-    "Data",
-    "Seen",
+    "CachedFactorState",
+    "ChainData",
+    "FactorCrossProducts",
     "about_mean",
     "background_of",
     "crossed",
@@ -56,7 +56,7 @@ class Linear(Protocol):
 S = TypeVar("S", bound=Linear)
 
 
-class Cross(NamedTuple):
+class FactorCrossProducts(NamedTuple):
     """Sums of the rows with their scores."""
 
     products: Array  # (D, K), sum of y s'
@@ -64,7 +64,7 @@ class Cross(NamedTuple):
     second: Array  # (K, K), sum of s s'
 
 
-class Seen(NamedTuple, Generic[S]):
+class CachedFactorState(NamedTuple, Generic[S]):
     """A state and what the rows are to it: the next sweep and the densities need no more."""
 
     state: S
@@ -72,29 +72,29 @@ class Seen(NamedTuple, Generic[S]):
     squares: float  # sum of |y - mu - W s|^2
 
 
-def look(data: Data, state: S) -> Seen[S]:
+def look(data: ChainData, state: S) -> CachedFactorState[S]:
     """Take a state's products with the rows, two passes."""
     return seen_by(data, state, residual_squares(data, crossed(data, state.X), state.W, state.mu))
 
 
-def seen_by(data: Data, state: S, squares: float) -> Seen[S]:
+def seen_by(data: ChainData, state: S, squares: float) -> CachedFactorState[S]:
     """Project the rows, one pass, where the squares of the residual are known."""
     P = projections(data.rows, state.W)
     P -= state.mu @ state.W
-    return Seen(state, P, squares)
+    return CachedFactorState(state, P, squares)
 
 
-def crossed(data: Data, X: Array) -> Cross:
+def crossed(data: ChainData, X: Array) -> FactorCrossProducts:
     """Sum up the rows with scores X (N, K), one pass."""
-    return Cross(products(data.rows, X), X.sum(axis=0), X.T @ X)
+    return FactorCrossProducts(products(data.rows, X), X.sum(axis=0), X.T @ X)
 
 
-def about_mean(data: Data, mu: Array) -> float:
+def about_mean(data: ChainData, mu: Array) -> float:
     """Sum of |y - mu|^2 over the rows."""
     return float(data.squares - 2.0 * (mu @ data.total) + data.rows.n * (mu @ mu))
 
 
-def residual_squares(data: Data, cross: Cross, W: Array, mu: Array) -> float:
+def residual_squares(data: ChainData, cross: FactorCrossProducts, W: Array, mu: Array) -> float:
     """Sum of |y - mu - W s|^2 over the rows; at least 0, where rounding says otherwise."""
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     squares = about_mean(data, mu) - 2.0 * fit + np.vdot(W.T @ W, cross.second)
@@ -113,14 +113,14 @@ def row_squares(rows: Rows) -> Array:
     return squares
 
 
-def background_of(data: Data, state: Linear) -> float:
+def background_of(data: ChainData, state: Linear) -> float:
     """Log density of all rows if no factor explained any of them."""
     n, d = data.rows.n, data.rows.d
     each = background(np.asarray(about_mean(data, state.mu) / n), state.sigma2, d)
     return n * float(each)
 
 
-def loadings(cross: Cross, mu: Array, sigma2: float, sigma2_W: float) -> RowNormal:
+def loadings(cross: FactorCrossProducts, mu: Array, sigma2: float, sigma2_W: float) -> RowNormal:
     """Give the conditional of W, the rows taken about mu."""
     about_mu = cross.products - np.outer(mu, cross.total)
     return conditionals.loadings(about_mu, cross.second, sigma2, sigma2_W)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra.threads import in_order
-from appca.models.supports.row_blocks import Model
+from appca.models.supports.row_supports import CollapsedModel
 
-__all__ = ["Posterior", "Table", "best", "n_sets", "posterior", "scores", "table"]
+__all__ = ["EnumeratedPosterior", "SupportTable", "best", "n_sets", "posterior", "scores", "table"]
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the 
 LEAST_ROWS, MOST_SHARES = 512, 16  # of rows that go through the kernel together
 
 
-class Table(NamedTuple):
+class SupportTable(NamedTuple):
     """All sets and what they have in common for all rows."""
 
     sets: NDArray[np.intp]  # (C, L), ascending
@@ -33,7 +33,7 @@ class Table(NamedTuple):
     half_log_det: Floats  # (C,) 1/2 log|tau2 Lam|
 
 
-class Posterior(NamedTuple):
+class EnumeratedPosterior(NamedTuple):
     """What the exact posterior over sets says about some rows."""
 
     log_sum: Floats  # (n,) log sum over S of exp f(S)
@@ -47,7 +47,7 @@ def n_sets(n_factors: int, n_active: int) -> int:
     return math.comb(n_factors, n_active)
 
 
-def table(model: Model, n_active: int) -> Table:
+def table(model: CollapsedModel, n_active: int) -> SupportTable:
     """Invert Lam of every set."""
     K = len(model.A)
     sets = np.array(list(itertools.combinations(range(K), n_active)), dtype=np.intp)
@@ -56,17 +56,17 @@ def table(model: Model, n_active: int) -> Table:
     root = np.swapaxes(np.linalg.inv(factor), 1, 2)
     diagonal = np.diagonal(factor, axis1=1, axis2=2)
     half_log_det = np.log(diagonal / math.sqrt(model.prior)).sum(axis=1)
-    return Table(sets, np.ascontiguousarray(root), half_log_det)
+    return SupportTable(sets, np.ascontiguousarray(root), half_log_det)
 
 
-def scores(t: Table, c: Floats) -> Floats:
+def scores(t: SupportTable, c: Floats) -> Floats:
     """f(S) of every set and row, (C, n), from c (n, K)."""
     white = np.swapaxes(t.root, 1, 2) @ c.T[t.sets]
     f: Floats = 0.5 * np.einsum("sln,sln->sn", white, white) - t.half_log_det[:, None]
     return f
 
 
-def best(t: Table, c: Floats) -> tuple[NDArray[np.int64], Floats]:
+def best(t: SupportTable, c: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Members (N, L) of each row's most probable set, and its f(S)."""
     members, value = np.empty((len(c), t.sets.shape[1]), np.int64), np.empty(len(c))
 
@@ -78,19 +78,21 @@ def best(t: Table, c: Floats) -> tuple[NDArray[np.int64], Floats]:
     return members, value
 
 
-def posterior(t: Table, c: Floats) -> Posterior:
+def posterior(t: SupportTable, c: Floats) -> EnumeratedPosterior:
     """Posterior sums of rows c (N, K) over all sets."""
     from appca.models.supports import set_sum_kernels as kernels
 
     n, K = c.shape
-    out = Posterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
+    out = EnumeratedPosterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
     places = np.ascontiguousarray(t.sets.T)
-    sets = kernels.Sets(places, np.ascontiguousarray(np.moveaxis(t.root, 0, 2)), t.half_log_det)
+    sets = kernels.SupportArrays(
+        places, np.ascontiguousarray(np.moveaxis(t.root, 0, 2)), t.half_log_det
+    )
 
     def one(part: slice) -> tuple[Floats, Floats]:
         weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
         rows = out.log_sum[part], out.inclusion[part], out.H[part]
-        kernels.posterior(sets, c[part], kernels.Sums(*rows, weight, moment))
+        kernels.posterior(sets, c[part], kernels.PosteriorSums(*rows, weight, moment))
         return weight, moment
 
     weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
@@ -109,6 +111,6 @@ def _shares(n: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def _parts(t: Table, n: int) -> list[slice]:
+def _parts(t: SupportTable, n: int) -> list[slice]:
     size = max(1, BLOCK_FLOATS // t.sets.size)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -13,7 +13,7 @@ from appca.models.algebra.compiled import kernel
 from appca.models.supports.support_kernels import chance, fill, gain, pivot
 
 
-class Sets(NamedTuple):
+class FreeSupportRows(NamedTuple):
     """What the rows are weighed with."""
 
     A: Any  # (K, K) I/tau2 + W'W/sigma2
@@ -44,7 +44,7 @@ def visit(T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float
 
 
 @kernel
-def search(s: Sets, betas: Any, U: Any, Z: Any, value: Any) -> None:
+def search(s: FreeSupportRows, betas: Any, U: Any, Z: Any, value: Any) -> None:
     """Find a good set for each row: Z (n, K) and its log weight (n,); U (restarts, steps, K)."""
     n, K = s.c.shape
     T, z = np.empty((K, K + 1)), np.empty(K, np.bool_)
@@ -69,7 +69,9 @@ def search(s: Sets, betas: Any, U: Any, Z: Any, value: Any) -> None:
 
 
 @kernel
-def importance(s: Sets, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any) -> None:
+def importance(
+    s: FreeSupportRows, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any
+) -> None:
     """Walk paths from Bernoulli sets with log odds base (n, K) to the posterior (Neal 2001).
 
     betas rises from 0 to 1; U (paths, steps, K) with as many steps as betas. log_weights (n, paths)
@@ -99,7 +101,7 @@ def importance(s: Sets, base: Any, betas: Any, U: Any, log_weights: Any, chances
 
 
 @kernel
-def scores(s: Sets, Z: Any, H: Any) -> None:
+def scores(s: FreeSupportRows, Z: Any, H: Any) -> None:
     """Put the posterior means of x * z given each row's set into H (n, K)."""
     n, K = Z.shape
     T = np.empty((K, K + 1))

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.models.algebra.compiled import kernel
-from appca.models.supports.row_blocks import Model
+from appca.models.supports.row_supports import CollapsedModel
 
 
 class Row(NamedTuple):
@@ -174,7 +174,7 @@ def best(n: int, w: Row) -> int:
 
 
 @kernel
-def build(given: Any, model: Model, c: Any, w: Row) -> float:
+def build(given: Any, model: CollapsedModel, c: Any, w: Row) -> float:
     """Fill an empty row with given members, greedily if given[0] < 0; give log|tau2 Lam|."""
     K, log_det = len(c), 0.0
     for k in range(K):

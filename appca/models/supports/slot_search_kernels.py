@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from appca.models.algebra.compiled import kernel
-from appca.models.supports.row_blocks import Model, Moments, Paths, Route, Rows
+from appca.models.supports.row_supports import (
+    AnnealedPaths,
+    AnnealingSchedule,
+    CollapsedModel,
+    RowSupports,
+    SupportMoments,
+)
 from appca.models.supports.slot_kernels import Row, best, build, gains, insert, remove, row, value
 
 # exp(-40) of the largest weight is below what a 53-bit uniform number can hit.
@@ -100,7 +106,7 @@ def shuffle(w: Row) -> None:
 
 
 @kernel
-def sweep(beta: float, model: Model, w: Row) -> float:
+def sweep(beta: float, model: CollapsedModel, w: Row) -> float:
     """Visit every slot once, in random order; give the change of log|tau2 Lam|.
 
     The order must not depend on the members: with re-sorted members the draw is not invariant.
@@ -118,7 +124,9 @@ def sweep(beta: float, model: Model, w: Row) -> float:
 
 
 @kernel
-def search(rows: Rows, betas: Any, keep: bool, model: Model, out: Moments) -> None:
+def search(
+    rows: RowSupports, betas: Any, keep: bool, model: CollapsedModel, out: SupportMoments
+) -> None:
     """Sweep every row's slots once for each beta; infinite is to the best, 1 a posterior draw.
 
     Stops early once a sweep to the best changes nothing. With `keep` a row that ends lower than
@@ -148,7 +156,7 @@ def search(rows: Rows, betas: Any, keep: bool, model: Model, out: Moments) -> No
 
 
 @kernel
-def add_moments(i: int, w: Row, out: Moments) -> None:
+def add_moments(i: int, w: Row, out: SupportMoments) -> None:
     """Write E[x z] = q of row i and add E[(x z)(x z)'] = Mi + q q'."""
     L = len(w.members)
     out.H[i] = 0.0
@@ -160,7 +168,7 @@ def add_moments(i: int, w: Row, out: Moments) -> None:
 
 
 @kernel
-def tally(model: Model, w: Row, r: Any) -> float:
+def tally(model: CollapsedModel, w: Row, r: Any) -> float:
     """Sweep as a draw, adding to r (K,) every factor's chance to be in S after each visit.
 
     Averaging over a draw's odds instead of counting its outcome (Rao-Blackwell) is less noisy.
@@ -203,12 +211,14 @@ def draw_start(r: Any, P: Any, w: Row) -> None:
 
 
 @kernel
-def paths(rows: Rows, r: Any, route: Route, model: Model, out: Paths) -> None:
+def paths(
+    rows: RowSupports, r: Any, route: AnnealingSchedule, model: CollapsedModel, out: AnnealedPaths
+) -> None:
     """Annealed importance sampling (Neal 2001) of sum_S exp f(S), `out.log_weights` (n, n_paths).
 
     From q(S) proportional to exp(sum of bias over S), bias = logit r, drawn exactly, along
     beta f + (1 - beta) sum bias to f, one sweep at each inner beta. The exponentials of the log
-    weights have that sum as mean for any r. `out.chances` (n, n_paths, K) is each factor's chance
+    weights have that sum as mean for any r. `out.inclusion` (n, n_paths, K) is each factor's chance
     to be in S over the last sweeps of a path, those that follow at beta 1.
     """
     K, L = r.shape[1], rows.members.shape[1]
@@ -226,14 +236,14 @@ def paths(rows: Rows, r: Any, route: Route, model: Model, out: Paths) -> None:
             draw_start(r[i], P, w)
             log_det = build(w.kept, model, c, w)
             out.log_weights[i, path] = log_q + anneal(route.betas, log_det, c, model, w)
-            out.chances[i, path] = 0.0
+            out.inclusion[i, path] = 0.0
             for _ in range(route.after):
-                tally(model, w, out.chances[i, path])
-            out.chances[i, path] /= max(route.after, 1) * L
+                tally(model, w, out.inclusion[i, path])
+            out.inclusion[i, path] /= max(route.after, 1) * L
 
 
 @kernel
-def anneal(betas: Any, log_det: float, c: Any, model: Model, w: Row) -> float:
+def anneal(betas: Any, log_det: float, c: Any, model: CollapsedModel, w: Row) -> float:
     """Follow one path; give the sum over betas of the rise in beta times f - sum of bias."""
     total, beta = 0.0, 0.0
     for following in betas:

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from appca.models.factors import factor_em
-from appca.models.factors.factor_em import Settings, State
+from appca.models.factors.factor_em import FactorSettings, FactorState
 from appca.models.rows.observations import about, centre_of
 from tests.models import factor_oracles as oracle
 
 
 def settings(n_active, *, loading_variance=math.inf, learn_mean=True):
-    return Settings(n_active, loading_variance, learn_mean, 1e-12)
+    return FactorSettings(n_active, loading_variance, learn_mean, 1e-12)
 
 
 def start(seed, Y, K):
     rng = np.random.default_rng(seed)
-    return State(rng.standard_normal((Y.shape[1], K)), np.zeros(K), float(np.var(Y)))
+    return FactorState(rng.standard_normal((Y.shape[1], K)), np.zeros(K), float(np.var(Y)))
 
 
 def mean_of(state, rows):
@@ -115,7 +115,7 @@ def test_parameter_expansion_reaches_the_scale_in_one_step(seed):
     w = rng.standard_normal(5)
     Y = np.outer(rng.standard_normal(400), w) + 1e-3 * rng.standard_normal((400, 5))
     rows = about(Y, centre_of(Y))
-    state = State(100.0 * w[:, None], np.zeros(1), 1e-6)
+    state = FactorState(100.0 * w[:, None], np.zeros(1), 1e-6)
     sums = factor_em.expect_all(state, rows, settings(1))
     after = factor_em.maximise(sums, state, rows, settings(1))
     spread = np.sqrt(np.mean((Y - Y.mean(axis=0)) ** 2) * 5)
@@ -145,7 +145,7 @@ def test_momentum_goes_on_along_the_line_and_stays_where_em_has_converged(seed):
     there = factor_em.extend(now, now, 0.9, settings(2))
     np.testing.assert_array_equal(there.W, now.W)
     assert there.noise == now.noise
-    before = State(now.W - 0.2, now.shift - 0.4, now.noise / 1.21)
+    before = FactorState(now.W - 0.2, now.shift - 0.4, now.noise / 1.21)
     ahead = factor_em.extend(before, now, 0.5, settings(2))
     np.testing.assert_allclose(ahead.W, now.W + 0.1)
     np.testing.assert_allclose(ahead.shift, now.shift + 0.2)

@@ -8,17 +8,17 @@ from scipy import stats
 
 from appca.models.algebra.gaussian import background
 from appca.models.factors import factor_chains, factor_gibbs
-from appca.models.factors.factor_gibbs import Prior, State
+from appca.models.factors.factor_gibbs import FactorGibbsState, FactorPrior
 from appca.models.rows.observations import about
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import data_of, look
-from appca.models.supports.row_blocks import Model
+from appca.models.supports.row_supports import CollapsedModel
 from tests.geweke import broken, geweke_z, is_caught, worst
 from tests.models import factor_oracles as oracle
 from tests.models.slot_controls import CONTROLS, uncompiled
 
 N, D, K, L = 4, 3, 4, 2
-PRIOR = Prior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 5.0), 0.5)
+PRIOR = FactorPrior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 5.0), 0.5)
 MODULE = "appca.models.factors.factor_gibbs"
 
 
@@ -30,7 +30,7 @@ def draw_prior(rng):
     np.put_along_axis(X, members, rng.standard_normal((N, L)), axis=1)
     W = np.sqrt(sigma2_W) * rng.standard_normal((D, K))
     mu = np.sqrt(PRIOR.mean_variance) * rng.standard_normal(D)
-    return State(W, X, members, mu, sigma2, sigma2_W)
+    return FactorGibbsState(W, X, members, mu, sigma2, sigma2_W)
 
 
 def draw_data(rng, state):
@@ -53,7 +53,7 @@ def statistics(state, Y):
     active = np.take_along_axis(X, members, axis=1)
     own = np.square(active)
     c = (Y - mu) @ W / sigma2
-    given = factor_gibbs.scores(c, members, Model(W.T @ W / sigma2, 1.0))
+    given = factor_gibbs.scores(c, members, CollapsedModel(W.T @ W / sigma2, 1.0))
     away = active - given.mean
     return {
         "log noise": np.log(sigma2),

@@ -8,7 +8,7 @@ import pytest
 
 import appca.models.factors
 from appca.models.factors import sparse_gibbs
-from appca.models.factors.sparse_gibbs import Prior, State
+from appca.models.factors.sparse_gibbs import SparsePrior, SparseState
 from appca.models.rows.observations import about
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.row_sums import data_of, look
@@ -16,7 +16,7 @@ from tests.geweke import broken, broken_kernels, geweke_z, is_caught, named, wor
 from tests.models.gibbs_oracles import draw_buffet
 
 N, D, K = 4, 2, 3
-PRIOR = Prior(InverseGamma(6.0, 1.5), InverseGamma(6.0, 5.0), Gamma(3.0, 2.0), 0.5)
+PRIOR = SparsePrior(InverseGamma(6.0, 1.5), InverseGamma(6.0, 5.0), Gamma(3.0, 2.0), 0.5)
 # so many columns wanted that the cut at K matters
 CROWDED = PRIOR._replace(noise=InverseGamma(6.0, 3.0), alpha=Gamma(12.0, 3.0))
 
@@ -39,7 +39,7 @@ def model_of(module, sweep, infinite):
         if infinite:
             W = W * Z.any(axis=0)
         mu = np.sqrt(prior.mean_variance) * rng.normal(size=D)
-        return State(W, rng.normal(size=(N, K)) * Z, Z, mu, sigma2, sigma2_W, alpha)
+        return SparseState(W, rng.normal(size=(N, K)) * Z, Z, mu, sigma2, sigma2_W, alpha)
 
     def step(rng, data, state):
         return getattr(module, sweep)(rng, data, look(data, state), prior).state
@@ -123,8 +123,8 @@ BROKEN_FINITE = {
     ),
     "x not redrawn after z": (
         SWEEP,
-        "return State(state.W, X, Z, *state[3:])",
-        "return State(state.W, np.where(state.Z, state.X, 1e-3) * Z, Z, *state[3:])",
+        "return SparseState(state.W, X, Z, *state[3:])",
+        "return SparseState(state.W, np.where(state.Z, state.X, 1e-3) * Z, Z, *state[3:])",
     ),
     "scales without the volume": (STEPS, "(len(W) - Z.sum(axis=0)) / 2", "0.0 * Z.sum(axis=0)"),
     "noise from a stale residual": (
@@ -152,8 +152,8 @@ BROKEN_INFINITE = {
     "singletons deleted": (KERNELS, "                Z[n] |= own", "                own &= False"),
     "x not redrawn after z": (
         SWEEP,
-        "return State(Wt.T * Z.any(axis=0), X, Z, *state[3:])",
-        "return State(\n"
+        "return SparseState(Wt.T * Z.any(axis=0), X, Z, *state[3:])",
+        "return SparseState(\n"
         "        Wt.T * Z.any(axis=0), np.where(state.X, state.X, 1e-3) * Z, Z, *state[3:]\n    )",
     ),
     "kappa clipped": (

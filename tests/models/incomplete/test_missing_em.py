@@ -17,7 +17,7 @@ from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
 from appca.models.algebra.stiefel import polar
 from appca.models.incomplete import missing_em, missing_supports
 from appca.models.orthonormal import em
-from appca.models.rows.incomplete_rows import Chunk, Gappy, split
+from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData, split
 from appca.models.rows.observations import about
 
 
@@ -129,14 +129,14 @@ def test_rows_without_gaps_are_answered_as_if_there_were_no_others(fitted):
 
 
 def settings_of(K, L, **changes):
-    usual = em.Settings(K, L, "shared", True, False, polar, 1e-8)
+    usual = em.EMSettings(K, L, "shared", True, False, polar, 1e-8)
     return usual._replace(**changes)
 
 
 def some_state(X, K, seed=0):
     rng = np.random.default_rng(seed)
     W = np.linalg.qr(rng.normal(size=(X.shape[1], K)))[0]
-    return missing_em.State(W, np.zeros(X.shape[1]), np.full(K, 2.0), 0.5)
+    return missing_em.IncompleteState(W, np.zeros(X.shape[1]), np.full(K, 2.0), 0.5)
 
 
 @pytest.mark.parametrize("as_chunk", [False, True], ids=["complete rows", "a chunk without gaps"])
@@ -148,10 +148,10 @@ def test_without_gaps_iterations_are_those_of_complete_data(as_chunk, latent):
     gappy = split(X, rows.origin)
     if as_chunk:
         none = scipy.sparse.csr_array(X.shape)
-        chunk = Chunk(np.arange(len(X)), X - rows.origin, none, alike=False)
-        gappy = Gappy(X.shape, rows.origin, X[:0], np.arange(0), [chunk])
+        chunk = IncompleteBlock(np.arange(len(X)), X - rows.origin, none, alike=False)
+        gappy = IncompleteData(X.shape, rows.origin, X[:0], np.arange(0), [chunk])
     mine = some_state(X, 5)
-    plain = em.State(mine.W, np.zeros(5), mine.latent, mine.noise)
+    plain = em.SubspaceState(mine.W, np.zeros(5), mine.latent, mine.noise)
     for _ in range(4):
         value, mine = missing_em.step(mine, gappy, settings)
         wanted, plain = em.step(plain, rows, settings)
@@ -399,7 +399,9 @@ def test_blocks_of_rows_do_not_change_the_answer(monkeypatch):
     rng = np.random.default_rng(14)
     B = rng.normal(size=(9, 5, 6))
     i, j = np.triu_indices(5)
-    seen = missing_supports.Seen((B @ np.swapaxes(B, 1, 2))[:, i, j], rng.normal(size=(9, 5)))
+    seen = missing_supports.IncompleteProjections(
+        (B @ np.swapaxes(B, 1, 2))[:, i, j], rng.normal(size=(9, 5))
+    )
     answer = partial(missing_supports.posterior, seen, 3)
     whole = answer()
     monkeypatch.setattr(missing_supports, "BLOCK_FLOATS", 1)

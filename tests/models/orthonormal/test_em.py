@@ -9,7 +9,15 @@ from scipy.stats import multivariate_normal
 
 from appca.models.algebra import stiefel
 from appca.models.algebra.loop import accelerated, iterate
-from appca.models.orthonormal.em import Passes, Settings, State, expect, floor_of, maximise, step
+from appca.models.orthonormal.em import (
+    EMSettings,
+    Passes,
+    SubspaceState,
+    expect,
+    floor_of,
+    maximise,
+    step,
+)
 from appca.models.orthonormal.momentum import extend
 from appca.models.orthonormal.squarem import extrapolate, step_length
 from appca.models.orthonormal.starts import annealed, ascent, first_state
@@ -20,7 +28,7 @@ LATENTS = ["shared", "component", 1.0]
 
 
 def settings(rows, n_active, latent="shared", mean="learned", *, k=4, hard=False):
-    return Settings(k, n_active, latent, mean == "learned", hard, stiefel.polar, floor_of(rows))
+    return EMSettings(k, n_active, latent, mean == "learned", hard, stiefel.polar, floor_of(rows))
 
 
 def random_problem(seed, n=40, d=6, k=4, mean="learned"):
@@ -29,7 +37,7 @@ def random_problem(seed, n=40, d=6, k=4, mean="learned"):
     rows = about(X, None if mean == "zero" else centre_of(X))
     W = np.linalg.qr(rng.standard_normal((d, k)))[0]
     shift = rng.standard_normal(k) if mean == "learned" else np.zeros(k)
-    return X, rows, State(W, shift, rng.uniform(0.5, 4.0, k), 0.3)
+    return X, rows, SubspaceState(W, shift, rng.uniform(0.5, 4.0, k), 0.3)
 
 
 def enumerate_posterior(X, rows, state, n_active):
@@ -276,7 +284,7 @@ def test_a_component_nobody_uses_keeps_its_variance():
     X = np.random.default_rng(0).standard_normal((50, 3)) * [5.0, 4.0, 1e-3]
     rows = about(X, centre_of(X))
     W = np.eye(3)
-    state = State(W, np.zeros(3), np.array([25.0, 16.0, 1e6]), 1e-4)
+    state = SubspaceState(W, np.zeros(3), np.array([25.0, 16.0, 1e6]), 1e-4)
     chosen = settings(rows, 2, "component")
     assert expect(state, rows, chosen).used[2] < 1e-3
     new = step(state, rows, settings(rows, 2, "component", hard=True))[1]
@@ -287,7 +295,9 @@ def test_the_noise_variance_stops_at_its_floor():
     X = planted(60, 5, 2, 1, seed=1, noise=0.0).X
     rows = about(X, centre_of(X))
     chosen = settings(rows, 2)
-    state = State(np.linalg.svd(X, full_matrices=False)[2][:2].T, np.zeros(2), np.ones(2), 1.0)
+    state = SubspaceState(
+        np.linalg.svd(X, full_matrices=False)[2][:2].T, np.zeros(2), np.ones(2), 1.0
+    )
     for _ in range(100):
         state = step(state, rows, chosen)[1]
     assert state.noise == chosen.floor == pytest.approx(1e-8 * rows.squares.mean() / 5)

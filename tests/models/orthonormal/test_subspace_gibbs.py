@@ -10,7 +10,7 @@ import pytest
 
 from appca.models.algebra import gaussian, stiefel
 from appca.models.orthonormal import adaptive_ppca_gibbs, nonparametric_gibbs, subspace_gibbs
-from appca.models.orthonormal.subspace_gibbs import Prior, State
+from appca.models.orthonormal.subspace_gibbs import SubspaceGibbsState, SubspacePrior
 from appca.models.rows.observations import Rows
 from appca.models.sampling import conditionals
 from appca.models.sampling.conditionals import Gamma, InverseGamma
@@ -18,7 +18,7 @@ from tests.geweke import broken, broken_kernels, geweke_z, is_caught, worst
 from tests.models import gibbs_oracles as oracle
 
 N, D, K, L = 5, 4, 3, 2
-PRIOR = Prior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 8.0), False, 0.5)
+PRIOR = SubspacePrior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 8.0), False, 0.5)
 
 
 def draw_fixed_size(rng, alpha, shape):
@@ -55,7 +55,9 @@ class Case(SimpleNamespace):
         tau2 = np.broadcast_to(tau2, k).copy()
         W = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :k] * rng.choice([-1.0, 1.0], k)
         mu = np.sqrt(prior.mean_variance) * rng.normal(size=d)
-        return State(W, np.sqrt(tau2) * rng.normal(size=(n, k)) * Z, Z, mu, sigma2, tau2, alpha)
+        return SubspaceGibbsState(
+            W, np.sqrt(tau2) * rng.normal(size=(n, k)) * Z, Z, mu, sigma2, tau2, alpha
+        )
 
     def draw_data(self, rng, state):
         n, d, _ = self.shape
@@ -63,8 +65,8 @@ class Case(SimpleNamespace):
 
     def sweep(self, rng, state, Y):
         P = (Y - state.mu) @ state.W
-        cross = subspace_gibbs.Cross(Y.T @ state.X, state.X.sum(axis=0))
-        seen = subspace_gibbs.Seen(state, P, cross)
+        cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ state.X, state.X.sum(axis=0))
+        seen = subspace_gibbs.CachedSubspaceState(state, P, cross)
         return self.step(rng, data_of(Y), seen, self.prior).state
 
     def statistics(self, state, Y):
@@ -266,7 +268,7 @@ def world(seed):
 def test_directions_have_the_ratios_of_the_joint(world):
     rng, Y, state = world
     W, X, Z, mu, sigma2, *_ = state
-    cross = subspace_gibbs.Cross(Y.T @ X, X.sum(axis=0))
+    cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
     F = subspace_gibbs.concentration(cross, mu, sigma2)
     other = stiefel.random(rng, *W.shape)
     left = (F * W).sum() - (F * other).sum()
@@ -301,7 +303,7 @@ def test_scores_have_the_ratios_of_the_joint(world):
 
 def test_residual_squares_are_those_of_the_residual(world):
     _, Y, (W, X, _, mu, *_) = world
-    cross = subspace_gibbs.Cross(Y.T @ X, X.sum(axis=0))
+    cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
     got = subspace_gibbs.residual_squares(data_of(Y), cross, W, X, mu)
     assert got == pytest.approx(np.square(Y - mu - X @ W.T).sum(), abs=1e-10)
 

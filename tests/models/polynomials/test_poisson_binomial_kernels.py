@@ -111,9 +111,9 @@ def test_a_block_of_rows_has_the_sums_of_the_step_in_numpy(seed, beta):
     X = rng.standard_normal((130, 60)) @ rng.standard_normal((60, 60))
     origin = centre_of(X)
     rows = about(X, origin)
-    settings = em.Settings(30, 15, "component", True, False, polar, em.floor_of(rows))
+    settings = em.EMSettings(30, 15, "component", True, False, polar, em.floor_of(rows))
     W = np.linalg.qr(rng.standard_normal((60, 30)))[0]
-    state = em.State(W, rng.standard_normal(30), rng.uniform(5, 50, 30), 2.0)
+    state = em.SubspaceState(W, rng.standard_normal(30), rng.uniform(5, 50, 30), 2.0)
     block = Block(slice(0, 130), X, origin)
     expected = em._expect_block(block, state, settings, beta)
     found = em._expect_compiled(block, state, settings, beta)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from appca.models.supports import enumeration, fixed_size_supports, row_blocks
-from appca.models.supports.row_blocks import Model
+from appca.models.supports.row_supports import CollapsedModel
 from tests.models import factor_oracles as oracle
 
 
 def seen(Y, W, mu, sigma2):
-    return (Y - mu) @ W / sigma2, Model(W.T @ W / sigma2, 1.0)
+    return (Y - mu) @ W / sigma2, CollapsedModel(W.T @ W / sigma2, 1.0)
 
 
 def base(Y, mu, sigma2):

@@ -8,7 +8,7 @@ from scipy import stats
 
 from appca.models.factors import factor_gibbs
 from appca.models.supports import row_blocks
-from appca.models.supports.row_blocks import Model, Route, Rows
+from appca.models.supports.row_supports import AnnealingSchedule, CollapsedModel, RowSupports
 from tests.models import factor_oracles as oracle
 from tests.models.slot_controls import CONTROLS, uncompiled
 
@@ -22,7 +22,7 @@ def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
         members = np.full((len(Y), n_active), -1)
     c = (Y - mu) @ W / sigma2
     seeds = row_blocks.seeds(np.random.default_rng(seed), len(Y))
-    return Rows(c, np.asarray(members), seeds), Model(W.T @ W / sigma2, 1.0)
+    return RowSupports(c, np.asarray(members), seeds), CollapsedModel(W.T @ W / sigma2, 1.0)
 
 
 def random_members(rng, N, K, L):
@@ -118,7 +118,7 @@ def test_rows_get_the_same_answer_in_any_company_and_block(seed):
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
     members = row_blocks.search(at, np.ones(3), model)[0]
     some = np.array([149, 3, 70])
-    few = Rows(at.c[some], at.members[some], at.seeds[some])
+    few = RowSupports(at.c[some], at.members[some], at.seeds[some])
     np.testing.assert_array_equal(row_blocks.search(few, np.ones(3), model)[0], members[some])
     np.testing.assert_array_equal(at.members, -1)  # what is passed in stays as it was
 
@@ -194,13 +194,13 @@ def test_importance_paths_sum_over_all_sets_without_bias(seed):
     exact = np.logaddexp.reduce(exact, axis=1) - stats.multivariate_normal.logpdf(Y, mu, np.eye(6))
     rng = np.random.default_rng(seed)
     for r in (np.full((40, 6), 0.5), rng.uniform(0.1, 0.9, (40, 6))):
-        route = Route(np.array([0.2, 0.6, 1.0]), 1)
+        route = AnnealingSchedule(np.array([0.2, 0.6, 1.0]), 1)
         paths = row_blocks.importance(at, r, 400, route, model)
         ratio = np.exp(paths.log_weights - exact[:, None])
         error = ratio.std(axis=1, ddof=1) / np.sqrt(400)
         z = (ratio.mean(axis=1) - 1.0) / error
         assert abs(z.mean()) * np.sqrt(40) < 5
-        np.testing.assert_allclose(paths.chances.sum(axis=2), 3.0, rtol=1e-9)
+        np.testing.assert_allclose(paths.inclusion.sum(axis=2), 3.0, rtol=1e-9)
 
 
 def test_the_start_of_a_path_is_an_exact_draw(seed):
@@ -208,7 +208,7 @@ def test_the_start_of_a_path_is_an_exact_draw(seed):
     Y, W, _, mu = oracle.drawn(seed, 1, 6, 5, 2, noise=2.0, size=0.3)
     at, model = seen(np.repeat(Y, 20, axis=0), W, mu, 4.0, n_active=2, seed=seed)
     r = np.tile(np.random.default_rng(seed).uniform(0.1, 0.9, 5), (20, 1))
-    paths = row_blocks.importance(at, r, 1000, Route(np.array([1.0]), 0), model)
+    paths = row_blocks.importance(at, r, 1000, AnnealingSchedule(np.array([1.0]), 0), model)
     exact = np.logaddexp.reduce(oracle.log_table(Y, W, 2, mu, 4.0)[0])
     exact -= stats.multivariate_normal.logpdf(Y[0], mu, 4.0 * np.eye(6))
     ratio = np.exp(paths.log_weights - exact)
