@@ -26,9 +26,9 @@ def draw_finite_Z(rng, alpha):
     return rng.random((N, K)) < rng.beta(alpha / K, 1.0, K)
 
 
-def model_of(module, sweep, infinite):
+def model_of(module, sweep, infinite, prior=None):
     """Bundle prior, data, sweep and statistics for Geweke's test."""
-    prior = CROWDED if infinite else PRIOR
+    prior = prior or (CROWDED if infinite else PRIOR)
 
     def draw_prior(rng):
         alpha = rng.gamma(prior.alpha.shape) / prior.alpha.rate
