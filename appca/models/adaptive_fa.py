@@ -38,8 +38,9 @@ from appca.models.factors.factor_gibbs import CachedGibbsState
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.rows.independent_components import NAMED
 from appca.models.rows.observations import Rows, about, centre_of
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
-from appca.models.sampling.row_sums import data_of, look
+from appca.models.sampling.row_sums import look
 from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
 

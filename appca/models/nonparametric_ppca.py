@@ -10,8 +10,9 @@ from appca.models.base.free_model import RULES, Draw, FreeModel
 from appca.models.base.parameters import POSITIVE, Rule, either, one_of
 from appca.models.orthonormal import subspace_gibbs
 from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
-from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, data_of, look
+from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, look
 from appca.models.rows.observations import Rows
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.supports import independent_supports
 from appca.models.supports.free_supports import Best, Question

@@ -15,7 +15,7 @@ from appca.models.orthonormal import ibp_kernels, subspace_gibbs
 from appca.models.polynomials import subsets
 from appca.models.sampling import conditionals as fast
 from appca.models.supports import support_kernels
-from appca.models.supports.row_blocks import Model
+from appca.models.supports.row_supports import CollapsedModel
 from tests.geweke import agreement_z, broken, geweke_z, is_caught, worst
 from tests.models.factors import test_factor_gibbs, test_sparse_gibbs
 from tests.models.orthonormal import test_subspace_gibbs
@@ -251,7 +251,7 @@ def test_supports_of_own_columns_are_those_of_the_reference(world):
 def test_slots_and_scores_of_free_columns_are_those_of_the_reference(world):
     rng, Y, s = world
     W = rng.standard_normal((D, K))
-    c, model = (Y - s.mu) @ W / s.sigma2, Model(W.T @ W / s.sigma2, 1.0)
+    c, model = (Y - s.mu) @ W / s.sigma2, CollapsedModel(W.T @ W / s.sigma2, 1.0)
     members = np.array([np.flatnonzero(z) for z in s.Z])
     found = factor_gibbs.scores(c, members, model)
     for n, S in enumerate(members):

@@ -10,8 +10,9 @@ from appca.models.factors import sparse_chains
 from appca.models.factors.sparse_chains import STARTS, Kind
 from appca.models.factors.sparse_gibbs import CachedSparseState
 from appca.models.rows.observations import Rows
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
-from appca.models.sampling.row_sums import data_of, look
+from appca.models.sampling.row_sums import look
 
 __all__ = ["SPARSE_RULES", "SparseFA"]
 

@@ -20,10 +20,11 @@ from appca.models.factors.factor_gibbs import (
 )
 from appca.models.rows.observations import Rows
 from appca.models.sampling import conditionals
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.invariants import occupancy, row_pairs, shared
-from appca.models.sampling.row_sums import ChainData, background_of
+from appca.models.sampling.row_sums import background_of
 from appca.models.supports import enumeration, fixed_size_supports, row_blocks
 
 __all__ = ["defaults", "first_state", "sampler"]

@@ -17,11 +17,10 @@ from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Rows, project, transposed_product
 from appca.models.supports import enumeration, row_blocks
+from appca.models.supports.fixed_size_supports import HOT, MANY
 from appca.models.supports.row_supports import CollapsedModel, Members, RowSupports
 
 __all__ = [
-    "HOT",
-    "MANY",
     "FactorSettings",
     "FactorState",
     "FactorStatistics",
@@ -35,14 +34,10 @@ __all__ = [
 PRIOR = 1.0  # 1 / tau2
 BEST = np.array([math.inf])
 DRAW = np.array([1.0])
-# From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
-# modes (K = 16, L = 8, D = 10): four of these miss the best set in 29 % of rows, by 0.2 nats on
-# average, where sweeps from beta = 1 on miss it in 48 %, by 1.1 nats.
-HOT = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 # Share of rows, the worst explained ones, that search anew in every pass: not with many slots and
 # factors, where single changes lead from any set to nearly the best (MNIST, K = 100, L = 50: four
 # searches gained 0.1 of 1664 nats a row) and searches are dear.
-WORST, MANY = 0.05, 1000
+WORST = 0.05
 MAX_LOG_CHANGE = 1.0  # most sigma2 may change ahead of EM, in logs
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from appca.models.factors import sparse_gibbs
 from appca.models.sampling import conditionals, row_sums
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import InverseGamma
-from appca.models.sampling.row_sums import ChainData
 from appca.models.supports import row_blocks
 from appca.models.supports.enumeration import BLOCK_FLOATS
 from appca.models.supports.row_supports import CollapsedModel, Members, RowSupports

@@ -20,11 +20,11 @@ from appca.models.factors.sparse_gibbs import (
 )
 from appca.models.rows import independent_components
 from appca.models.rows.observations import Rows, project
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import Gamma, InverseGamma, log_density, log_gamma_density
 from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet
 from appca.models.sampling.invariants import occupancy, row_pairs, shared
-from appca.models.sampling.row_sums import ChainData
 
 __all__ = ["STARTS", "Kind", "defaults", "expected", "first_state", "sampler"]
 

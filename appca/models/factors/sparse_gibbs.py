@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.sampling import conditionals, row_sums
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.feature_priors import log_beta_bernoulli, log_buffet
-from appca.models.sampling.row_sums import ChainData, FactorCrossProducts
+from appca.models.sampling.row_sums import FactorCrossProducts
 
 if TYPE_CHECKING:
     from appca.models.factors.sparse_kernels import Numbers

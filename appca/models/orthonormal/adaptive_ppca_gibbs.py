@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from appca.models.algebra import gaussian, stiefel
 from appca.models.orthonormal.subspace_gibbs import (
     CachedSubspaceState,
-    ChainData,
     DrawIndicators,
     SubspaceGibbsState,
     SubspacePrior,
@@ -27,6 +26,7 @@ from appca.models.orthonormal.subspace_gibbs import (
     sweep,
 )
 from appca.models.polynomials import subsets
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 
 __all__ = ["DIRECTIONS", "INDICATORS", "draw_swaps", "sampler"]

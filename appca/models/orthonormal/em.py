@@ -152,8 +152,7 @@ def _expect_compiled(
 ) -> SubspaceStatistics:
     """Do the same in one sweep, while rows are in cache."""
     from appca.models.algebra.product_kernels import QUAD, suits
-    from appca.models.orthonormal import expectation_kernels
-    from appca.models.polynomials import poisson_binomial_kernels
+    from appca.models.orthonormal import expectation_kernels, poisson_binomial_kernels
 
     X = np.ascontiguousarray(block.X).view()
     X.flags.writeable = False  # whether the data are or not, so that one kernel serves both

@@ -15,7 +15,6 @@ from appca.models.orthonormal.subspace_gibbs import (
     Array,
     CachedSubspaceState,
     SubspaceGibbsState,
-    data_of,
     defaults,
     logits_of,
     look,
@@ -23,6 +22,7 @@ from appca.models.orthonormal.subspace_gibbs import (
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
 from appca.models.rows.precise_products import projections
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
 
 __all__ = ["Plan", "Sampled", "fit_by_gibbs"]

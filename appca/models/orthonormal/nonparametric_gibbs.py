@@ -17,7 +17,6 @@ from appca.models.algebra import gaussian, stiefel
 from appca.models.orthonormal.closed_form import closed_form
 from appca.models.orthonormal.subspace_gibbs import (
     CachedSubspaceState,
-    ChainData,
     DrawIndicators,
     SubspaceGibbsState,
     SubspacePrior,
@@ -31,6 +30,7 @@ from appca.models.orthonormal.subspace_gibbs import (
 )
 from appca.models.rows.observations import Rows, project
 from appca.models.rows.spectrum import principal
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import Gamma, draw_alpha_finite, draw_alpha_truncated
 from appca.models.sampling.feature_priors import (

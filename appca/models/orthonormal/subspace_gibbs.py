@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian, stiefel
-from appca.models.rows.observations import Rows
-from appca.models.rows.precise_products import products, projections, totals
+from appca.models.rows.precise_products import products, projections
 from appca.models.sampling import conditionals
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.invariants import occupancy, row_pairs, shared
 
 __all__ = [
     "CachedSubspaceState",
-    "ChainData",
     "DrawIndicators",
     "SubspaceCrossProducts",
     "SubspaceGibbsState",
@@ -32,7 +31,6 @@ __all__ = [
     "average",
     "complete_density",
     "concentration",
-    "data_of",
     "defaults",
     "describe",
     "draw_latent",
@@ -70,19 +68,6 @@ class SubspacePrior(NamedTuple):
     alpha: Gamma | None = None
 
 
-class ChainData(NamedTuple):
-    """The rows about their origin, which are the y_n here, and their sums."""
-
-    rows: Rows
-    total: Array  # (D,)
-    squares: float  # of all entries
-
-    @property
-    def size(self) -> int:
-        """Number N D of entries."""
-        return self.rows.n * self.rows.d
-
-
 class SubspaceCrossProducts(NamedTuple):
     """Sums of the rows with their scores."""
 
@@ -112,11 +97,6 @@ def defaults(
     weak = InverseGamma(1.0, 0.01 * variance)
     learned = weak if isinstance(latent, str) else None
     return SubspacePrior(weak, learned, latent == "component", mean_variance, alpha)
-
-
-def data_of(rows: Rows) -> ChainData:
-    """Sum up the rows once; the origin should be near their mean, or the sums lose digits."""
-    return ChainData(rows, *totals(rows))
 
 
 def look(data: ChainData, state: SubspaceGibbsState) -> CachedSubspaceState:

@@ -11,20 +11,18 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from appca.models.algebra.gaussian import Array, background
-from appca.models.orthonormal.subspace_gibbs import ChainData, data_of
 from appca.models.rows.observations import CACHE_BYTES, Rows
 from appca.models.rows.precise_products import products, projections
 from appca.models.sampling import conditionals
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import RowNormal
 
 __all__ = [
     "CachedFactorState",
-    "ChainData",
     "FactorCrossProducts",
     "about_mean",
     "background_of",
     "crossed",
-    "data_of",
     "loadings",
     "look",
     "residual_squares",

@@ -5,11 +5,12 @@ annealed searches, inclusion probabilities from draws, and the sum over sets fro
 importance sampling; every estimate is a function of the row alone (see `blocks.row_seeds`).
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from appca.models.factors.factor_em import HOT, MANY
 from appca.models.supports import enumeration, row_blocks
 from appca.models.supports.row_supports import (
     AnnealedPaths,
@@ -22,6 +23,8 @@ from appca.models.supports.row_supports import (
 )
 
 __all__ = [
+    "HOT",
+    "MANY",
     "MOST_SETS",
     "SETS_IN_PASSING",
     "best",
@@ -35,6 +38,11 @@ Floats = NDArray[np.float64]
 MOST_SETS = 5000  # summed once, for a question about rows
 SETS_IN_PASSING = 256  # summed in every pass or sweep
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
+# From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
+# modes (K = 16, L = 8, D = 10): four of these miss the best set in 29 % of rows, by 0.2 nats on
+# average, where sweeps from beta = 1 on miss it in 48 %, by 1.1 nats.
+HOT = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
+MANY = 1000  # slots times factors from which a search is dear, see `factor_em.WORST`
 CHUNK = 4096  # rows whose paths are held at a time
 
 # The paths that count start near where a few pilot paths from the flat distribution ended.

@@ -10,8 +10,9 @@ from appca.models.algebra.gaussian import background
 from appca.models.factors import factor_chains, factor_gibbs
 from appca.models.factors.factor_gibbs import FactorGibbsState, FactorPrior
 from appca.models.rows.observations import about
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.conditionals import InverseGamma
-from appca.models.sampling.row_sums import data_of, look
+from appca.models.sampling.row_sums import look
 from appca.models.supports.row_supports import CollapsedModel
 from tests.geweke import broken, geweke_z, is_caught, worst
 from tests.models import factor_oracles as oracle

@@ -10,8 +10,9 @@ import appca.models.factors
 from appca.models.factors import sparse_gibbs
 from appca.models.factors.sparse_gibbs import SparsePrior, SparseState
 from appca.models.rows.observations import about
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.conditionals import Gamma, InverseGamma
-from appca.models.sampling.row_sums import data_of, look
+from appca.models.sampling.row_sums import look
 from tests.geweke import broken, broken_kernels, geweke_z, is_caught, named, worst
 from tests.models.gibbs_oracles import draw_buffet
 

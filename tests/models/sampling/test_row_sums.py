@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.models.orthonormal.subspace_gibbs import data_of
 from appca.models.rows.observations import about, centre_of
 from appca.models.sampling import conditionals, row_sums
+from appca.models.sampling.chain_data import data_of
 
 N, D, K = 700, 9, 3
 
