@@ -120,8 +120,8 @@ class AdaptiveFactorAnalysis(FactorModel):
 
     References
     ----------
-    The paper's section 3 and algorithm 1, with the score and the start of model.md 3 in the
-    project's design notes.
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 3 and algorithm 1,
+    with the score (docs/mathematics.md 3.2) and the start (docs/mathematics.md 3.4) mended.
 
     Examples
     --------

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 
 def defaults(variance: float, loading_variance: float | None, mean_variance: float) -> FactorPrior:
-    """Weak priors for data with mean feature variance `variance` (model.md 1.4)."""
+    """Weak priors for data with mean feature variance `variance` (docs/mathematics.md 1.4)."""
     weak = InverseGamma(1.0, 0.01 * variance)
     return FactorPrior(weak, weak if loading_variance is None else None, mean_variance)
 

@@ -1,4 +1,6 @@
-"""One EM step of adaptive factor analysis (model.md 3; the paper's algorithm 1, corrected).
+"""One EM step of adaptive factor analysis (docs/mathematics.md 3.3).
+
+The paper's algorithm 1, corrected:
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
     z_n uniform over the L-subsets of 1..K;  W is any D x K matrix

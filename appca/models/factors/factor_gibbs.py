@@ -1,4 +1,6 @@
-"""Gibbs sweep of adaptive factor analysis (the paper's section 3, corrected as in model.md 3).
+"""Gibbs sweep of adaptive factor analysis (docs/mathematics.md 3.6).
+
+The model of the paper's section 3:
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
     z_n uniform over the L-subsets of 1..K

@@ -1,7 +1,7 @@
 """One row's L slots in adaptive factor analysis: O(K) to score a slot, O(L K) to change one.
 
-The collapsed density of a row given its active set S (model.md 3), in the scaled quantities
-A = W'W / sigma2, c = W'(y - mu) / sigma2 and prior = 1 / tau2, is
+The collapsed density of a row given its active set S (docs/mathematics.md 3.1), in the scaled
+quantities A = W'W / sigma2, c = W'(y - mu) / sigma2 and prior = 1 / tau2, is
 
     log p(y | S) = const + f(S),   f(S) = -1/2 log|tau2 Lam| + 1/2 c_S' inv(Lam) c_S,
     Lam = prior I + A_SS.

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from appca.models.factors import sparse_kernels
 from appca.models.orthonormal import ibp_kernels
@@ -356,3 +357,27 @@ def test_log_priors_of_z_agree_with_their_definitions(seed):
     assert finite == pytest.approx(oracle.log_finite(Z, 1.7), abs=1e-10)
     total = [oracle.log_truncated_buffet(Z, 1.7) for Z in oracle.every_binary_matrix(2, 3)]
     assert np.exp(total).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_number_of_columns_is_poisson_with_mean_alpha_times_the_harmonic_number():
+    alpha, (N, K) = 0.8, (3, 4)
+    number = np.zeros(K + 1)
+    for Z in oracle.every_binary_matrix(N, K):
+        number[Z.any(axis=0).sum()] += np.exp(feature_priors.log_buffet(Z, alpha, labelled=True))
+    poisson = stats.poisson.pmf(np.arange(K + 1), alpha * (1 + 1 / 2 + 1 / 3))
+    np.testing.assert_allclose(number, poisson / poisson.sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("finite", [True, False])
+def test_new_rows_expect_what_the_prior_of_one_more_row_says(finite, seed):
+    rng, alpha = np.random.default_rng(seed), 1.7
+    Z = rng.random((6, 4)) < 0.4
+    Z[0] = True  # the buffet expects nothing of a column that is not there
+    log_prior = oracle.log_finite if finite else oracle.log_truncated_buffet
+    expected = feature_priors.expected_beta_bernoulli if finite else feature_priors.expected_buffet
+    for k in range(4):
+        with_row, without_row = np.zeros((2, 7, 4), dtype=bool)
+        with_row[:6], without_row[:6] = Z, Z
+        with_row[6, k] = True
+        log_odds = log_prior(with_row, alpha) - log_prior(without_row, alpha)
+        assert expected(Z, alpha)[k] == pytest.approx(1 / (1 + np.exp(-log_odds)), abs=1e-12)
