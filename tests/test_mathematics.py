@@ -170,7 +170,8 @@ def small(
     [
         small(),
         small(
-            function="`appca.models.algebra.gaussian:logits`, `appca.models.algebra.gaussian:posterior`"
+            function="`appca.models.algebra.gaussian:logits`, "
+            "`appca.models.algebra.gaussian:posterior`"
         ),
         small(function="`appca.models.base.estimator:SubspaceModel.sample`"),
         small(test="`tests/geweke.py::geweke_z`"),

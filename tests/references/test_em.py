@@ -40,7 +40,7 @@ def compare(Y, at, settings, mean="learned"):
     # the mean of the fast path is origin - W shift: start from the nearest mean of that form
     shift = W.T @ (where - mu) if mean == "learned" else np.zeros(W.shape[1])
     at = W, where - W @ shift, tau2, sigma2
-    value, new = em.step(em.State(W, shift, tau2, sigma2), rows, settings)
+    value, new = em.step(em.SubspaceState(W, shift, tau2, sigma2), rows, settings)
     args = settings.n_active, settings.latent, mean, settings.hard
     wanted, (W, mu, tau2, sigma2) = stepped(Y, at, *args)
     assert value == pytest.approx(wanted, rel=1e-12)
@@ -51,7 +51,7 @@ def compare(Y, at, settings, mean="learned"):
 
 
 def settings_of(K, L, latent="shared", mean="learned", **changes):
-    usual = em.Settings(K, L, latent, mean == "learned", False, stiefel.polar, 1e-12)
+    usual = em.EMSettings(K, L, latent, mean == "learned", False, stiefel.polar, 1e-12)
     return usual._replace(**changes)
 
 
@@ -93,7 +93,7 @@ def test_a_step_is_that_of_the_reference_by_every_way_to_sum(
 def test_the_steps_of_a_whole_climb_are_those_of_the_reference(seed):
     Y, at = problem(seed, 80, 6, 4, 2)
     rows = about(Y, centre_of(Y))
-    state = em.State(at[0], np.zeros(4), at[2], at[3])
+    state = em.SubspaceState(at[0], np.zeros(4), at[2], at[3])
     at = at[0], Y.mean(axis=0), *at[2:]
     for _ in range(20):
         value, state = em.step(state, rows, settings_of(4, 2))
@@ -130,7 +130,9 @@ def test_a_step_around_missing_entries_is_that_of_the_reference(latent, mean, se
     assert {chunk.alike for chunk in rows.chunks} == {True, False}
     assert len(rows.complete)
     settings = settings_of(4, 2, latent, mean)
-    value, new = missing_em.step(missing_em.State(W, mu - 1.9, tau2, sigma2), rows, settings)
+    value, new = missing_em.step(
+        missing_em.IncompleteState(W, mu - 1.9, tau2, sigma2), rows, settings
+    )
     wanted, at = em_incomplete.step(
         Y, W, mu, tau2, sigma2, 2, learn_mean=mean == "learned", latent=latent
     )
@@ -155,7 +157,7 @@ def factor_problem(seed, N, D, K, L, learn_mean):
     Y = 2.0 + rng.standard_normal((N, K)) @ rng.standard_normal((K, D))
     rows, W = about(Y, centre_of(Y)), rng.standard_normal((D, K))
     shift = rng.standard_normal(K) if learn_mean else np.zeros(K)
-    return rng, Y, rows, factor_em.State(W, shift, 0.7), rows.origin - W @ shift
+    return rng, Y, rows, factor_em.FactorState(W, shift, 0.7), rows.origin - W @ shift
 
 
 def compare_factors(new, rows, wanted):
@@ -170,7 +172,7 @@ def compare_factors(new, rows, wanted):
 @pytest.mark.parametrize(("D", "K", "L"), [(6, 5, 2), (3, 4, 4), (5, 7, 1), (4, 9, 4)])
 def test_a_step_of_factor_analysis_is_that_of_the_reference(D, K, L, sigma2_W, learn_mean, seed):
     _, Y, rows, state, mu = factor_problem(seed, 60, D, K, L, learn_mean)
-    settings = factor_em.Settings(L, sigma2_W, learn_mean, 1e-12)
+    settings = factor_em.FactorSettings(L, sigma2_W, learn_mean, 1e-12)
     sums = factor_em.expect_all(state, rows, settings)
     at = state.W, mu, state.noise, L
     log_p = np.logaddexp.reduce(em_adaptive_fa.log_joint(Y, *at), axis=1).sum()
@@ -187,7 +189,7 @@ def test_a_step_of_factor_analysis_is_that_of_the_reference(D, K, L, sigma2_W, l
 @pytest.mark.parametrize("sigma2_W", [math.inf, 0.7])
 def test_a_step_of_classification_em_is_that_of_the_reference(sigma2_W, seed):
     rng, Y, rows, state, mu = factor_problem(seed, 60, 6, 5, 2, learn_mean=True)
-    settings = factor_em.Settings(2, sigma2_W, learn_mean=True, floor=1e-12)
+    settings = factor_em.FactorSettings(2, sigma2_W, learn_mean=True, floor=1e-12)
     none = np.full((60, 2), -1), None
     sums, members, worth = factor_em.expect_sets(rng, state, rows, settings, none)
     at = state.W, mu, state.noise, 2

@@ -187,7 +187,7 @@ def test_supports_and_scores_of_orthonormal_columns_are_those_of_the_reference(w
 def test_the_density_of_orthonormal_w_is_that_of_the_reference(world):
     _, Y, s = world
     F = gibbs_adaptive_ppca.concentration(Y, s.X, s.mu, s.sigma2)
-    cross = subspace_gibbs.Cross(Y.T @ s.X, s.X.sum(axis=0))
+    cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ s.X, s.X.sum(axis=0))
     np.testing.assert_allclose(subspace_gibbs.concentration(cross, s.mu, s.sigma2), F, atol=1e-10)
     for k in range(K):
         N_k = matrix_von_mises_fisher.complement(np.delete(s.W, k, axis=1))
