@@ -11,6 +11,7 @@ from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.refusal import storing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,14 +52,8 @@ def write(
     """
     check_place(path)
     content = npz(arrays()) if path.suffix == ".npz" else _table(path.suffix, table())
-    try:
+    with storing(f"“{path.name}”", path.parent, "free some space, or name another folder"):
         atomic.write(path, content)
-    except OSError as error:
-        msg = (
-            f"“{path}” cannot be written ({error.strerror or error}); free some space or name "
-            "another folder."
-        )
-        raise InputError(msg) from error
     say(f"wrote {path}, {len(content)} bytes")
 
 

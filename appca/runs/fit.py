@@ -16,7 +16,7 @@ from appca.runs.cluster import Where, here
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.storage.errors import InputError
-from appca.storage.wording import counted
+from appca.storage.wording import counted, shortened
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
@@ -94,6 +94,7 @@ def fit_run(
         When the settings do not suit the data, in one sentence.
     """
     began = time.perf_counter()
+    refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
     if fitted is None:
@@ -113,6 +114,16 @@ def fit_run(
 def fits_around_gaps(config: RunConfig) -> bool:
     """Whether the model integrates missing cells out instead of reading placeholders."""
     return config.model in AROUND_GAPS and config.parameters.get("inference", "em") == "em"
+
+
+def refuse_unknown(config: RunConfig) -> None:
+    """Raise InputError where a stored run has settings that this version cannot fit by."""
+    if config.unknown:
+        msg = (
+            f"This run was fitted with {', '.join(map(shortened, config.unknown))}, which "
+            f"{MODELS[config.model].title} does not have in this version; choose other settings."
+        )
+        raise InputError(msg)
 
 
 def refuse_gaps(dataset: Dataset, config: RunConfig) -> None:

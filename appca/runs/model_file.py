@@ -202,7 +202,7 @@ def _read(packed: Packed, name: str) -> ModelFile:
     text = packed.array(f"{RUN}.npy")
     try:
         about = as_object(str(text))
-        config, info = RunConfig.from_dict(about["config"]), dict(about.get("info", {}))
+        config, info = RunConfig.from_record(about["config"]), dict(about.get("info", {}))
         wanted = _wanted(config, packed)
     except (KeyError, TypeError, ValueError) as error:
         msg = f"“{name}” does not say which model it holds ({error}); save the model again."

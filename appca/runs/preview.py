@@ -16,7 +16,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import Result, fit_estimator, outcome, prefixed, refuse_gaps
+from appca.runs.fit import Result, fit_estimator, outcome, prefixed, refuse_gaps, refuse_unknown
 from appca.runs.home import hold_threads
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def preview(
         From `prepare`, for configurations that `on_ground` allows; else it is made if it can be.
     """
     began = time.perf_counter()
+    refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
     short = _short(config, passes)

@@ -271,7 +271,7 @@ def _data_at_hand(file: str, about: dict, digest: str, home: Path) -> Dataset:
 
 
 def _read_run(packed: Packed, number: int, about: dict, dataset: Dataset) -> _RunParts:
-    config = RunConfig.from_dict(about["config"])
+    config = RunConfig.from_record(about["config"])
     arrays = packed.arrays(f"runs/{number}/")
     info = dict(about["info"])
     _check(config, arrays, info, dataset)

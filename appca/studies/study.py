@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.storage.errors import InputError
-from appca.storage.identity import digest_of, plain
+from appca.storage.identity import digest_of, plain, without
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,6 +36,7 @@ class Study(NamedTuple):
     run: Callable[[dict, Report, int], Outcome]  # options, report, processes
     columns: tuple[str, ...]  # of the first table, for a terminal
     figures: Callable[[Outcome], "dict[str, go.Figure]"]
+    later: Mapping[str, object] = {}  # options that came later, see `Recorded.later`
 
     def options(self, size: str = "default", **changes: object) -> dict:
         """
@@ -59,7 +60,8 @@ class Study(NamedTuple):
 
     def id(self, options: dict) -> str:
         """Twelve hex digits: the same experiment with the same options has the same name."""
-        return digest_of({"study": self.name, "revision": self.revision, "options": options})
+        recorded = without(options, self.later)
+        return digest_of({"study": self.name, "revision": self.revision, "options": recorded})
 
 
 def _check(name: str, value: object, usual: object) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from appca.storage import atomic
 from appca.storage.errors import InputError
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
@@ -103,7 +104,7 @@ class _Resuming:
                 msg = f"{_host(url)} cannot be asked: {type(error).__name__}"
                 raise _Failed(msg) from error
             else:
-                self.part.replace(output_file)
+                atomic.take_place(self.part, Path(output_file))
                 return
         raise _Failed(reason)
 

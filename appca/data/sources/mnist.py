@@ -1,6 +1,5 @@
 """MNIST: 70,000 handwritten digits of 28 x 28 pixels, from the four published IDX files."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from appca.data.readers.arrays.idx_format import read_idx
 from appca.data.sources.download import fetch, remedy
 from appca.data.subset import check_first, choose_rows, in_words
 from appca.storage.errors import InputError
+from appca.storage.identity import sha256_of_file
 
 
 class Published(NamedTuple):
@@ -137,8 +137,7 @@ def _files(folder: Path, progress: Callable | None) -> dict[str, list[Path]]:
 
 def check(path: Path, item: Published) -> None:
     """Refuse a file that is not the published one."""
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of_file(path)
     if found != item.sha256:
         msg = (
             f"{path} is not the published {item.name} (its SHA-256 starts with {found[:8]}, not "
