@@ -4,13 +4,12 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, file_bytes
+from appca.data.readers.source import LIMITS, File, file_bytes
 from appca.data.sources.folder import data_folder, samples_folder
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
@@ -119,7 +118,7 @@ def _no_brain() -> str:
     return "No brain stands out from the background of this recording; give a mask beside it."
 
 
-def read_events(name: str, file: Path | str | BinaryIO) -> tuple[Event, ...]:
+def read_events(name: str, file: File) -> tuple[Event, ...]:
     """
     Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
 
@@ -254,14 +253,14 @@ def load(key: str) -> Recording:
     if key != SHARED:
         msg = f"There is no recording “{shortened(key)}”; choose {SHARED} or {MADE_UP}."
         raise InputError(msg)
-    from appca.data.brain.nifti import Options, read
+    from appca.data.brain.nifti import NiftiOptions, read
 
     folder = data_folder() / "fmri"
     missing = [name for name in (SHARED_FILE, SHARED_EVENTS) if not (folder / name).is_file()]
     if missing:
         msg = f"The recording needs {' and '.join(missing)}; put it into {folder}."
         raise InputError(msg)
-    recording = of_dataset(read(SHARED_FILE, folder / SHARED_FILE, Options()))
+    recording = of_dataset(read(SHARED_FILE, folder / SHARED_FILE, NiftiOptions()))
     events = read_events(SHARED_EVENTS, folder / SHARED_EVENTS)
     check_events(events, recording.series.shape[1], recording.repetition)
     return recording._replace(name="Faces, houses and scenes", events=events)

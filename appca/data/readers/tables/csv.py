@@ -1,11 +1,11 @@
 """Text tables: CSV, TSV and their kin, packed by gzip or not."""
 
 import io
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, Limits, file_bytes
+from appca.data.readers.reader import Reader
+from appca.data.readers.source import LIMITS, File, ReadLimits, file_bytes
 from appca.data.readers.tables.dialect import BLANK, Dialect, as_text, check_rectangle, guess
 from appca.data.readers.tables.frame import build
 from appca.storage.errors import InputError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _GAPS = ["?", "-", "."]  # beside those pandas knows
 
 
-class Options(NamedTuple):
+class CsvOptions(NamedTuple):
     """How to read a text table; what is None is guessed."""
 
     separator: str | None = None  # one character; a blank stands for any run of blanks
@@ -28,9 +28,7 @@ class Options(NamedTuple):
     image_shape: tuple[int, ...] | str | None = "auto"  # "auto" takes squares of grey for images
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read a text table.
 
@@ -81,3 +79,6 @@ def _header_lines(text: bytes) -> int:
     """Count the lines up to the header's end; blank lines may stand before it."""
     blank = len(text) - len(text.lstrip(b"\n"))
     return blank + 1
+
+
+READER = Reader(CsvOptions, read)

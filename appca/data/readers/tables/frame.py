@@ -12,7 +12,7 @@ from appca.data.readers.intake import (
     note_quality,
     settle_missing,
 )
-from appca.data.readers.source import Limits, check_matrix
+from appca.data.readers.source import ReadLimits, check_matrix
 from appca.data.readers.tables.roles import (
     Column,
     counts_matter,
@@ -44,7 +44,7 @@ def build(
     named: list[bool],
     options: tuple,
     report: dict,
-    limits: Limits,
+    limits: ReadLimits,
 ) -> Dataset:
     """
     Give the columns roles and make a data set of them.
@@ -61,7 +61,7 @@ def build(
         Of the reader, with ``roles``, ``missing`` and ``image_shape``.
     report : dict
         Receives rows, columns, kinds, roles and what the intake notes.
-    limits : Limits
+    limits : ReadLimits
     """
     report.update(rows=len(frame), columns=len(frame.columns))
     _check_rows(name, frame, report, limits)
@@ -177,7 +177,7 @@ def _as_numbers(values: "pd.Series") -> "pd.Series":
         return pd.to_numeric(values.astype(str), errors="coerce")
 
 
-def _check_rows(name: str, frame: "pd.DataFrame", report: dict, limits: Limits) -> None:
+def _check_rows(name: str, frame: "pd.DataFrame", report: dict, limits: ReadLimits) -> None:
     if len(frame) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         rows = counted(len(frame), "row")
@@ -234,7 +234,7 @@ def image_range(X: np.ndarray) -> list[float]:
     return [low, high]
 
 
-def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: Limits) -> None:
+def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: ReadLimits) -> None:
     """Refuse labels and ids whose longest text, times the rows, would fill the memory."""
     for column in [*_with(roles, "label"), *_with(roles, "id")]:
         if frame[column].dtype.kind in "iufb":
