@@ -38,7 +38,7 @@ _ROWS = ("scores", "active", "error")  # what limits from the rows of the fit ar
 _ABOUT = ("data_type", "feature_names", "image_shape")
 
 
-class Fitted(NamedTuple):
+class FittedModel(NamedTuple):
     """A model, and what is known of the rows it was fitted to."""
 
     config: RunConfig
@@ -112,7 +112,7 @@ def _say_columns(new: Matched) -> None:
         say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
 
 
-def _judged(fitted: Fitted, found: dict[str, np.ndarray], level: float) -> Verdict:
+def _judged(fitted: FittedModel, found: dict[str, np.ndarray], level: float) -> Verdict:
     known = None if fitted.rows is None else distances(fitted.arrays | fitted.rows)
     said = verdict(distances_of_new(fitted.arrays, found), known, level)
     t2, q = (said.ratios > 1).sum(axis=0)
@@ -129,10 +129,12 @@ def _flags(said: Verdict | None) -> dict[str, np.ndarray]:
     return {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
 
 
-def _fitted(text: str) -> Fitted:
+def _fitted(text: str) -> FittedModel:
     run = RunStore(home()).get(text)
     if run is not None:
-        return Fitted(run.config, run.arrays, run.arrays, _wanted_by_run(run.config, run.arrays))
+        return FittedModel(
+            run.config, run.arrays, run.arrays, _wanted_by_run(run.config, run.arrays)
+        )
     path = Path(text)
     if not path.is_file():
         msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run."
@@ -147,7 +149,9 @@ def _fitted(text: str) -> Fitted:
         }
     wanted = _wanted_by_file(more, len(fitted_preprocessing(model.arrays).offset))
     rows = {name: more[name] for name in _ROWS if name in more}
-    return Fitted(model.config, model.arrays, rows if len(rows) == len(_ROWS) else None, wanted)
+    return FittedModel(
+        model.config, model.arrays, rows if len(rows) == len(_ROWS) else None, wanted
+    )
 
 
 def _wanted_by_run(config: RunConfig, arrays: dict[str, np.ndarray]) -> Wanted:

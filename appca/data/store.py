@@ -18,7 +18,7 @@ from appca.storage.wording import shortened
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
 
 
-class Summary(NamedTuple):
+class DatasetSummary(NamedTuple):
     """What a list of data sets shows of one of them."""
 
     digest: str
@@ -106,7 +106,7 @@ class DatasetStore:
         dataset.__dict__["digest"] = digest  # known: hashing would read the whole file
         return dataset
 
-    def list(self) -> list[Summary]:
+    def list(self) -> list[DatasetSummary]:
         """Summaries of all readable data sets, newest first; damaged ones are left out."""
         found = []
         for folder in sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []:
@@ -234,9 +234,9 @@ def _read_meta(folder: Path) -> dict:
     return json.loads((folder / "meta.json").read_text(encoding="utf-8"))
 
 
-def _summary(folder: Path) -> Summary:
+def _summary(folder: Path) -> DatasetSummary:
     meta = _read_meta(folder)
-    return Summary(
+    return DatasetSummary(
         digest=folder.name,
         name=meta["name"],
         n_rows=meta["n_rows"],
