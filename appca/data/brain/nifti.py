@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.data.brain.recording import MEAN_SIGNAL, cleaned, mask_of
+from appca.data.brain.cleaning import MEAN_SIGNAL, cleaned, mask_of
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import LONGEST_NAME, Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, check_matrix, file_bytes
