@@ -47,7 +47,7 @@ class FittedModel(NamedTuple):
     wanted: Wanted
 
 
-def add(commands: "argparse._SubParsersAction") -> None:
+def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "describe new rows by a fitted model, and say which do not fit"
     parser = parsing.command(commands, "project", text, EXAMPLES)
@@ -166,7 +166,7 @@ def _wanted_by_file(more: dict[str, np.ndarray], n_features: int) -> Wanted:
     names = tuple(str(name) for name in more.get("feature_names", np.empty(0)).ravel())
     shape = tuple(int(side) for side in more.get("image_shape", np.empty(0, int)).ravel())
     is_shape = len(shape) in (2, 3) and min(shape) > 0 and math.prod(shape) == n_features
-    kinds = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}
+    kinds: dict[str, np.dtype] = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}
     return Wanted(
         n_features,
         names if len(set(names)) == n_features else None,

@@ -6,7 +6,7 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -174,7 +174,7 @@ class DatasetStore:
         return True
 
 
-def _meta(dataset: Dataset, created: float) -> dict:
+def _meta(dataset: Dataset, created: float) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "digest": dataset.digest,
@@ -203,7 +203,7 @@ def _renew_meta(folder: Path, dataset: Dataset) -> None:
         _write_meta(folder, dataset, old["created"])
 
 
-def _check(meta: dict, digest: str) -> None:
+def _check(meta: dict[str, Any], digest: str) -> None:
     """Refuse a description of other data; the numbers themselves are too many to be hashed here."""
     if meta["digest"] != digest or not isinstance(meta["name"], str):
         msg = "meta.json describes other data"
@@ -211,7 +211,7 @@ def _check(meta: dict, digest: str) -> None:
     float(meta["created"])
 
 
-def _matrix(folder: Path, meta: dict) -> np.ndarray:
+def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:
     X = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
     if X.shape != (meta["n_rows"], meta["n_features"]) or str(X.dtype) != meta["dtype"]:
         msg = "matrix.npy is not the matrix that meta.json describes"
@@ -224,13 +224,13 @@ def _column(file: Path) -> np.ndarray:
     return np.array(np.load(file, mmap_mode="r", allow_pickle=False))
 
 
-def _missing(folder: Path, meta: dict) -> np.ndarray | None:
+def _missing(folder: Path, meta: dict[str, Any]) -> np.ndarray | None:
     if not meta.get("n_missing"):  # said there, so that a lost file is not taken for no gaps
         return None
     return np.load(folder / "missing.npy", mmap_mode="r", allow_pickle=False)
 
 
-def _read_meta(folder: Path) -> dict:
+def _read_meta(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "meta.json").read_text(encoding="utf-8"))
 
 

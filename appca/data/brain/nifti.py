@@ -178,9 +178,10 @@ def _repetition(name: str, image: "Nifti1Pair") -> float:
 
 def _unit(image: "Nifti1Pair") -> str:
     try:
-        return image.header.get_xyzt_units()[1]
+        unit: str = image.header.get_xyzt_units()[1]
     except KeyError:  # a code the format does not define
         return "unknown"
+    return unit
 
 
 def _numbers(name: str, image: "Nifti1Pair") -> np.ndarray:
@@ -198,7 +199,7 @@ def _mask(name: str, file: File, shape: tuple[int, ...], limits: ReadLimits) -> 
         msg = f"The mask “{shortened(name)}” is {own}, the recording {wanted}; both must agree."
         raise InputError(msg)
     values = _numbers(name, image)
-    mask = np.isfinite(values) & (values > 0)
+    mask: np.ndarray = np.isfinite(values) & (values > 0)
     if not mask.any():
         msg = f"The mask “{shortened(name)}” is zero everywhere; give one that is 1 in the brain."
         raise InputError(msg)

@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,7 +68,7 @@ def read_events(name: str, file: File) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def _event(name: str, row: dict, line: int) -> Event:
+def _event(name: str, row: dict[str, str], line: int) -> Event:
     try:
         event = Event(float(row["onset"]), float(row["duration"]))
     except (TypeError, ValueError):
@@ -124,7 +124,7 @@ def parsed(text: str) -> tuple[Event, ...]:
         raise InputError(msg) from error
 
 
-def is_brain(provenance: dict) -> bool:
+def is_brain(provenance: Mapping[str, object]) -> bool:
     """Whether a data set says where in space its rows lie."""
     return {"grid", "affine", "repetition"} <= set(provenance)
 

@@ -14,7 +14,9 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole
 _SMALL = 64 << 20  # below this nothing is a bomb, however well it is packed
 
 
-def members(name: str, stream: BinaryIO, limits: ReadLimits) -> tuple[zipfile.ZipFile, list]:
+def members(
+    name: str, stream: BinaryIO, limits: ReadLimits
+) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
     """Open a zip and list its files (no folders, nothing hidden) after checking what it claims."""
     try:
         archive = zipfile.ZipFile(stream)

@@ -7,7 +7,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple, cast
 
 from appca.storage.errors import InputError
 
@@ -104,7 +104,7 @@ def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
     return hashlib.sha256("".join(lines).encode(errors="surrogatepass")).hexdigest()
 
 
-def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
+def chunks_of(stream: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
     """Yield what is left of a stream, a megabyte at a time."""
     while chunk := stream.read(_CHUNK):
         yield chunk
@@ -112,6 +112,7 @@ def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
 
 def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     """Open a path, or rewind a file object into an independent stream, after checking its size."""
+    stream: BinaryIO
     if isinstance(file, (str, Path)):
         try:
             stream = Path(file).open("rb")  # noqa: SIM115 (the caller closes it)
@@ -119,7 +120,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
             msg = f"“{name}” cannot be opened ({error.strerror}); check its place and its rights."
             raise InputError(msg) from error
     else:
-        stream = _Borrowed(file)
+        stream = cast("BinaryIO", _Borrowed(file))  # which is no protocol, but a class to inherit
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
     if size > limits.n_bytes:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def choose(
     name: str,
     arrays: Mapping[str, ArrayInfo],
     wanted: str | None,
-    report: dict,
+    report: dict[str, Any],
     limits: ReadLimits = LIMITS,
 ) -> str:
     """
@@ -101,7 +101,7 @@ def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
 def mapped(file: BinaryIO, array: ArrayInfo, offset: int, *, fortran: bool = False) -> np.ndarray:
     """Map numbers of a file on the disk into memory, where they stay if their type may."""
     shape, dtype = array
-    order = "F" if fortran else "C"
+    order: Literal["F", "C"] = "F" if fortran else "C"
     values = np.memmap(file, dtype, "r", offset, shape, order)
     return native(values)
 
@@ -157,7 +157,7 @@ def build(
     found: Beside,
     missing: str,
     image_shape: Sequence[int] | None,
-    report: dict,
+    report: dict[str, Any],
     limits: ReadLimits = LIMITS,
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""

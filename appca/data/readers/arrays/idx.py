@@ -2,7 +2,7 @@
 
 import math
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def read_many(
         names["file"] = np.repeat([_stem(part.name) for part in rows], sizes)
     values = rows[0].values
     values = np.concatenate([part.values for part in rows]) if len(rows) > 1 else values
-    report: dict = {}
+    report: dict[str, Any] = {}
     beside = Beside(None, names)
     dataset = build(
         rows[0].name, values, beside, options.missing, options.image_shape, report, limits
@@ -124,10 +124,10 @@ def _labels(rows: list[IdxArray], columns: list[IdxArray]) -> np.ndarray:
         )
         raise InputError(msg)
     by_name = {_shared(part.name): part for part in columns}
-    ordered = [by_name.get(_shared(part.name)) for part in rows]
-    if len(rows) == 1:
-        ordered = columns
-    if None in ordered or len(by_name) < len(columns):
+    ordered = columns
+    if len(rows) > 1:
+        ordered = [by_name[key] for part in rows if (key := _shared(part.name)) in by_name]
+    if len(ordered) < len(rows) or len(by_name) < len(columns):
         names = ", ".join(f"“{part.name}”" for part in columns)
         msg = f"The names do not say which images {names} belong to; give one pair at a time."
         raise InputError(msg)

@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS
     Dataset
         With `image_shape`, pixels are put in row-major order.
     """
-    report: dict = {}
+    report: dict[str, Any] = {}
     with plain_file(name, file, limits) as stream:
         _check_version(name, stream)
         inside = _contents(name, stream, limits)
@@ -97,7 +97,7 @@ def _turned(array: ArrayInfo, transpose: bool) -> ArrayInfo:
     return array._replace(shape=_order(array.shape)) if transpose else array
 
 
-def _order(sides: tuple) -> tuple:
+def _order(sides: tuple[int, ...]) -> tuple[int, ...]:
     return (sides[-1], *sides[:-1])
 
 

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
     Dataset
         Types as from NPY. What ``python -m appca data --out x.npz`` writes comes back as it was.
     """
-    report: dict = {}
+    report: dict[str, Any] = {}
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
         inside = {_key(item): item for item in items if item.filename.endswith(".npy")}

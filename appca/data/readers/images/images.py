@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,9 +53,7 @@ def read(name: str, file: File, options: ImageOptions, limits: ReadLimits = LIMI
     """
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
-        entries = [
-            Entry(item.filename, lambda item=item: content(name, archive, item)) for item in items
-        ]
+        entries = [Entry(item.filename, partial(content, name, archive, item)) for item in items]
         return _dataset(name, entries, options, limits)
 
 
@@ -77,7 +76,7 @@ def read_many(
     if len(files) > limits.members:
         msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
         raise InputError(msg)
-    entries = [Entry(name, lambda pair=(name, file): _bytes(*pair, limits)) for name, file in files]
+    entries = [Entry(name, partial(_bytes, name, file, limits)) for name, file in files]
     dataset = _dataset(_title([name for name, _ in files]), entries, options, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
@@ -97,7 +96,7 @@ def _title(names: list[str]) -> str:
 
 def _dataset(name: str, entries: list[Entry], options: ImageOptions, limits: ReadLimits) -> Dataset:
     _check_options(options)
-    report: dict = {}
+    report: dict[str, Any] = {}
     paths, X, sides = _read_all(name, entries, options, report, limits)
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
@@ -138,7 +137,11 @@ def _check_options(options: ImageOptions) -> None:
 
 
 def _read_all(
-    name: str, entries: list[Entry], options: ImageOptions, report: dict, limits: ReadLimits
+    name: str,
+    entries: list[Entry],
+    options: ImageOptions,
+    report: dict[str, Any],
+    limits: ReadLimits,
 ) -> tuple[list[tuple[str, ...]], np.ndarray, tuple[int, ...]]:
     """Return paths in natural order, pixels (N, D) and an image's shape, held in memory once."""
     rows = _Rows(name, sum(_is_image(entry) for entry in entries), options, limits)
@@ -194,7 +197,11 @@ def _is_hidden(entry: Entry) -> bool:
 
 
 def _images(
-    name: str, entries: list[Entry], options: ImageOptions, report: dict, limits: ReadLimits
+    name: str,
+    entries: list[Entry],
+    options: ImageOptions,
+    report: dict[str, Any],
+    limits: ReadLimits,
 ) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
     """Paths and pixels in natural order; the report receives what was skipped and resized."""
     entries = [entry for entry in entries if not _is_hidden(entry)]
@@ -219,7 +226,9 @@ def _images(
         yield paths[i], pixels
 
 
-def _check_same_size(first: tuple[str, tuple], other: tuple[str, tuple], report: dict) -> None:
+def _check_same_size(
+    first: tuple[str, tuple[int, ...]], other: tuple[str, tuple[int, ...]], report: dict[str, Any]
+) -> None:
     if first[1][:2] != other[1][:2]:
         sizes = " and ".join(f"“{label}” has {w} x {h}" for label, (h, w, *_) in (first, other))
         msg = f"The images differ in size ({sizes}); choose a size to bring all of them to."

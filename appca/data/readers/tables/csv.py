@@ -7,7 +7,7 @@ from appca.data.dataset import Dataset
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, file_bytes
 from appca.data.readers.tables.dialect import BLANK, Dialect, as_text, check_rectangle, guess
-from appca.data.readers.tables.frame import build
+from appca.data.readers.tables.frame import ImageShape, build
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -25,7 +25,7 @@ class CsvOptions(NamedTuple):
     encoding: str | None = None
     roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
     missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
-    image_shape: tuple[int, ...] | str | None = "auto"  # "auto" takes squares of grey for images
+    image_shape: ImageShape = "auto"  # "auto" takes squares of grey for images
 
 
 def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS) -> Dataset:

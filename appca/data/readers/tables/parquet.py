@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, plain_file
-from appca.data.readers.tables.frame import build
+from appca.data.readers.tables.frame import ImageShape, build
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -23,7 +23,7 @@ class ParquetOptions(NamedTuple):
 
     roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
     missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
-    image_shape: tuple[int, ...] | str | None = None  # "auto" takes squares of grey for images
+    image_shape: ImageShape = None  # "auto" takes squares of grey for images
 
 
 def read(name: str, file: File, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -108,7 +108,7 @@ def _is_text(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
     types = pa.types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
 
 
 def _columns(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> dict[str, Any]:
