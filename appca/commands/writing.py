@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,7 +66,8 @@ def identity(dataset: Dataset) -> dict[str, np.ndarray]:
 def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Return arrays as a compressed NPZ file."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
+    named: Mapping[str, Any] = arrays  # savez_compressed has a keyword of another type
+    np.savez_compressed(buffer, **named)
     return buffer.getvalue()
 
 

@@ -4,7 +4,7 @@ import json
 import time
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from appca.storage.wording import shortened
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
 
 
-class Summary(NamedTuple):
+class DatasetSummary(NamedTuple):
     """What a list of data sets shows of one of them."""
 
     digest: str
@@ -100,7 +100,7 @@ class DatasetStore:
         dataset.__dict__["digest"] = digest  # known: hashing would read the whole file
         return dataset
 
-    def list(self) -> list[Summary]:
+    def list(self) -> list[DatasetSummary]:
         """Summaries of all readable data sets, newest first; damaged ones are left out."""
         found = []
         for folder in sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []:
@@ -145,7 +145,7 @@ class DatasetStore:
         return True
 
 
-def _meta(dataset: Dataset, created: float) -> dict:
+def _meta(dataset: Dataset, created: float) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "digest": dataset.digest,
@@ -182,7 +182,7 @@ def _renew_meta(folder: Path, dataset: Dataset) -> None:
         _write_meta(folder, dataset, old["created"])
 
 
-def _check(meta: dict, digest: str) -> None:
+def _check(meta: dict[str, Any], digest: str) -> None:
     """Refuse a description of other data; the numbers themselves are too many to be hashed here."""
     if meta["digest"] != digest or not isinstance(meta["name"], str):
         msg = "meta.json describes other data"
@@ -190,7 +190,7 @@ def _check(meta: dict, digest: str) -> None:
     float(meta["created"])
 
 
-def _matrix(folder: Path, meta: dict) -> np.ndarray:
+def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:
     X = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
     if X.shape != (meta["n_rows"], meta["n_features"]) or str(X.dtype) != meta["dtype"]:
         msg = "matrix.npy is not the matrix that meta.json describes"
@@ -203,13 +203,13 @@ def _column(file: Path) -> np.ndarray:
     return np.array(np.load(file, mmap_mode="r", allow_pickle=False))
 
 
-def _missing(folder: Path, meta: dict) -> np.ndarray | None:
+def _missing(folder: Path, meta: dict[str, Any]) -> np.ndarray | None:
     if not meta.get("n_missing"):  # said there, so that a lost file is not taken for no gaps
         return None
     return np.load(folder / "missing.npy", mmap_mode="r", allow_pickle=False)
 
 
-def _read_meta(folder: Path) -> dict:
+def _read_meta(folder: Path) -> dict[str, Any]:
     return read_json(folder / "meta.json", _words(folder), "data set")
 
 
@@ -217,9 +217,9 @@ def _words(folder: Path) -> str:
     return f"The stored data set {folder.name[:12]}"
 
 
-def _summary(folder: Path) -> Summary:
+def _summary(folder: Path) -> DatasetSummary:
     meta = _read_meta(folder)
-    return Summary(
+    return DatasetSummary(
         digest=folder.name,
         name=meta["name"],
         n_rows=meta["n_rows"],

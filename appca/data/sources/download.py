@@ -3,10 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from appca.storage import atomic
 from appca.storage.errors import InputError
+
+if TYPE_CHECKING:
+    import requests
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
 _CHUNK = 1 << 16
@@ -126,7 +130,7 @@ class _Resuming:
             continued = response.status_code == requests.codes.partial_content
             self._append(response, have if continued else 0)
 
-    def _append(self, response: object, have: int) -> None:
+    def _append(self, response: "requests.Response", have: int) -> None:
         length = int(response.headers.get("Content-Length", 0))
         total = have + length if length else 0
         with self.part.open("r+b" if have else "wb") as file:

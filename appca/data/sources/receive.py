@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
-from appca.data.readers.source import chunks_of, file_stream
+from appca.data.readers.source import File, chunks_of, file_stream
 from appca.data.sources import coil20, mnist
 from appca.data.sources.folder import data_folder as folder_of_files
 from appca.storage import atomic
@@ -14,7 +13,7 @@ from appca.storage.refusal import storing
 _MNIST = {item.name: item for pair in mnist.FILES.values() for item in pair}
 
 
-def receive(name: str, file: Path | str | BinaryIO, data_folder: Path | None = None) -> str | None:
+def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
     """
     Keep a file of MNIST or COIL-20 where `appca.data.sources.builtin.load` looks for it.
 
@@ -47,9 +46,7 @@ def receive(name: str, file: Path | str | BinaryIO, data_folder: Path | None = N
     return None
 
 
-def _keep(
-    name: str, file: Path | str | BinaryIO, target: Path, check: Callable[[Path], object]
-) -> None:
+def _keep(name: str, file: File, target: Path, check: Callable[[Path], object]) -> None:
     """Write beside the target, check what was written, then put it in its place in one step."""
     remedy = "free some space, or name another folder in APPCA_DATA"
     with storing(f"“{name}”", target.parent, remedy):

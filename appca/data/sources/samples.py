@@ -60,7 +60,7 @@ def brain() -> Dataset:
     )
 
 
-def _events() -> list[dict]:
+def _events() -> list[dict[str, float | str]]:
     """Blocks of the recording: onset and duration in seconds, and the condition."""
     rows = _path("brain_events.tsv").read_text(encoding="utf-8").splitlines()[1:]
     cells = [row.split("\t") for row in rows]

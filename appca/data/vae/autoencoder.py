@@ -57,12 +57,12 @@ class VAE:
                 raise InputError(msg)
             object.__setattr__(self, name, int(value))
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, int]:
         """Return the options as a JSON-able dict."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, options: Mapping) -> "VAE":
+    def from_dict(cls, options: Mapping[str, Any]) -> "VAE":
         """Options from a dict as `to_dict` makes it; unknown names are refused."""
         known = [option.name for option in fields(cls)]
         unknown = sorted(set(options) - set(known))
@@ -125,16 +125,16 @@ class Autoencoder(NamedTuple):
 
     def encode(self, X: np.ndarray) -> np.ndarray:
         """Means of the encoder (N, d) of rows (N, D); the dtype stays."""
-        return code_means(np, self._like(X), X)
+        means: np.ndarray = code_means(np, self._like(X), X)
+        return means
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Rows (N, D) that the decoder makes of codes (N, d): its means; the dtype stays."""
         codes = np.asarray(codes)
         nets = self._like(codes)
-        out = logits(np, nets, codes)
-        if self.bernoulli:
-            return _sigmoid(out)
-        return out * nets.unit + nets.shift
+        out: np.ndarray = logits(np, nets, codes)
+        rows: np.ndarray = _sigmoid(out) if self.bernoulli else out * nets.unit + nets.shift
+        return rows
 
     def difference(self, W: np.ndarray) -> np.ndarray:
         """
@@ -144,7 +144,9 @@ class Autoencoder(NamedTuple):
         average code, does to the data. The decoder bends, so half a step is not half of it.
         """
         start = self.centre.astype(np.float64)
-        return (self.decode(start + np.asarray(W, np.float64).T) - self.decode(start[None])).T
+        ends = self.decode(start + np.asarray(W, np.float64).T)
+        steps: np.ndarray = ends - self.decode(start[None])
+        return steps.T
 
     def samples(self, count: int, seed: int = 0) -> np.ndarray:
         """Rows (count, D) decoded from draws of the codes' prior, the standard normal."""

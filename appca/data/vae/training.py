@@ -179,7 +179,9 @@ def loss_of(xp: Any, weights: _Weights, X: Any, noise: Any, *, bernoulli: bool) 
 
 
 @cache
-def _compiled(bernoulli: bool) -> tuple[Callable, Callable]:
+def _compiled(
+    bernoulli: bool,
+) -> tuple[Callable[..., tuple[_Weights, Any]], Callable[..., tuple[_Weights, Any, Any]]]:
     """Return the first state of Adam and its step; jax compiles once for every size of networks."""
     try:
         import jax

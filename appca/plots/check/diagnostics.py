@@ -309,7 +309,8 @@ def _density(draws: np.ndarray, at: np.ndarray) -> np.ndarray:
     spread = min(few.std(), quartiles) if quartiles > 0 else few.std()
     width = max(0.9 * spread * len(few) ** -0.2, at[1] - at[0])
     near = np.exp(-0.5 * np.square((at[:, None] - few) / width))
-    return near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi))
+    density: np.ndarray = near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi))
+    return density
 
 
 def _ranks(draws: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Charts of one row: probabilities of its sets, and its features beside what was rebuilt."""
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -109,7 +111,7 @@ def _dots(
     )
 
 
-def _names(names: list[str]) -> dict:
+def _names(names: list[str]) -> dict[str, Any]:
     short = [plain(name if len(name) <= 28 else name[:27] + "…") for name in names]
     return {
         "tickvals": list(range(len(names))),

@@ -119,7 +119,9 @@ def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
     return figure
 
 
-def images(group: np.ndarray, rest: np.ndarray, drawn: np.ndarray, shape: tuple) -> Images:
+def images(
+    group: np.ndarray, rest: np.ndarray, drawn: np.ndarray, shape: tuple[int, ...]
+) -> Images:
     """
     Return mean images of both sides and their difference.
 
