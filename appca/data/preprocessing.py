@@ -9,13 +9,14 @@ in blocks of rows: no second copy of the data is made.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from operator import matmul
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.principal import principal_axes
-from appca.data.vae.autoencoder import VAE, Autoencoder, Report
+from appca.data.vae.autoencoder import VAE, Autoencoder, Report, Times
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
@@ -196,8 +197,13 @@ class Fitted(NamedTuple):
             return self.vae.dimensions
         return len(self.offset) if self.basis is None else self.basis.shape[1]
 
-    def transform(self, X: np.ndarray) -> np.ndarray:
-        """Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32."""
+    def transform(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
+        """
+        Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32.
+
+        A reduction multiplies rows by `times`. The last bits of a BLAS, the default, depend on
+        which rows come together.
+        """
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             msg = (
                 f"The data must have the {len(self.offset)} features the preprocessing was fitted "
@@ -208,7 +214,7 @@ class Fitted(NamedTuple):
         out = np.empty((len(X), self.n_features), dtype)
         start = 0
         for block in _blocks(self, X, dtype):
-            np.copyto(out[start : start + len(block)], self._rotate(block))
+            np.copyto(out[start : start + len(block)], self._rotate(block, times))
             start += len(block)
         return out
 
@@ -254,10 +260,12 @@ class Fitted(NamedTuple):
             vae = Autoencoder(**{name: arrays[VAE_ARRAYS + name] for name in Autoencoder._fields})
         return cls(divide, offset, scale, arrays.get("basis"), vae)
 
-    def _rotate(self, block: np.ndarray) -> np.ndarray:
+    def _rotate(self, block: np.ndarray, times: Times) -> np.ndarray:
         if self.vae is not None:
-            return self.vae.encode(block)
-        return block if self.basis is None else block @ self.basis.astype(block.dtype, copy=False)
+            return self.vae.encode(block, times)
+        if self.basis is None:
+            return block
+        return times(block, self.basis.astype(block.dtype, copy=False))
 
 
 def suggest(dataset: Dataset) -> Preprocessing:

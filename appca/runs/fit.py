@@ -100,8 +100,11 @@ def fit_run(
     if fitted is None:
         options = Preprocessing.from_dict(config.preprocessing)
         fitted = options.fit(dataset.X, missing=dataset.missing)
-    Y = fitted.transform(dataset.with_gaps())
+    X = dataset.with_gaps()
+    Y = fitted.transform(X)
     estimator, stopped_at = where(Y, lambda rows: fit_estimator(rows, config, callback))
+    if _follows_bits(config, fitted):
+        Y = prepared(config, fitted, X)
     arrays, info = outcome(estimator, _describe(estimator, Y, config, callback))
     arrays |= _draws(estimator) | prefixed(fitted)
     info |= {"stopped_at": stopped_at}
@@ -243,8 +246,9 @@ def project(
     """
     Describe new rows (N, D), in data units, by the model of a run's arrays; see `described`.
 
-    The rows of the fit get the numbers of the fit again, to the bit: they are described in the
-    same blocks. `callback` is told `Progress` after each block where describing takes long.
+    The rows of the fit get the numbers of the fit again, all together to the bit. Each by itself
+    does so, too, where sums over sets are estimated; elsewhere up to rounding. `callback` is told
+    `Progress` after each block where describing takes long.
 
     Raises
     ------
@@ -261,8 +265,22 @@ def project(
             "which they must be whole; fill in the missing cells or leave out their rows."
         )
         raise InputError(msg)
-    Y = fitted.transform(X)
+    Y = prepared(config, fitted, X)
     return described(_describe(estimator, Y, config, callback))
+
+
+def prepared(config: RunConfig, fitted: Fitted, X: np.ndarray) -> np.ndarray:
+    """Bring rows (N, D) to what the config's model is asked about, (N, D')."""
+    if not _follows_bits(config, fitted):
+        return fitted.transform(X)
+    from appca.models.rows.steady_products import times
+
+    return fitted.transform(X, times)
+
+
+def _follows_bits(config: RunConfig, fitted: Fitted) -> bool:
+    """Whether a row's last bits, which a reduction rounds, decide what is drawn about it."""
+    return MODELS[config.model].compiled and fitted.reduces
 
 
 def described(found: "Description") -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ import numpy as np
 from appca.data.dataset import DTYPES
 from appca.data.preprocessing import Fitted
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import PREPROCESSING, fitted_preprocessing
+from appca.runs.fit import PREPROCESSING, fitted_preprocessing, prepared
 from appca.storage.errors import InputError
 from appca.storage.packed import Packed, as_object, write
 
@@ -61,7 +61,8 @@ class LoadedModel(NamedTuple):
     def prepared(self, X: Any) -> np.ndarray:
         """Bring rows (N, D) to what the estimator was fitted to, (N, D')."""
         X = np.asarray(X)
-        return self.preprocessing.transform(X if X.dtype in DTYPES else X.astype(np.float64))
+        X = X if X.dtype in DTYPES else X.astype(np.float64)
+        return prepared(self.config, self.preprocessing, X)
 
     def transform(self, X: Any) -> np.ndarray:
         """Scores (N, K), zero where a component is not used."""

@@ -8,6 +8,7 @@ without jax.
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from operator import matmul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from appca.storage.errors import InputError
 
 Report = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
+Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D, K)
 _LEAST = {"dimensions": 1, "hidden": 1, "epochs": 1, "seed": 0}
 _LARGEST_SEED = 2**32 - 1
 _BLOCK_VALUES = 1 << 21
@@ -123,9 +125,9 @@ class Autoencoder(NamedTuple):
         """Return the number of features after encoding."""
         return len(self.code_bias)
 
-    def encode(self, X: np.ndarray) -> np.ndarray:
-        """Means of the encoder (N, d) of rows (N, D); the dtype stays."""
-        means: np.ndarray = code_means(np, self._like(X), X)
+    def encode(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
+        """Means of the encoder (N, d) of rows (N, D), multiplied by `times`; the dtype stays."""
+        means: np.ndarray = code_means(np, self._like(X), X, times)
         return means
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
@@ -165,14 +167,14 @@ class Autoencoder(NamedTuple):
         return [(name, value) for name, value in self._asdict().items() if name not in kept]
 
 
-def hidden_in(xp: Any, nets: Any, X: Any) -> Any:
+def hidden_in(xp: Any, nets: Any, X: Any, times: Times = matmul) -> Any:
     """Hidden layer (N, H) of the encoder; `xp` is NumPy, or jax's NumPy while training."""
-    return xp.maximum(((X - nets.shift) / nets.unit) @ nets.inward + nets.inward_bias, 0)
+    return xp.maximum(times((X - nets.shift) / nets.unit, nets.inward) + nets.inward_bias, 0)
 
 
-def code_means(xp: Any, nets: Any, X: Any) -> Any:
+def code_means(xp: Any, nets: Any, X: Any, times: Times = matmul) -> Any:
     """Means of the codes (N, d) of rows (N, D)."""
-    return hidden_in(xp, nets, X) @ nets.code + nets.code_bias
+    return times(hidden_in(xp, nets, X, times), nets.code) + nets.code_bias
 
 
 def logits(xp: Any, nets: Any, codes: Any) -> Any:

@@ -19,6 +19,7 @@ from appca.models.base.parameters import Rule, refuse
 from appca.models.orthonormal.em import SubspaceState
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
+from appca.models.rows.steady_products import mean_squares
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
 from appca.models.sampling.chains import Draws, to_arviz
 
@@ -350,14 +351,8 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _residual(self, X: Array, H: Array) -> Array:
         """Mean squared reconstruction error a feature (n,) of checked rows with scores H."""
-        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
-
-        def mean_square(block: Block) -> Array:
-            left = block.X - H[block.part] @ self.components_
-            squares: Array = np.einsum("nd,nd->n", left, left, dtype=np.float64) / X.shape[1]
-            return squares
-
-        return np.concatenate(list(over_blocks(mean_square, rows)))
+        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
+        return mean_squares(rows, H, self.components_)
 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
         """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""

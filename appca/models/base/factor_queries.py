@@ -11,8 +11,7 @@ from appca.models.base.estimator import Description, SampledModel
 from appca.models.factors import factor_gibbs
 from appca.models.factors.factor_em import PRIOR
 from appca.models.rows.observations import Rows
-from appca.models.rows.precise_products import projections
-from appca.models.sampling.row_sums import row_squares
+from appca.models.rows.steady_products import projected, times
 from appca.models.supports import fixed_size_supports, row_blocks
 from appca.models.supports.row_supports import CollapsedModel, Members, Seeds, SupportEstimate
 
@@ -79,15 +78,11 @@ class FactorModel(SampledModel):
 
     def _seen(self, X: Array) -> FactorQuery:
         """Project checked rows, in float64."""
-        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
-        W = self.components_.T.astype(np.float64)
-        noise = self.noise_variance_
-        c = projections(rows, W)
-        c /= noise
-        background = gaussian.background(row_squares(rows), noise, X.shape[1])
-        return FactorQuery(
-            c, background, CollapsedModel(W.T @ W / noise, PRIOR), row_blocks.row_seeds(X)
-        )
+        C, noise = self.components_.astype(np.float64), self.noise_variance_
+        found = projected(Rows(X, self.mean_, np.empty(0), X.shape[1]), C.T)
+        background = gaussian.background(found.squares, noise, X.shape[1])
+        model = CollapsedModel(times(C, C.T) / noise, PRIOR)
+        return FactorQuery(found.products / noise, background, model, row_blocks.row_seeds(X))
 
     def _checked(self, X: Any) -> FactorQuery:
         check_is_fitted(self)

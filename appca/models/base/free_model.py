@@ -22,10 +22,9 @@ from appca.models.base.parameters import (
     whole,
 )
 from appca.models.rows.observations import Rows, about, centre_of
-from appca.models.rows.precise_products import projections
+from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
 from appca.models.sampling.conditionals import Gamma
-from appca.models.sampling.row_sums import row_squares
 from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Question
 from appca.models.supports.row_supports import SupportEstimate
@@ -167,11 +166,11 @@ class FreeModel(SampledModel):
 
     def _seen(self, X: Array) -> FreeQuery:
         """Project checked rows, in float64."""
-        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
-        W = self.components_.astype(np.float64).T
-        noise, tau2 = self.noise_variance_, float(self.latent_variance_[0])
-        question = Question(projections(rows, W) / noise, W.T @ W / noise, tau2, self.weights_)
-        return FreeQuery(question, background(row_squares(rows), noise, X.shape[1]))
+        C, noise = self.components_.astype(np.float64), self.noise_variance_
+        found = projected(Rows(X, self.mean_, np.empty(0), X.shape[1]), C.T)
+        tau2 = float(self.latent_variance_[0])
+        question = Question(found.products / noise, times(C, C.T) / noise, tau2, self.weights_)
+        return FreeQuery(question, background(found.squares, noise, X.shape[1]))
 
     def _checked(self, X: Any) -> FreeQuery:
         check_is_fitted(self)

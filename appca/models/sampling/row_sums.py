@@ -11,7 +11,6 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from appca.models.algebra.gaussian import Array, background
-from appca.models.rows.observations import CACHE_BYTES, Rows
 from appca.models.rows.precise_products import products, projections
 from appca.models.sampling import conditionals
 from appca.models.sampling.chain_data import ChainData
@@ -26,7 +25,6 @@ __all__ = [
     "loadings",
     "look",
     "residual_squares",
-    "row_squares",
     "seen_by",
 ]
 
@@ -97,18 +95,6 @@ def residual_squares(data: ChainData, cross: FactorCrossProducts, W: Array, mu: 
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     squares = about_mean(data, mu) - 2.0 * fit + np.vdot(W.T @ W, cross.second)
     return max(float(squares), 0.0)
-
-
-def row_squares(rows: Rows) -> Array:
-    """|y - origin|^2 of every row (N,), in float64, a few rows at a time."""
-    squares = np.empty(rows.n)
-    size = max(1, CACHE_BYTES // (rows.d * squares.itemsize))
-    for start in range(0, rows.n, size):
-        B = rows.X[start : start + size].astype(np.float64)
-        if rows.origin is not None:
-            B -= rows.origin
-        squares[start : start + size] = np.einsum("nd,nd->n", B, B)
-    return squares
 
 
 def background_of(data: ChainData, state: Linear) -> float:

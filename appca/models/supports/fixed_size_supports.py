@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
+from appca.models.algebra.threads import single_threaded_blas
 from appca.models.supports import enumeration, row_blocks
 from appca.models.supports.row_supports import (
     AnnealedPaths,
@@ -59,11 +60,12 @@ def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
     n, L = members.shape
     H = np.zeros(c.shape)
     size = max(1, enumeration.BLOCK_FLOATS // L**2)
-    for start in range(0, n, size):
-        S = members[start : start + size]
-        rows = np.arange(start, start + len(S))[:, None]
-        Lam = model.A[S[:, :, None], S[:, None, :]] + model.prior * np.eye(L)
-        H[rows, S] = np.linalg.solve(Lam, c[rows, S][:, :, None])[:, :, 0]
+    with single_threaded_blas():  # whose number would decide the last bits of large sets
+        for start in range(0, n, size):
+            S = members[start : start + size]
+            rows = np.arange(start, start + len(S))[:, None]
+            Lam = model.A[S[:, :, None], S[:, None, :]] + model.prior * np.eye(L)
+            H[rows, S] = np.linalg.solve(Lam, c[rows, S][:, :, None])[:, :, 0]
     return H
 
 

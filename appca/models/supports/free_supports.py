@@ -90,9 +90,9 @@ def summed(q: Question, n_paths: int) -> SupportEstimate:
         found = enumeration.posterior(t, q.c)
         log_sums.append(found.log_sum)
         inclusions.append(found.inclusion)
-    share = softmax(log_sums, axis=0)
-    inclusion = np.einsum("ln,lnk->nk", share, np.array(inclusions))
-    log_sum = logsumexp(log_sums, axis=0) + q.nothing
+    by_size = np.stack(log_sums, axis=1)  # a row's in one line: added in one order, whatever n
+    inclusion = np.einsum("nl,nlk->nk", softmax(by_size, axis=1), np.stack(inclusions, axis=1))
+    log_sum = logsumexp(by_size, axis=1) + q.nothing
     return SupportEstimate(log_sum, np.zeros(n), inclusion, f"exact, by enumeration of {2**K} sets")
 
 

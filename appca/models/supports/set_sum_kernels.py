@@ -96,6 +96,18 @@ def add_sets(
 
 
 @wide_kernel
+def best(sets: SupportArrays, c: Any, which: Any, value: Any) -> None:
+    """Find the number (n,) of the most probable set of each row c (n, K), and its f(S) (n,)."""
+    L, C = sets.members.shape
+    f, own, white = np.empty(C), np.empty((L, C)), np.empty((L, C))
+    for i in range(len(c)):
+        gather(sets.members, c[i], own)
+        weigh(sets, own, white, f)
+        which[i] = f.argmax()
+        value[i] = f[which[i]]
+
+
+@wide_kernel
 def posterior(sets: SupportArrays, c: Any, out: PosteriorSums) -> None:
     """Go through the rows c (n, K)."""
     L, C = sets.members.shape

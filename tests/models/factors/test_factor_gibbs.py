@@ -106,8 +106,8 @@ SWEEP_CONTROLS = {
         "X = np.where(state.X, state.X, 1e-3) * indicators(members, c.shape[1])",
     ),
     "signal_over_twice_the_noise": (
-        "Model(state.W.T @ state.W / state.sigma2, PRIOR)",
-        "Model(state.W.T @ state.W / (2 * state.sigma2), PRIOR)",
+        "CollapsedModel(state.W.T @ state.W / state.sigma2, PRIOR)",
+        "CollapsedModel(state.W.T @ state.W / (2 * state.sigma2), PRIOR)",
     ),
     "latent_variance_of_two": ("PRIOR = 1.0  # 1 / tau2", "PRIOR = 0.5"),
     "loading_variance_doubled": (

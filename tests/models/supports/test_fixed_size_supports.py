@@ -17,6 +17,17 @@ def base(Y, mu, sigma2):
     return -0.5 * (Y.shape[1] * np.log(2 * np.pi * sigma2) + np.square(Y - mu).sum(axis=1) / sigma2)
 
 
+def weighed(t, c):
+    """f(S) of every row and set, (n, C)."""
+    from appca.models.supports import set_sum_kernels as kernels
+
+    sets = kernels.SupportArrays(t.sets.T.copy(), np.moveaxis(t.root, 0, 2).copy(), t.half_log_det)
+    f = np.empty((len(c), len(t.sets)))
+    for own, one in zip(np.swapaxes(c[:, t.sets], 1, 2).copy(), f, strict=True):
+        kernels.weigh(sets, own, np.empty_like(own), one)
+    return f
+
+
 @pytest.mark.parametrize(("K", "L", "D"), [(4, 2, 6), (5, 5, 5), (6, 1, 3), (7, 3, 4)])
 def test_enumeration_is_exact(K, L, D, seed):
     Y, W, _, mu = oracle.drawn(seed, 15, D, K, L)
@@ -24,7 +35,7 @@ def test_enumeration_is_exact(K, L, D, seed):
     t = enumeration.table(model, L)
     table = oracle.log_table(Y, W, L, mu, 0.09)
     f = table - base(Y, mu, 0.09)[:, None]
-    np.testing.assert_allclose(enumeration.scores(t, c).T, f, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(weighed(t, c), f, rtol=1e-8, atol=1e-8)
     found = enumeration.posterior(t, c)
     log_sum = np.logaddexp.reduce(f, axis=1)
     np.testing.assert_allclose(found.log_sum, log_sum, rtol=1e-9)
@@ -48,10 +59,12 @@ def test_blocks_of_rows_change_nothing(seed, monkeypatch):
     Y, W, _, mu = oracle.drawn(seed, 50, 6, 6, 3)
     c, model = seen(Y, W, mu, 0.09)
     t = enumeration.table(model, 3)
-    whole = enumeration.posterior(t, c)
-    monkeypatch.setattr(enumeration, "BLOCK_FLOATS", 7 * t.sets.size)
-    for one, other in zip(whole, enumeration.posterior(t, c), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    whole = enumeration.best(t, c) + enumeration.posterior(t, c)
+    monkeypatch.setattr(enumeration, "LEAST_ROWS", 7)
+    parts = enumeration.best(t, c) + enumeration.posterior(t, c)
+    for one, other in zip(whole[:-1], parts[:-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(whole[-1], parts[-1], rtol=1e-10, atol=1e-12)  # a sum over rows
 
 
 def test_posterior_means_are_those_of_the_joint_normal(seed):
