@@ -28,17 +28,27 @@ def log_joint(Y, W, mu, sigma2, L):
     return np.array(log_p).T - np.log(len(supports))
 
 
+def log_likelihoods(Y, W, mu, sigma2, L):
+    """Log p(y_n) (N,)."""
+    return logsumexp(log_joint(Y, W, mu, sigma2, L), axis=1)
+
+
 def support_probabilities(Y, W, mu, sigma2, L):
     """p(S | y_n) (N, C)."""
-    log_p_S = log_joint(Y, W, mu, sigma2, L)
-    return np.exp(log_p_S - logsumexp(log_p_S, axis=1, keepdims=True))
+    return np.exp(log_joint(Y, W, mu, sigma2, L) - log_likelihoods(Y, W, mu, sigma2, L)[:, None])
+
+
+def certain(members, K):
+    """Probabilities (N, C) of supports that are known: members (N, L), in any order."""
+    supports = supports_of(K, members.shape[1])
+    return 1.0 * (np.sort(members, axis=1)[:, None] == supports).all(axis=2)
 
 
 def moments(Y, W, mu, sigma2, L, p):
     """Inclusion r (N, K), h_n = E[x_n * z_n] (N, K), M = sum_n E[(x_n * z_n)(x_n * z_n)'].
 
-    The support of row n has probabilities p_n: `support_probabilities`, or, for classification EM,
-    one for the support it has and zero for all others.
+    The support of row n has probabilities p (N, C): `support_probabilities` for EM, `certain` for
+    classification EM.
     """
     N, K = len(Y), W.shape[1]
     r, h, M = np.zeros((N, K)), np.zeros((N, K)), np.zeros((K, K))

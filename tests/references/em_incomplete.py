@@ -17,16 +17,27 @@ from scipy.special import logsumexp
 from tests.references import low_rank
 
 
+def observed(y, S, W, mu, tau2, sigma2):
+    """Arguments of `low_rank` for the observed entries of one row and the components S."""
+    seen = ~np.isnan(y)
+    return y[seen], W[np.ix_(seen, S)], mu[seen], sigma2, tau2[S]
+
+
+def log_joint(y, W, mu, tau2, sigma2, L):
+    """Supports (C, L) and log p(y_O, S) (C,) of one row, x integrated out."""
+    supports = np.array(list(combinations(range(W.shape[1]), L)))
+    log_p = [low_rank.log_density(*observed(y, S, W, mu, tau2, sigma2)) for S in supports]
+    return supports, np.array(log_p) - np.log(len(supports))
+
+
 def row_posterior(y, W, mu, tau2, sigma2, L):
     """Of one row: log p(y_O), r = p(z | y_O) (K,), h = E[x * z] (K,), M = E[(x * z)(x * z)']."""
-    O, K = ~np.isnan(y), W.shape[1]  # noqa: E741
-    supports = [list(S) for S in combinations(range(K), L)]
-    given = [(y[O], W[np.ix_(O, S)], mu[O], sigma2, tau2[S]) for S in supports]
-    log_p_S = np.array([low_rank.log_density(*g) for g in given]) - np.log(len(supports))
+    K = W.shape[1]
+    supports, log_p_S = log_joint(y, W, mu, tau2, sigma2, L)
     log_p = logsumexp(log_p_S)
     r, h, M = np.zeros(K), np.zeros(K), np.zeros((K, K))
-    for S, g, p in zip(supports, given, np.exp(log_p_S - log_p), strict=True):
-        m, V = low_rank.scores(*g)
+    for S, p in zip(supports, np.exp(log_p_S - log_p), strict=True):
+        m, V = low_rank.scores(*observed(y, S, W, mu, tau2, sigma2))
         r[S] += p
         h[S] += p * m
         M[np.ix_(S, S)] += p * (V + np.outer(m, m))

@@ -21,8 +21,8 @@ def log_joint(Y, W, mu, tau2, sigma2, L):
     supports = np.array([np.isin(np.arange(K), S) for S in combinations(range(K), L)])
     P = (Y - mu) @ W
     a = tau2 * P**2 / (2 * sigma2 * (sigma2 + tau2)) - 0.5 * np.log(1 + tau2 / sigma2)
-    none = -D / 2 * np.log(2 * np.pi * sigma2) - np.sum((Y - mu) ** 2, axis=1) / (2 * sigma2)
-    return supports, none[:, None] + a @ supports.T - np.log(len(supports))
+    background = -D / 2 * np.log(2 * np.pi * sigma2) - np.sum((Y - mu) ** 2, axis=1) / (2 * sigma2)
+    return supports, background[:, None] + a @ supports.T - np.log(len(supports))
 
 
 def scores(Y, W, mu, tau2, sigma2):
@@ -35,8 +35,8 @@ def scores(Y, W, mu, tau2, sigma2):
 def e_step(Y, W, mu, tau2, sigma2, L, hard=False):
     """Log-likelihood; p(z_nk = 1 | y_n), E[z_nk x_nk], E[z_nk x_nk^2], each (N, K).
 
-    Classification EM (`hard`) knows the support: the MAP support S of every row has probability
-    one, and the log-likelihood is that of Y and these supports.
+    Classification EM (`hard`) gives the MAP support of every row probability one; the
+    log-likelihood is then that of Y and these supports.
     """
     supports, log_p_S = log_joint(Y, W, mu, tau2, sigma2, L)
     if hard:

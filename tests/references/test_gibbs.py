@@ -87,7 +87,7 @@ def test_the_reference_passes_geweke(name, seed):
 def test_posterior_expectations_are_those_of_the_reference(name, seed):
     pair = PAIRS[name]
     z = agreement_z(pair[0], with_sweep(*pair), np.random.default_rng(seed), 600)
-    assert worst(z)[0] < 5, worst(z)
+    assert worst(z)[0] < 6, worst(z)  # errors from 25 batches: heavier tails than a normal z
 
 
 BROKEN = {

@@ -10,6 +10,7 @@ from appca.models.sampling import feature_priors
 from appca.models.supports import support_kernels
 from tests.geweke import broken_kernels
 from tests.models import gibbs_oracles as oracle
+from tests.references import low_rank
 
 SIGMA2, TAU2 = 0.6, 1.3
 VARIANCES = sparse_kernels.Variances(SIGMA2, TAU2)
@@ -30,7 +31,7 @@ def tableau(W, y, z):
 
 
 def log_row(y, W, z):
-    return oracle.log_row(y, W, z, np.zeros(len(y)), SIGMA2, TAU2)
+    return low_rank.log_density(y, W[:, z], 0.0, SIGMA2, TAU2)
 
 
 def test_gain_is_the_ratio_of_dense_densities_inside_and_outside(seed):
@@ -157,7 +158,7 @@ def existing_p_value(seed, kernels, n_draws=20_000):
     others, states = np.array([1, 2, 1]), list(oracle.every_binary_matrix(1, 3))
     variances = sparse_kernels.Variances(SIGMA2 / 6, TAU2)
     prior = np.log(others) - np.log(3 - others)
-    rows = [oracle.log_row(Y[0], W, Z[0], np.zeros(2), SIGMA2 / 6, TAU2) for Z in states]
+    rows = [low_rank.log_density(Y[0], W[:, Z[0]], 0.0, SIGMA2 / 6, TAU2) for Z in states]
     log_weights = np.array(rows) + [(prior * Z).sum() for Z in states]
     A, beta = sparse_kernels.precision(W.T @ W, variances), Y[0] @ W / variances.sigma2
     T = np.empty((3, 4))
