@@ -1,4 +1,4 @@
-"""Images as one data set, from a zip or many files: a row for each, its class from its name."""
+"""Images as one data set, from a zip or many files: one row per image, its class from its name."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ class ImageOptions(NamedTuple):
     """How to read images."""
 
     size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
-    colour: str = "grey"  # or "keep": three values a pixel when at least one image has colour
+    colour: str = "grey"  # or "keep": three values per pixel when at least one image has colour
     classes: str = "auto"  # or "folder", "name", "none": see `naming.labels_of`
     pattern: str | None = None  # for names, such as {class}__{n}; each part becomes a label column
     broken: str = "refuse"  # or "skip": what to do with files that end like images and are none

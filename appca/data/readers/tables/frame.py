@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from appca.data.readers.tables.parquet import ParquetOptions
 
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
-_LONGEST_LABEL = 500  # characters; a column with longer texts is no label unless somebody says so
+_LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
 KINDS = {
     "number": "numbers",
@@ -60,7 +60,7 @@ def build(
     frame : DataFrame
         Its columns have different names.
     named : list of bool
-        For each column whether its name stands in the file.
+        Whether the column's name is in the file.
     options : CsvOptions or ParquetOptions
     report : dict
         Receives rows, columns, kinds, roles and what the intake notes.
@@ -147,7 +147,7 @@ def _words(values: "pd.Series[Any]", name: str, named: bool) -> Column:
     base = Column(name, named, "empty", 0, whole=False, complete=complete, counts=False)
     if not len(present) or isinstance(present.iloc[0], (list, dict, np.ndarray)):
         return base._replace(kind="list") if len(present) else base
-    once, codes = _distinct(present)  # a text that stands in many rows is looked at once
+    once, codes = _distinct(present)  # a text that many rows share is parsed once
     base = base._replace(distinct=len(once))
     if max((len(one) for one in once if isinstance(one, str)), default=0) > _LONGEST_LABEL:
         return base._replace(kind="long")
