@@ -1,4 +1,4 @@
-"""Charts of one row: probabilities of its supports, and its features beside their rebuilt values."""
+"""Charts of one row: probabilities of its supports, and its features beside the reconstruction."""
 
 from typing import Any
 

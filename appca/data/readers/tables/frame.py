@@ -7,6 +7,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import (
+    FileReport,
     are_bytes,
     left_to_the_model,
     note_quality,
@@ -47,7 +48,7 @@ def build(
     frame: "pd.DataFrame",
     named: list[bool],
     options: "CsvOptions | ParquetOptions",
-    report: dict[str, Any],
+    report: FileReport,
     limits: ReadLimits,
 ) -> Dataset:
     """
@@ -101,7 +102,7 @@ def build(
 
 
 def _roles(
-    columns: list[Column], n: int, chosen: dict[str, str], report: dict[str, Any]
+    columns: list[Column], n: int, chosen: dict[str, str], report: FileReport
 ) -> dict[str, str]:
     try:
         return guess_roles(columns, n, chosen)
@@ -182,9 +183,7 @@ def _as_numbers(values: "pd.Series[Any]") -> "pd.Series[Any]":
         return pd.to_numeric(values.astype(str), errors="coerce")
 
 
-def _check_rows(
-    name: str, frame: "pd.DataFrame", report: dict[str, Any], limits: ReadLimits
-) -> None:
+def _check_rows(name: str, frame: "pd.DataFrame", report: FileReport, limits: ReadLimits) -> None:
     if len(frame) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         rows = counted(len(frame), "row")
@@ -197,7 +196,7 @@ def _with(roles: dict[str, str], role: str) -> list[str]:
 
 
 def _check_features(
-    name: str, features: list[str], roles: dict[str, str], report: dict[str, Any]
+    name: str, features: list[str], roles: dict[str, str], report: FileReport
 ) -> None:
     if len(features) < 2:
         msg = (
@@ -207,7 +206,7 @@ def _check_features(
         raise InputError(msg, report)
 
 
-def _matrix(frame: "pd.DataFrame", features: list[str], report: dict[str, Any]) -> np.ndarray:
+def _matrix(frame: "pd.DataFrame", features: list[str], report: FileReport) -> np.ndarray:
     import pandas as pd
 
     kinds = frame.dtypes
