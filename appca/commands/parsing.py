@@ -38,7 +38,7 @@ def command(commands: Commands, name: str, text: str, examples: Sequence[str]) -
 
 
 def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> None:
-    """Add what says how a file is read; `missing` is what happens to gaps if nothing is said."""
+    """Add what says how a file is read; `missing` is what happens to gaps by default."""
     group = parser.add_argument_group("how to read DATA")
     add_settings(group, "--option", "an option of the data, such as n=1000 or size=[32,32]")
     group.add_argument(

@@ -126,9 +126,8 @@ def _flags(said: Verdict | None) -> dict[str, np.ndarray]:
 def _fitted(text: str) -> FittedModel:
     run = RunStore(home()).get(text)
     if run is not None:
-        return FittedModel(
-            run.config, run.arrays, run.arrays, _wanted_by_run(run.config, run.arrays)
-        )
+        wanted = _wanted_by_run(run.config, run.arrays)
+        return FittedModel(run.config, run.arrays, run.arrays, wanted)
     path = Path(text)
     if not path.is_file():
         msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run."
@@ -142,10 +141,8 @@ def _fitted(text: str) -> FittedModel:
             if f"{name}.npy" in packed
         }
     wanted = _wanted_by_file(more, len(fitted_preprocessing(model.arrays).offset))
-    rows = {name: more[name] for name in _ROWS if name in more}
-    return FittedModel(
-        model.config, model.arrays, rows if len(rows) == len(_ROWS) else None, wanted
-    )
+    rows = {name: more[name] for name in _ROWS} if set(_ROWS) <= set(more) else None
+    return FittedModel(model.config, model.arrays, rows, wanted)
 
 
 def _wanted_by_run(config: RunConfig, arrays: dict[str, np.ndarray]) -> Wanted:

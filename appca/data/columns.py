@@ -89,7 +89,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
 
 def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
     """
-    Return the roles with which a table must be read again to give what is wanted; mostly none.
+    Return the roles with which a table must be read again to give what is wanted; usually none.
 
     A reader guesses what a column is for by its values, so in another file it may take a wanted
     column for an id or a label, and an unknown one, perhaps with gaps, for a feature.
@@ -130,7 +130,7 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
         Of the reader, or of `matched`.
     """
     roles: dict[str, str] = {}
-    while True:  # every round gives some column its role, mostly there is one
+    while True:  # each round decides the role of at least one column; one is usually enough
         try:
             new = read(roles)
         except InputError as error:
@@ -204,7 +204,7 @@ def _in_type(X: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
 
 
 def _own_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Names that somebody gave; None where a reader has only numbered the columns."""
+    """Names from the file; None where a reader has only numbered the columns."""
     if names is None or all(_NUMBERED.fullmatch(name) for name in names):
         return None
     return names

@@ -11,7 +11,7 @@ Count = Callable[[np.ndarray], int]  # how many axes to keep, given the falling 
 _EXACT = 3000  # eigenvectors of a 3,000 x 3,000 matrix take seconds; beyond, a random sketch
 _EXACT_VALUES = 1 << 27  # N x D up to which the rows may stand in memory together (1 GB)
 _SPARE = 20  # columns a sketch has beyond the rank asked for
-_POWERS = 4  # passes that sharpen the sketch
+_POWERS = 4  # power iterations that sharpen the sketch
 _SHADE = 1 - 1e-12  # a share that is reached exactly must not be missed by rounding
 
 

@@ -1,4 +1,4 @@
-"""Which rows to keep: the first so many, so many of each class, chosen classes."""
+"""Which rows to keep: the first n, the first n of each class, or chosen classes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -24,7 +24,7 @@ def choose_rows(
     first : int or None
         Keep at most this many rows of what the other two options leave.
     per_class : int or None
-        Keep the first so many rows of each class.
+        Keep the first `per_class` rows of each class.
     classes : sequence or None
         Keep only these classes, named as in `categories`.
 

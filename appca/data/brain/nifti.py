@@ -178,10 +178,9 @@ def _repetition(name: str, image: "Nifti1Pair") -> float:
 
 def _unit(image: "Nifti1Pair") -> str:
     try:
-        unit: str = image.header.get_xyzt_units()[1]
+        return str(image.header.get_xyzt_units()[1])
     except KeyError:  # a code the format does not define
         return "unknown"
-    return unit
 
 
 def _numbers(name: str, image: "Nifti1Pair") -> np.ndarray:

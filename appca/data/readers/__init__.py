@@ -39,7 +39,7 @@ class InputFile(NamedTuple):
 
     name: str
     file: File
-    kind: str | None  # the reader's module; None if nobody knows
+    kind: str | None  # the reader's module; None if unknown
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:

@@ -1,4 +1,4 @@
-"""A zip from a stranger: looked at before it is unpacked, and never unpacked onto the disk."""
+"""Untrusted zips: checked before they are unpacked, and never unpacked onto the disk."""
 
 import zipfile
 from collections.abc import Iterator

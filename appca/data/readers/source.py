@@ -1,4 +1,4 @@
-"""The bytes of a file a stranger may have made, and never more of them than the limits say."""
+"""The bytes of untrusted files, and never more of them than the limits allow."""
 
 import gzip
 import hashlib

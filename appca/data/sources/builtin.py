@@ -1,4 +1,4 @@
-"""The data sets a person can open with one click."""
+"""The built-in data sets."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -59,9 +59,9 @@ def load(
     size : {32, 128}
         32 takes the mean of 4 x 4 blocks (float32, exact), as the paper has it; 128 the images.
     n : int or None
-        Keep at most the first so many (of the chosen objects); not used with `per_class`.
+        Keep at most the first n views (of the chosen objects); not used with `per_class`.
     per_class : int or None
-        Keep the first so many views of each object.
+        Keep the first `per_class` views of each object.
     classes : sequence of objects or None
         Keep only these, 1 to 20.
     progress : callable or None

@@ -76,9 +76,9 @@ def load(
     folder : Path
         Holds ``mnist/*.gz``, or receives them by download.
     n : int or None
-        Keep at most the first so many (of the chosen classes); not used with `per_class`.
+        Keep at most the first n digits (of the chosen classes); not used with `per_class`.
     per_class : int or None
-        Keep the first so many of each class.
+        Keep the first `per_class` digits of each class.
     classes : sequence of digits or None
         Keep only these.
     progress : callable or None

@@ -38,7 +38,7 @@ def turntable() -> Dataset:
 
 
 def brain() -> Dataset:
-    """Return a made-up brain recording: rows are voxels, columns volumes, values per cent."""
+    """Return a made-up brain recording: rows are voxels, columns volumes, values in percent."""
     with np.load(_path("brain.npz"), allow_pickle=False) as file:
         mask, series, region = file["mask"], file["series"], file["region"]
         affine, seconds = file["affine"], float(file["repetition"])

@@ -80,7 +80,7 @@ def batch_rows(n_rows: int) -> int:
 
 
 def suggest(n_rows: int, n_features: int) -> VAE:
-    """Suggest the paper's 10 dimensions, fewer for few features, and epochs enough to settle."""
+    """Suggest the paper's 10 dimensions, fewer for few features, and enough epochs to converge."""
     steps = n_rows // batch_rows(n_rows)
     epochs = int(np.clip(10 * np.ceil(_STEPS / steps / 10), 30, 300))
     return VAE(dimensions=max(1, min(10, n_features // 4)), epochs=epochs)
@@ -118,7 +118,7 @@ class Autoencoder(NamedTuple):
     picture_bias: np.ndarray  # (D,)
     bernoulli: np.ndarray  # () bool
     centre: np.ndarray  # (d,) float32, mean of the encoded training rows
-    losses: np.ndarray  # (epochs,) float64, negative evidence lower bound, nats a row
+    losses: np.ndarray  # (epochs,) float64, negative evidence lower bound, nats per row
 
     @property
     def dimensions(self) -> int:

@@ -72,7 +72,7 @@ def figure(
 
 
 def axes(panels: Sequence[Panel], rects: Sequence[Rect]) -> dict[str, Any]:
-    """Lay out one pair of axes a panel, drawn through zero, at the given (x0, x1, y0, y1)."""
+    """Lay out one pair of axes per panel, drawn through zero, at the given (x0, x1, y0, y1)."""
     layout: dict[str, Any] = {}
     for number, (panel, (x0, x1, y0, y1)) in enumerate(zip(panels, rects, strict=True), start=1):
         x_range, y_range = ranges(panel)

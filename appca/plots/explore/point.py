@@ -1,4 +1,4 @@
-"""Charts of one row: probabilities of its sets, and its features beside what was rebuilt."""
+"""Charts of one row: probabilities of its supports, and its features beside the reconstruction."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def probabilities(names: list[str], values: np.ndarray, chosen: list[bool]) -> g
     Parameters
     ----------
     names : list of str
-        Of sets or components.
+        Of supports or components.
     values : ndarray, shape (m,)
     chosen : list of bool
         Which of them the row was given: drawn in the strong colour.

@@ -11,7 +11,7 @@ from appca.plots.explore.panel import Panel, plain
 MARKERS = (0, 2, 1, 5, 3, 17, 4, 6, 13, 14)  # Plotly's numbers of ten symbols that look different
 RING_EXTRA = 2  # pixels: a ring needs room to be seen as one
 RING_WIDTH = 1.3
-CUBE = 8  # own colours are rounded to 8 x 8 x 8 levels: one number a point instead of a text
+CUBE = 8  # own colours are rounded to 8 x 8 x 8 levels: one number per point instead of a text
 CONTEXT = "#9aa3ad"  # of points that are not selected: grey around the selection
 
 
@@ -21,7 +21,7 @@ def traces(
     point_size: float = 3,
     selection: np.ndarray | None = None,
 ) -> list[dict[str, Any]]:
-    """Describe one scatter a panel; without levels only panels with own colours have colours."""
+    """Describe one scatter per panel; without levels only panels with own colours have colours."""
     return [
         _trace(panel, number, levels, point_size, selection)
         for number, panel in enumerate(panels, start=1)

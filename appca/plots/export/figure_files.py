@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 WIDTH = 1100  # pixels of a picture whose figure has no width of its own
 HEIGHT = 500
 PICTURES = ("png", "svg", "pdf")
-SCALE = {"png": 2.0}  # screen pixels drawn as so many, for print
+SCALE = {"png": 2.0}  # file pixels per screen pixel, for print
 NO_PICTURES = (
     "Figures are written as HTML only: PNG, SVG and PDF need the package kaleido and a Chrome or "
     "Chromium that it can find."
 )
-# Plotly's own buttons: no way out to anybody's server, no advertisement.
+# Plotly's own buttons: nothing is sent to a server, no advertisement.
 CONFIG = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
 
 

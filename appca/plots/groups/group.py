@@ -16,7 +16,7 @@ GROUP, REST = "#bd1f01", "#94a4a2"
 LINE_HEIGHT, FRAME_HEIGHT = 26, 76  # pixels
 NAME_LENGTH = 34
 BINS = 40
-CENTRAL = (0.5, 99.5)  # per cent of the values on the axis: one outlier must not flatten the rest
+CENTRAL = (0.5, 99.5)  # percent of the values on the axis: one outlier must not flatten the rest
 
 
 class Images(NamedTuple):

@@ -1,4 +1,4 @@
-"""Error and likelihood against time: one line a way of fitting and data set."""
+"""Error and likelihood against time: one line per way of fitting and data set."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 def courses(rows: Sequence[Row]) -> go.Figure:
     """
-    Draw what a fit of so many seconds has reached; models are columns, measures are rows.
+    Draw what a fit has reached after each time; models are columns, measures are rows.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ def _thumbnails(panel: Scatter, images: np.ndarray, cells: int) -> list[dict[str
 
 
 def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
-    """Row numbers of points that lie apart: at most one a cell of a grid, nearest its middle."""
+    """Row numbers of points that lie apart: at most one per cell of a grid, nearest its middle."""
     places = [(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)]
     cell = [np.minimum(place.astype(int), cells - 1) for place in places]
     away = sum((place - own - 0.5) ** 2 for place, own in zip(places, cell, strict=True))
@@ -206,7 +206,7 @@ def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> 
 
 def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
     """
-    Draw the spread of measures by group: one panel a measure, one box a group.
+    Draw the spread of measures by group: one panel per measure, one box per group.
 
     Parameters
     ----------

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import DTYPES, Dataset
-from appca.data.readers.intake import left_to_the_model, note_quality, settle_missing
+from appca.data.readers.intake import FileReport, left_to_the_model, note_quality, settle_missing
 from appca.data.readers.source import LIMITS, ReadLimits, check_matrix
 from appca.data.readers.tables.roles import FEW, is_label_name
 from appca.storage.errors import InputError
@@ -38,7 +38,7 @@ def choose(
     name: str,
     arrays: Mapping[str, ArrayInfo],
     wanted: str | None,
-    report: dict[str, Any],
+    report: FileReport,
     limits: ReadLimits = LIMITS,
 ) -> str:
     """
@@ -157,7 +157,7 @@ def build(
     found: Beside,
     missing: str,
     image_shape: Sequence[int] | None,
-    report: dict[str, Any],
+    report: FileReport,
     limits: ReadLimits = LIMITS,
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""

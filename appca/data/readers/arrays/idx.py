@@ -2,13 +2,14 @@
 
 import math
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.arrays.choice import ArrayInfo, Beside, build, check_array, mapped
 from appca.data.readers.arrays.idx_format import header
+from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, check_matrix, plain_file
 from appca.storage.errors import InputError
@@ -37,11 +38,7 @@ def read(name: str, file: File, options: IdxOptions, limits: ReadLimits = LIMITS
     return read_many([(name, file)], options, limits)
 
 
-def read_many(
-    files: Files,
-    options: IdxOptions,
-    limits: ReadLimits = LIMITS,
-) -> Dataset:
+def read_many(files: Files, options: IdxOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read images and, from files with one number for each, their labels.
 
@@ -69,7 +66,7 @@ def read_many(
         names["file"] = np.repeat([_stem(part.name) for part in rows], sizes)
     values = rows[0].values
     values = np.concatenate([part.values for part in rows]) if len(rows) > 1 else values
-    report: dict[str, Any] = {}
+    report: FileReport = {}
     beside = Beside(None, names)
     dataset = build(
         rows[0].name, values, beside, options.missing, options.image_shape, report, limits

@@ -2,13 +2,14 @@
 
 import struct
 import zlib
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.arrays.choice import ArrayInfo, beside, build, check_array, choose, native
 from appca.data.readers.arrays.mat5 import HEADER, Variable, values, variables
+from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
 from appca.storage.errors import InputError
@@ -29,7 +30,7 @@ class MatOptions(NamedTuple):
 
 def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
-    Read one variable as rows, and vectors with one entry a row as labels.
+    Read one variable as rows, and vectors with one entry per row as labels.
 
     Three sides are images: (n, h, w), or with `transpose` (h, w, n).
 
@@ -38,7 +39,7 @@ def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS
     Dataset
         With `image_shape`, pixels are put in row-major order.
     """
-    report: dict[str, Any] = {}
+    report: FileReport = {}
     with plain_file(name, file, limits) as stream:
         _check_version(name, stream)
         inside = _contents(name, stream, limits)

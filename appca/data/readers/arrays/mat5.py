@@ -182,7 +182,7 @@ def _element(data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
 
 
 def _texts(body: bytes, kind: int, stored: np.dtype, sides: tuple[int, ...]) -> np.ndarray:
-    """Join characters, which run down the columns, to one text a row."""
+    """Join characters, which run down the columns, to one text per row."""
     if kind == 16:
         codes = np.array([ord(sign) for sign in body.decode("utf-8", "replace")], np.uint32)
     else:

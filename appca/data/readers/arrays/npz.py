@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from appca.data.dataset import Dataset
 from appca.data.readers.archive import content, members, unpacked
 from appca.data.readers.arrays import npy
 from appca.data.readers.arrays.choice import ArrayInfo, beside, build, check_array, choose, mapped
+from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, file_stream, temporary_file
 from appca.storage.errors import InputError
@@ -28,14 +29,14 @@ class NpzOptions(NamedTuple):
 
 def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
-    Read one array as rows, and those with one entry a row as ids and labels.
+    Read one array as rows, and those with one entry per row as ids and labels.
 
     Returns
     -------
     Dataset
         Types as from NPY. What ``python -m appca data --out x.npz`` writes comes back as it was.
     """
-    report: dict[str, Any] = {}
+    report: FileReport = {}
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
         inside = {_key(item): item for item in items if item.filename.endswith(".npy")}

@@ -1,10 +1,10 @@
-"""Images as one data set, from a zip or many files: a row for each, its class from its name."""
+"""Images as one data set, from a zip or many files: one row per image, its class from its name."""
 
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from appca.data.dataset import Dataset
 from appca.data.readers.archive import content, members, parts
 from appca.data.readers.images import naming
 from appca.data.readers.images.picture import NotAnImageError, decode, grey
-from appca.data.readers.intake import note_quality
+from appca.data.readers.intake import FileReport, note_quality
 from appca.data.readers.reader import LONGEST_NAME, Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, file_stream
 from appca.storage.errors import InputError
@@ -29,7 +29,7 @@ class ImageOptions(NamedTuple):
     """How to read images."""
 
     size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
-    colour: str = "grey"  # or "keep": three values a pixel when at least one image has colour
+    colour: str = "grey"  # or "keep": three values per pixel when at least one image has colour
     classes: str = "auto"  # or "folder", "name", "none": see `naming.labels_of`
     pattern: str | None = None  # for names, such as {class}__{n}; each part becomes a label column
     broken: str = "refuse"  # or "skip": what to do with files that end like images and are none
@@ -57,11 +57,7 @@ def read(name: str, file: File, options: ImageOptions, limits: ReadLimits = LIMI
         return _dataset(name, entries, options, limits)
 
 
-def read_many(
-    files: Files,
-    options: ImageOptions,
-    limits: ReadLimits = LIMITS,
-) -> Dataset:
+def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read images that came as files of their own, such as those of a folder, or as one zip.
 
@@ -96,7 +92,7 @@ def _title(names: list[str]) -> str:
 
 def _dataset(name: str, entries: list[Entry], options: ImageOptions, limits: ReadLimits) -> Dataset:
     _check_options(options)
-    report: dict[str, Any] = {}
+    report: FileReport = {}
     paths, X, sides = _read_all(name, entries, options, report, limits)
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
@@ -137,11 +133,7 @@ def _check_options(options: ImageOptions) -> None:
 
 
 def _read_all(
-    name: str,
-    entries: list[Entry],
-    options: ImageOptions,
-    report: dict[str, Any],
-    limits: ReadLimits,
+    name: str, entries: list[Entry], options: ImageOptions, report: FileReport, limits: ReadLimits
 ) -> tuple[list[tuple[str, ...]], np.ndarray, tuple[int, ...]]:
     """Return paths in natural order, pixels (N, D) and an image's shape, held in memory once."""
     rows = _Rows(name, sum(_is_image(entry) for entry in entries), options, limits)
@@ -197,11 +189,7 @@ def _is_hidden(entry: Entry) -> bool:
 
 
 def _images(
-    name: str,
-    entries: list[Entry],
-    options: ImageOptions,
-    report: dict[str, Any],
-    limits: ReadLimits,
+    name: str, entries: list[Entry], options: ImageOptions, report: FileReport, limits: ReadLimits
 ) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
     """Paths and pixels in natural order; the report receives what was skipped and resized."""
     entries = [entry for entry in entries if not _is_hidden(entry)]
@@ -227,7 +215,7 @@ def _images(
 
 
 def _check_same_size(
-    first: tuple[str, tuple[int, ...]], other: tuple[str, tuple[int, ...]], report: dict[str, Any]
+    first: tuple[str, tuple[int, ...]], other: tuple[str, tuple[int, ...]], report: FileReport
 ) -> None:
     if first[1][:2] != other[1][:2]:
         sizes = " and ".join(f"“{label}” has {w} x {h}" for label, (h, w, *_) in (first, other))

@@ -1,4 +1,4 @@
-"""One image file from a stranger, decoded to grey or RGB within limits."""
+"""One untrusted image file, decoded to grey or RGB within limits."""
 
 import io
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Text tables: CSV, TSV and their kin, packed by gzip or not."""
+"""Text tables: CSV, TSV and the like, gzipped or not."""
 
 import io
 from typing import TYPE_CHECKING, NamedTuple

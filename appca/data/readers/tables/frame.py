@@ -7,6 +7,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import (
+    FileReport,
     are_bytes,
     left_to_the_model,
     note_quality,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from appca.data.readers.tables.parquet import ParquetOptions
 
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
-_LONGEST_LABEL = 500  # characters; a column with longer texts is no label unless somebody says so
+_LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
 KINDS = {
     "number": "numbers",
@@ -47,7 +48,7 @@ def build(
     frame: "pd.DataFrame",
     named: list[bool],
     options: "CsvOptions | ParquetOptions",
-    report: dict[str, Any],
+    report: FileReport,
     limits: ReadLimits,
 ) -> Dataset:
     """
@@ -60,7 +61,7 @@ def build(
     frame : DataFrame
         Its columns have different names.
     named : list of bool
-        For each column whether its name stands in the file.
+        Whether the column's name is in the file.
     options : CsvOptions or ParquetOptions
     report : dict
         Receives rows, columns, kinds, roles and what the intake notes.
@@ -101,7 +102,7 @@ def build(
 
 
 def _roles(
-    columns: list[Column], n: int, chosen: dict[str, str], report: dict[str, Any]
+    columns: list[Column], n: int, chosen: dict[str, str], report: FileReport
 ) -> dict[str, str]:
     try:
         return guess_roles(columns, n, chosen)
@@ -147,7 +148,7 @@ def _words(values: "pd.Series[Any]", name: str, named: bool) -> Column:
     base = Column(name, named, "empty", 0, whole=False, complete=complete, counts=False)
     if not len(present) or isinstance(present.iloc[0], (list, dict, np.ndarray)):
         return base._replace(kind="list") if len(present) else base
-    once, codes = _distinct(present)  # a text that stands in many rows is looked at once
+    once, codes = _distinct(present)  # a text that many rows share is parsed once
     base = base._replace(distinct=len(once))
     if max((len(one) for one in once if isinstance(one, str)), default=0) > _LONGEST_LABEL:
         return base._replace(kind="long")
@@ -182,9 +183,7 @@ def _as_numbers(values: "pd.Series[Any]") -> "pd.Series[Any]":
         return pd.to_numeric(values.astype(str), errors="coerce")
 
 
-def _check_rows(
-    name: str, frame: "pd.DataFrame", report: dict[str, Any], limits: ReadLimits
-) -> None:
+def _check_rows(name: str, frame: "pd.DataFrame", report: FileReport, limits: ReadLimits) -> None:
     if len(frame) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         rows = counted(len(frame), "row")
@@ -197,7 +196,7 @@ def _with(roles: dict[str, str], role: str) -> list[str]:
 
 
 def _check_features(
-    name: str, features: list[str], roles: dict[str, str], report: dict[str, Any]
+    name: str, features: list[str], roles: dict[str, str], report: FileReport
 ) -> None:
     if len(features) < 2:
         msg = (
@@ -207,7 +206,7 @@ def _check_features(
         raise InputError(msg, report)
 
 
-def _matrix(frame: "pd.DataFrame", features: list[str], report: dict[str, Any]) -> np.ndarray:
+def _matrix(frame: "pd.DataFrame", features: list[str], report: FileReport) -> np.ndarray:
     import pandas as pd
 
     kinds = frame.dtypes
