@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from appca.data.sources.folder import data_folder
 from appca.plots.export.figure_files import fragment
-from appca.plots.export.report_page import fold, framed, table
+from appca.plots.export.report_page import fold, framed, paragraph, table
 from appca.storage.errors import InputError
-from appca.studies.study import Outcome, Row, Study
+from appca.studies.claims import HEADINGS
+from appca.studies.study import Options, Outcome, Row, Study
 
 
 class Place(NamedTuple):
@@ -64,7 +65,7 @@ class Result(NamedTuple):
     """One experiment of a report: its outcome, or why there is none."""
 
     study: Study
-    options: dict
+    options: Options
     outcome: Outcome | None
     note: str  # when it was computed, or the sentence that says what was missing
 
@@ -81,16 +82,6 @@ def heading(study: Study) -> str:
     if place is None or study.title.startswith(place.where):
         return study.title
     return f"{place.where}: {study.title}"
-
-
-def split(text: str) -> tuple[str, str]:
-    """
-    Return what was measured, and the verdict.
-
-    The verdict is the last paragraph of several; a single paragraph has none.
-    """
-    measured, mark, verdict = text.rpartition("\n\n")
-    return (measured, verdict) if mark else (text, "")
 
 
 def lacking(name: str) -> str:
@@ -143,10 +134,9 @@ def _section(result: Result) -> str:
         f"<p><b>The paper.</b> {escape(study.paper)}</p>",
     ]
     if outcome is not None:
-        measured, verdict = split(outcome.text)
-        if verdict:
-            parts.append(f"<p><b>Verdict.</b> {escape(verdict)}</p>")
-        parts.append(f"<p><b>Measured.</b> {_paragraphs(measured)}</p>")
+        if outcome.claims:
+            parts.append(table(HEADINGS, outcome.claims))
+        parts += [paragraph(text) for text in outcome.text.split("\n\n")]
         figures = study.figures(outcome).values()
         parts += map(fragment, figures)
         parts += [_table(name, rows) for name, rows in outcome.tables.items()]
@@ -154,10 +144,6 @@ def _section(result: Result) -> str:
     command = f"python -m appca paper {study.name}"
     parts.append(f"<p><small>{escape(f'{command}: {settings}. {result.note}')}</small></p>")
     return "".join(parts) + "</section>"
-
-
-def _paragraphs(text: str) -> str:
-    return "<br>".join(map(escape, text.split("\n\n")))
 
 
 def _table(name: str, rows: Sequence[Row]) -> str:

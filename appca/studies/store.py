@@ -16,6 +16,7 @@ import numpy as np
 from appca.storage import atomic
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
+from appca.studies.claims import CheckedClaim
 from appca.studies.study import Outcome, Row, Study
 
 _PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")
@@ -58,6 +59,7 @@ class StudyStore:
             "study": study.name,
             "revision": study.revision,
             "options": options,
+            "claims": outcome.claim_rows,
             "text": outcome.text,
             "created": time.time(),
             "seconds": round(seconds, 1),
@@ -147,7 +149,8 @@ def _read(folder: Path, name: str) -> Stored:
     if (folder / "config.json").read_text(encoding="utf-8") != text:
         msg = "Another result took its place while it was read."
         raise ValueError(msg)
-    outcome = Outcome(tables, arrays, str(facts["text"]))
+    claims = [CheckedClaim(**row) for row in facts.get("claims", [])]
+    outcome = Outcome(tables, arrays, claims, str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
     known = (str(facts["study"]), dict(facts["options"]), *times)
     return Stored(name, *known, dict(facts["versions"]), outcome)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.table1 import draw
 from appca.studies.parts.methods import METHODS, Task, active_for, fit
 from appca.studies.processes import Tick, work
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 DESIGNS = ("sparse", "dense")
 LINES = ("isfa_k", "isfa", "afa", "afa_most")
 TRUTH = "truth"
+NOTE = "With exactly L factors a row the shares of aFA add up to L, whatever the truth does."
 
 
 def run(options: dict, report: Report, processes: int = 1) -> Outcome:
@@ -53,7 +55,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
             for rank, share in enumerate(curve)
         ]
         apart += [distance(design, name, curves) for name in curves if name != TRUTH]
-    return Outcome({"distance": apart, "popularity": rows}, {}, _text(apart))
+    return Outcome({"distance": apart, "popularity": rows}, {}, claims(apart), NOTE)
 
 
 def shares(spec: dict, tick: Tick) -> list[float] | None:
@@ -110,33 +112,17 @@ def _callback(stage: str, tick: Tick) -> "Callback":
     return callback
 
 
-def _text(apart: list[Row]) -> str:
-    """Say which line is nearest to the truth; the verdict last."""
-    told, won = [], []
+def claims(apart: list[Row]) -> list[CheckedClaim]:
+    """Judge each design by whose curve is nearest to the true one."""
+    found = []
     for design in DESIGNS:
-        rows = [row for row in apart if row["design"] == design]
-        lines = ", ".join(
-            f"{row['title']} {row['distance']:.3f} ({row['factors']} factors)" for row in rows
-        )
-        nearest = min(rows, key=lambda row: row["distance"])
-        won.append(str(nearest["method"]).startswith("afa"))
-        told.append(
-            f"On {design} data with {rows[0]['true_factors']} used factors the mean distance from "
-            f"the true curve is {lines}; {nearest['title']} comes nearest"
-        )
-    verdict = (
-        "It agrees: adaptive FA comes nearest to the truth on both."
-        if all(won)
-        else "It agrees in part: adaptive FA comes nearest to the truth on one of the two only."
-        if any(won)
-        else "It does not agree: adaptive FA comes nearest to the truth on neither."
-    )
-    return (
-        f"{'. '.join(told)}. The paper shows its curves without numbers, so only their shapes can "
-        "be compared. Exactly L factors a row force the shares of adaptive FA to add up to L, "
-        "whatever the truth does, and isFA may split a factor into several.\n\n"
-        f"{verdict}"
-    )
+        near = {row["method"]: row["distance"] for row in apart if row["design"] == design}
+        order = sorted(near, key=lambda method: near[method])
+        told = ", ".join(f"{title_of(method)} {near[method]:.3f}" for method in order)
+        claim = f"aFA estimates the popularity of factors best on {design} data"
+        tests = [order[0].startswith("afa")]
+        found.append(checked(claim, f"mean distance from the truth: {told}", tests))
+    return found
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.analysis.components.sharing import closest_pairs, popularity, sharing
-from appca.data.numbers import percent
+from appca.data.numbers import fixed
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
+from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.parts.fitting import codes_of
 from appca.studies.study import Outcome, Report, Row, Study
 
@@ -18,7 +19,7 @@ ODD = ["1", "3", "5", "7", "9"]
 NAMED = (("1", "7"), ("5", "9"))  # pairs that the paper says share much
 SHUFFLES = 200  # of the labels, for what chance does to the grid
 FEW_PATHS = 4  # of the sums over sets that only the likelihood needs
-FAR = 3.0  # standard deviations of chance
+FAR, FIRST = 3.0, 3  # standard deviations of chance and rank of a pair that shares much
 
 
 def run(options: dict, report: Report, processes: int = 1) -> Outcome:
@@ -48,7 +49,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
 
 
 def counted(active: np.ndarray, codes: np.ndarray, names: list[str], seed: int = 0) -> Outcome:
-    """Make grid, popularity and text of the allocation (N, K)."""
+    """Make grid, popularity and claims of the allocation (N, K)."""
     found = sharing(active, codes, len(names))
     chance = by_chance(active, codes, len(names), seed)
     rows: list[Row] = [
@@ -71,8 +72,8 @@ def counted(active: np.ndarray, codes: np.ndarray, names: list[str], seed: int =
         for rank, k in enumerate(np.argsort(-used, kind="stable"))
     ]
     ranks = [(names[pair.first], names[pair.second]) for pair in closest_pairs(found)]
-    text = _text(rows, ranks, found.overall, used)
-    return Outcome({"sharing": rows, "popularity": popular}, arrays, text)
+    tables = {"sharing": rows, "popularity": popular}
+    return Outcome(tables, arrays, claims(rows, ranks, found.overall))
 
 
 def by_chance(active: np.ndarray, codes: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
@@ -82,42 +83,29 @@ def by_chance(active: np.ndarray, codes: np.ndarray, n_classes: int, seed: int) 
     return np.std(drawn, axis=0)
 
 
-def _text(rows: list[Row], ranks: list[tuple[str, str]], overall: float, used: np.ndarray) -> str:
-    same = {str(row["digit"]): float(row["shared"]) for row in rows if row["digit"] == row["other"]}
-    of_pair = {(str(row["digit"]), str(row["other"])): row for row in rows}
-    own_first = [
-        digit
-        for digit, value in same.items()
-        if all(value >= float(row["shared"]) for pair, row in of_pair.items() if digit in pair)
+def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> list[CheckedClaim]:
+    """Judge digits by their largest share, the pairs of the paper by rank and by chance."""
+    shared = {(row["digit"], row["other"]): row["shared"] for row in rows}
+    far = {(row["digit"], row["other"]): row["deviation"] for row in rows}
+    own = {digit: shared[digit, digit] for digit, other in shared if digit == other}
+    first = [
+        value >= max(shared[pair] for pair in shared if digit in pair)
+        for digit, value in own.items()
     ]
-    told = " and ".join(
-        f"{a} and {b} share {of_pair[a, b]['shared']:.2f} ({ranks.index((a, b)) + 1}. of "
-        f"{len(ranks)} pairs, {of_pair[a, b]['deviation']:+.0f} standard deviations of chance)"
-        for a, b in NAMED
-        if (a, b) in of_pair
-    ).replace("-", "−")
-    first = " and ".join(ranks[0])
-    right = [
-        pair
-        for pair in NAMED
-        if pair in of_pair and float(of_pair[pair]["deviation"]) > FAR and ranks.index(pair) < 3
-    ]
-    kin = (
-        "Every digit shares most with its own kind, as the paper says"
-        if len(own_first) == len(same)
-        else f"Only {', '.join(own_first) or 'none'} of the digits share most with their own kind"
+    measured = (
+        f"so do {sum(first)} of {len(first)}: {span(list(own.values()))} factors, any two digits "
+        f"{overall:.2f}"
     )
-    pairs = {
-        2: "and 1 and 7, and 5 and 9, stand out, as the paper says",
-        1: f"but of its pairs only {' and '.join(right[0]) if right else ''} stand out",
-    }.get(len(right), "but neither 1 and 7 nor 5 and 9 stand out")
-    return (
-        "Two digits of one class share "
-        + ", ".join(f"{value:.2f} ({digit})" for digit, value in same.items())
-        + f" factors, any two {overall:.2f}. Of different digits {first} share most, "
-        f"{of_pair[ranks[0]]['shared']:.2f}; {told}. The factors are used by "
-        f"{percent(used.min())} to {percent(used.max())} of the digits.\n\n{kin}, {pairs}."
-    )
+    found = [checked("A digit shares most factors with its own kind", measured, first)]
+    for pair in (pair for pair in NAMED if pair in shared):
+        rank = ranks.index(pair) + 1
+        measured = (
+            f"{shared[pair]:.2f} factors, number {rank} of {len(ranks)} pairs, "
+            f"{fixed(far[pair], 0)} standard deviations from chance"
+        )
+        tests = [far[pair] > FAR and rank <= FIRST]
+        found.append(checked(f"{' and '.join(pair)} share much", measured, tests))
+    return found
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

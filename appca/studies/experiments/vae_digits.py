@@ -8,10 +8,9 @@ from appca.analysis.check.quality import crowding
 from appca.analysis.components.shapes import Effect, effect, ink, slant, within_classes
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
-from appca.data.numbers import percent
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
-from appca.studies.parts.fitting import Fit, codes_of, crowding_rows, crowding_verdict, fit, mean_of
+from appca.studies.parts.fitting import Fit, codes_of, crowding_claim, crowding_rows, fit
 from appca.studies.study import Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
     arrays |= {"pca": principal, "codes": digits.codes, "names": np.array(digits.names)}
     tables = {"panels": rows, "classes": shares, "effects": sizes}
-    return Outcome(tables, arrays, _text(rows, shares, sizes, options))
+    return Outcome(tables, arrays, [crowding_claim(rows)])
 
 
 def class_shares(digits: Digits, fitted: Fit) -> list[Row]:
@@ -137,37 +136,6 @@ def strongest(rows: list[Row], measure: str) -> Row:
     """Return the subspace in which a measure differs most from all other digits."""
     own = [row for row in rows if row["measure"] == measure]
     return max(own, key=lambda row: abs(float(row["effect"])))
-
-
-def told(row: Row) -> str:
-    """Say an effect with its error and what is left of it within the classes."""
-    return (
-        f"{row['subspace']} by {row['effect']:+.2f} (± {row['effect_error']:.2f}) standard "
-        f"deviations, {row['effect_within_classes']:+.2f} within digits of one class"
-    ).replace("-", "−")
-
-
-def _text(rows: list[Row], shares: list[Row], sizes: list[Row], options: dict) -> str:
-    panel, same, whole = (
-        mean_of(rows, name) for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
-    )
-    names = [name for name in shares[0] if name not in {"digit", "all"}]
-    far = max(
-        ((row, name) for row in shares for name in names),
-        key=lambda one: abs(float(one[0][one[1]]) - float(one[0]["all"])),
-    )
-    differences = "; ".join(
-        f"{measure.split(',')[0]} differs most in {told(strongest(sizes, measure))}"
-        for measure in dict.fromkeys(str(row["measure"]) for row in sizes)
-    )
-    return (
-        f"A digit is read off its {options['n_neighbors']} nearest ones with {percent(panel, 1)} "
-        f"accuracy in the {len(rows)} panels of aPPCA, {percent(same, 1)} in PCA's picture of the "
-        f"same digits, and {percent(whole, 1)} in PCA's picture of all. The subspaces differ in "
-        f"their digits: most in {far[1]}, where {percent(far[0][far[1]])} are a {far[0]['digit']} "
-        f"instead of {percent(far[0]['all'])}. {differences[0].upper()}{differences[1:]}.\n\n"
-        f"{crowding_verdict(rows)}."
-    )
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

@@ -1,12 +1,14 @@
 """Whitening: what a classifier makes of raw values, of PCA's scores and of aPPCA's."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from appca.data.numbers import fixed, percent
 from appca.storage.errors import InputError
-from appca.studies.parts import whitening_text
+from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.labelled import Fold, fold, folds, labelled
 from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
 from appca.studies.processes import Tick, work
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 RAW, PCA = "raw", "pca"
+NEVER = math.inf  # components
+NEAR = 0.02  # accuracy below the raw values' that counts as comparable
 TITLES = {
     RAW: "Raw values",
     PCA: "PCA, whitened",
@@ -69,10 +73,12 @@ def classify(source: str, options: dict, report: Report, processes: int = 1) -> 
     rows = [row for part in parts for row in part]
     rows.sort(key=lambda row: (list(TITLES).index(str(row["method"])), row["K"] or 0, row["fold"]))
     table = summary(rows, options["folds"])
-    name = f"{len(data.y):,} rows of {data.name}"
-    return Outcome(
-        {"whitening": table, "folds": rows}, {}, whitening_text.paragraph(table, name, options)
+    raw = table[0]  # the first method of `TITLES`
+    text = (
+        f"Of {len(data.y):,} rows of {data.name}, {raw['folds']} of {options['folds']} folds; raw "
+        f"values give {percent(raw['accuracy'], 1)} (sd {percent(raw['accuracy_sd'], 1)})."
     )
+    return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
 
 
 def _check(options: dict, most: int) -> None:
@@ -223,6 +229,70 @@ def gain(own: dict[int, float], other: dict[int, float], n_folds: int) -> Gain:
     n = len(apart)
     variance = apart.var(ddof=1) * (1 / n + 1 / (n_folds - 1))
     return Gain(float(apart.mean()), float(t.ppf(0.975, n - 1) * np.sqrt(variance)))
+
+
+def claims(table: Sequence[Row]) -> list[CheckedClaim]:
+    """Judge gains in accuracy by their 95 % intervals, at most of the sizes."""
+    appca, each, half = (_of(table, method) for method in ("appca", "each", "half"))
+    better = [
+        own["gain_at_k"] - joint["gain_at_k"] > own["gain_at_k_error"]
+        for own, joint in zip(each, appca, strict=True)
+    ]
+    as_well = sum(
+        pattern["accuracy"] >= own["accuracy"]
+        for pattern, own in zip(_of(table, "pattern"), half, strict=True)
+    )
+    return [
+        _fewer(table, appca),
+        checked(
+            "At equal K, aPPCA with L = K − 1 does better than PCA",
+            _gains(appca, "gain_at_k"),
+            _mostly([row["gain_at_k"] > row["gain_at_k_error"] for row in appca]),
+        ),
+        checked(
+            "One classifier for each subspace does better still",
+            f"than one for all at {sum(better)} of {len(each)} sizes; {_gains(each, 'gain_at_k')}",
+            _mostly(better),
+        ),
+        checked(
+            "At equal active coordinates, aPPCA with K = 2 L does better than PCA",
+            f"{_gains(half, 'gain_at_l')}; PCA with the pattern of zeros as good at {as_well}",
+            _mostly([row["gain_at_l"] > row["gain_at_l_error"] for row in half]),
+        ),
+    ]
+
+
+def _fewer(table: Sequence[Row], appca: Sequence[Row]) -> CheckedClaim:
+    """Compare the least K that comes within `NEAR` of the raw values, among the K of aPPCA."""
+    (raw,), sizes = _of(table, RAW), [row["K"] for row in appca]
+    near = [
+        min((row["K"] for row in rows if row["accuracy"] >= raw["accuracy"] - NEAR), default=NEVER)
+        for rows in (appca, [row for row in _of(table, PCA) if row["K"] in sizes])
+    ]
+    own, other = (f"above {max(sizes)}" if K == NEVER else f"= {K}" for K in near)
+    measured = f"within {100 * NEAR:.0f} points of the raw values at K {own}, PCA at K {other}"
+    claim = "aPPCA needs fewer components than PCA for the same accuracy"
+    return checked(claim, measured, [near[0] < near[1]] if min(near) < NEVER else [])
+
+
+def _mostly(tests: Sequence[bool]) -> Sequence[bool]:
+    """Let a claim hold wholly if more than half of its tests do."""
+    return [True] if sum(tests) > len(tests) / 2 else tests
+
+
+def _gains(rows: Sequence[Row], measure: str) -> str:
+    """Write how far each size is above PCA, in points, with the 95 % interval."""
+    size = measure[-1].upper()
+    told = ", ".join(
+        f"{fixed(100 * row[measure], 1)} ± {100 * row[f'{measure}_error']:.1f} "
+        f"({size} = {row[size]})"
+        for row in rows
+    )
+    return f"points above PCA: {told}" if told else "too few features to compare"
+
+
+def _of(table: Sequence[Row], method: str) -> list[Row]:
+    return sorted((row for row in table if row["method"] == method), key=lambda row: row["L"] or 0)
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

@@ -5,10 +5,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.analysis.explore.subspaces import Subspace, ranked, title
-from appca.studies.study import Report, Row
+from appca.data.numbers import percent
+from appca.studies.claims import CheckedClaim, checked
+from appca.studies.study import Options, Report, Row
 
 if TYPE_CHECKING:
     from appca.analysis.check.quality import Crowding
+    from appca.models.algebra.loop import Progress
+
+CLEARLY = 0.01  # accuracy
 
 
 class Fit(NamedTuple):
@@ -28,7 +33,9 @@ class Fit(NamedTuple):
         return self._asdict()
 
 
-def fit(Y: np.ndarray, options: dict, report: Report, start: float = 0.0, end: float = 1.0) -> Fit:
+def fit(
+    Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
+) -> Fit:
     """
     Fit aPPCA by EM and describe all rows.
 
@@ -42,7 +49,7 @@ def fit(Y: np.ndarray, options: dict, report: Report, start: float = 0.0, end: f
     """
     from appca import AdaptivePPCA
 
-    def callback(progress: object) -> None:
+    def callback(progress: "Progress") -> None:
         share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
         report("fitting aPPCA", start + (end - start) * share)
 
@@ -81,24 +88,22 @@ def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: Fit) -> li
     ]
 
 
-def mean_of(rows: list[Row], name: str) -> float:
-    """Mean over the panels, each counted by its rows."""
-    weights = np.array([float(row["rows"]) for row in rows])
-    return float(np.average([float(row[name]) for row in rows], weights=weights))
+def crowding_claim(rows: list[Row]) -> CheckedClaim:
+    """
+    Judge whether panels of subspaces keep classes apart better than PCA, by more than `CLEARLY`.
 
-
-def crowding_verdict(rows: list[Row]) -> str:
-    """Say whether panels of subspaces keep classes apart better than one picture by PCA."""
+    It holds in part if only the fewer rows of a panel make the difference: against PCA's picture of
+    all rows, but not against that of the same rows.
+    """
+    weights = [row["rows"] for row in rows]
     panel, same, whole = (
-        mean_of(rows, name) for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
+        float(np.average([row[name] for row in rows], weights=weights))
+        for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
     )
-    better = sum(float(row["panel_accuracy"]) > float(row["pca_same_rows"]) for row in rows)
-    count = f"{better} of {len(rows)} panels are better than PCA's picture of the same rows"
-    if panel > same + 0.01:
-        return f"The panels are less crowded than PCA, as the paper says: {count}"
-    if panel > whole + 0.01:
-        return (
-            "The panels are less crowded than PCA's one picture, but because each shows fewer "
-            f"rows: {count}"
-        )
-    return f"The panels are not less crowded than PCA here: {count}"
+    measured = (
+        f"{percent(panel, 1)} read off the nearest rows, {percent(same, 1)} in PCA's picture of "
+        f"the same rows, {percent(whole, 1)} in that of all"
+    )
+    less = panel > same + CLEARLY
+    tests = [less, less or panel > whole + CLEARLY]
+    return checked("The subspaces are less crowded than PCA", measured, tests)
