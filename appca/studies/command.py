@@ -8,7 +8,7 @@ from pathlib import Path
 from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.files import aligned, claim_lines, write
-from appca.studies.report import Result, heading, in_order, write_page
+from appca.studies.report import ReportEntry, heading, in_order, write_page
 from appca.studies.store import StudyStore
 from appca.studies.study import Options, Report, Study
 
@@ -72,7 +72,7 @@ def _one(
     out: Path | None,
     say: Callable[[str], None],
     report: Report,
-) -> Result:
+) -> ReportEntry:
     """Compute, store, print and write one experiment; what its data lack becomes a sentence."""
     say(heading(study))
     say("; ".join(f"{name} {_short(value)}" for name, value in options.items()))
@@ -80,7 +80,7 @@ def _one(
     try:
         outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
     except InputError as error:
-        return Result(study, options, None, str(error))
+        return ReportEntry(study, options, None, str(error))
     seconds = time.perf_counter() - began
     name = StudyStore(home).save(study, options, outcome, seconds)
     numbers = aligned(next(iter(outcome.tables.values())), study.columns)
@@ -92,7 +92,7 @@ def _one(
         say(f"wrote {', '.join(path.name for path in files)} in {out}")
         if missing:
             say(missing)
-    return Result(study, options, outcome, f"Computed in {seconds:.0f} s, stored as {name}.")
+    return ReportEntry(study, options, outcome, f"Computed in {seconds:.0f} s, stored as {name}.")
 
 
 def _short(value: object) -> str:

@@ -13,7 +13,7 @@ from appca.studies.claims import HEADINGS
 from appca.studies.study import Options, Outcome, Row, Study
 
 
-class Place(NamedTuple):
+class PaperPlace(NamedTuple):
     """Where the paper shows a result, and what data it needs."""
 
     where: str
@@ -29,19 +29,19 @@ class Needed(NamedTuple):
 
 
 PLACES = {
-    "planes": Place("Figure 1"),
-    "table1": Place("Table 1"),
-    "z-priors": Place("Figure 3"),
-    "popularity": Place("Figure 4"),
-    "sharing": Place("Figure 5", "mnist"),
-    "digits": Place("Figure 6", "mnist"),
-    "strokes": Place("Figure 7", "mnist"),
-    "coil20": Place("Figure 8", "coil20"),
-    "umap": Place("Figure 9", "coil20"),
-    "similar": Place("Figure 10", "coil20"),
-    "whitening": Place("Figure 11", "mnist"),
-    "fmri": Place("Figures 12 and 13", "fmri"),
-    "speed": Place("Section 4"),
+    "planes": PaperPlace("Figure 1"),
+    "table1": PaperPlace("Table 1"),
+    "z-priors": PaperPlace("Figure 3"),
+    "popularity": PaperPlace("Figure 4"),
+    "sharing": PaperPlace("Figure 5", "mnist"),
+    "digits": PaperPlace("Figure 6", "mnist"),
+    "strokes": PaperPlace("Figure 7", "mnist"),
+    "coil20": PaperPlace("Figure 8", "coil20"),
+    "umap": PaperPlace("Figure 9", "coil20"),
+    "similar": PaperPlace("Figure 10", "coil20"),
+    "whitening": PaperPlace("Figure 11", "mnist"),
+    "fmri": PaperPlace("Figures 12 and 13", "fmri"),
+    "speed": PaperPlace("Section 4"),
 }
 NEEDED = {
     "mnist": Needed(
@@ -61,7 +61,7 @@ NEEDED = {
 MOST_ROWS = 60  # of a table on the page; the CSV has all
 
 
-class Result(NamedTuple):
+class ReportEntry(NamedTuple):
     """One experiment of a report: its outcome, or why there is none."""
 
     study: Study
@@ -98,7 +98,7 @@ def lacking(name: str) -> str:
     )
 
 
-def write_page(results: Sequence[Result], file: Path) -> None:
+def write_page(results: Sequence[ReportEntry], file: Path) -> None:
     """
     Write one HTML page with all results; it needs no network.
 
@@ -115,7 +115,7 @@ def write_page(results: Sequence[Result], file: Path) -> None:
         raise InputError(msg) from error
 
 
-def page(results: Sequence[Result]) -> str:
+def page(results: Sequence[ReportEntry]) -> str:
     """Return the page's HTML."""
     chosen = {result.study.name: result for result in results}
     ordered = [chosen[study.name] for study in in_order(r.study for r in results)]
@@ -127,7 +127,7 @@ def page(results: Sequence[Result]) -> str:
     return framed("Results of the paper, computed anew", f"<ol>{index}</ol>{body}")
 
 
-def _section(result: Result) -> str:
+def _section(result: ReportEntry) -> str:
     study, outcome = result.study, result.outcome
     parts = [
         f'<section id="{escape(study.name)}"><h2>{escape(heading(study))}</h2>',

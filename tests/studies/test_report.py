@@ -35,8 +35,8 @@ def test_the_page_holds_every_figure_and_shows_texts_literally():
     options = study.options(n_rows=30)
     claim = CheckedClaim("A <b>", "0.<5", "6 & 7", "partly")
     outcome = study.run(options, silent, 1)._replace(claims=[claim], text="B <i>\n\nC.")
-    missing = report.Result(STUDIES["table1"], {"seeds": 2}, None, "No <file>.")
-    html = report.page([report.Result(study, options, outcome, "Now."), missing])
+    missing = report.ReportEntry(STUDIES["table1"], {"seeds": 2}, None, "No <file>.")
+    html = report.page([report.ReportEntry(study, options, outcome, "Now."), missing])
     assert html.count('class="plotly-graph-div"') == 1
     assert "<td>A &lt;b&gt;</td><td>0.&lt;5</td><td>6 &amp; 7</td><td>partly</td>" in html
     assert "<p>B &lt;i&gt;</p><p>C.</p>" in html

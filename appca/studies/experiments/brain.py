@@ -38,7 +38,7 @@ class Stimulus(NamedTuple):
     shifted: np.ndarray  # (T,) the same, SHIFT seconds later
 
 
-class Part(NamedTuple):
+class VoxelSplit(NamedTuple):
     """The voxels a model is fitted to, and the others."""
 
     series: np.ndarray  # (V, T)
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     others: np.ndarray
 
 
-class Found(NamedTuple):
+class StimulusComponent(NamedTuple):
     """The component that follows the stimulus best, and the errors of its model."""
 
     row: Row
@@ -86,7 +86,7 @@ def separate(recording: Recording, options: dict, report: Report) -> Outcome:
     rng = np.random.default_rng(options["seed"])
     order = rng.permutation(len(recording.series))
     split = np.sort(order[: _trained(len(order))]), np.sort(order[_trained(len(order)) :])
-    part, jobs = Part(recording.series, *split), len(pairs) + 1
+    part, jobs = VoxelSplit(recording.series, *split), len(pairs) + 1
     rows, shown = [], {}
     for number, (K, L) in enumerate(pairs):
         share = _share(report, number, jobs, f"K = {K}, L = {L}")
@@ -156,12 +156,12 @@ def _share(report: Report, number: int, jobs: int, name: str) -> Report:
 
 
 def _compare(
-    part: Part,
+    part: VoxelSplit,
     sizes: tuple[int, int, int],
     heard: Stimulus | None,
     known: brain.Reference | None,
     report: Report,
-) -> dict[str, Found]:
+) -> dict[str, StimulusComponent]:
     """Fit adaptive PPCA (K, L), PPCA (L) and PPCA (K) to a part."""
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
@@ -179,8 +179,12 @@ def _compare(
 
 
 def _judged(
-    title: str, model: object, part: Part, heard: Stimulus | None, known: brain.Reference | None
-) -> Found:
+    title: str,
+    model: object,
+    part: VoxelSplit,
+    heard: Stimulus | None,
+    known: brain.Reference | None,
+) -> StimulusComponent:
     """Fit one model and describe its component of the stimulus."""
     began = time.perf_counter()
     model.fit(part.series[part.rows])
@@ -203,7 +207,9 @@ def _judged(
         **{name: where.get(name) for name in brain.Place._fields},
         "seconds": round(seconds, 2),
     }
-    return Found(row, values, (sign * courses[k]).astype(np.float32), errors.astype(np.float32))
+    return StimulusComponent(
+        row, values, (sign * courses[k]).astype(np.float32), errors.astype(np.float32)
+    )
 
 
 def _followed(courses: np.ndarray, heard: Stimulus | None) -> dict:
@@ -235,7 +241,7 @@ def _arrays(
     recording: Recording,
     heard: Stimulus | None,
     known: brain.Reference | None,
-    shown: dict[str, Found],
+    shown: dict[str, StimulusComponent],
 ) -> dict[str, np.ndarray]:
     """Gather what the figures and the exported maps are made of."""
     n_volumes = recording.series.shape[1]

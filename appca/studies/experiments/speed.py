@@ -25,7 +25,7 @@ CLOCK = (
 )
 
 
-class Data(NamedTuple):
+class SimulatedRows(NamedTuple):
     """Rows of a known model."""
 
     Y: np.ndarray  # (N, D)
@@ -129,7 +129,7 @@ def claims(table: Sequence[Row]) -> list[CheckedClaim]:
     return found
 
 
-def draw(model: str, number: int, options: dict) -> Data:
+def draw(model: str, number: int, options: dict) -> SimulatedRows:
     """
     Draw rows that use L of K directions, every subset equally often in the mean.
 
@@ -145,7 +145,7 @@ def draw(model: str, number: int, options: dict) -> Data:
     X = np.where(Z, rng.standard_normal((N, K)), 0.0)
     noise = options["noise_sd"] * rng.standard_normal((N, D))
     Y = X @ W.T + noise
-    return Data(Y[: N // 2], Y[N // 2 :])
+    return SimulatedRows(Y[: N // 2], Y[N // 2 :])
 
 
 def rungs(most: int) -> list[int]:
@@ -178,7 +178,7 @@ def ladder(spec: dict, tick: Tick) -> list[Row]:
     return rows
 
 
-def _measured(estimator: Any, data: Data) -> Row:
+def _measured(estimator: Any, data: SimulatedRows) -> Row:
     began = time.process_time()  # whatever else runs on the machine
     estimator.fit(data.Y)
     seconds = time.process_time() - began

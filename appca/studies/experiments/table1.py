@@ -10,7 +10,7 @@ from appca.data.sources.designs import DESIGNS, Synthetic, draw_synthetic
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.studies.parts import paper_table
-from appca.studies.parts.methods import METHODS, Fitted, Task, active_for, fit
+from appca.studies.parts.methods import METHODS, MethodFit, Task, active_for, fit
 from appca.studies.parts.oracle import Law, law_of, oracle, posterior_mean
 from appca.studies.parts.recovery import Recovery, errors, recovery
 from appca.studies.parts.table1_claims import claims
@@ -114,7 +114,7 @@ def _active(key: str, task: Task) -> int | None:
     return task.n_active if key == "fa_l" or key.startswith("afa") else None
 
 
-def _told(truth: Synthetic, found: Fitted) -> Row:
+def _told(truth: Synthetic, found: MethodFit) -> Row:
     judged = recovery(truth.W.T, truth.Z, found.components, found.Z)
     return _measured(truth.Y, found.R, found.Z, judged) | {
         "heldout": found.log_likelihood,

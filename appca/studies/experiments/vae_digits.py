@@ -10,7 +10,7 @@ from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
-from appca.studies.parts.fitting import Fit, codes_of, crowding_claim, crowding_rows, fit
+from appca.studies.parts.fitting import SubspaceFit, codes_of, crowding_claim, crowding_rows, fit
 from appca.studies.study import Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def measures(digits: Digits) -> dict[str, np.ndarray]:
     }
 
 
-def effects(digits: Digits, fitted: Fit) -> list[Row]:
+def effects(digits: Digits, fitted: SubspaceFit) -> list[Row]:
     """Each measure in each subspace against all other digits, also within the classes."""
     rows: list[Row] = []
     for name, values in measures(digits).items():
@@ -120,7 +120,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     return Outcome(tables, arrays, [crowding_claim(rows)])
 
 
-def class_shares(digits: Digits, fitted: Fit) -> list[Row]:
+def class_shares(digits: Digits, fitted: SubspaceFit) -> list[Row]:
     """Share of each digit among the rows of each subspace and among all, a line a digit."""
     rows: list[Row] = []
     for code, name in enumerate(digits.names):
@@ -145,7 +145,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     arrays = outcome.arrays
     names, codes, pca = arrays["names"].tolist(), arrays["codes"], arrays["pca"]
     panels = []
-    for subspace in Fit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
+    for subspace in SubspaceFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
         first, second = subspace.components[0], subspace.components[-1]
         own = arrays["scores"][subspace.rows]
         panels.append(

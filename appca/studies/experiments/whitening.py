@@ -9,7 +9,7 @@ import numpy as np
 from appca.data.numbers import fixed, percent
 from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.parts.labelled import Fold, fold, folds, labelled
+from appca.studies.parts.labelled import LabelledFold, fold, folds, labelled
 from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
 from appca.studies.processes import Tick, work
 from appca.studies.study import Outcome, Report, Row, Study
@@ -127,7 +127,7 @@ def cell(spec: dict, tick: Tick) -> list[Row]:
 class Bench:
     """Methods on one fold, and the rows they have earned."""
 
-    def __init__(self, own: Fold, options: dict, number: int) -> None:
+    def __init__(self, own: LabelledFold, options: dict, number: int) -> None:
         self.fold, self.options, self.number = own, options, number
         self.rows: list[Row] = []
 

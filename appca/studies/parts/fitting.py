@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CLEARLY = 0.01  # accuracy
 
 
-class Fit(NamedTuple):
+class SubspaceFit(NamedTuple):
     """What the experiments need of a fitted model."""
 
     scores: np.ndarray  # (N, K)
@@ -35,7 +35,7 @@ class Fit(NamedTuple):
 
 def fit(
     Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
-) -> Fit:
+) -> SubspaceFit:
     """
     Fit aPPCA by EM and describe all rows.
 
@@ -60,7 +60,7 @@ def fit(
         callback=callback,
     ).fit(Y)
     found = model.describe(Y)
-    return Fit(found.scores, found.active, np.asarray(model.components_))
+    return SubspaceFit(found.scores, found.active, np.asarray(model.components_))
 
 
 def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
@@ -71,7 +71,7 @@ def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
     return names, np.array([place[text] for text in texts.tolist()])
 
 
-def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: Fit) -> list[Row]:
+def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: SubspaceFit) -> list[Row]:
     """One line a panel: k-NN accuracy in it, and of the same rows in PCA."""
     members = {subspace.components: subspace.rows for subspace in fitted.subspaces}
     return [
