@@ -6,10 +6,11 @@ import json
 import re
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from appca.storage import atomic
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.studies.claims import CheckedClaim
-from appca.studies.study import Outcome, Row, Study
+from appca.studies.study import Options, Outcome, Row, Study
 
 _PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -27,10 +28,10 @@ class Stored(NamedTuple):
 
     id: str
     study: str
-    options: dict
+    options: Options
     created: float  # seconds since 1970
     seconds: float
-    versions: dict
+    versions: dict[str, str]
     outcome: Outcome
 
 
@@ -45,7 +46,7 @@ class StudyStore:
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "studies"
 
-    def save(self, study: Study, options: dict, outcome: Outcome, seconds: float) -> str:
+    def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
         """
         Store a result, in the place of an older one with the same options; return its id.
 
@@ -124,20 +125,21 @@ def _kinds(rows: list[Row]) -> dict[str, str]:
     return {name: _kind([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
 
-def _kind(values: list) -> str:
+def _kind(values: Sequence[object]) -> str:
     there = [value for value in values if value is not None]
     if any(isinstance(value, str) for value in there) or not there:
         return "text"
     return "whole" if all(isinstance(value, int) for value in there) else "number"
 
 
-def _write(folder: Path, facts: dict, outcome: Outcome) -> None:
+def _write(folder: Path, facts: dict[str, Any], outcome: Outcome) -> None:
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     (folder / "config.json").write_text(text, encoding="utf-8")
     for name, rows in outcome.tables.items():
         (folder / f"{name}.csv").write_text(csv_text(rows), encoding="utf-8", newline="")
     with (folder / "arrays.npz").open("wb") as file:
-        np.savez_compressed(file, **outcome.arrays)
+        arrays: dict[str, Any] = outcome.arrays  # NumPy's types take any name for its own setting
+        np.savez_compressed(file, **arrays)
 
 
 def _read(folder: Path, name: str) -> Stored:

@@ -1,8 +1,8 @@
 """Separation of a brain recording: adaptive PPCA against PPCA, and against a linear model."""
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from appca.data.brain.recording import MADE_UP, SHARED, Event, Recording, check_
 from appca.data.numbers import fixed
 from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked, span
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.algebra.loop import Callback, Progress
+    from appca.models.ppca import PPCA
 
 ERRORS = (  # measure, claim, what the paper has
     ("rmse", "aPPCA's RMSE over voxels is below that of PPCA with L", "14.1 against 16.5"),
@@ -55,14 +57,14 @@ class StimulusComponent(NamedTuple):
     errors: np.ndarray  # (V,) root mean square error of each voxel
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Separate one of the recordings that have a name."""
     del processes  # the fits run one after the other: two at once would not share the memory
     report("reading the recording", 0.0)
     return separate(load(options["recording"]), options, report)
 
 
-def separate(recording: Recording, options: dict, report: Report) -> Outcome:
+def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     """
     Fit all models to a recording and to its control, and compare them.
 
@@ -87,7 +89,8 @@ def separate(recording: Recording, options: dict, report: Report) -> Outcome:
     order = rng.permutation(len(recording.series))
     split = np.sort(order[: _trained(len(order))]), np.sort(order[_trained(len(order)) :])
     part, jobs = VoxelSplit(recording.series, *split), len(pairs) + 1
-    rows, shown = [], {}
+    rows: list[Row] = []
+    shown: dict[str, StimulusComponent] = {}
     for number, (K, L) in enumerate(pairs):
         share = _share(report, number, jobs, f"K = {K}, L = {L}")
         found = _compare(part, (K, L, options["seed"]), heard, known, share)
@@ -116,7 +119,7 @@ def _trained(n_voxels: int) -> int:
     return int(TRAINED * n_voxels)
 
 
-def _pairs(options: Mapping, recording: Recording) -> list[tuple[int, int]]:
+def _pairs(options: Options, recording: Recording) -> list[tuple[int, int]]:
     """Pairs (K, L), checked against the recording."""
     components, active = options["components"], options["active"]
     if len(components) != len(active):
@@ -180,7 +183,7 @@ def _compare(
 
 def _judged(
     title: str,
-    model: object,
+    model: "AdaptivePPCA | PPCA",
     part: VoxelSplit,
     heard: Stimulus | None,
     known: brain.Reference | None,
@@ -212,7 +215,7 @@ def _judged(
     )
 
 
-def _followed(courses: np.ndarray, heard: Stimulus | None) -> dict:
+def _followed(courses: np.ndarray, heard: Stimulus | None) -> dict[str, Any]:
     """Say which component follows the stimulus, and how well; else the first one is taken."""
     if heard is None:
         return {"place": 0, "sign": 1.0, "r": None, "p": None, "r_shifted": None}
@@ -254,7 +257,7 @@ def _arrays(
         "times": recording.repetition * np.arange(n_volumes),
         "edges": edges,
     }
-    if heard is not None:
+    if heard is not None and known is not None:
         arrays["stimulus"] = heard.plain.astype(np.float32)
         arrays["threshold"] = np.array(known.threshold)
         arrays["map_t"] = known.t

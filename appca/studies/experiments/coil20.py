@@ -13,7 +13,7 @@ from appca.data.numbers import fixed
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.fitting import SubspaceFit, codes_of, crowding_claim, crowding_rows, fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -29,7 +29,7 @@ def opened(report: Report) -> tuple[Dataset, np.ndarray, list[str], np.ndarray]:
     return dataset, dataset.X.astype(np.float64) / 255.0, names, codes
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, measure crowding against PCA, and the width along every component."""
     del processes
     dataset, Y, names, codes = opened(report)

@@ -10,7 +10,7 @@ from appca.data.numbers import percent
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.fitting import SubspaceFit, codes_of, fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, and compare the subspaces with the planes the points were drawn from."""
     del processes
     dataset = load("planes")

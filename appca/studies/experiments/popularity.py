@@ -6,14 +6,13 @@ import numpy as np
 
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.table1 import draw
+from appca.studies.parts.fitting import passes_told
 from appca.studies.parts.methods import METHODS, Task, active_for, fit
-from appca.studies.processes import Tick, work
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.processes import Spec, Tick, work
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from appca.models.algebra.loop import Callback, Progress
 
 DESIGNS = ("sparse", "dense")
 LINES = ("isfa_k", "isfa", "afa", "afa_most")
@@ -21,7 +20,7 @@ TRUTH = "truth"
 NOTE = "With exactly L factors a row the shares of aFA add up to L, whatever the truth does."
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit the models to one data set of each design, and count."""
     specs = [
         {
@@ -58,7 +57,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     return Outcome({"distance": apart, "popularity": rows}, {}, claims(apart), NOTE)
 
 
-def shares(spec: dict, tick: Tick) -> list[float] | None:
+def shares(spec: Spec, tick: Tick) -> list[float] | None:
     """Sorted shares of the rows that use each factor, by one method; None if left out."""
     from appca.models.algebra.threads import single_threaded_blas
 
@@ -67,7 +66,7 @@ def shares(spec: dict, tick: Tick) -> list[float] | None:
     with single_threaded_blas():
         truth, fresh, _ = draw(spec)
         most = int(truth.Z.sum(axis=1).max())
-        chain = (options["burn_in"], options["n_draws"], spec["seed"], _callback(stage, tick))
+        chain = (options["burn_in"], options["n_draws"], spec["seed"], passes_told(stage, tick))
         task = Task(truth.Y, fresh[:1], spec["K"], active_for(truth.Z), most, *chain)
         found = fit(method, task)
     return None if found is None else ordered(found.Z)
@@ -99,17 +98,9 @@ def title_of(name: str) -> str:
     return "Truth" if name == TRUTH else METHODS[name].title
 
 
-def _truth(design: str, options: dict) -> list[float]:
+def _truth(design: str, options: Options) -> list[float]:
     spec = {"design": design, "K": options["n_components"], "seed": options["seed"]}
     return ordered(draw({**spec, "options": options})[0].Z)
-
-
-def _callback(stage: str, tick: Tick) -> "Callback":
-    def callback(progress: "Progress") -> None:
-        tick(stage, min(progress.iteration / max(progress.max_iter, 1), 1.0))
-
-    tick(stage, 0.0)
-    return callback
 
 
 def claims(apart: list[Row]) -> list[CheckedClaim]:

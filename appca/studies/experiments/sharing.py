@@ -9,8 +9,8 @@ from appca.data.numbers import fixed
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked, span
-from appca.studies.parts.fitting import codes_of
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.parts.fitting import codes_of, passes_told
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,7 +22,7 @@ FEW_PATHS = 4  # of the sums over sets that only the likelihood needs
 FAR, FIRST = 3.0, 3  # standard deviations of chance and rank of a pair that shares much
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, allocate, and count the factors that rows of two classes share."""
     del processes
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
@@ -33,16 +33,12 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     dimensions = min(options["dimensions"], dataset.n_rows - 1)
     Y = Preprocessing(divide=255.0, pca=dimensions).fit(dataset.X).transform(dataset.X)
 
-    def callback(progress: object) -> None:
-        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        report("fitting aFA", 0.05 + 0.85 * share)
-
     model = AdaptiveFactorAnalysis(
         n_components=options["n_components"],
         n_active=options["n_active"],
         n_paths=FEW_PATHS,
         random_state=options["seed"],
-        callback=callback,
+        callback=passes_told("fitting aFA", report, 0.05, 0.9),
     ).fit(Y)
     report("choosing the factors of each digit", 0.9)
     return counted(model.allocate(Y), codes, names, options["seed"])
@@ -80,7 +76,7 @@ def by_chance(active: np.ndarray, codes: np.ndarray, n_classes: int, seed: int) 
     """Return the standard deviation (C, C) of the grid when the labels are dealt out at random."""
     rng = np.random.default_rng(seed)
     drawn = [sharing(active, rng.permutation(codes), n_classes).shared for _ in range(SHUFFLES)]
-    return np.std(drawn, axis=0)
+    return np.asarray(np.std(drawn, axis=0))
 
 
 def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> list[CheckedClaim]:

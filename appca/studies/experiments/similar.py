@@ -17,7 +17,7 @@ from appca.analysis.groups.similar import (
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
 from appca.studies.parts.fitting import fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -30,7 +30,7 @@ NAMED = {
 }
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, group the projections inside each subspace, and count what objects they join."""
     del processes
     dataset, Y, names, codes = opened(report)

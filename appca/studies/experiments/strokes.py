@@ -9,7 +9,7 @@ from appca.data.numbers import fixed
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.vae_digits import SIZES, coded, effects, measures, strongest
 from appca.studies.parts.fitting import fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -18,7 +18,7 @@ COLUMNS, LINES = 20, 4
 CLEAR, SLIGHT = 0.5, 0.2  # standard deviations, as is usual for Cohen's d
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Train, fit, draw members at random, and measure ink and slant in every subspace."""
     del processes
     digits = coded(options, report, 0.9)

@@ -15,7 +15,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
 from appca.studies.parts.fitting import fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MANY = 0.25  # share of the objects from which likeness is said to be left out
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Lay out by UMAP, fit aPPCA, and find each object's nearest other object in both."""
     del processes
     dataset, Y, names, codes = opened(report)

@@ -10,8 +10,9 @@ from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
+from appca.data.vae.autoencoder import VAE
 from appca.studies.parts.fitting import SubspaceFit, codes_of, crowding_claim, crowding_rows, fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -26,10 +27,10 @@ class Digits(NamedTuple):
     Y: np.ndarray  # (N, d) what the autoencoder makes of them
 
 
-_LAST: dict[tuple, Digits] = {}  # two experiments in one process share the training
+_LAST: dict[tuple[int, ...], Digits] = {}  # two experiments in one process share the training
 
 
-def coded(options: dict, report: Report, end: float) -> Digits:
+def coded(options: Options, report: Report, end: float) -> Digits:
     """
     Open the digits and bring them to the codes of an autoencoder.
 
@@ -45,7 +46,7 @@ def coded(options: dict, report: Report, end: float) -> Digits:
     if key not in _LAST:
         report("opening MNIST", 0.0)
         dataset = load("mnist", n=options["n_rows"])
-        vae = {name: options[name] for name in names[1:]}
+        vae = VAE.from_dict({name: options[name] for name in names[1:]})
         fitted = Preprocessing(divide=255.0, vae=vae).fit(
             dataset.X, lambda stage, share: report(stage, end * share)
         )
@@ -96,7 +97,7 @@ def _effect_row(measure: str, subspace: str, raw: Effect, own: Effect, above: fl
     }
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Train, fit, and describe every subspace: classes, crowding, ink and slant."""
     del processes
     digits = coded(options, report, 0.85)

@@ -11,8 +11,8 @@ from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.labelled import LabelledFold, fold, folds, labelled
 from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
-from appca.studies.processes import Tick, work
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.processes import Spec, Tick, work
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -39,12 +39,12 @@ class Gain(NamedTuple):
     error: float  # half of the 95 % interval
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Classify by every method on every fold, and sum up."""
     return classify(options["data"], options, report, processes)
 
 
-def classify(source: str, options: dict, report: Report, processes: int = 1) -> Outcome:
+def classify(source: str, options: Options, report: Report, processes: int = 1) -> Outcome:
     """
     Classify the rows of a source, whatever the options call it.
 
@@ -71,7 +71,7 @@ def classify(source: str, options: dict, report: Report, processes: int = 1) -> 
     ]
     parts = work("appca.studies.experiments.whitening:cell", specs, report, processes)
     rows = [row for part in parts for row in part]
-    rows.sort(key=lambda row: (list(TITLES).index(str(row["method"])), row["K"] or 0, row["fold"]))
+    rows.sort(key=lambda row: (list(TITLES).index(row["method"]), row["K"] or 0, row["fold"]))
     table = summary(rows, options["folds"])
     raw = table[0]  # the first method of `TITLES`
     text = (
@@ -81,7 +81,7 @@ def classify(source: str, options: dict, report: Report, processes: int = 1) -> 
     return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
 
 
-def _check(options: dict, most: int) -> None:
+def _check(options: Options, most: int) -> None:
     for K in options["components"]:
         if not 2 <= K <= most:
             msg = f"components must lie between 2 and {most} for these data; got {K}."
@@ -101,7 +101,7 @@ def _shared_out(components: Sequence[int]) -> list[tuple[int, list[int]]]:
     return shared
 
 
-def cell(spec: dict, tick: Tick) -> list[Row]:
+def cell(spec: Spec, tick: Tick) -> list[Row]:
     """One fold and K: the accuracy of all methods."""
     from appca.models.algebra.threads import single_threaded_blas
 
@@ -127,7 +127,7 @@ def cell(spec: dict, tick: Tick) -> list[Row]:
 class Bench:
     """Methods on one fold, and the rows they have earned."""
 
-    def __init__(self, own: LabelledFold, options: dict, number: int) -> None:
+    def __init__(self, own: LabelledFold, options: Options, number: int) -> None:
         self.fold, self.options, self.number = own, options, number
         self.rows: list[Row] = []
 
@@ -194,12 +194,12 @@ class Bench:
 
 def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
     """Mean and spread over the folds, and the gain over PCA at equal K and at equal L."""
-    groups: dict[tuple, dict[int, float]] = {}
+    groups: dict[tuple[str, int | None, int | None], dict[int, float]] = {}
     inputs = {}
-    for row in rows:
-        key = (row["method"], row["K"], row["L"])
-        groups.setdefault(key, {})[row["fold"]] = row["accuracy"]
-        inputs[key] = row["inputs"]
+    for one in rows:
+        key = (one["method"], one["K"], one["L"])
+        groups.setdefault(key, {})[one["fold"]] = one["accuracy"]
+        inputs[key] = one["inputs"]
     table = []
     for (method, K, L), own in groups.items():
         values = np.array(list(own.values()))

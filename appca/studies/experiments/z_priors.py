@@ -6,7 +6,7 @@ import numpy as np
 
 from appca.data.sources.designs import DESIGNS, draw_indicators
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NOTE = "The paper does not say how it drew its matrices; the generator writes down every choice."
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Draw one matrix of each design."""
     del processes
     arrays, rows = {}, []

@@ -11,7 +11,7 @@ from appca.studies.study import Options, Report, Row
 
 if TYPE_CHECKING:
     from appca.analysis.check.quality import Crowding
-    from appca.models.algebra.loop import Progress
+    from appca.models.algebra.loop import Callback, Progress
 
 CLEARLY = 0.01  # accuracy
 
@@ -47,20 +47,27 @@ def fit(
     report : callable
         Told (stage, share), from `start` to `end`.
     """
-    from appca import AdaptivePPCA
-
-    def callback(progress: "Progress") -> None:
-        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        report("fitting aPPCA", start + (end - start) * share)
+    from appca.models.adaptive_ppca import AdaptivePPCA
 
     model = AdaptivePPCA(
         n_components=options["n_components"],
         n_active=options["n_active"],
         random_state=options["seed"],
-        callback=callback,
+        callback=passes_told("fitting aPPCA", report, start, end),
     ).fit(Y)
     found = model.describe(Y)
     return SubspaceFit(found.scores, found.active, np.asarray(model.components_))
+
+
+def passes_told(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
+    """Report every pass of a fit, between two shares; an exception from `report` ends the fit."""
+
+    def callback(progress: "Progress") -> None:
+        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
+        report(stage, start + (end - start) * share)
+
+    report(stage, start)
+    return callback
 
 
 def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:

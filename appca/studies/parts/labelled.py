@@ -59,8 +59,7 @@ def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
 
 def _opened(source: str, n_rows: int) -> Dataset:
     if source in SOURCES:
-        options = {"n": n_rows} if source == "mnist" else {}
-        return load(source, **options)
+        return load(source, n=n_rows) if source == "mnist" else load(source)
     path = Path(source).expanduser()
     if path.is_dir():
         return DatasetStore(path.parent.parent).get(path.name)

@@ -98,9 +98,9 @@ def _fa_l(task: Task) -> Any:
 def _afa(task: Task, n_active: int | None = None, **settings: Any) -> Any:
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
 
-    own = {"random_state": task.seed, "callback": task.callback}
+    settings |= {"random_state": task.seed, "callback": task.callback}
     L = task.n_active if n_active is None else n_active
-    return AdaptiveFactorAnalysis(task.n_components, L, **own, **settings)
+    return AdaptiveFactorAnalysis(task.n_components, L, **settings)
 
 
 def _afa_paper(task: Task) -> Any:
@@ -128,11 +128,11 @@ def _of_sweeps(callback: "Callback | None") -> "Callback | None":
     return heard
 
 
-def _chain(task: Task) -> dict:
+def _chain(task: Task) -> dict[str, int]:
     return {"n_chains": 1, "burn_in": task.burn_in, "n_draws": task.n_draws}
 
 
-def _sparse(task: Task) -> dict:
+def _sparse(task: Task) -> dict[str, Any]:
     return {**_chain(task), "random_state": task.seed, "callback": task.callback}
 
 
