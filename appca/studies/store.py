@@ -3,10 +3,11 @@
 import csv
 import io
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from appca.storage.files import keep_newer, read_arrays, read_json, write_json
 from appca.storage.formats import TooNew
 from appca.storage.identity import is_id
 from appca.storage.refusal import storing
-from appca.studies.study import Outcome, Row, Study
+from appca.studies.claims import CheckedClaim
+from appca.studies.study import Options, Outcome, Row, Study
 
 _PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -25,10 +27,10 @@ class Stored(NamedTuple):
 
     id: str
     study: str
-    options: dict
+    options: Options
     created: float  # seconds since 1970
     seconds: float
-    versions: dict
+    versions: dict[str, str]
     outcome: Outcome
 
 
@@ -43,7 +45,7 @@ class StudyStore:
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "studies"
 
-    def save(self, study: Study, options: dict, outcome: Outcome, seconds: float) -> str:
+    def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
         """
         Store a result, in the place of an older one with the same options; return its id.
 
@@ -57,6 +59,7 @@ class StudyStore:
             "study": study.name,
             "revision": study.revision,
             "options": options,
+            "claims": outcome.claim_rows,
             "text": outcome.text,
             "created": time.time(),
             "seconds": round(seconds, 1),
@@ -125,20 +128,21 @@ def _kinds(rows: list[Row]) -> dict[str, str]:
     return {name: _kind([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
 
-def _kind(values: list) -> str:
+def _kind(values: Sequence[object]) -> str:
     there = [value for value in values if value is not None]
     if any(isinstance(value, str) for value in there) or not there:
         return "text"
     return "whole" if all(isinstance(value, int) for value in there) else "number"
 
 
-def _write(folder: Path, facts: dict, outcome: Outcome) -> None:
+def _write(folder: Path, facts: dict[str, Any], outcome: Outcome) -> None:
     write_json(folder / "config.json", facts, f"Result {folder.name}")
     for name, rows in outcome.tables.items():
         with atomic.solid(folder / f"{name}.csv") as file:
             file.write(csv_text(rows).encode())
     with atomic.solid(folder / "arrays.npz") as file:
-        np.savez_compressed(file, **outcome.arrays)
+        arrays: dict[str, Any] = outcome.arrays  # NumPy's types take any name for its own setting
+        np.savez_compressed(file, **arrays)
 
 
 def _read(folder: Path, name: str) -> Stored:
@@ -148,7 +152,8 @@ def _read(folder: Path, name: str) -> Stored:
     if read_json(folder / "config.json", f"Result {name}", "study") != facts:
         msg = "Another result took its place while it was read."
         raise ValueError(msg)
-    outcome = Outcome(tables, arrays, str(facts["text"]))
+    claims = [CheckedClaim(**row) for row in facts.get("claims", [])]
+    outcome = Outcome(tables, arrays, claims, str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
     known = (str(facts["study"]), dict(facts["options"]), *times)
     return Stored(name, *known, dict(facts["versions"]), outcome)

@@ -114,6 +114,8 @@ def compare(dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray) -
     InputError
         When the group or the rest has less than two rows.
     """
+    from scipy.stats import false_discovery_control
+
     n_group, n_rest = int(mask.sum()), int((~mask).sum())
     if min(n_group, n_rest) < LEAST:
         msg = (
@@ -127,7 +129,7 @@ def compare(dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray) -
     found += features
     whole = list(_columns(dataset, arrays, mask))
     p = np.array([one.p for one in found] + [p for _, _, p in whole])
-    q = corrected(p)
+    q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
     differences = [Difference(*one, float(q[i])) for i, one in enumerate(found)]
     return Comparison(
         n_group,
@@ -137,21 +139,6 @@ def compare(dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray) -
         sampled,
         len(p),
     )
-
-
-def corrected(p: np.ndarray) -> np.ndarray:
-    """
-    Correct p values (m,) for the number of tests, after Benjamini and Hochberg (1995).
-
-    Of all results below q, at most a share q is expected to be by chance: q of the i-th smallest is
-    the least m p_j / j over all j >= i.
-    """
-    m = len(p)
-    order = np.argsort(p)[::-1]  # largest first
-    scaled = p[order] * m / np.arange(m, 0, -1)
-    q = np.empty(m)
-    q[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
-    return q
 
 
 def numbers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -107,7 +107,7 @@ def _log_density(Y: np.ndarray, W: np.ndarray, noise_sd: float) -> np.ndarray:
     factor = np.linalg.cholesky(W @ W.T + noise_sd**2 * np.eye(D))
     white = np.linalg.solve(factor, Y.T)
     log_det = 2 * np.log(np.diagonal(factor)).sum()
-    return -0.5 * (D * np.log(2 * np.pi) + log_det + np.square(white).sum(axis=0))
+    return np.asarray(-0.5 * (D * np.log(2 * np.pi) + log_det + np.square(white).sum(axis=0)))
 
 
 def _nothing(Y: np.ndarray, noise: float) -> np.ndarray:
