@@ -66,8 +66,8 @@ def sampler(data: ChainData, prior: FactorPrior) -> Sampler[CachedGibbsState]:
     return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
 
 
-def gains_of_sets(seen: CachedGibbsState) -> Array:
-    """Give f(z_n), what each row's set adds to its log density, x integrated out, (N,)."""
+def support_log_densities(seen: CachedGibbsState) -> Array:
+    """Give f(S_n) of each row's support, equation (1) of `slot_kernels`, (N,)."""
     c, model = projected(seen)
     f = np.empty(len(c))
     for part in parts(seen.state.members):
@@ -85,10 +85,10 @@ def measure(data: ChainData, prior: FactorPrior, seen: CachedGibbsState) -> Meas
     (n, K), L = seen.P.shape, state.members.shape[1]
     if enumeration.n_sets(K, L) <= fixed_size_supports.SETS_IN_PASSING:
         c, model = projected(seen)
-        gains = enumeration.posterior(enumeration.table(model, L), c).log_sum
+        f = enumeration.posterior(enumeration.table(model, L), c).log_sum
     else:
-        gains = gains_of_sets(seen)
-    total = background_of(data, state) + float(gains.sum()) - n * gaussian.log_binomial(K, L)
+        f = support_log_densities(seen)
+    total = background_of(data, state) + float(f.sum()) - n * gaussian.log_binomial(K, L)
     return Measures(total, total + log_prior(state, prior))
 
 

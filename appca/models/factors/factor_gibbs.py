@@ -84,16 +84,16 @@ def slot(c: Array, members: Members, number: int, model: CollapsedModel) -> tupl
 
     Returns
     -------
-    candidates (K - L + 1,) and their log weights: gain_k = 1/2 t_k^2 / s_k - 1/2 log(tau2 s_k).
+    candidates (K - L + 1,) and their log weights, the increments of `slot_kernels`, equation (4).
     """
     from appca.models.supports import slot_kernels as kernels
 
     K, L = len(c), len(members)
-    w = kernels.row(K, L)
+    w = kernels.row_state(K, L)
     kernels.build(members, model, c, w)
-    kernels.gains(number, K - L, model.prior, w)
-    w.outside[K - L] = members[number]
-    return w.outside[: K - L + 1].copy(), w.gain[: K - L + 1].copy()
+    kernels.score_replacements(number, K - L, model.prior, w)
+    w.candidates[K - L] = members[number]
+    return w.candidates[: K - L + 1].copy(), w.increment[: K - L + 1].copy()
 
 
 def scores(c: Array, members: Members, model: CollapsedModel) -> ScoreNormal:

@@ -101,10 +101,10 @@ def scan_infinite(
     kappa = rng.poisson(state.alpha / len(Y), len(Y))
     columns = np.sqrt(state.sigma2_W) * rng.standard_normal((kappa.sum(), Y.shape[1]))
     v = kernels.Variances(state.sigma2, prior.tau2)
-    offer = kernels.Proposal(kappa, columns)
+    proposal = kernels.Proposal(kappa, columns)
     origin = 0.0 if data.rows.origin is None else data.rows.origin
     centred = kernels.Centred(Y, np.asarray(origin + state.mu, np.float64), seen.P.copy())
-    kernels.scan_infinite(Z, X, Wt, centred, v, offer, draw_numbers(rng, Z))
+    kernels.scan_infinite(Z, X, Wt, centred, v, proposal, draw_numbers(rng, Z))
     return SparseState(Wt.T * Z.any(axis=0), X, Z, *state[3:])
 
 
@@ -161,12 +161,12 @@ def draw_scales(rng: np.random.Generator, state: SparseState, tau2: float) -> Sp
 
 def log_marginal(data: ChainData, seen: CachedSparseState, prior: SparsePrior) -> float:
     """Give log p(Y | Z) with X integrated out."""
-    from appca.models.factors.sparse_kernels import Variances, active_gains
+    from appca.models.factors.sparse_kernels import Variances, support_increments
 
     state = seen.state
     v = Variances(state.sigma2, prior.tau2)
-    gains = active_gains(state.Z, state.W.T @ state.W, seen.P, v)
-    return row_sums.background_of(data, state) + float(gains.sum())
+    increments = support_increments(state.Z, state.W.T @ state.W, seen.P, v)
+    return row_sums.background_of(data, state) + float(increments.sum())
 
 
 def log_complete(

@@ -1,4 +1,4 @@
-"""The active sets of all rows: compiled row kernels shared out over threads in blocks of rows.
+"""The supports of all rows: compiled row kernels shared out over threads in blocks of rows.
 
 What a row gets depends on its numbers and its seed only, not on the blocks or the threads.
 """
@@ -64,13 +64,14 @@ def search(
     Parameters
     ----------
     rows : with members to start from, or -1 for a greedy start.
-    betas : (n_sweeps,) infinite puts the best factor into each slot, 1 draws from the posterior,
-        less draws from it tempered. Sweeps to the best end early once nothing changes.
-    keep : go back to where a row began if it ends lower.
+    betas : (n_sweeps,) inverse temperatures: infinite puts the most probable factor given the
+        others into each slot, 1 draws from the posterior, less draws from it tempered. Sweeps at
+        infinity end early once nothing changes.
+    keep : return a row to its first support if f(S) ends lower.
 
     Returns
     -------
-    members (n, L), and the moments given them. The members passed in are left alone.
+    Members (n, L), and the moments given them. The members passed in are left alone.
     """
     from appca.models.supports import slot_search_kernels as kernels
 
@@ -91,11 +92,16 @@ def search(
 
 
 def importance(
-    rows: RowSupports, r: Floats, n_paths: int, route: AnnealingSchedule, model: CollapsedModel
+    rows: RowSupports,
+    r: Floats,
+    n_paths: int,
+    schedule: AnnealingSchedule,
+    model: CollapsedModel,
 ) -> AnnealedPaths:
-    """Annealed importance sampling of sum_S exp f(S) from where r (n, K) leans to.
+    """Annealed importance sampling of sum_S exp f(S), starting from q(S) given r (n, K).
 
-    The members of `rows` only tell L. Chances r lie strictly between 0 and 1.
+    q is that of independent Bernoulli(r_k) given that L of them are 1; every r lies strictly
+    between 0 and 1. The members of `rows` only tell L.
     """
     from appca.models.supports import slot_search_kernels as kernels
 
@@ -104,7 +110,7 @@ def importance(
 
     def one(part: slice) -> None:
         mine = AnnealedPaths(out.log_weights[part], out.inclusion[part])
-        kernels.paths(_take(rows, part), r[part], route, model, mine)
+        kernels.importance(_take(rows, part), r[part], schedule, model, mine)
 
     deque(_share(one, n), maxlen=0)
     return out

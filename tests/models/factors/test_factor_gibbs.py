@@ -128,7 +128,7 @@ def test_geweke_sees_sweeps_broken_on_purpose(name, tmp_path):
     ("name", "n_draws"),
     [
         # test_blocks sees this one in every run, against all sets and against dense densities
-        pytest.param("gain_without_determinant", 10_000, marks=pytest.mark.slow),
+        pytest.param("increment_without_determinant", 10_000, marks=pytest.mark.slow),
         ("slots_in_sorted_order", 3_000),
     ],
 )

@@ -118,8 +118,8 @@ BROKEN_FINITE = {
     "odds with N - 1 - m": (KERNELS, "np.log(n_rows - m)", "np.log(n_rows - 1 - m)"),
     "gain without the determinant": (
         KERNELS,
-        "finite_log_odds(m, N, pseudo) + gain(T, k, Z[n, k], v.tau2)",
-        "finite_log_odds(m, N, pseudo) + gain(T, k, Z[n, k], v.tau2)"
+        "finite_log_odds(m, N, pseudo) + increment(T, k, Z[n, k], v.tau2)",
+        "finite_log_odds(m, N, pseudo) + increment(T, k, Z[n, k], v.tau2)"
         " + 0.5 * np.log(v.tau2 * (-1.0 / T[k, k] if Z[n, k] else T[k, k]))",
     ),
     "x not redrawn after z": (
@@ -150,7 +150,11 @@ BROKEN_FINITE = {
     ),
 }
 BROKEN_INFINITE = {
-    "singletons deleted": (KERNELS, "                Z[n] |= own", "                own &= False"),
+    "singletons deleted": (
+        KERNELS,
+        "                Z[n] |= singletons",
+        "                singletons &= False",
+    ),
     "x not redrawn after z": (
         SWEEP,
         "return SparseState(Wt.T * Z.any(axis=0), X, Z, *state[3:])",
@@ -159,17 +163,17 @@ BROKEN_INFINITE = {
     ),
     "kappa clipped": (
         KERNELS,
-        "        return -np.inf, own",
+        "        return -np.inf, singletons",
         "        V = V[: len(z) - (others > 0).sum()]",
     ),
-    # what the own columns explain is gone from the residual that both sides are weighed on
+    # what the singletons explain is gone from the residual that both sides are weighed on
     "residual with the singletons in": (
         KERNELS,
         "    before = remove_singletons(T, z, others, v.tau2)\n",
-        "    after = new_gain(T, z, shared, V, y, v)\n"
+        "    after = singletons_increment(T, z, Wt, V, y, v)\n"
         "    before = remove_singletons(T, z, others, v.tau2)\n"
         "    if (others > 0).sum() + len(V) <= len(z):\n"
-        "        return after, own\n",
+        "        return after, singletons\n",
     ),
     "alpha without Q": (
         STEPS,

@@ -236,16 +236,16 @@ BROKEN = {
         "ibp",
         with_source(
             "ibp_kernels",
-            "chance(np.log(m) - np.log(N - m) + logits[n, k])",
-            "chance(np.log(m) - np.log(N - 1 - m) + logits[n, k])",
+            "probability(np.log(m) - np.log(N - m) + logits[n, k])",
+            "probability(np.log(m) - np.log(N - 1 - m) + logits[n, k])",
         ),
     ),
     "Beta-Bernoulli odds with N - 1 - m": (
         "beta-bernoulli",
         with_source(
             "ibp_kernels",
-            "chance(np.log(m + pseudo) - np.log(N - m) + logits[n, k])",
-            "chance(np.log(m + pseudo) - np.log(N - 1 - m) + logits[n, k])",
+            "probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])",
+            "probability(np.log(m + pseudo) - np.log(N - 1 - m) + logits[n, k])",
         ),
     ),
 }

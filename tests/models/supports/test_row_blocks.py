@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from appca.models.factors import factor_gibbs
-from appca.models.supports import row_blocks
+from appca.models.supports import row_blocks, slot_kernels
 from appca.models.supports.row_supports import AnnealingSchedule, CollapsedModel, RowSupports
 from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.models.synthetic import drawn
@@ -18,12 +18,32 @@ DRAW = np.array([1.0])
 
 
 def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
-    """Make the kernels' view of rows: (Rows, Model)."""
+    """Make the kernels' view of rows: (RowSupports, CollapsedModel)."""
     if members is None:
         members = np.full((len(Y), n_active), -1)
     c = (Y - mu) @ W / sigma2
     seeds = row_blocks.seeds(np.random.default_rng(seed), len(Y))
     return RowSupports(c, np.asarray(members), seeds), CollapsedModel(W.T @ W / sigma2, 1.0)
+
+
+def test_the_worked_example_of_the_slot_kernels_is_right():
+    """Each quantity against a dense inverse, then the moves from {0} to {0, 1} to {1}."""
+    A, c, prior = np.array([[3.0, 2.0], [2.0, 3.0]]), np.array([4.0, 6.0]), 1.0
+    model = CollapsedModel(A, prior)
+    w = slot_kernels.row_state(2, 2)
+    slot_kernels.build(np.array([0, 1]), model, c, w)
+    Lam = A + prior * np.eye(2)
+    np.testing.assert_allclose(w.cov, np.linalg.inv(Lam))
+    np.testing.assert_allclose(w.mean, [1 / 3, 4 / 3])
+    log_det = slot_kernels.remove(0, 2, 0, w)
+    assert log_det == pytest.approx(np.log(4.0) - np.linalg.slogdet(Lam)[1])
+    assert w.cov[1, 1] == pytest.approx(1 / 4)
+    assert w.mean[1] == pytest.approx(3 / 2)
+    assert (w.coef[1, 0], w.schur[0], w.resid[0]) == pytest.approx((1 / 2, 3.0, 1.0))
+    slot_kernels.score_additions(1, prior, w)
+    assert w.increment[0] == pytest.approx(1 / 6 - np.log(3.0) / 2)
+    assert slot_kernels.insert(0, 0, 2, 1, A, w) == pytest.approx(np.log(3.0))
+    np.testing.assert_allclose(w.cov, np.linalg.inv(Lam))
 
 
 def random_members(rng, N, K, L):
