@@ -11,7 +11,7 @@ from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.storage import atomic
 from appca.storage.errors import InputError
-from appca.storage.refusal import storing
+from appca.storage.refusal import OTHER, storing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def write(
     """
     check_place(path)
     content = npz(arrays()) if path.suffix == ".npz" else _table(path.suffix, table())
-    with storing(f"“{path.name}”", path.parent, "free some space, or name another folder"):
+    with storing(f"“{path.name}”", path.parent, OTHER):
         atomic.write(path, content)
     say(f"wrote {path}, {len(content)} bytes")
 

@@ -18,7 +18,7 @@ from appca.storage.errors import InputError
 from appca.storage.files import read_arrays, read_json, write_arrays, write_json
 from appca.storage.formats import TooNew
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.storage.refusal import reason, refused, storing
+from appca.storage.refusal import reason, refusing, storing
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 _NAME_LENGTH = 120
@@ -200,11 +200,8 @@ class RunStore:
         """
         if not is_id(run_id):
             return
-        try:
+        with refusing(f"Run {run_id} could not be deleted", "check the rights of its file"):
             atomic.discard(self.folder / run_id)
-        except OSError as error:
-            what, remedy = f"Run {run_id} could not be deleted", "check the rights of its file"
-            raise refused(what, error, remedy) from error
 
     def sweep(self) -> None:
         """Remove the drafts of processes that are gone."""

@@ -64,7 +64,9 @@ def growing(
     OSError
     """
     sweep(path.parent)
-    with _claimed(path.parent, lambda draft: draft.touch(exist_ok=False), f"-{path.name}") as draft:
+    # Whoever checks it may go by the end of its name; who lists a folder must not.
+    ending = "" if check is None else f"-{path.name}"
+    with _claimed(path.parent, lambda draft: draft.touch(exist_ok=False), ending) as draft:
         with solid(draft, durable=durable) as file:
             yield file
         if check is not None:

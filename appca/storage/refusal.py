@@ -1,17 +1,18 @@
 """What a disk refuses, in one sentence: what, where, why, and what to do about it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
+OTHER = "free some space, or name another folder"
 ROOM = "free some space, or name another folder in APPCA_HOME"
 
 
 def reason(error: Exception) -> str:
-    """Say in a few words why something could not be read or written."""
+    """Say in a few words why something could not be read."""
     if isinstance(error, FileNotFoundError):
         return f"{Path(error.filename or '').name or 'a file'} is missing"
     if isinstance(error, KeyError):
@@ -22,32 +23,27 @@ def reason(error: Exception) -> str:
     return shortened(why or str(error) or "it cannot be read", 120).strip(".")
 
 
-def refused(what: str, error: Exception, remedy: str = ROOM) -> InputError:
+def refused(what: str, error: OSError, remedy: str = ROOM) -> InputError:
     """Return “The run could not be deleted: Read-only file system; check its rights.” or so."""
-    return InputError(f"{what}: {reason(error)}; {remedy}.")
+    why = error.strerror or reason(error)  # the name of a draft would tell nobody anything
+    return InputError(f"{what}: {why}; {remedy}.")
 
 
 @contextmanager
-def storing(what: str, place: Path, remedy: str = ROOM) -> Iterator[None]:
+def refusing(what: str, remedy: str = ROOM) -> Iterator[None]:
     """
-    Turn what the disk refuses into one sentence.
-
-    Parameters
-    ----------
-    what : str
-        Is stored: “The run”.
-    place : Path
-        Where.
-    remedy : str
-        What to do, without the full stop.
+    Turn an OSError into one sentence, see `refused`.
 
     Raises
     ------
     InputError
-        In place of an OSError.
     """
     try:
         yield
     except OSError as error:
-        told = f"{what} could not be stored in {place}"
-        raise refused(told, error, remedy) from error
+        raise refused(what, error, remedy) from error
+
+
+def storing(what: str, place: Path, remedy: str = ROOM) -> AbstractContextManager[None]:
+    """Return `refusing` for something, “The run”, that is stored in a place."""
+    return refusing(f"{what} could not be stored in {place}", remedy)

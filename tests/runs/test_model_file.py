@@ -163,7 +163,7 @@ def test_a_file_that_breaks_off_is_refused(content, cut):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"“gone\.npz” cannot be opened"):
+    with pytest.raises(InputError, match=r"“gone\.npz” could not be opened"):
         load_model(tmp_path / "gone.npz")
 
 

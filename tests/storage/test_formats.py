@@ -1,5 +1,6 @@
 """Numbers of formats: older ones are brought up, newer ones refused and never replaced."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,13 @@ import numpy as np
 import pytest
 
 from appca.analysis.check.journal import JournalStore
+from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.jobs.folder import JobFolder
+from appca.runs import session
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run
+from appca.runs.model_file import model_bytes, read_model
 from appca.runs.store import RunStore
 from appca.storage import cache, formats
 from appca.storage.errors import InputError
@@ -147,3 +153,20 @@ def test_a_list_of_data_sets_leaves_out_those_of_a_later_version(tmp_path, monke
         later(then)
         WRITERS["data set"].write(tmp_path, 1)
     assert DatasetStore(tmp_path).list() == []
+
+
+def test_files_that_people_save_are_refused_when_a_later_version_saved_them(tmp_path, monkeypatch):
+    dataset = load("planes").take(np.arange(0, 900, 15))
+    config = RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})
+    run = RunStore(tmp_path).save(config, fit_run(dataset, config))
+    with monkeypatch.context() as then:
+        later(then)
+        then.setattr(session, "VERSION", 3)
+        saved = session.pack(session.Session(dataset, [run]))
+        model = model_bytes(run.config, run.arrays, run.info)
+    with pytest.raises(TooNew, match=rf"^“work\.appca”{NEWER}"):
+        session.unpack("work.appca", io.BytesIO(saved), tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+    with pytest.raises(TooNew, match=rf"^“model\.npz”{NEWER}"):
+        read_model("model.npz", io.BytesIO(model))
+    assert read_model("m.npz", io.BytesIO(model_bytes(run.config, run.arrays, run.info)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
 
 from appca.storage.errors import InputError
+from appca.storage.refusal import refusing
 
 File = Path | str | BinaryIO
 Files = Sequence[tuple[str, File]]  # names, which are never used as paths, and contents
@@ -69,7 +70,8 @@ def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
 
 def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> BinaryIO:
     """Return a nameless file in ``limits.scratch`` that holds the chunks, at its start."""
-    try:
+    remedy = "free some space on the disk of temporary files"
+    with refusing(f"“{name}” could not be laid down for reading", remedy):
         if limits.scratch is not None:
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
         kept = tempfile.TemporaryFile(dir=limits.scratch)  # noqa: SIM115 (the caller closes it)
@@ -80,12 +82,6 @@ def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> Bi
         except BaseException:
             kept.close()
             raise
-    except OSError as error:
-        msg = (
-            f"“{name}” cannot be laid down for reading ({error.strerror or error}); free some "
-            "space on the disk of temporary files."
-        )
-        raise InputError(msg) from error
     return kept
 
 
@@ -114,11 +110,8 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     """Open a path, or rewind a file object into an independent stream, after checking its size."""
     stream: BinaryIO
     if isinstance(file, (str, Path)):
-        try:
+        with refusing(f"“{name}” could not be opened", "check its place and its rights"):
             stream = Path(file).open("rb")  # noqa: SIM115 (the caller closes it)
-        except OSError as error:
-            msg = f"“{name}” cannot be opened ({error.strerror}); check its place and its rights."
-            raise InputError(msg) from error
     else:
         stream = cast("BinaryIO", _Borrowed(file))  # which is no protocol, but a class to inherit
     size = stream.seek(0, io.SEEK_END)

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.refusal import refused
 
 if TYPE_CHECKING:
     import requests
@@ -65,8 +66,8 @@ def fetch(
         except _Failed as error:
             reason = str(error)
         except OSError as error:
-            msg = f"{path} could not be written ({error.strerror or error}); {advice}"
-            raise InputError(msg) from error
+            what = f"{path} could not be written"
+            raise refused(what, error, advice.rstrip(".")) from error
         except ValueError:  # pooch's word for a wrong checksum
             reason = f"what {_host(url)} sent does not have the published checksum"
         else:

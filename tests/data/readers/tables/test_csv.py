@@ -377,7 +377,7 @@ def test_a_suffix_nobody_knows_is_refused():
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot be opened"):
+    with pytest.raises(InputError, match="could not be opened"):
         read("x.csv", tmp_path / "x.csv")
 
 
