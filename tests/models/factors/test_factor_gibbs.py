@@ -134,7 +134,7 @@ def test_geweke_sees_sweeps_broken_on_purpose(name, tmp_path):
 )
 def test_geweke_sees_kernels_broken_on_purpose(name, n_draws, tmp_path, monkeypatch):
     search = uncompiled(tmp_path, f"geweke_{name}", *CONTROLS[name])
-    monkeypatch.setattr(factor_gibbs.blocks, "search", lambda *at: (search(*at), None))
+    monkeypatch.setattr(factor_gibbs.row_blocks, "search", lambda *at: (search(*at), None))
     z = geweke_z(model_of(factor_gibbs), np.random.default_rng(0), n_draws)
     assert worst(z)[0] > 6
 
@@ -201,7 +201,7 @@ def test_measures_are_the_dense_densities(seed):
     prior += stats.invgamma.logpdf(state.sigma2_W, 6.0, scale=5.0)
     assert found.log_posterior - found.log_likelihood == pytest.approx(prior)
     squares = np.square(Y - state.mu).sum(axis=1)
-    given = background(squares, state.sigma2, D) + factor_chains.gains_of_sets(seen)
+    given = background(squares, state.sigma2, D) + factor_chains.support_log_densities(seen)
     dense = em_adaptive_fa.log_joint(Y, state.W, state.mu, state.sigma2, L)
     own = dense[em_adaptive_fa.certain(state.members, K) == 1] + np.log(6)
     np.testing.assert_allclose(given, own, rtol=1e-9)
