@@ -86,7 +86,7 @@ def width_claim(wide: list[Row]) -> CheckedClaim:
     strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
     second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
     measured = (
-        f"most component {most['component']}: r = {fixed(most['correlation'] or 0.0)} over "
+        f"strongest: component {most['component']}, r = {fixed(most['correlation'] or 0.0)} over "
         f"{most['rows']} images, {fixed(most['correlation_of_objects'] or 0.0)} over "
         f"{most['objects']} objects; component 2: |r| = {second:.2f}"
     )

@@ -108,8 +108,8 @@ def crowding_claim(rows: list[Row]) -> CheckedClaim:
         for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
     )
     measured = (
-        f"{percent(panel, 1)} read off the nearest rows, {percent(same, 1)} in PCA's picture of "
-        f"the same rows, {percent(whole, 1)} in that of all"
+        f"{percent(panel, 1)} of classes read off the nearest rows, {percent(same, 1)} in PCA's "
+        f"picture of the same rows, {percent(whole, 1)} in that of all"
     )
     less = panel > same + CLEARLY
     tests = [less, less or panel > whole + CLEARLY]
