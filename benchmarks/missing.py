@@ -15,7 +15,7 @@ import warnings
 
 import numpy as np
 
-from appca.analysis.check.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, foretold, hide
+from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, foretold, hide
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.storage.errors import InputError

@@ -5,9 +5,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+
+from tests import house
+from tests.house import Import, imports
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,7 +36,7 @@ HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
 # compiled kernels import numba at their top, and are themselves imported inside functions only
 KERNELS = {
     "appca.models.algebra.compiled",
-    "appca.models.supports.subset_rows",
+    "appca.models.polynomials.subset_rows",
     "appca.analysis.explore.neighbour_scan",
 }
 KERNELS_END_IN = "_kernels"  # so do all others, which may import one another
@@ -49,29 +51,12 @@ ONLY_IN = {  # the one file that may
     "jax": "appca/data/vae/training.py",
     "optax": "appca/data/vae/training.py",
 }
+# how files come into their places, and who may change them, is decided in one part alone
+WRITER = "storage"
+MOVES = {"os.replace", "os.rename", "os.renames", "os.link", "os.fsync", "shutil.move"}
+MOVES |= {f"tempfile.{name}" for name in ("mkstemp", "mkdtemp", "NamedTemporaryFile")}
 FORBIDDEN_KEYWORDS = {"unsafe_allow_html", "allow_pickle"}  # with the value True
 MOST_LINES = 450
-
-
-class Import(NamedTuple):
-    """One imported module, with the names taken from it."""
-
-    module: str
-    names: tuple[str, ...]
-    line: int
-    late: bool  # inside a function, or for type checkers only
-
-
-def imports(tree: ast.AST, late: bool = False) -> Iterator[Import]:
-    for node in ast.iter_child_nodes(tree):
-        inside = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        inside |= isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        if isinstance(node, ast.Import):
-            yield from (Import(alias.name, (), node.lineno, inside) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names = tuple(alias.name for alias in node.names)
-            yield Import("." * node.level + (node.module or ""), names, node.lineno, inside)
-        yield from imports(node, inside)
 
 
 def part_of(path: str) -> str:
@@ -99,9 +84,22 @@ def offences(path: str, source: str) -> list[str]:
         and node.arg in FORBIDDEN_KEYWORDS
         and ast.unparse(node.value) != "False"
     ]
+    if part != WRITER:
+        found += [
+            f"line {node.lineno}: {ast.unparse(node.func)} is for appca.{WRITER}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and _moves(node)
+        ]
     if source.count("\n") > MOST_LINES:
         found.append(f"{source.count(chr(10))} lines are more than {MOST_LINES}: split the file")
     return [f"{path}, {sentence}" for sentence in found]
+
+
+def _moves(call: ast.Call) -> bool:
+    """Whether a call moves a file; `Path.replace` takes one argument, `str.replace` two."""
+    alone = len(call.args) == 1 and not call.keywords
+    method = isinstance(call.func, ast.Attribute) and call.func.attr in {"replace", "rename"}
+    return (method and alone) or ast.unparse(call.func) in MOVES
 
 
 def _of_own_parts(one: Import, path: str, part: str) -> Iterator[str]:
@@ -135,6 +133,8 @@ def _of_packages(one: Import, path: str, part: str) -> Iterator[str]:
         yield f"{package} takes long to import; do it inside the function that needs it"
     if package in NOWHERE:
         yield f"{package} is not to be used: {NOWHERE[package]}"
+    if package == "fcntl" and part != WRITER:
+        yield f"locks are for appca.{WRITER}"
     if package in ONLY_IN and path != ONLY_IN[package]:
         yield f"{package} belongs into {ONLY_IN[package]}"
     private = any(name.startswith("_") for name in (*one.module.split("."), *one.names))
@@ -165,7 +165,7 @@ def test_every_file_keeps_the_layers():
         ("appca/models/a.py", "def f():\n    import appca.runs.fit", "models must not import"),
         ("appca/models/a.py", "import streamlit as st", "must not import Streamlit"),
         ("appca/models/a.py", "import numba", "numba takes long"),
-        ("appca/models/a.py", "from appca.models.supports import subset_rows", "brings numba"),
+        ("appca/models/a.py", "from appca.models.polynomials import subset_rows", "brings numba"),
         (
             "appca/models/a.py",
             "from appca.models.orthonormal.ibp_kernels import pick",
@@ -194,6 +194,12 @@ def test_every_file_keeps_the_layers():
         ("pages/data/a.py", "from appca.cli import main", "pages must not import appca.cli"),
         ("app.py", "import scipy.linalg", "scipy takes long"),
         ("appca/cli.py", "import streamlit", "must not import Streamlit"),
+        ("appca/runs/a.py", "draft.replace(path)", "draft.replace is for appca.storage"),
+        ("appca/data/a.py", "folder.rename(other / 'a')", "is for appca.storage"),
+        ("appca/ui/a.py", "os.replace(a, b)", "os.replace is for appca.storage"),
+        ("appca/studies/a.py", "os.fsync(file.fileno())", "is for appca.storage"),
+        ("appca/analysis/a.py", "tempfile.NamedTemporaryFile()", "is for appca.storage"),
+        ("appca/runs/a.py", "import fcntl", "locks are for appca.storage"),
         ("appca/runs/a.py", "x = 1\n" * 451, "split the file"),
     ],
 )
@@ -210,15 +216,99 @@ def test_an_offending_file_is_rejected(path, source, words):
         ("appca/runs/a.py", "def f():\n    from appca.models.ppca import PPCA"),
         ("appca/runs/a.py", "if TYPE_CHECKING:\n    import pandas as pd"),
         ("appca/models/a.py", "import scipy.linalg\nfrom sklearn.base import BaseEstimator"),
-        ("appca/models/supports/subset_rows.py", "import numba"),
+        ("appca/models/polynomials/subset_rows.py", "import numba"),
         ("appca/models/a_kernels.py", "from appca.models.algebra.compiled import kernel"),
         ("appca/analysis/explore/umap.py", "def f():\n    from umap import UMAP"),
         ("appca/runs/a.py", "np.load(f, allow_pickle=False)"),
+        ("appca/storage/a.py", "import fcntl\nos.fsync(1)\ndraft.replace(path)"),
+        ("appca/runs/a.py", "a.replace('x', 'y')\nt.rename(columns=c)\nreplace(config, seed=1)"),
         ("pages/data/a.py", "import streamlit as st\nfrom appca.ui import state"),
     ],
 )
 def test_what_the_rules_allow_is_accepted(path, source):
     assert offences(path, source) == []
+
+
+def sources(*folders: str) -> dict[str, str]:
+    """Every module below folders of the project by its path, with its text."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+
+def test_no_folder_is_crowded():
+    assert not house.crowded(sources("appca", "pages"))
+    found = house.crowded(f"appca/runs/{i}.py" for i in range(15))
+    assert found == [
+        "appca/runs has 15 modules, more than 14: make a folder of those that belong together"
+    ]
+    assert not house.crowded(["appca/runs/__init__.py", *(f"appca/runs/{i}.py" for i in range(14))])
+
+
+def test_every_folder_says_what_it_holds():
+    assert not house.unexplained(sources("appca"))
+    said = {"appca/runs/__init__.py": '"""Runs."""', "appca/jobs/queue.py": ""}
+    assert len(house.unexplained(said)) == 2
+
+
+def test_no_modules_import_one_another():
+    assert not house.circles(sources("appca"))
+    bad = {
+        "appca/a.py": "from appca import b",
+        "appca/b.py": "from appca.c import name",
+        "appca/c.py": "import appca.a",
+        "appca/d.py": "import appca.a",
+    }
+    assert [one.split()[0] for one in house.circles(bad)] == ["appca.a", "appca.b", "appca.c"]
+    late = bad | {"appca/b.py": "def f():\n    from appca.c import name"}
+    assert not house.circles(late)
+
+
+def test_every_public_class_has_a_name_of_its_own():
+    assert not house.defined_twice(sources("appca"))
+    twice = {"appca/a.py": "class Fit: ...", "appca/b.py": "class Fit: ...\nclass _Fit: ..."}
+    assert house.defined_twice(twice) == [
+        "class Fit is defined in appca/a.py and appca/b.py: give each a name of its own"
+    ]
+
+
+def test_arrows_among_the_folders_of_the_models_go_down():
+    files = sources("appca/models")
+    assert not [said for path, text in files.items() for said in house.arrows_back(path, text)]
+    assert {path.split("/")[2] for path in files if path.count("/") == 3} == set(
+        house.MODEL_FOLDERS
+    )
+    for path, text in [
+        ("appca/models/rows/a.py", "from appca.models.base.estimator import Description"),
+        ("appca/models/algebra/a.py", "def f():\n    from appca.models import rows"),
+        ("appca/models/orthonormal/a.py", "from appca.models.factors import factor_em"),
+    ]:
+        assert len(house.arrows_back(path, text)) == 1
+
+
+def test_a_feature_has_one_name_and_stands_with_its_page():
+    files = sources("appca", "pages", "tests")
+    assert not house.misplaced(files)
+    assert {path.split("/")[1] for path in sources("pages")} == set(house.PAGES)
+    for path in [
+        "appca/analysis/check/umap.py",
+        "appca/ui/explore/grid.py",
+        "appca/plots/judge/choose.py",
+        "pages/explore/new_data.py",
+        "tests/jobs/test_jobfolder.py",
+    ]:
+        assert house.misplaced([path])
+    assert not house.misplaced(["appca/ui/check/choose_pictures.py", "appca/jobs/choose.py"])
+
+
+def test_tests_stand_where_the_code_stands():
+    tests = [path for path in sources("tests") if path.count("/") > 1]
+    assert not house.unmirrored(tests, sources("appca"))
+    assert house.unmirrored(
+        ["tests/models/test_em.py", "tests/model/test_em.py"], ["appca/models/em.py"]
+    )
 
 
 def test_the_web_process_starts_without_the_slow_packages():

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from appca.storage.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
     from dask.array import Array
+
+    from appca.data.dataset import Dataset
 
 MODELS = ("aPPCA", "PPCA")
 THREADS = "threads"  # in the place of an address
@@ -141,7 +143,7 @@ def _digest(path: Path, X: "Array") -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _write(path: Path, model: Any, X: "Array", config: RunConfig, info: dict) -> None:
+def _write(path: Path, model: Any, X: "Array", config: RunConfig, info: dict[str, Any]) -> None:
     if path.suffix == ".npz":
         from appca.runs.model_file import model_bytes
 
@@ -161,7 +163,8 @@ def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
     first = 0
     for found in model.describe_chunks(X):
         ids = np.arange(first, first + len(found.scores)).astype(str)
-        yield projection_table(Numbered(ids, {}), described(found))
+        rows = cast("Dataset", Numbered(ids, {}))  # the table asks for nothing else
+        yield projection_table(rows, described(found))
         first += len(ids)
 
 

@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.explore.new_data import (
-    LEVEL,
-    Verdict,
-    distances_of_new,
-    new_rows_table,
-    verdict,
-)
+from appca.analysis.data.new_data import LEVEL, Verdict, distances_of_new, new_rows_table, verdict
 from appca.analysis.explore.outliers import distances
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_as
@@ -38,7 +32,7 @@ _ROWS = ("scores", "active", "error")  # what limits from the rows of the fit ar
 _ABOUT = ("data_type", "feature_names", "image_shape")
 
 
-class Fitted(NamedTuple):
+class FittedModel(NamedTuple):
     """A model, and what is known of the rows it was fitted to."""
 
     config: RunConfig
@@ -47,7 +41,7 @@ class Fitted(NamedTuple):
     wanted: Wanted
 
 
-def add(commands: "argparse._SubParsersAction") -> None:
+def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "describe new rows by a fitted model, and say which do not fit"
     parser = parsing.command(commands, "project", text, EXAMPLES)
@@ -112,7 +106,7 @@ def _say_columns(new: Matched) -> None:
         say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
 
 
-def _judged(fitted: Fitted, found: dict[str, np.ndarray], level: float) -> Verdict:
+def _judged(fitted: FittedModel, found: dict[str, np.ndarray], level: float) -> Verdict:
     known = None if fitted.rows is None else distances(fitted.arrays | fitted.rows)
     said = verdict(distances_of_new(fitted.arrays, found), known, level)
     t2, q = (said.ratios > 1).sum(axis=0)
@@ -129,10 +123,11 @@ def _flags(said: Verdict | None) -> dict[str, np.ndarray]:
     return {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
 
 
-def _fitted(text: str) -> Fitted:
+def _fitted(text: str) -> FittedModel:
     run = RunStore(home()).get(text)
     if run is not None:
-        return Fitted(run.config, run.arrays, run.arrays, _wanted_by_run(run.config, run.arrays))
+        wanted = _wanted_by_run(run.config, run.arrays)
+        return FittedModel(run.config, run.arrays, run.arrays, wanted)
     path = Path(text)
     if not path.is_file():
         msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run."
@@ -146,8 +141,8 @@ def _fitted(text: str) -> Fitted:
             if f"{name}.npy" in packed
         }
     wanted = _wanted_by_file(more, len(fitted_preprocessing(model.arrays).offset))
-    rows = {name: more[name] for name in _ROWS if name in more}
-    return Fitted(model.config, model.arrays, rows if len(rows) == len(_ROWS) else None, wanted)
+    rows = {name: more[name] for name in _ROWS} if set(_ROWS) <= set(more) else None
+    return FittedModel(model.config, model.arrays, rows, wanted)
 
 
 def _wanted_by_run(config: RunConfig, arrays: dict[str, np.ndarray]) -> Wanted:
@@ -162,7 +157,7 @@ def _wanted_by_file(more: dict[str, np.ndarray], n_features: int) -> Wanted:
     names = tuple(str(name) for name in more.get("feature_names", np.empty(0)).ravel())
     shape = tuple(int(side) for side in more.get("image_shape", np.empty(0, int)).ravel())
     is_shape = len(shape) in (2, 3) and min(shape) > 0 and math.prod(shape) == n_features
-    kinds = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}
+    kinds: dict[str, np.dtype] = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}
     return Wanted(
         n_features,
         names if len(set(names)) == n_features else None,

@@ -1,7 +1,7 @@
 """The job that hides cells, fits around them, and measures what the models put there."""
 
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.check.masked import FOLDER, MaskedConfig, run
+from appca.analysis.explore.masked import FOLDER, MaskedConfig, run
 from appca.jobs.choose import PacedProgress
 from appca.jobs.progress import Context
 from appca.runs.configuration import RunConfig

@@ -16,7 +16,7 @@ from appca.runs.cluster import Where, here
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.storage.errors import InputError
-from appca.storage.wording import counted
+from appca.storage.wording import counted, shortened
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
@@ -94,13 +94,17 @@ def fit_run(
         When the settings do not suit the data, in one sentence.
     """
     began = time.perf_counter()
+    refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
     if fitted is None:
         options = Preprocessing.from_dict(config.preprocessing)
         fitted = options.fit(dataset.X, missing=dataset.missing)
-    Y = fitted.transform(dataset.with_gaps())
+    X = dataset.with_gaps()
+    Y = fitted.transform(X)
     estimator, stopped_at = where(Y, lambda rows: fit_estimator(rows, config, callback))
+    if _follows_bits(config, fitted):
+        Y = prepared(config, fitted, X)
     arrays, info = outcome(estimator, _describe(estimator, Y, config, callback))
     arrays |= _draws(estimator) | prefixed(fitted)
     info |= {"stopped_at": stopped_at}
@@ -113,6 +117,16 @@ def fit_run(
 def fits_around_gaps(config: RunConfig) -> bool:
     """Whether the model integrates missing cells out instead of reading placeholders."""
     return config.model in AROUND_GAPS and config.parameters.get("inference", "em") == "em"
+
+
+def refuse_unknown(config: RunConfig) -> None:
+    """Raise InputError where a stored run has settings that this version cannot fit by."""
+    if config.unknown:
+        msg = (
+            f"This run was fitted with {', '.join(map(shortened, config.unknown))}, which "
+            f"{MODELS[config.model].title} does not have in this version; choose other settings."
+        )
+        raise InputError(msg)
 
 
 def refuse_gaps(dataset: Dataset, config: RunConfig) -> None:
@@ -232,8 +246,9 @@ def project(
     """
     Describe new rows (N, D), in data units, by the model of a run's arrays; see `described`.
 
-    The rows of the fit get the numbers of the fit again, to the bit: they are described in the
-    same blocks. `callback` is told `Progress` after each block where describing takes long.
+    The rows of the fit get the numbers of the fit again, all together to the bit. Each by itself
+    does so, too, where sums over sets are estimated; elsewhere up to rounding. `callback` is told
+    `Progress` after each block where describing takes long.
 
     Raises
     ------
@@ -250,8 +265,22 @@ def project(
             "which they must be whole; fill in the missing cells or leave out their rows."
         )
         raise InputError(msg)
-    Y = fitted.transform(X)
+    Y = prepared(config, fitted, X)
     return described(_describe(estimator, Y, config, callback))
+
+
+def prepared(config: RunConfig, fitted: Fitted, X: np.ndarray) -> np.ndarray:
+    """Bring rows (N, D) to what the config's model is asked about, (N, D')."""
+    if not _follows_bits(config, fitted):
+        return fitted.transform(X)
+    from appca.models.rows.steady_products import times
+
+    return fitted.transform(X, times)
+
+
+def _follows_bits(config: RunConfig, fitted: Fitted) -> bool:
+    """Whether a row's last bits, which a reduction rounds, decide what is drawn about it."""
+    return MODELS[config.model].compiled and fitted.reduces
 
 
 def described(found: "Description") -> dict[str, np.ndarray]:

@@ -17,9 +17,11 @@ import numpy as np
 from appca.data.dataset import DTYPES
 from appca.data.preprocessing import Fitted
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import PREPROCESSING, fitted_preprocessing
+from appca.runs.fit import PREPROCESSING, fitted_preprocessing, prepared
 from appca.storage.errors import InputError
+from appca.storage.formats import TooNew, current, numbered
 from appca.storage.packed import Packed, as_object, write
+from appca.storage.refusal import refusing
 
 if TYPE_CHECKING:
     from appca.models.base.estimator import Description
@@ -61,7 +63,8 @@ class LoadedModel(NamedTuple):
     def prepared(self, X: Any) -> np.ndarray:
         """Bring rows (N, D) to what the estimator was fitted to, (N, D')."""
         X = np.asarray(X)
-        return self.preprocessing.transform(X if X.dtype in DTYPES else X.astype(np.float64))
+        X = X if X.dtype in DTYPES else X.astype(np.float64)
+        return prepared(self.config, self.preprocessing, X)
 
     def transform(self, X: Any) -> np.ndarray:
         """Scores (N, K), zero where a component is not used."""
@@ -155,7 +158,8 @@ def model_arrays(config: RunConfig, arrays: dict[str, np.ndarray], info: dict) -
     kept = estimator.fitted_arrays()
     kept |= {key: value for key, value in arrays.items() if key.startswith(PREPROCESSING)}
     kept |= {CURVE: arrays[CURVE]} if CURVE in arrays else {}
-    text = json.dumps({"config": config.to_dict(), "info": info}, ensure_ascii=False)
+    facts = numbered({"config": config.to_dict(), "info": info})
+    text = json.dumps(facts, ensure_ascii=False)
     return kept | {RUN: np.array(text)}
 
 
@@ -184,12 +188,11 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     """
     if not isinstance(file, (str, Path)):
         return _read(Packed(name, file), name)
-    try:
-        with Path(file).open("rb") as stream:
-            return _read(Packed(name, stream), name)
-    except OSError as error:
-        msg = f"“{name}” cannot be opened ({error.strerror or error}); check its place and name."
-        raise InputError(msg) from error
+    with (
+        refusing(f"“{name}” could not be opened", "check its place and name"),
+        Path(file).open("rb") as stream,
+    ):
+        return _read(Packed(name, stream), name)
 
 
 def _read(packed: Packed, name: str) -> ModelFile:
@@ -201,9 +204,11 @@ def _read(packed: Packed, name: str) -> ModelFile:
         raise InputError(msg)
     text = packed.array(f"{RUN}.npy")
     try:
-        about = as_object(str(text))
-        config, info = RunConfig.from_dict(about["config"]), dict(about.get("info", {}))
+        about = current(f"“{name}”", as_object(str(text)), "model")
+        config, info = RunConfig.from_record(about["config"]), dict(about.get("info", {}))
         wanted = _wanted(config, packed)
+    except TooNew:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         msg = f"“{name}” does not say which model it holds ({error}); save the model again."
         raise InputError(msg) from error

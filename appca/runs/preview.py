@@ -16,12 +16,12 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import Result, fit_estimator, outcome, prefixed, refuse_gaps
+from appca.runs.fit import Result, fit_estimator, outcome, prefixed, refuse_gaps, refuse_unknown
 from appca.runs.home import hold_threads
 
 if TYPE_CHECKING:
     from appca.models.base.estimator import Description
-    from appca.models.orthonormal.em_fit import Fit
+    from appca.models.orthonormal.em_fit import SubspaceFit
     from appca.models.rows.observations import Rows
 
 ROWS, PASSES = 5000, 20
@@ -69,6 +69,7 @@ def preview(
         From `prepare`, for configurations that `on_ground` allows; else it is made if it can be.
     """
     began = time.perf_counter()
+    refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
     short = _short(config, passes)
@@ -180,18 +181,18 @@ def _on_ground(ground: Ground, config: RunConfig) -> tuple[dict[str, np.ndarray]
     return arrays, info | {"n_features": W.shape[1]}
 
 
-def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
+def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
     """Climb from the first of the starts that the configuration names, without a race."""
     from appca.models.algebra.stiefel import polar
     from appca.models.base.estimator import refuse_constant
-    from appca.models.orthonormal.em import Settings, floor_of
+    from appca.models.orthonormal.em import EMSettings, floor_of
     from appca.models.orthonormal.em_fit import fit_by_em, fit_in_closed_form
-    from appca.models.orthonormal.screening import Course
+    from appca.models.orthonormal.screening import EMControl
     from appca.models.orthonormal.starts import candidates
 
     refuse_constant(sample)
     given, K = config.parameters, config.k
-    settings = Settings(
+    settings = EMSettings(
         n_components=K,
         n_active=given["n_active"],
         latent=given["latent_variance"],
@@ -201,7 +202,7 @@ def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
         floor=floor_of(sample),
     )
     limits = given["max_iter"], given["tol"], given["accelerate"]
-    course = Course(settings, None, *limits, sample.n)
+    course = EMControl(settings, None, *limits, sample.n)
     rng = np.random.default_rng(given["random_state"])
     if given["n_active"] == K and isinstance(settings.latent, str):
         return fit_in_closed_form(rng, sample, course)
@@ -210,7 +211,7 @@ def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
     return fit_by_em(rng, sample, W, course)
 
 
-def _estimator(fit: "Fit", sample: "Rows", basis: np.ndarray, config: RunConfig) -> Any:
+def _estimator(fit: "SubspaceFit", sample: "Rows", basis: np.ndarray, config: RunConfig) -> Any:
     """Return the estimator of a fit in coordinates: by variance, largest entry positive."""
     state, order = fit.state, np.argsort(-fit.second, kind="stable")
     W = basis @ state.W[:, order]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from appca.plots.export.figure_files import NO_PICTURES, page, picture
 from appca.storage.errors import InputError
+from appca.storage.refusal import OTHER, refused
 from appca.studies.claims import headings
 from appca.studies.store import csv_text
 from appca.studies.study import Outcome, Row, Study
@@ -44,8 +45,8 @@ def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str
             file.write_text(page(figure, study.title), encoding="utf-8")
             written.append(file)
     except OSError as error:
-        msg = f"{error.filename or folder} could not be written: {error.strerror or error}."
-        raise InputError(msg) from error
+        what = f"{error.filename or folder} could not be written"
+        raise refused(what, error, OTHER) from error
     pictures = [
         (folder / f"{_stem(study.name, name)}.{kind}", figure)
         for name, figure in figures.items()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from appca.data.sources.folder import data_folder
 from appca.plots.export.figure_files import fragment
 from appca.plots.export.report_page import fold, framed, paragraph, table
-from appca.storage.errors import InputError
+from appca.storage.refusal import OTHER, refusing
 from appca.studies.claims import headings
 from appca.studies.study import Options, Outcome, Row, Study
 
@@ -107,12 +107,9 @@ def write_page(results: Sequence[ReportEntry], file: Path) -> None:
     InputError
         When the disk refuses.
     """
-    try:
+    with refusing(f"{file} could not be written", OTHER):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(page(results), encoding="utf-8")
-    except OSError as error:
-        msg = f"{file} could not be written: {error.strerror or error}."
-        raise InputError(msg) from error
 
 
 def page(results: Sequence[ReportEntry]) -> str:

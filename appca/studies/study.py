@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from appca.storage.errors import InputError
-from appca.storage.identity import digest_of, plain
+from appca.storage.identity import digest_of, plain, without
 from appca.studies.claims import CheckedClaim
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Study(NamedTuple):
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     columns: tuple[str, ...]  # of the first table, for a terminal
     figures: Callable[[Outcome], "dict[str, go.Figure]"]
+    later: Mapping[str, object] = {}  # options that came later, see `Recorded.later`
 
     def options(self, size: str = "default", **changes: object) -> Options:
         """
@@ -67,7 +68,8 @@ class Study(NamedTuple):
 
     def id(self, options: Options) -> str:
         """Twelve hex digits: the same experiment with the same options has the same name."""
-        return digest_of({"study": self.name, "revision": self.revision, "options": options})
+        recorded = without(options, self.later)
+        return digest_of({"study": self.name, "revision": self.revision, "options": recorded})
 
 
 def _check(name: str, value: object, usual: object) -> None:

@@ -6,6 +6,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.runs import fit as fit_module
 from appca.runs import home
+from appca.runs.configuration import MODELS as SPECS
 from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import (
     DESCRIBING,
@@ -13,6 +14,7 @@ from appca.runs.fit import (
     fit_run,
     fitted_preprocessing,
     posterior_of,
+    prepared,
     project,
 )
 
@@ -28,8 +30,9 @@ def config_of(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> R
 
 def explicit(dataset: Dataset, config: RunConfig) -> dict[str, np.ndarray]:
     """The same by the estimator's public methods, one at a time."""
-    Y = Preprocessing.from_dict(config.preprocessing).fit(dataset.X).transform(dataset.X)
-    model = estimator_class(config.model)(**config.parameters).fit(Y)
+    fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    model = estimator_class(config.model)(**config.parameters).fit(fitted.transform(dataset.X))
+    Y = prepared(config, fitted, dataset.X)
     scores = model.transform(Y)
     return {
         "components": model.components_,
@@ -155,6 +158,11 @@ def test_projecting_the_training_rows_gives_the_runs_own_description(digits, mod
     np.testing.assert_allclose(
         found["log_likelihood_rows"], result.arrays["log_likelihood_rows"][rows], rtol=1e-5
     )
+    if SPECS[model].compiled:
+        for some in ([300], rows[::-1], np.arange(290, 310)):
+            found = project(config, result.arrays, digits.X[some])
+            for name, values in found.items():
+                np.testing.assert_array_equal(values, result.arrays[name][some], err_msg=name)
     with pytest.raises(ValueError, match="must have the 64 features"):
         project(config, result.arrays, digits.X[:, :63])
 

@@ -6,10 +6,11 @@ import pytest
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.jobs.folder import JobFolder
+from appca.jobs.new_data import project
 from appca.jobs.progress import Cancelled, Context
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
-from appca.runs.new_data import is_quick, keep_rows, key_of, project, stored
+from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 

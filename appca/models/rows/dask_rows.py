@@ -18,26 +18,32 @@ Dask is an optional package: nothing here is reached without a Dask array, or im
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.estimator import Description, SubspaceModel
 from appca.models.rows.observations import Block, added, is_far
 from appca.models.rows.streams import cut, seen_from, square_sum
 
-__all__ = ["DaskRows", "OnDask", "dask_rows", "is_dask"]
+__all__ = [
+    "DaskRows",
+    "by_chunks",
+    "computed",
+    "dask_rows",
+    "is_dask",
+    "matrix",
+    "plain",
+    "sent_once",
+]
 
 R = TypeVar("R")
 
 FAN_IN = 8  # sums that are added up in one place
 CHUNKS_AT_ONCE = 64  # whose answers are held at a time where they are not summed
-DESCRIBED_AT_ONCE = 8
 
 
 def is_dask(X: Any) -> bool:
@@ -57,7 +63,7 @@ class Pass(Generic[R]):
 
     def over(self, chunk: Any, number: int) -> Iterator[R]:
         """Yield work(block) for all blocks of a chunk."""
-        given, first = _plain(chunk), self.firsts[number]
+        given, first = plain(chunk), self.firsts[number]
         for begin, end in cut(given, self.dtype.itemsize):
             X = given[begin:end].astype(self.dtype, copy=False)
             block = Block(slice(first + begin, first + end), X, None)
@@ -91,7 +97,7 @@ class DaskRows(NamedTuple):
         """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""
         parts = self._sent(_over, work)
         for start in range(0, len(parts), CHUNKS_AT_ONCE):
-            for answers in _computed(parts[start : start + CHUNKS_AT_ONCE]):
+            for answers in computed(parts[start : start + CHUNKS_AT_ONCE]):
                 yield from answers
 
     def summed(self, work: Callable[[Block], R], start: R) -> R:
@@ -102,16 +108,16 @@ class DaskRows(NamedTuple):
         while len(parts) > 1:
             groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
             parts = [delayed(_added_up, pure=False)(group) for group in groups]
-        sums: R = _computed(parts)[0]
+        sums: R = computed(parts)[0]
         return added(start, sums)
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows by their numbers, which rise; chunks without any of them are not computed."""
         edges = np.searchsorted(which, [*self._firsts(), self.n])
         wanted = np.diff(edges) > 0
-        shared = _sent_once((which, edges, self._firsts()))
-        parts = np.array(_by_chunks(_taken, self.X, shared))[wanted].tolist()
-        rows: Array = np.concatenate(_computed(parts)).astype(self.dtype, copy=False)
+        shared = sent_once((which, edges, self._firsts()))
+        parts = np.array(by_chunks(_taken, self.X, shared))[wanted].tolist()
+        rows: Array = np.concatenate(computed(parts)).astype(self.dtype, copy=False)
         return rows
 
     def _firsts(self) -> NDArray[np.intp]:
@@ -120,7 +126,7 @@ class DaskRows(NamedTuple):
     def _sent(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> list[Any]:
         """Tasks answer(chunk, pass) for the chunks that have rows."""
         what = Pass(work, self.dtype, self.origin, self.careful, self._firsts())
-        parts = _by_chunks(answer, self.X, _sent_once(what))
+        parts = by_chunks(answer, self.X, sent_once(what))
         return [part for part, size in zip(parts, self.sizes, strict=True) if size]
 
 
@@ -134,9 +140,9 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
     ValueError
         For what is no matrix of numbers, without rows, or with NaN or infinities.
     """
-    X = _matrix(X)
+    X = matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    seen = _computed(_by_chunks(_size_and_sum, X))
+    seen = computed(by_chunks(_size_and_sum, X))
     for i, (_, sums) in enumerate(seen):
         if not np.isfinite(sums).all():
             msg = (
@@ -157,7 +163,7 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
     return found._replace(total=square, careful=careful)
 
 
-def _matrix(X: Any) -> Any:
+def matrix(X: Any) -> Any:
     """Return a Dask array (N, D) of numbers whose chunks hold whole rows, or say what it lacks."""
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     dimensions = getattr(X, "ndim", None)  # of a Delayed one more Delayed
@@ -174,21 +180,21 @@ def _matrix(X: Any) -> Any:
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def _computed(parts: list[Any]) -> list[Any]:
+def computed(parts: list[Any]) -> list[Any]:
     """Run tasks on whatever scheduler is set: threads, or the cluster of the present Client."""
     from dask.base import compute
 
     return list(compute(*parts))
 
 
-def _sent_once(what: Any) -> Any:
+def sent_once(what: Any) -> Any:
     """Return a task of its own that gives a worker what all its chunks need to know."""
     from dask.delayed import delayed
 
     return delayed(what, name=f"pass-{uuid.uuid4().hex}", traverse=False)
 
 
-def _by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[Any]:
+def by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[Any]:
     """Tasks answer(chunk, shared=...), fused with those that make the chunk where they can be."""
     told = {} if shared is None else {"shared": shared}
     name = f"{answer.__name__}-{uuid.uuid4().hex}"
@@ -210,7 +216,7 @@ def _added_up(parts: list[R]) -> R:
     return reduce(added, parts)
 
 
-def _plain(chunk: Any) -> Array:
+def plain(chunk: Any) -> Array:
     """Rows at an address that suits their type.
 
     What came over a wire may lie anywhere, and NumPy multiplies that without BLAS: other bits.
@@ -219,7 +225,7 @@ def _plain(chunk: Any) -> Array:
 
 
 def _size_and_sum(chunk: Any) -> tuple[int, Array]:
-    rows = _plain(chunk)
+    rows = plain(chunk)
     with np.errstate(over="ignore", invalid="ignore"):
         return len(rows), rows.sum(axis=0, dtype=np.float64)
 
@@ -233,120 +239,3 @@ def _taken(
     (which, edges, firsts), i = shared, block_id[0]
     rows: Array = np.asarray(chunk)[which[edges[i] : edges[i + 1]] - firsts[i]]
     return rows
-
-
-class OnDask(SubspaceModel):
-    """A model that answers about the rows of a Dask array with a Dask array, chunk by chunk.
-
-    Put it before the class whose methods answer about rows in memory; `score` is computed at once.
-    """
-
-    def transform(self, X: Any) -> Any:
-        """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
-
-        With `whiten` every score is divided by its root mean square over the training rows that
-        use its component. Missing entries are NaN.
-        """
-        return self._asked("transform", X) if is_dask(X) else super().transform(X)
-
-    def allocate(self, X: Any) -> Any:
-        """Each row's most probable L components, (N, K) bool; missing entries are NaN."""
-        return self._asked("allocate", X) if is_dask(X) else super().allocate(X)
-
-    def inclusion_probabilities(self, X: Any) -> Any:
-        """Probability p(z_nk = 1 | observed y_n) that a row uses a component, (N, K)."""
-        if is_dask(X):
-            return self._asked("inclusion_probabilities", X)
-        return super().inclusion_probabilities(X)
-
-    def allocation_probability(self, X: Any) -> Any:
-        """Posterior probability (N,) of the subset that `allocate` chose; below 0.5: doubtful."""
-        if is_dask(X):
-            return self._asked("allocation_probability", X)
-        return super().allocation_probability(X)
-
-    def score_samples(self, X: Any) -> Any:
-        """Log-likelihood of every row's observed entries, (N,) in nats; exact up to 1,000 sets."""
-        return self._asked("score_samples", X) if is_dask(X) else super().score_samples(X)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of the rows, in nats."""
-        if is_dask(X):
-            return float(self.score_samples(X).mean().compute())
-        return super().score(X, y)
-
-    def describe(self, X: Any) -> Description:
-        """Say of each row of X (N, D) all that is asked after a fit; rows in memory only.
-
-        Raises
-        ------
-        ValueError
-            For a Dask array: `describe_chunks` describes one part by part.
-        """
-        if is_dask(X):
-            msg = (
-                "describe must have its rows in memory; got a Dask array: "
-                "use describe_chunks, or compute it first."
-            )
-            raise ValueError(msg)
-        return super().describe(X)
-
-    def describe_chunks(self, X: Any) -> Iterator[Description]:
-        """Say of each chunk of rows of a Dask array all that `describe` says, some at a time."""
-        parts = _by_chunks(_described, self._suited(X), self._shared())
-        for start in range(0, len(parts), DESCRIBED_AT_ONCE):
-            for found in _computed(parts[start : start + DESCRIBED_AT_ONCE]):
-                if found is not None:
-                    yield found
-
-    def _suited(self, X: Any) -> Any:
-        """Return X in chunks of whole rows, if it has the features of the fit."""
-        check_is_fitted(self)
-        X = _matrix(X)
-        D = self.components_.shape[1]
-        if X.shape[1] != D:
-            msg = (
-                f"X must have the {D} features {type(self).__name__} was fitted to; "
-                f"got {X.shape[1]}: choose the same columns."
-            )
-            raise ValueError(msg)
-        return X
-
-    def _shared(self) -> Any:
-        """One task that gives the workers the model."""
-        # What was fitted, without a callback, which may be bound to this process.
-        given = self.get_params(deep=False)
-        kept = {name: given[name] for name in ("whiten", "inference") if name in given}
-        return _sent_once(type(self)(**kept).restore(self.fitted_arrays()))
-
-    def _asked(self, question: str, X: Any) -> Any:
-        """Ask about every chunk; nothing is computed yet."""
-        X, shared, K = self._suited(X), self._shared(), len(self.components_)
-        floating = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        kinds = {"transform": floating, "allocate": np.dtype(bool)}
-        dtype = kinds.get(question, np.dtype(np.float64))
-        answer = partial(_answered, question=question, n_components=K, dtype=dtype)
-        if question in ("score_samples", "allocation_probability"):
-            meta = np.empty(0, dtype)
-            return X.map_blocks(answer, model=shared, dtype=dtype, drop_axis=1, meta=meta)
-        chunks, meta = (X.chunks[0], (K,)), np.empty((0, 0), dtype)
-        return X.map_blocks(answer, model=shared, dtype=dtype, chunks=chunks, meta=meta)
-
-
-def _described(chunk: Any, *, shared: Any) -> Description | None:
-    rows = _plain(chunk)
-    with single_threaded_blas():
-        return shared.describe(rows) if len(rows) else None
-
-
-def _answered(
-    chunk: Any, *, model: Any, question: str, n_components: int, dtype: np.dtype[Any]
-) -> Array:
-    """Ask a model about the rows of a chunk, of which there may be none."""
-    rows = np.asarray(chunk)
-    if len(rows) == 0:
-        single = question in ("score_samples", "allocation_probability")
-        return np.empty(0 if single else (0, n_components), dtype)
-    with single_threaded_blas():
-        answer: Array = getattr(model, question)(rows)
-    return answer

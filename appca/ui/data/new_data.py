@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.explore.new_data import Verdict, distances_of_new, new_rows_table, verdict
+from appca.analysis.data.new_data import Verdict, distances_of_new, new_rows_table, verdict
 from appca.analysis.explore.outliers import LEVELS, Distances, distances
 from appca.analysis.explore.point import parts
 from appca.data.dataset import Dataset

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.explore.new_data import Verdict
+from appca.analysis.data.new_data import Verdict
 from appca.analysis.explore.subspaces import Subspace, opens_in_pair_view, pairs, ranked
 from appca.data.dataset import Dataset
 from appca.plots.explore.sprites import Sprites, sprites_of

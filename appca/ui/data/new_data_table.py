@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.explore.new_data import Verdict
+from appca.analysis.data.new_data import Verdict
 from appca.analysis.explore.subspaces import title
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.check.masked import (
+from appca.analysis.explore.masked import (
     EVERY,
     FEW,
     FOLDER,

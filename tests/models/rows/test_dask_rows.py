@@ -128,13 +128,13 @@ def test_many_rows_by_strides_send_sums_only(data, da, monkeypatch):
     monkeypatch.setattr(screening, "MAX_SETTLE_BYTES", 0)
     sent = []
 
-    def computed(parts, plainly=dask_rows._computed):
+    def computed(parts, plainly=dask_rows.computed):
         answers = plainly(parts)
         key = parts[0].key
         sent.append(((key if isinstance(key, str) else key[0]).split("-")[0], answers))
         return answers
 
-    monkeypatch.setattr(dask_rows, "_computed", computed)
+    monkeypatch.setattr(dask_rows, "computed", computed)
     seen = []
     given = {"random_state": 0, "latent_variance": "shared"}
     ours = AdaptivePPCA(4, 2, **given, callback=seen.append).fit(

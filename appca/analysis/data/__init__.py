@@ -1,0 +1,1 @@
+"""For the page Data: new rows under a fitted model."""

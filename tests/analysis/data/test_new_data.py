@@ -1,0 +1,117 @@
+"""New rows under a run: its own rows again, rows held back, and rows of another kind."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from appca.analysis.data.new_data import distances_of_new, new_rows_table, verdict
+from appca.analysis.explore.outliers import distances
+from appca.data.columns import matched, wanted_by
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import suggest
+from appca.data.sources.builtin import load
+from appca.runs.configuration import MODELS, RunConfig, defaults
+from appca.runs.fit import fit_run, project
+
+FEW = {"burn_in": 2, "n_draws": 3, "max_components": 5}
+DIGITS = load("digits")
+CLASSES = np.asarray(DIGITS.class_column[1])
+
+
+def run_of(dataset: Dataset, model: str = "aPPCA", **parameters):
+    config = RunConfig(dataset.digest, suggest(dataset).to_dict(), model, parameters)
+    return config, fit_run(dataset, config).arrays
+
+
+def judged(train: Dataset, X: np.ndarray, level: float = 0.99, **parameters):
+    config, arrays = run_of(train, **parameters)
+    return verdict(distances_of_new(arrays, project(config, arrays, X)), distances(arrays), level)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_rows_of_the_fit_get_its_numbers_again_also_from_shuffled_columns(model, seed):
+    dataset = load("wine") if MODELS[model].compiled else DIGITS
+    few = {name: value for name, value in FEW.items() if name in defaults(model)}
+    config, arrays = run_of(dataset, model, **few)
+    names = dataset.feature_names or tuple(f"pixel {j}" for j in range(dataset.n_features))
+    order = np.random.default_rng(seed).permutation(len(names))
+    shuffled = Dataset(
+        "shuffled",
+        dataset.X[:, order].astype(np.float64),
+        dataset.ids,
+        feature_names=[names[j] for j in order],
+    )
+    again = matched(shuffled, wanted_by(dataset)._replace(names=names))
+    assert again.reordered
+    found = project(config, arrays, again.dataset.X)
+    for name, values in found.items():
+        np.testing.assert_allclose(values, arrays[name], rtol=0, atol=1e-10, err_msg=name)
+    own, new = distances(arrays), distances_of_new(arrays, found)
+    np.testing.assert_allclose(new.t2, own.t2, rtol=1e-10)
+    np.testing.assert_allclose(new.q, own.q, rtol=1e-10)
+
+
+def test_many_rows_of_a_compiled_model_are_described_in_the_blocks_of_the_fit():
+    config, arrays = run_of(DIGITS, "aFA", max_iter=2)  # 1,797 rows are more than one block
+    told = []
+    found = project(config, arrays, DIGITS.X, told.append)
+    np.testing.assert_array_equal(found["scores"], arrays["scores"])
+    assert [(one.iteration, one.max_iter) for one in told] == [(i, 4) for i in range(1, 5)]
+
+
+def test_one_in_a_hundred_of_the_run_s_own_rows_is_beyond_each_limit():
+    said = judged(DIGITS, DIGITS.X)
+    beyond = (said.ratios > 1).sum(axis=0)
+    assert (np.abs(beyond - 0.01 * DIGITS.n_rows) <= 1.5).all()
+    assert (said.fits == (said.ratios <= 1).all(axis=1)).all()
+
+
+def test_rows_held_back_pass_about_as_often_and_noise_never(seed):
+    order = np.random.default_rng(seed).permutation(DIGITS.n_rows)
+    noise = np.random.default_rng(seed).integers(0, 17, (100, 64)).astype(np.uint8)
+    said = judged(DIGITS.take(np.sort(order[:1400])), np.vstack([DIGITS.X[order[1400:]], noise]))
+    held_back, strange = ~said.fits[:397], ~said.fits[397:]
+    # 1.9 % on average over five splits; 397 rows of 2 % are 8 +- 2.8
+    assert held_back.sum() <= 22
+    assert strange.all()
+    assert (said.order[:100] >= 397).mean() > 0.95  # those that fit least stand first
+
+
+def test_a_class_left_out_of_the_fit_does_not_fit_more_often_than_rows_held_back(seed):
+    rest = np.random.default_rng(seed).permutation(np.flatnonzero(CLASSES != 2))
+    train, held_back = DIGITS.take(np.sort(rest[:-200])), DIGITS.X[rest[-200:]]
+    left_out = DIGITS.X[CLASSES == 2]
+    said = judged(train, np.vstack([held_back, left_out]), n_components=12, n_active=6)
+    usual, other = 1 - said.fits[:200].mean(), 1 - said.fits[200:].mean()
+    assert usual < 0.06
+    assert other > 0.3
+
+
+def test_limits_are_those_of_the_model_where_the_run_s_rows_are_not_known():
+    wine = load("wine")
+    config, arrays = run_of(wine, n_components=4, n_active=2)
+    found = distances_of_new(arrays, project(config, arrays, wine.X[:9]))
+    said = verdict(found, None, 0.95)
+    np.testing.assert_allclose(said.of_model.t2, chi2.ppf(0.95, 2))
+    np.testing.assert_allclose(said.of_model.q, chi2.ppf(0.95, 11))
+    assert said.of_data is None
+    np.testing.assert_array_equal(
+        said.fits, (found.t2 <= chi2.ppf(0.95, 2)) & (found.q <= chi2.ppf(0.95, 11))
+    )
+
+
+def test_the_table_adds_distances_limits_and_fit_to_the_projection():
+    wine = load("wine")
+    clashing = Dataset("w", wine.X, wine.ids, {"fits": np.full(178, "label")})
+    config, arrays = run_of(wine, n_components=4, n_active=2)
+    found = project(config, arrays, wine.X)
+    said = verdict(distances_of_new(arrays, found), distances(arrays))
+    rows = np.array([5, 3])
+    table = new_rows_table(clashing, found, said, rows)
+    assert list(table.columns[-7:]) == [
+        *("t2", "q", "t2_limit_model", "q_limit_model", "t2_limit_run", "q_limit_run", "fits")
+    ]
+    np.testing.assert_array_equal(table["q"], said.found.q[rows])
+    np.testing.assert_array_equal(table["fits"], said.fits[rows])
+    assert set(table["label_fits"]) == {"label"}
+    assert "t2_limit_run" not in new_rows_table(clashing, found, verdict(said.found, None), rows)
