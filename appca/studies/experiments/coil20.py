@@ -12,7 +12,7 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import fixed
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.parts.fitting import SubspaceFit, codes_of, crowding_claim, crowding_rows, fit
+from appca.studies.parts.fitting import PanelFit, codes_of, crowding_claim, crowding_rows, fit
 from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     return Outcome({"panels": rows, "width": wide}, arrays, claims)
 
 
-def widths(fitted: SubspaceFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
+def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
     """Correlation of each component's scores with the width, over the rows that use it."""
     found: list[Row] = []
     for k in range(fitted.active.shape[1]):
@@ -103,7 +103,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     pca, codes, images = arrays["pca"], arrays["codes"], arrays["images"]
     axes = ("principal component 1", "principal component 2")
     whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *axes, images=images)
-    fitted = SubspaceFit(arrays["scores"], arrays["active"], np.empty(0))
+    fitted = PanelFit(arrays["scores"], arrays["active"], np.empty(0))
     panels = []
     for subspace in fitted.subspaces:
         first, second = subspace.components[0], subspace.components[-1]
