@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import Result
+from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
@@ -35,7 +36,7 @@ class Run:
 
     id: str
     config: RunConfig
-    info: dict  # n_iter, stop_reason, seconds, log_likelihood, versions, n_rows, n_features, ...
+    info: RunInfo
     name: str  # for people; made from the settings until somebody gives one
     named: bool  # whether somebody gave it
     created: float  # seconds since 1970
@@ -43,9 +44,9 @@ class Run:
     path: Path
 
     @property
-    def arrays(self) -> dict[str, np.ndarray]:
+    def fitted(self) -> FittedRun:
         """
-        Arrays of the run by name (see `appca.runs.fit.Result`), read-only.
+        The model, and what it says of the rows.
 
         Raises
         ------
@@ -92,7 +93,7 @@ class RunStore:
         self.folder = Path(home) / "runs"
 
     def save(
-        self, config: RunConfig, result: Result, name: str | None = None, origin: str = "fit"
+        self, config: RunConfig, result: FitResult, name: str | None = None, origin: str = "fit"
     ) -> Run:
         """
         Store a result; a run that is there already is kept, and counts as new again.
@@ -100,7 +101,7 @@ class RunStore:
         Parameters
         ----------
         config : RunConfig
-        result : Result
+        result : FitResult
         name : str, optional
             For people; by default made from the settings.
         origin : {"fit", "live"}
@@ -116,7 +117,7 @@ class RunStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.sweep()
             if self._readable(target) is None:
-                self._write(target, _meta(config, result, name, origin), result.arrays)
+                self._write(target, _meta(config, result, name, origin), result.fitted.to_arrays())
             else:
                 self.renew(config.id, name, origin)
         if origin == "live":
@@ -309,7 +310,7 @@ def _read(folder: Path) -> Run:
     return Run(
         id=folder.name,
         config=config,
-        info=meta["info"],
+        info=RunInfo.from_dict(meta["info"]),
         name=meta["name"] or title(config),
         named=bool(meta["name"]),
         created=float(meta["created"]),
@@ -357,11 +358,11 @@ def title(config: RunConfig) -> str:
     return ", ".join(parts)
 
 
-def _meta(config: RunConfig, result: Result, name: str | None, origin: str) -> dict:
+def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -> dict:
     return {
         "id": config.id,
         "config": config.to_dict(),
-        "info": result.info,
+        "info": result.info.to_dict(),
         "name": _tidy(name),
         "created": time.time(),
         "origin": origin,
@@ -381,12 +382,9 @@ def _write_json(path: Path, value: dict) -> None:
 
 
 @lru_cache(maxsize=4)
-def _load(file: Path, _changed: int) -> dict[str, np.ndarray]:
+def _load(file: Path, _changed: int) -> FittedRun:
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    for array in arrays.values():
-        array.flags.writeable = False  # shared by all sessions
-    return arrays
+        return FittedRun.from_arrays({name: archive[name] for name in archive.files})
 
 
 def _why(error: Exception) -> str:

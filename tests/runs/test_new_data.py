@@ -6,10 +6,11 @@ import pytest
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.jobs.folder import JobFolder
+from appca.jobs.new_data import project
 from appca.jobs.progress import Cancelled, Context
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
-from appca.runs.new_data import is_quick, keep_rows, key_of, project, stored
+from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 
@@ -38,7 +39,7 @@ def test_rows_are_described_once_and_kept_under_run_and_rows(tmp_path, fitted):
     assert project(spec, context(tmp_path)) == {"key": key}
     found = stored(tmp_path, key)
     for name in ("scores", "active", "membership", "error", "log_likelihood_rows"):
-        np.testing.assert_array_equal(found[name], result.arrays[name])
+        np.testing.assert_array_equal(getattr(found, name), getattr(result.fitted, name))
     (kept,) = (tmp_path / "projections").iterdir()  # the rows themselves are gone
     RunStore(tmp_path).delete(config.id)
     assert project(spec, context(tmp_path)) == {"key": key}  # known: nothing is needed any more

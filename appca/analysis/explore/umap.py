@@ -117,9 +117,9 @@ class EmbeddingStore:
         """Return an embedding, or None when it is not there or cannot be read."""
         if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(embedding_id)):
             return None
-        arrays = cache.read(self._file(embedding_id))
+        kept = cache.read(self._file(embedding_id))
         try:
-            coordinates, facts = arrays["coordinates"], json.loads(str(arrays["facts"]))
+            coordinates, facts = kept["coordinates"], json.loads(str(kept["facts"]))
             config, info = EmbeddingConfig.from_dict(facts["config"]), facts["info"]
             shape = (info["n_rows"], config.n_components)
             sound = config.id == embedding_id and coordinates.shape == shape
@@ -149,9 +149,9 @@ class EmbeddingStore:
             The preprocessed rows.
         """
         name = "neighbours-" + digest_of({"data": dataset.digest, "pre": preprocessing, "k": k})
-        arrays = cache.read(self._file(name))
-        if arrays is not None and set(Neighbours._fields) == set(arrays):
-            return Neighbours(**arrays)
+        kept = cache.read(self._file(name))
+        if kept is not None and set(Neighbours._fields) == set(kept):
+            return Neighbours(**kept)
         found = nearest(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
         self._publish(name, **found._asdict())
         cache.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=self._file(name))

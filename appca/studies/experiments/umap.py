@@ -41,7 +41,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
         ).coordinates
     principal = principal_scores(Y, 3)[0]
     found = {
-        "appca": nearest_classes(fitted.arrays(), codes, names),
+        "appca": nearest_classes(fitted, codes, names),
         "umap": nearest_in(layout, codes, names),
         "pca": nearest_in(principal, codes, names),
         "pixels": nearest_in(Y, codes, names),

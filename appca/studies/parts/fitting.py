@@ -23,10 +23,6 @@ class Fit(NamedTuple):
         """The used subspaces, in the order of their components."""
         return sorted(ranked(self.active), key=lambda subspace: subspace.components)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what `nearest_classes` and the store take."""
-        return self._asdict()
-
 
 def fit(Y: np.ndarray, options: dict, report: Report, start: float = 0.0, end: float = 1.0) -> Fit:
     """
