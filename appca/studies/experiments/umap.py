@@ -13,7 +13,7 @@ from appca.analysis.explore.subspaces import title
 from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.preprocessing import Preprocessing
 from appca.studies.experiments.coil20 import opened
-from appca.studies.parts.fitting import fit
+from appca.studies.parts.fitting import Fit, fit
 from appca.studies.study import Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -60,10 +60,8 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
 
 def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[ClassNeighbour]:
     """Nearest other classes in one picture of all rows, by plain distance."""
-    every = np.ones(E.shape, dtype=bool)
-    return nearest_classes(
-        {"scores": E, "active": every, "components": np.eye(E.shape[1])}, codes, names
-    )
+    every = Fit(E, np.ones(E.shape, dtype=bool), np.eye(E.shape[1]))
+    return nearest_classes(every, codes, names)
 
 
 def _row(name: str, found: dict[str, ClassNeighbour]) -> Row:
