@@ -23,6 +23,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.data.sources.designs import Synthetic, draw_synthetic
 from appca.models.supports import fixed_size_supports, row_blocks
+from appca.models.supports.row_supports import CollapsedModel
 
 PAPER = {"init": "pca", "allocation": "best", "annealing": 0, "max_iter": 30}
 DIGITS = ("1", "3", "5", "7", "9")
@@ -82,7 +83,7 @@ def oracle_error(data: Synthetic) -> float:
     """Mean squared error of the best sets under the true loadings and the true noise."""
     noise, n_active = data.noise_sd**2, int(data.Z[0].sum())
     c, A = data.Y @ data.W / noise, data.W.T @ data.W / noise
-    model, seeds = row_blocks.Model(A, 1.0), row_blocks.row_seeds(data.Y)
+    model, seeds = CollapsedModel(A, 1.0), row_blocks.row_seeds(data.Y)
     members = fixed_size_supports.best(c, model, n_active, seeds)[0]
     return float(np.square(data.Y - fixed_size_supports.means(c, members, model) @ data.W.T).mean())
 

@@ -16,7 +16,7 @@ import numpy as np
 from appca.models.algebra.loop import iterate
 from appca.models.algebra.stiefel import polar
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.orthonormal.em import Passes, State
+from appca.models.orthonormal.em import Passes, SubspaceState
 from appca.models.orthonormal.starts import ascent
 from benchmarks.methods import METHODS
 from benchmarks.passes import prepared
@@ -52,7 +52,7 @@ def gone_on(X: np.ndarray, model: Any, passes: int) -> list[float]:
     rows, settings, _ = prepared(X, model.n_components, model.n_active)
     W = polar(model.components_.T.astype(np.float64))
     shift = (rows.origin - model.mean_).astype(np.float64) @ W
-    state = State(W, shift, model.latent_variance_, model.noise_variance_)
+    state = SubspaceState(W, shift, model.latent_variance_, model.noise_variance_)
     with single_threaded_blas():
         path = ascent(state, Passes(rows, settings))
         return iterate(path, tol=-math.inf, max_iter=passes).log_likelihoods

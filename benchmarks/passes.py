@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import Passes, Settings, State, floor_of, worth_compiling
+from appca.models.orthonormal.em import EMSettings, Passes, SubspaceState, floor_of, worth_compiling
 from appca.models.orthonormal.starts import first_state
 from appca.models.rows.observations import Rows, about, centre_of
 from benchmarks.shapes import Shape
@@ -49,11 +49,11 @@ def compared(shape: Shape, turns: int) -> dict[str, Any]:
     return row
 
 
-def prepared(X: np.ndarray, K: int, L: int) -> tuple[Rows, Settings, State]:
+def prepared(X: np.ndarray, K: int, L: int) -> tuple[Rows, EMSettings, SubspaceState]:
     """Make what an EM pass needs, as a fit by default settings has it, from random directions."""
     rows = about(X, centre_of(X))
     compiled = worth_compiling(len(X), K, L)
-    settings = Settings(K, L, "shared", True, False, polar, floor_of(rows), compiled)
+    settings = EMSettings(K, L, "shared", True, False, polar, floor_of(rows), compiled)
     W = np.linalg.qr(np.random.default_rng(0).standard_normal((X.shape[1], K)))[0]
     return rows, settings, first_state(rows, W, settings)
 

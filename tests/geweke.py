@@ -47,6 +47,32 @@ def geweke_z(model, rng, n_draws):
     return dict(zip(names, z, strict=True))
 
 
+def agreement_z(model, other, rng, n_draws):
+    """Compare the posterior expectations of two sweeps on the same data. Gives {statistic: z}.
+
+    The data are drawn from the state that both begin with, which is therefore a draw from the
+    posterior: there is nothing to burn in.
+    """
+    start = model.draw_prior(rng)
+    Y = model.draw_data(rng, start)
+    chains = []
+    for one in (model, other):
+        state, kept = start, []
+        for _ in range(n_draws):
+            state = one.sweep(rng, state, Y)
+            kept.append(model.statistics(state, Y))
+        chains.append(kept)
+    names = list(chains[0][0])
+    first, second = (
+        np.array([[row[name] for name in names] for row in chain], dtype=float) for chain in chains
+    )
+    difference = second.mean(axis=0) - first.mean(axis=0)
+    error = np.hypot(batch_error(first, 25), batch_error(second, 25))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(difference == 0, 0.0, difference / error)
+    return dict(zip(names, z, strict=True))
+
+
 def is_caught(model, rng, n_draws=(1000, 4000, 16_000)):
     """Say whether a broken sweep is found out: gross faults by few draws, subtle ones by many.
 

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 import appca
 from appca.cli import main
 from appca.data.readers import read, read_many
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.data.sources.builtin import load
 from appca.storage.errors import InputError
 from tests import bad_files as bad
@@ -208,7 +208,7 @@ def test_a_file_over_the_limit_is_refused_everywhere(visit, monkeypatch, capsys)
     assert main(["fit", "big.csv"]) == 2
     judge(case, capsys.readouterr().err.removeprefix("appca: ").strip())
     visit(monkeypatch)
-    monkeypatch.setattr("appca.ui.data.uploads.Limits", partial(Limits, n_bytes=1000))
+    monkeypatch.setattr("appca.ui.data.uploads.ReadLimits", partial(ReadLimits, n_bytes=1000))
     app = visit.upload([("big.csv", bad.table(*GOOD, *["1,2"] * 1000))])
     judge(case._replace(rule="0 MB, more than the 0 MB"), sentences(app)[0])
     monkeypatch.undo()

@@ -36,7 +36,7 @@ HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
 # compiled kernels import numba at their top, and are themselves imported inside functions only
 KERNELS = {
     "appca.models.algebra.compiled",
-    "appca.models.supports.subset_rows",
+    "appca.models.polynomials.subset_rows",
     "appca.analysis.explore.neighbour_scan",
 }
 KERNELS_END_IN = "_kernels"  # so do all others, which may import one another
@@ -51,6 +51,10 @@ ONLY_IN = {  # the one file that may
     "jax": "appca/data/vae/training.py",
     "optax": "appca/data/vae/training.py",
 }
+# how files come into their places, and who may change them, is decided in one part alone
+WRITER = "storage"
+MOVES = {"os.replace", "os.rename", "os.renames", "os.link", "os.fsync", "shutil.move"}
+MOVES |= {f"tempfile.{name}" for name in ("mkstemp", "mkdtemp", "NamedTemporaryFile")}
 FORBIDDEN_KEYWORDS = {"unsafe_allow_html", "allow_pickle"}  # with the value True
 MOST_LINES = 450
 
@@ -80,9 +84,22 @@ def offences(path: str, source: str) -> list[str]:
         and node.arg in FORBIDDEN_KEYWORDS
         and ast.unparse(node.value) != "False"
     ]
+    if part != WRITER:
+        found += [
+            f"line {node.lineno}: {ast.unparse(node.func)} is for appca.{WRITER}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and _moves(node)
+        ]
     if source.count("\n") > MOST_LINES:
         found.append(f"{source.count(chr(10))} lines are more than {MOST_LINES}: split the file")
     return [f"{path}, {sentence}" for sentence in found]
+
+
+def _moves(call: ast.Call) -> bool:
+    """Whether a call moves a file; `Path.replace` takes one argument, `str.replace` two."""
+    alone = len(call.args) == 1 and not call.keywords
+    method = isinstance(call.func, ast.Attribute) and call.func.attr in {"replace", "rename"}
+    return (method and alone) or ast.unparse(call.func) in MOVES
 
 
 def _of_own_parts(one: Import, path: str, part: str) -> Iterator[str]:
@@ -116,6 +133,8 @@ def _of_packages(one: Import, path: str, part: str) -> Iterator[str]:
         yield f"{package} takes long to import; do it inside the function that needs it"
     if package in NOWHERE:
         yield f"{package} is not to be used: {NOWHERE[package]}"
+    if package == "fcntl" and part != WRITER:
+        yield f"locks are for appca.{WRITER}"
     if package in ONLY_IN and path != ONLY_IN[package]:
         yield f"{package} belongs into {ONLY_IN[package]}"
     private = any(name.startswith("_") for name in (*one.module.split("."), *one.names))
@@ -146,7 +165,7 @@ def test_every_file_keeps_the_layers():
         ("appca/models/a.py", "def f():\n    import appca.runs.fit", "models must not import"),
         ("appca/models/a.py", "import streamlit as st", "must not import Streamlit"),
         ("appca/models/a.py", "import numba", "numba takes long"),
-        ("appca/models/a.py", "from appca.models.supports import subset_rows", "brings numba"),
+        ("appca/models/a.py", "from appca.models.polynomials import subset_rows", "brings numba"),
         (
             "appca/models/a.py",
             "from appca.models.orthonormal.ibp_kernels import pick",
@@ -175,6 +194,12 @@ def test_every_file_keeps_the_layers():
         ("pages/data/a.py", "from appca.cli import main", "pages must not import appca.cli"),
         ("app.py", "import scipy.linalg", "scipy takes long"),
         ("appca/cli.py", "import streamlit", "must not import Streamlit"),
+        ("appca/runs/a.py", "draft.replace(path)", "draft.replace is for appca.storage"),
+        ("appca/data/a.py", "folder.rename(other / 'a')", "is for appca.storage"),
+        ("appca/ui/a.py", "os.replace(a, b)", "os.replace is for appca.storage"),
+        ("appca/studies/a.py", "os.fsync(file.fileno())", "is for appca.storage"),
+        ("appca/analysis/a.py", "tempfile.NamedTemporaryFile()", "is for appca.storage"),
+        ("appca/runs/a.py", "import fcntl", "locks are for appca.storage"),
         ("appca/runs/a.py", "x = 1\n" * 451, "split the file"),
     ],
 )
@@ -191,10 +216,12 @@ def test_an_offending_file_is_rejected(path, source, words):
         ("appca/runs/a.py", "def f():\n    from appca.models.ppca import PPCA"),
         ("appca/runs/a.py", "if TYPE_CHECKING:\n    import pandas as pd"),
         ("appca/models/a.py", "import scipy.linalg\nfrom sklearn.base import BaseEstimator"),
-        ("appca/models/supports/subset_rows.py", "import numba"),
+        ("appca/models/polynomials/subset_rows.py", "import numba"),
         ("appca/models/a_kernels.py", "from appca.models.algebra.compiled import kernel"),
         ("appca/analysis/explore/umap.py", "def f():\n    from umap import UMAP"),
         ("appca/runs/a.py", "np.load(f, allow_pickle=False)"),
+        ("appca/storage/a.py", "import fcntl\nos.fsync(1)\ndraft.replace(path)"),
+        ("appca/runs/a.py", "a.replace('x', 'y')\nt.rename(columns=c)\nreplace(config, seed=1)"),
         ("pages/data/a.py", "import streamlit as st\nfrom appca.ui import state"),
     ],
 )

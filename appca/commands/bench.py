@@ -18,7 +18,7 @@ EXAMPLES = (
 )
 
 
-def add(commands: "argparse._SubParsersAction") -> None:
+def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "measure the models beside others on this computer, as `python -m benchmarks.table` does"
     parser = parsing.command(commands, "bench", text, EXAMPLES)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from appca.storage.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
     from dask.array import Array
+
+    from appca.data.dataset import Dataset
 
 MODELS = ("aPPCA", "PPCA")
 THREADS = "threads"  # in the place of an address
@@ -89,6 +91,7 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
             versions=versions(),
             stopped_at=None,
             n_missing=None,
+            preview=False,
             seconds=seconds,
         )
         if options.out:
@@ -163,7 +166,8 @@ def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
     first = 0
     for found in model.describe_chunks(X):
         ids = np.arange(first, first + len(found.scores)).astype(str)
-        yield projection_table(Numbered(ids, {}), DescribedRows.from_description(found))
+        rows = cast("Dataset", Numbered(ids, {}))  # the table asks for nothing else
+        yield projection_table(rows, DescribedRows.from_description(found))
         first += len(ids)
 
 

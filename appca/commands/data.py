@@ -21,7 +21,7 @@ EXAMPLES = (
 )
 
 
-def add(commands: "argparse._SubParsersAction") -> None:
+def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "list the built-in data sets, or look into data and write them to a file"
     parser = parsing.command(commands, "data", text, EXAMPLES)

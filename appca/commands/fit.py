@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ EXAMPLES = (
 )
 
 
-def add(commands: "argparse._SubParsersAction") -> None:
+def add(commands: parsing.Commands) -> None:
     """Add the command."""
     parser = parsing.command(commands, "fit", "fit a model and describe every row", EXAMPLES)
     parser.set_defaults(run=run)
@@ -111,7 +112,7 @@ def _preprocessing(options: argparse.Namespace, dataset: Dataset) -> Preprocessi
     return Preprocessing(**(suggest(dataset).to_dict() | given))
 
 
-def _settings(options: argparse.Namespace) -> dict:
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
     bound = "n_components" if "n_components" in defaults(options.model) else "max_components"
     named = {
         bound: options.components,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, Limits
+from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, ReadLimits
 from appca.data.sources.builtin import SOURCES, load
 from appca.storage.errors import InputError
 
@@ -35,7 +35,7 @@ def opened_with_gaps(options: argparse.Namespace) -> Dataset:
     return opened(argparse.Namespace(**(vars(options) | {"missing": "model"})))
 
 
-def _read(options: argparse.Namespace, roles: dict[str, str], limits: Limits) -> Dataset:
+def _read(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits) -> Dataset:
     chosen = dict(options.option)
     given = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
     roles = roles | dict(chosen.get("roles") or {}) | given

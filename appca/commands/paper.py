@@ -14,7 +14,7 @@ EXAMPLES = (
 )
 
 
-def add(commands: "argparse._SubParsersAction") -> None:
+def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "compute tables and figures of the paper anew"
     parser = parsing.command(commands, "paper", text, EXAMPLES)

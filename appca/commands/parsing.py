@@ -3,7 +3,7 @@
 import argparse
 import json
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from appca.data.readers.intake import MISSING_CHOICES
 
@@ -22,7 +22,10 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {message.rstrip('.')}; see {self.prog} --help.\n")
 
 
-def command(commands: "argparse._SubParsersAction", name: str, text: str, examples: Sequence[str]):
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+def command(commands: Commands, name: str, text: str, examples: Sequence[str]) -> Parser:
     """Add a command whose help ends with examples."""
     lines = "\n".join(f"  {example}" for example in examples)
     return commands.add_parser(
@@ -35,7 +38,7 @@ def command(commands: "argparse._SubParsersAction", name: str, text: str, exampl
 
 
 def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> None:
-    """Add what says how a file is read; `missing` is what happens to gaps if nothing is said."""
+    """Add what says how a file is read; `missing` is what happens to gaps by default."""
     group = parser.add_argument_group("how to read DATA")
     add_settings(group, "--option", "an option of the data, such as n=1000 or size=[32,32]")
     group.add_argument(

@@ -32,7 +32,7 @@ EXAMPLES = (
 _ABOUT = ("data_type", "feature_names", "image_shape")
 
 
-class Fitted(NamedTuple):
+class RowsDescriber(NamedTuple):
     """A model, and what is known of the rows it was fitted to."""
 
     config: RunConfig
@@ -41,7 +41,7 @@ class Fitted(NamedTuple):
     wanted: Wanted
 
 
-def add(commands: "argparse._SubParsersAction") -> None:
+def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "describe new rows by a fitted model, and say which do not fit"
     parser = parsing.command(commands, "project", text, EXAMPLES)
@@ -106,7 +106,7 @@ def _say_columns(new: Matched) -> None:
         say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
 
 
-def _judged(fitted: Fitted, found: DescribedRows, level: float) -> Verdict:
+def _judged(fitted: RowsDescriber, found: DescribedRows, level: float) -> Verdict:
     known = None if fitted.run is None else distances(fitted.run)
     said = verdict(distances(fitted.model.with_rows(found)), known, level)
     t2, q = (said.ratios > 1).sum(axis=0)
@@ -123,10 +123,11 @@ def _flags(said: Verdict | None) -> dict[str, np.ndarray]:
     return {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
 
 
-def _fitted(text: str) -> Fitted:
+def _fitted(text: str) -> RowsDescriber:
     run = RunStore(home()).get(text)
     if run is not None:
-        return Fitted(run.config, run.fitted, run.fitted, _wanted_by_run(run.config, run.fitted))
+        wanted = _wanted_by_run(run.config, run.fitted)
+        return RowsDescriber(run.config, run.fitted, run.fitted, wanted)
     path = Path(text)
     if not path.is_file():
         msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run."
@@ -142,7 +143,7 @@ def _fitted(text: str) -> Fitted:
     wanted = _wanted_by_file(more, len(model.preprocessing.offset))
     whole = set(ROW_ARRAYS) <= set(more)
     fitted = model.with_rows(DescribedRows.from_arrays(more)) if whole else None
-    return Fitted(config, model, fitted, wanted)
+    return RowsDescriber(config, model, fitted, wanted)
 
 
 def _wanted_by_run(config: RunConfig, model: FittedModel) -> Wanted:
@@ -157,7 +158,7 @@ def _wanted_by_file(more: dict[str, np.ndarray], n_features: int) -> Wanted:
     names = tuple(str(name) for name in more.get("feature_names", np.empty(0)).ravel())
     shape = tuple(int(side) for side in more.get("image_shape", np.empty(0, int)).ravel())
     is_shape = len(shape) in (2, 3) and min(shape) > 0 and math.prod(shape) == n_features
-    kinds = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}
+    kinds: dict[str, np.dtype] = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}
     return Wanted(
         n_features,
         names if len(set(names)) == n_features else None,

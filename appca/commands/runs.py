@@ -13,7 +13,7 @@ from appca.storage.wording import shortened
 EXAMPLES = ("python -m appca runs",)
 
 
-def add(commands: "argparse._SubParsersAction") -> None:
+def add(commands: parsing.Commands) -> None:
     """Add the command."""
     parser = parsing.command(commands, "runs", "list the stored runs, newest first", EXAMPLES)
     parser.set_defaults(run=run)

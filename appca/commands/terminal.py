@@ -21,13 +21,13 @@ def show_share(stage: str, share: float) -> None:
 
 
 class Meter:
-    """Shows the passes of a fit, on a terminal only."""
+    """Shows the iterations of a fit, on a terminal only."""
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows = n_rows
 
     def __call__(self, progress: "Progress") -> None:
-        """Show one pass."""
+        """Show one iteration."""
         text = f"{progress.stage}, pass {progress.iteration}"
         if math.isfinite(progress.log_likelihood):
             text += f": {progress.log_likelihood / self.n_rows:.6g} nats a row"

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.refusal import OTHER, storing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,14 +52,8 @@ def write(
     """
     check_place(path)
     content = npz(arrays()) if path.suffix == ".npz" else _table(path.suffix, table())
-    try:
+    with storing(f"“{path.name}”", path.parent, OTHER):
         atomic.write(path, content)
-    except OSError as error:
-        msg = (
-            f"“{path}” cannot be written ({error.strerror or error}); free some space or name "
-            "another folder."
-        )
-        raise InputError(msg) from error
     say(f"wrote {path}, {len(content)} bytes")
 
 
@@ -71,7 +66,8 @@ def identity(dataset: Dataset) -> dict[str, np.ndarray]:
 def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Return arrays as a compressed NPZ file."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
+    named: Mapping[str, Any] = arrays  # savez_compressed has a keyword of another type
+    np.savez_compressed(buffer, **named)
     return buffer.getvalue()
 
 

@@ -1,9 +1,9 @@
 """Rows of another file in the columns of a data set: by name where both have names, or in order."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,10 +74,8 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         raise InputError(msg)
     known, given = _own_names(wanted.names), _own_names(new.feature_names)
     images = wanted.image_shape is not None and wanted.image_shape == new.image_shape
-    by_name = known is not None and given is not None
-    if by_name and images and not set(known) & set(given):
-        by_name = False  # pixels in their order, named in two ways
-    if by_name:
+    pixels = images and not set(known or ()) & set(given or ())  # in order, named in two ways
+    if known is not None and given is not None and not pixels:
         return _by_name(new, wanted)
     if new.n_features != wanted.n_features:
         msg = (
@@ -89,9 +87,9 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
     return Matched(_built(new, wanted, new.X, new.labels), False, False, ())
 
 
-def roles_for(report: dict, wanted: Wanted) -> dict[str, str]:
+def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
     """
-    Return the roles with which a table must be read again to give what is wanted; mostly none.
+    Return the roles with which a table must be read again to give what is wanted; usually none.
 
     A reader guesses what a column is for by its values, so in another file it may take a wanted
     column for an id or a label, and an unknown one, perhaps with gaps, for a feature.
@@ -132,7 +130,7 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
         Of the reader, or of `matched`.
     """
     roles: dict[str, str] = {}
-    while True:  # every round gives some column its role, mostly there is one
+    while True:  # each round decides the role of at least one column; one is usually enough
         try:
             new = read(roles)
         except InputError as error:
@@ -184,7 +182,7 @@ def _columns(new: Dataset, names: tuple[str, ...], order: list[int]) -> np.ndarr
     return X
 
 
-def _built(new: Dataset, wanted: Wanted, X: np.ndarray, labels: dict) -> Dataset:
+def _built(new: Dataset, wanted: Wanted, X: np.ndarray, labels: dict[str, np.ndarray]) -> Dataset:
     kept = dict(new.provenance)
     if wanted.image_range is not None:
         kept["image_range"] = list(wanted.image_range)  # drawn as the run's own images are
@@ -206,7 +204,7 @@ def _in_type(X: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
 
 
 def _own_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Names that somebody gave; None where a reader has only numbered the columns."""
+    """Names from the file; None where a reader has only numbered the columns."""
     if names is None or all(_NUMBERED.fullmatch(name) for name in names):
         return None
     return names

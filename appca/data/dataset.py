@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Dataset:
     labels: dict[str, np.ndarray] = field(default_factory=dict)
     image_shape: tuple[int, ...] | None = None
     feature_names: tuple[str, ...] | None = None
-    provenance: dict = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
     missing: np.ndarray | None = None
     least_rows: int = 2
 
@@ -78,12 +79,12 @@ class Dataset:
     @property
     def n_rows(self) -> int:
         """Number of rows N."""
-        return self.X.shape[0]
+        return len(self.X)
 
     @property
     def n_features(self) -> int:
         """Number of columns D."""
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @cached_property
     def n_missing(self) -> int:
@@ -164,14 +165,14 @@ class Dataset:
 
     def images(self, rows: np.ndarray) -> np.ndarray:
         """Return rows as uint8 images of shape (n, h, w) or (n, h, w, 3), for display."""
-        if self.image_shape is None:
-            msg = f"“{self.name}” has no images; its rows are values of {self.n_features} features."
-            raise InputError(msg)
         return self.as_images(self.X[np.asarray(rows)])
 
     def as_images(self, values: np.ndarray) -> np.ndarray:
         """Draw values (n, D) in data units, such as reconstructions, on this data set's scale."""
-        pixels = values.reshape(len(values), *self.image_shape)
+        if self.image_shape is None:
+            msg = f"“{self.name}” has no images; its rows are values of {self.n_features} features."
+            raise InputError(msg)
+        pixels: np.ndarray = values.reshape(len(values), *self.image_shape)
         low, high = self.image_range
         if pixels.dtype == np.uint8 and (low, high) == (0.0, 255.0):
             return pixels
@@ -179,11 +180,13 @@ class Dataset:
             return _bytes_of_extremes(pixels, low, high)
         factor = 255.0 / (high - low)
         scaled = (pixels.astype(np.float32) - np.float32(low)) * np.float32(factor)
-        return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
+        levels: np.ndarray = np.rint(np.clip(scaled, 0, 255))
+        return levels.astype(np.uint8)
 
     def image(self, row: int) -> np.ndarray:
         """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""
-        return self.images(np.array([row]))[0]
+        picture: np.ndarray = self.images(np.array([row]))[0]
+        return picture
 
 
 def _bytes_of_extremes(pixels: np.ndarray, low: float, high: float) -> np.ndarray:

@@ -39,7 +39,8 @@ class NpyRows:
 
     @staticmethod
     def _opened(path: Path) -> np.ndarray:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        X: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        return X
 
 
 def open_lazily(path: Path) -> "Array":
@@ -102,7 +103,7 @@ def _zarr(path: Path) -> "Array":
 
 def _at_once(rows: Any) -> int:
     """Return how many rows make a chunk."""
-    return max(1, CHUNK_BYTES // max(1, rows.shape[1] * rows.dtype.itemsize))
+    return int(max(1, CHUNK_BYTES // max(1, rows.shape[1] * rows.dtype.itemsize)))
 
 
 def _check_matrix(path: Path, rows: Any) -> None:

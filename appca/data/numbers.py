@@ -7,7 +7,7 @@ UNKNOWN = "–"  # where there is no number
 
 def percent(share: float, digits: int = 0) -> str:
     """
-    Return a share as per cent: "28 %", or "28.5 %" with one digit.
+    Return a share in percent: "28 %", or "28.5 %" with one digit.
 
     Only none and all are "0 %" and "100 %": what rounding would make one of them is said to be
     under or over the last that can be written, such as "under 0.1 %".
@@ -32,7 +32,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def fixed(value: float, digits: int = 2) -> str:
-    """Return a number with so many digits after the point: "−1,234.57"."""
+    """Return a number with `digits` digits after the point: "−1,234.57"."""
     return minus(f"{value:,.{digits}f}") if isfinite(value) else UNKNOWN
 
 

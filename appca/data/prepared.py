@@ -6,7 +6,6 @@ and L stay live behind an autoencoder.
 """
 
 import contextlib
-import hashlib
 import json
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import VAE_ARRAYS, Fitted, Preprocessing
 from appca.data.vae.autoencoder import Report
 from appca.storage import cache
+from appca.storage.identity import ID_DIGITS, sha256
 
 MOST_BYTES = 500_000_000  # of all autoencoders; one of 784 pixels takes 5 MB
 FOLDER = "autoencoders"
@@ -75,4 +75,4 @@ def _keep(digest: str, options: Preprocessing, home: Path, fitted: Fitted) -> No
 
 def _file(digest: str, options: Preprocessing, home: Path) -> Path:
     text = json.dumps([digest, options.to_dict()], sort_keys=True)
-    return Path(home) / FOLDER / f"{hashlib.sha256(text.encode()).hexdigest()[:12]}.npz"
+    return Path(home) / FOLDER / f"{sha256(text, ID_DIGITS)}.npz"

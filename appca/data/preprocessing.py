@@ -9,13 +9,14 @@ in blocks of rows: no second copy of the data is made.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import NamedTuple
+from operator import matmul
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.principal import principal_axes
-from appca.data.vae.autoencoder import VAE, Autoencoder, Report
+from appca.data.vae.autoencoder import VAE, Autoencoder, Report, Times
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
@@ -74,7 +75,7 @@ class Preprocessing:
         object.__setattr__(self, "divide", divide)
         object.__setattr__(self, "centre", bool(self.centre))
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """Options as JSON-able dict; without an autoencoder it is not named at all."""
         options = asdict(self)
         if self.vae is None:
@@ -82,7 +83,7 @@ class Preprocessing:
         return options
 
     @classmethod
-    def from_dict(cls, options: dict) -> "Preprocessing":
+    def from_dict(cls, options: Mapping[str, Any]) -> "Preprocessing":
         """Options from a dict as `to_dict` makes it; unknown names are refused."""
         known = {option.name for option in fields(cls)}
         unknown = sorted(set(options) - known)
@@ -171,7 +172,8 @@ class Observed(NamedTuple):
         """How many cells of each column count."""
         if self.missing is None:
             return len(self.X)
-        return np.maximum(len(self.X) - self.missing.sum(axis=0), 1)
+        counts: np.ndarray = np.maximum(len(self.X) - self.missing.sum(axis=0), 1)
+        return counts
 
 
 class Fitted(NamedTuple):
@@ -195,8 +197,13 @@ class Fitted(NamedTuple):
             return self.vae.dimensions
         return len(self.offset) if self.basis is None else self.basis.shape[1]
 
-    def transform(self, X: np.ndarray) -> np.ndarray:
-        """Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32."""
+    def transform(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
+        """
+        Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32.
+
+        A reduction multiplies rows by `times`. The last bits of a BLAS, the default, depend on
+        which rows come together.
+        """
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             msg = (
                 f"The data must have the {len(self.offset)} features the preprocessing was fitted "
@@ -207,7 +214,7 @@ class Fitted(NamedTuple):
         out = np.empty((len(X), self.n_features), dtype)
         start = 0
         for block in _blocks(self, X, dtype):
-            np.copyto(out[start : start + len(block)], self._rotate(block))
+            np.copyto(out[start : start + len(block)], self._rotate(block, times))
             start += len(block)
         return out
 
@@ -218,7 +225,7 @@ class Fitted(NamedTuple):
             wide = self.vae.decode(Y)
         else:
             wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
-        data = (wide * self.scale + self.offset) * self.divide
+        data: np.ndarray = (wide * self.scale + self.offset) * self.divide
         return data.astype(Y.dtype, copy=False)
 
     def directions(self, W: np.ndarray) -> np.ndarray:
@@ -253,10 +260,12 @@ class Fitted(NamedTuple):
             vae = Autoencoder(**{name: arrays[VAE_ARRAYS + name] for name in Autoencoder._fields})
         return cls(divide, offset, scale, arrays.get("basis"), vae)
 
-    def _rotate(self, block: np.ndarray) -> np.ndarray:
+    def _rotate(self, block: np.ndarray, times: Times) -> np.ndarray:
         if self.vae is not None:
-            return self.vae.encode(block)
-        return block if self.basis is None else block @ self.basis.astype(block.dtype, copy=False)
+            return self.vae.encode(block, times)
+        if self.basis is None:
+            return block
+        return times(block, self.basis.astype(block.dtype, copy=False))
 
 
 def suggest(dataset: Dataset) -> Preprocessing:
@@ -280,20 +289,22 @@ def _is_pca(value: object) -> bool:
     if isinstance(value, bool):
         return False
     if isinstance(value, (int, np.integer)):
-        return value >= 1
+        return int(value) >= 1
     return isinstance(value, float) and 0 < value < 1
 
 
-def _raw_blocks(X: np.ndarray, dtype: np.dtype | type) -> Iterator[np.ndarray]:
+def _raw_blocks(X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
     step = max(1, _BLOCK_VALUES // X.shape[1])
     for start in range(0, len(X), step):
         yield X[start : start + step].astype(dtype)
 
 
-def _blocks(fitted: Fitted, X: np.ndarray, dtype: type = np.float64) -> Iterator[np.ndarray]:
+def _blocks(
+    fitted: Fitted, X: np.ndarray, dtype: type[np.floating] = np.float64
+) -> Iterator[np.ndarray]:
     """Divided, centred and scaled blocks of rows; each is a fresh array."""
-    shift = (fitted.offset * fitted.divide).astype(dtype)
-    factor = (1.0 / (fitted.scale * fitted.divide)).astype(dtype)
+    shift: np.ndarray = (fitted.offset * fitted.divide).astype(dtype)
+    factor: np.ndarray = (1.0 / (fitted.scale * fitted.divide)).astype(dtype)
     for block in _raw_blocks(X, dtype):
         np.subtract(block, shift, out=block)
         np.multiply(block, factor, out=block)
@@ -301,7 +312,8 @@ def _blocks(fitted: Fitted, X: np.ndarray, dtype: type = np.float64) -> Iterator
 
 
 def _mean(data: Observed) -> np.ndarray:
-    return sum(block.sum(axis=0) for block in data.blocks()) / data.counts
+    mean: np.ndarray = sum(block.sum(axis=0) for block in data.blocks()) / data.counts
+    return mean
 
 
 def _scale(data: Observed, divide: float, kind: str) -> np.ndarray:

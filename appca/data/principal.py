@@ -11,7 +11,7 @@ Count = Callable[[np.ndarray], int]  # how many axes to keep, given the falling 
 _EXACT = 3000  # eigenvectors of a 3,000 x 3,000 matrix take seconds; beyond, a random sketch
 _EXACT_VALUES = 1 << 27  # N x D up to which the rows may stand in memory together (1 GB)
 _SPARE = 20  # columns a sketch has beyond the rank asked for
-_POWERS = 4  # passes that sharpen the sketch
+_POWERS = 4  # power iterations that sharpen the sketch
 _SHADE = 1 - 1e-12  # a share that is reached exactly must not be missed by rounding
 
 
@@ -58,7 +58,8 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
     else:
         axes = _by_sketch(blocks, shape, count)
     top = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
-    return axes * np.where(top < 0, -1.0, 1.0)
+    turned: np.ndarray = axes * np.where(top < 0, -1.0, 1.0)
+    return turned
 
 
 def _by_columns(blocks: Blocks, d: int, count: Count) -> np.ndarray:
@@ -75,7 +76,8 @@ def _by_rows(blocks: Blocks, count: Count) -> np.ndarray:
     values, left = _falling(X @ X.T)
     # Directions without variance come out as rounding noise; QR makes them orthonormal as well.
     axes, triangle = np.linalg.qr(X.T @ left[:, : count(values)])
-    return axes * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    turned: np.ndarray = axes * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    return turned
 
 
 def _by_sketch(blocks: Blocks, shape: tuple[int, int], count: Count) -> np.ndarray:
@@ -91,7 +93,8 @@ def _by_sketch(blocks: Blocks, shape: tuple[int, int], count: Count) -> np.ndarr
         values, turn = _falling((small + small.T) / 2)
         wanted = count(values)
         if wanted + _SPARE <= width or width == least:
-            return basis @ turn[:, :wanted]
+            axes: np.ndarray = basis @ turn[:, :wanted]
+            return axes
         # Past the sketch a share is only known to need more columns; a count is known exactly.
         width = max(2 * width, wanted + _SPARE)
 
@@ -102,4 +105,5 @@ def _falling(symmetric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scatter_times(blocks: Blocks, basis: np.ndarray) -> np.ndarray:
-    return sum(block.T @ (block @ basis) for block in blocks())
+    product: np.ndarray = sum(block.T @ (block @ basis) for block in blocks())
+    return product

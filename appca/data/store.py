@@ -1,24 +1,26 @@
 """Data sets on disk: one folder each, written whole or not at all, read without pickle."""
 
 import json
-import re
 import time
-import uuid
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.files import read_json, write_json
+from appca.storage.formats import TooNew
+from appca.storage.identity import is_digest
+from appca.storage.refusal import storing
 from appca.storage.wording import shortened
 
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
 
 
-class Summary(NamedTuple):
+class DatasetSummary(NamedTuple):
     """What a list of data sets shows of one of them."""
 
     digest: str
@@ -62,21 +64,11 @@ class DatasetStore:
             )
             raise InputError(msg)
         target = self.folder / dataset.digest
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            atomic.sweep(self.folder)
-            if self._is_sound(dataset.digest):
+        with storing(f"“{shortened(dataset.name)}”", self.folder):
+            if self._is_sound(target):
                 _renew_meta(target, dataset)
             else:
-                self._discard(target)
-                self._write(target, dataset)
-        except OSError as error:
-            msg = (
-                f"“{dataset.name}” could not be stored in {self.folder} "
-                f"({error.strerror or error}); free some space, or name another folder in "
-                "APPCA_HOME."
-            )
-            raise InputError(msg) from error
+                atomic.put_folder(target, partial(_write, dataset), self._is_sound)
         return dataset.digest
 
     def get(self, digest: str) -> Dataset:
@@ -97,6 +89,8 @@ class DatasetStore:
                 provenance=meta["provenance"],
                 missing=_missing(folder, meta),
             )
+        except TooNew:
+            raise
         except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
             msg = (
                 f"The stored data set {digest[:12]} is damaged; delete it, or load the data again "
@@ -106,7 +100,7 @@ class DatasetStore:
         dataset.__dict__["digest"] = digest  # known: hashing would read the whole file
         return dataset
 
-    def list(self) -> list[Summary]:
+    def list(self) -> list[DatasetSummary]:
         """Summaries of all readable data sets, newest first; damaged ones are left out."""
         found = []
         for folder in sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []:
@@ -118,7 +112,7 @@ class DatasetStore:
 
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""
-        self._discard(self._existing(digest))
+        atomic.discard(self._existing(digest))
 
     def path(self, digest: str) -> Path:
         """
@@ -132,8 +126,7 @@ class DatasetStore:
         return self._existing(digest)
 
     def _existing(self, digest: str) -> Path:
-        # The digest may come from the address bar: it must not become a path unless it is one.
-        if not re.fullmatch(r"[0-9a-f]{64}", str(digest)) or not (self.folder / digest).is_dir():
+        if not is_digest(digest) or not (self.folder / digest).is_dir():
             msg = (
                 f"There is no stored data set “{shortened(digest, 13)}”; "
                 "choose one from the list or load it again."
@@ -141,40 +134,18 @@ class DatasetStore:
             raise InputError(msg)
         return self.folder / digest
 
-    def _write(self, target: Path, dataset: Dataset) -> None:
-        draft = self.folder / f".{uuid.uuid4().hex}"
-        draft.mkdir()
+    def _is_sound(self, folder: Path) -> bool:
+        """Whether a data set can be read; raises `TooNew` where a later version wrote it."""
         try:
-            np.save(draft / "matrix.npy", dataset.X, allow_pickle=False)
-            np.save(draft / "ids.npy", dataset.ids, allow_pickle=False)
-            for i, column in enumerate(dataset.labels.values()):
-                np.save(draft / f"label_{i}.npy", column, allow_pickle=False)
-            if dataset.missing is not None:
-                np.save(draft / "missing.npy", dataset.missing, allow_pickle=False)
-            _write_meta(draft, dataset, time.time())
-            try:
-                draft.replace(target)
-            except OSError:
-                if not self._is_sound(dataset.digest):
-                    raise  # not another process that stored the same data first
-        finally:
-            atomic.remove(draft)
-
-    def _discard(self, folder: Path) -> None:
-        doomed = self.folder / f".{uuid.uuid4().hex}"
-        with suppress(FileNotFoundError):
-            folder.rename(doomed)  # in one step, so that nobody meets half a data set
-            atomic.remove(doomed)
-
-    def _is_sound(self, digest: str) -> bool:
-        try:
-            self.get(digest)
+            self.get(folder.name)
+        except TooNew:
+            raise
         except InputError:
             return False
         return True
 
 
-def _meta(dataset: Dataset, created: float) -> dict:
+def _meta(dataset: Dataset, created: float) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "digest": dataset.digest,
@@ -190,9 +161,17 @@ def _meta(dataset: Dataset, created: float) -> dict:
     }
 
 
+def _write(dataset: Dataset, folder: Path) -> None:
+    columns = {f"label_{i}": column for i, column in enumerate(dataset.labels.values())}
+    gaps = {} if dataset.missing is None else {"missing": dataset.missing}
+    for name, values in {"matrix": dataset.X, "ids": dataset.ids, **columns, **gaps}.items():
+        with atomic.solid(folder / f"{name}.npy") as file:
+            np.save(file, values, allow_pickle=False)
+    _write_meta(folder, dataset, time.time())
+
+
 def _write_meta(folder: Path, dataset: Dataset, created: float) -> None:
-    text = json.dumps(_meta(dataset, created), indent=1, ensure_ascii=False)
-    atomic.write(folder / "meta.json", text)
+    write_json(folder / "meta.json", _meta(dataset, created), _words(folder))
 
 
 def _renew_meta(folder: Path, dataset: Dataset) -> None:
@@ -203,7 +182,7 @@ def _renew_meta(folder: Path, dataset: Dataset) -> None:
         _write_meta(folder, dataset, old["created"])
 
 
-def _check(meta: dict, digest: str) -> None:
+def _check(meta: dict[str, Any], digest: str) -> None:
     """Refuse a description of other data; the numbers themselves are too many to be hashed here."""
     if meta["digest"] != digest or not isinstance(meta["name"], str):
         msg = "meta.json describes other data"
@@ -211,7 +190,7 @@ def _check(meta: dict, digest: str) -> None:
     float(meta["created"])
 
 
-def _matrix(folder: Path, meta: dict) -> np.ndarray:
+def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:
     X = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
     if X.shape != (meta["n_rows"], meta["n_features"]) or str(X.dtype) != meta["dtype"]:
         msg = "matrix.npy is not the matrix that meta.json describes"
@@ -224,19 +203,23 @@ def _column(file: Path) -> np.ndarray:
     return np.array(np.load(file, mmap_mode="r", allow_pickle=False))
 
 
-def _missing(folder: Path, meta: dict) -> np.ndarray | None:
+def _missing(folder: Path, meta: dict[str, Any]) -> np.ndarray | None:
     if not meta.get("n_missing"):  # said there, so that a lost file is not taken for no gaps
         return None
     return np.load(folder / "missing.npy", mmap_mode="r", allow_pickle=False)
 
 
-def _read_meta(folder: Path) -> dict:
-    return json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+def _read_meta(folder: Path) -> dict[str, Any]:
+    return read_json(folder / "meta.json", _words(folder), "data set")
 
 
-def _summary(folder: Path) -> Summary:
+def _words(folder: Path) -> str:
+    return f"The stored data set {folder.name[:12]}"
+
+
+def _summary(folder: Path) -> DatasetSummary:
     meta = _read_meta(folder)
-    return Summary(
+    return DatasetSummary(
         digest=folder.name,
         name=meta["name"],
         n_rows=meta["n_rows"],

@@ -1,4 +1,4 @@
-"""Which rows to keep: the first so many, so many of each class, chosen classes."""
+"""Which rows to keep: the first n, the first n of each class, or chosen classes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ def choose_rows(
     column: np.ndarray,
     first: int | None = None,
     per_class: int | None = None,
-    classes: Sequence | None = None,
+    classes: Sequence[object] | None = None,
 ) -> np.ndarray:
     """
     Choose rows by their class, in file order.
@@ -24,7 +24,7 @@ def choose_rows(
     first : int or None
         Keep at most this many rows of what the other two options leave.
     per_class : int or None
-        Keep the first so many rows of each class.
+        Keep the first `per_class` rows of each class.
     classes : sequence or None
         Keep only these classes, named as in `categories`.
 
@@ -55,7 +55,7 @@ def subset(
     dataset: Dataset,
     first: int | None = None,
     per_class: int | None = None,
-    classes: Sequence | None = None,
+    classes: Sequence[object] | None = None,
 ) -> Dataset:
     """Return the part of a data set that `choose_rows` chooses by its first label column."""
     if dataset.labels:
@@ -78,7 +78,7 @@ def check_first(n: int | None, total: int, owns: str) -> None:
 
 
 def in_words(
-    n_rows: int, per_class: int | None, classes: Sequence | None, rows: str, groups: str
+    n_rows: int, per_class: int | None, classes: Sequence[object] | None, rows: str, groups: str
 ) -> str:
     """
     Return what a subset is, for the name of its data set.
@@ -97,7 +97,7 @@ def in_words(
     return f"{n_rows:,} {rows}" if classes is None else f"{n_rows:,} of {which}"
 
 
-def _known(classes: Sequence, names: list[str]) -> list[str]:
+def _known(classes: Sequence[object], names: list[str]) -> list[str]:
     if isinstance(classes, str) or not isinstance(classes, Iterable):
         msg = f"Classes are given as a list, such as [{', '.join(names[:2])}]; got {classes!r}."
         raise InputError(msg)

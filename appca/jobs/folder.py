@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from appca.storage import atomic
-from appca.storage.identity import digest_of
+from appca.storage.files import read_json, write_json
+from appca.storage.identity import ID_DIGITS, digest_of
 
-DRAFT = ".job-"  # how the names of folders begin that are not whole yet
 LOG_BYTES = 65_536  # of the log are kept
 ENDED = ("done", "failed", "cancelled")
 
@@ -64,21 +64,19 @@ class JobFolder:
     @classmethod
     def create(cls, jobs: Path, job: dict) -> "JobFolder":
         """Make a folder that exists only once it is complete."""
-        folder = cls(jobs / uuid.uuid4().hex[:12])
-        draft = cls(jobs / f"{DRAFT}{uuid.uuid4().hex}")
-        text = json.dumps({**job, "created": time.time()}, allow_nan=False)
-        try:
-            draft.path.mkdir(parents=True)
-            (draft.path / "job.json").write_text(text, encoding="utf-8")
-            draft.write(State("queued", stage="waiting for a free worker"))
-            draft.path.replace(folder.path)
-        finally:
-            atomic.remove(draft.path)
+        folder = cls(jobs / uuid.uuid4().hex[:ID_DIGITS])
+        facts = json.loads(json.dumps({**job, "created": time.time()}, allow_nan=False))
+
+        def fill(draft: Path) -> None:
+            write_json(draft / "job.json", facts, "The job")
+            cls(draft).write(State("queued", stage="waiting for a free worker"))
+
+        atomic.put_folder(folder.path, fill, Path.exists)
         return folder
 
     def job(self) -> dict:
         """Return kind, spec, key, server and time of creation."""
-        return json.loads((self.path / "job.json").read_text(encoding="utf-8"))
+        return read_json(self.path / "job.json", "The job", "job")
 
     def read(self) -> State:
         """Return the present state."""
@@ -86,12 +84,7 @@ class JobFolder:
 
     def write(self, state: State) -> None:
         """Replace the present state in one step."""
-        draft = self.path / f".{uuid.uuid4().hex}"
-        try:
-            draft.write_text(json.dumps(state._asdict()), encoding="utf-8")
-            draft.replace(self.path / "status.json")
-        finally:
-            draft.unlink(missing_ok=True)
+        atomic.write(self.path / "status.json", json.dumps(state._asdict()), durable=False)
 
     def end(self, state: str, message: str) -> None:
         """Close the books on a job whose worker cannot do it."""

@@ -3,7 +3,6 @@
 import atexit
 import contextlib
 import json
-import re
 import threading
 import time
 import uuid
@@ -11,17 +10,18 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from appca.jobs.folder import DRAFT, ENDED, Curve, JobFolder, JobStatus, State, default_key
-from appca.jobs.presence import Presence
+from appca.jobs.folder import ENDED, Curve, JobFolder, JobStatus, State, default_key
 from appca.jobs.process import COMMAND, WorkerProcess
 from appca.runs.store import RunStore
 from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.identity import is_id
+from appca.storage.presence import Presence
+from appca.storage.refusal import refused
 
 HARD_KILL_SECONDS = 1.3  # a worker that has not obeyed by then is killed: gone within 2 s
 FOLDERS_KEPT = 200
 FOLDER_DAYS = 7
-_DRAFT_SECONDS = 60  # writing the folder of a new job takes next to none
 _CURVES_KEPT = 32
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError)  # a folder somebody has tampered with
 _GONE = "The app was closed before this job was over; start it again."
@@ -120,7 +120,7 @@ class Jobs:
 
     def status(self, job_id: str) -> JobStatus | None:
         """Return how far a job is, also one of an earlier server; None if it is not known."""
-        if not re.fullmatch(r"[0-9a-f]{12}", str(job_id)):
+        if not is_id(job_id):
             return None
         if job_id in self._refused:
             return self._refused[job_id]
@@ -285,7 +285,7 @@ class Jobs:
                     worker.job = None
                 self._dispatch()
         with contextlib.suppress(OSError):
-            RunStore(self.home).sweep(worker.pid)
+            RunStore(self.home).sweep()
         with self._lock:
             if worker in self._workers:  # else `close` has ended it
                 self._workers.remove(worker)
@@ -322,10 +322,8 @@ class Jobs:
 
     def _refuse(self, kind: str, spec: dict, error: OSError) -> str:
         """Remember a job that could not be noted."""
-        msg = (
-            f"The job could not be noted in {self.folder}: {error.strerror or error}; "
-            "free some space, then start it again."
-        )
+        told = f"The job could not be noted in {self.folder}"
+        msg = str(refused(told, error, "free some space, then start it again"))
         job = uuid.uuid4().hex[:12]
         nothing = {"stage": "", "fraction": 0.0, "iteration": None, "curve": [], "result": {}}
         self._refused[job] = JobStatus(
@@ -358,9 +356,7 @@ class Jobs:
         for place, (age, path) in enumerate(ages):
             if age > FOLDER_DAYS * 86_400 or place >= FOLDERS_KEPT:
                 atomic.remove(path)
-        for draft in self.folder.glob(f"{DRAFT}*"):
-            if _age(draft) > _DRAFT_SECONDS:
-                atomic.remove(draft)
+        atomic.sweep(self.folder)
 
     def _is_over(self, job: _Job) -> bool:
         """Whether the worker has ended the job, though its answer may still be on the way."""

@@ -25,14 +25,22 @@ from appca.models.base.parameters import (
     whole,
 )
 from appca.models.factors import factor_chains
-from appca.models.factors.factor_em import Settings
-from appca.models.factors.factor_fit import Begin, Course, Fit, begin_given, begin_named, fit
-from appca.models.factors.factor_gibbs import Seen
+from appca.models.factors.factor_em import FactorSettings
+from appca.models.factors.factor_fit import (
+    Begin,
+    FactorEMControl,
+    FactorFit,
+    begin_given,
+    begin_named,
+    fit,
+)
+from appca.models.factors.factor_gibbs import CachedGibbsState
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.rows.independent_components import NAMED
 from appca.models.rows.observations import Rows, about, centre_of
-from appca.models.rows.row_sums import data_of, look
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
+from appca.models.sampling.row_sums import look
 from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
 
@@ -112,8 +120,8 @@ class AdaptiveFactorAnalysis(FactorModel):
 
     References
     ----------
-    The paper's section 3 and algorithm 1, with the score and the start of model.md 3 in the
-    project's design notes.
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 3 and algorithm 1,
+    with the score (docs/mathematics.md 3.2) and the start (docs/mathematics.md 3.4) mended.
 
     Examples
     --------
@@ -210,7 +218,7 @@ class AdaptiveFactorAnalysis(FactorModel):
                 return self._fit_gibbs(rng, rows, begins, course)
             return self._fit_em(fit(rng, rows, begins, course), rows)
 
-    def _fit_em(self, done: Fit, rows: Rows) -> Self:
+    def _fit_em(self, done: FactorFit, rows: Rows) -> Self:
         W, shift, noise = done.state
         mean = (0.0 if rows.origin is None else rows.origin) - W @ shift
         second = np.diagonal(done.sums.second)
@@ -221,7 +229,11 @@ class AdaptiveFactorAnalysis(FactorModel):
         return self
 
     def _fit_gibbs(
-        self, rng: np.random.Generator, rows: Rows, begins: list[tuple[str, Begin]], course: Course
+        self,
+        rng: np.random.Generator,
+        rows: Rows,
+        begins: list[tuple[str, Begin]],
+        course: FactorEMControl,
     ) -> Self:
         """Sample; the estimator is then the kept draw of largest posterior density.
 
@@ -233,7 +245,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         rngs, callback = generators(rng, self.n_chains), course.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
 
-        def start(own: np.random.Generator, heard: Callback | None) -> tuple[Seen, str]:
+        def start(own: np.random.Generator, heard: Callback | None) -> tuple[CachedGibbsState, str]:
             found = fit(own, rows, begins, course._replace(callback=heard))
             state = factor_chains.first_state(own, rows, found, given)
             return look(data, state), found.stop_reason
@@ -253,17 +265,17 @@ class AdaptiveFactorAnalysis(FactorModel):
         self.stop_reason_ = STOPPED if stopped else chains.stop_reason
         return self
 
-    def _course(self, rows: Rows) -> Course:
+    def _course(self, rows: Rows) -> FactorEMControl:
         few = enumeration.n_sets(self.n_components, self.n_active) <= SETS_IN_PASSING
         exact = few if self.allocation == "auto" else self.allocation == "exact"
         given = self.loading_variance
-        settings = Settings(
+        settings = FactorSettings(
             n_active=self.n_active,
             loading_variance=math.inf if given is None else float(given),
             learn_mean=self.mean == "learned",
             floor=floor_of(rows),
         )
-        return Course(
+        return FactorEMControl(
             settings=settings,
             exact=exact,
             annealing=self.annealing,

@@ -27,14 +27,14 @@ from appca.models.base.parameters import (
     refuse,
     whole,
 )
-from appca.models.incomplete.missing_fit import fit_around, stand_in
+from appca.models.incomplete.missing_fit import fit_around, initial_imputation
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal import starts
 from appca.models.orthonormal.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
-from appca.models.orthonormal.em import Settings, floor_of, worth_compiling
-from appca.models.orthonormal.em_fit import Fit, fit_by_em, fit_in_closed_form
+from appca.models.orthonormal.em import EMSettings, floor_of, worth_compiling
+from appca.models.orthonormal.em_fit import SubspaceFit, fit_by_em, fit_in_closed_form
 from appca.models.orthonormal.gibbs_fit import Plan, fit_by_gibbs
-from appca.models.orthonormal.screening import Course
+from appca.models.orthonormal.screening import EMControl
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import has_gaps
 from appca.models.rows.observations import Observations, Rows, about, centre_of
@@ -129,7 +129,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     ----------
     A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: the parametric model of
     section 4. Its likelihood and EM with z integrated out are in
-    `appca.models.supports.subsets` and `appca.models.orthonormal.em`.
+    `appca.models.polynomials.subsets` and `appca.models.orthonormal.em`.
 
     Examples
     --------
@@ -229,7 +229,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
 
     def _fit_around(self, X: Array) -> Self:
         self._refuse_gaps()
-        rows = stand_in(X, zero_mean=self.mean == "zero")
+        rows = initial_imputation(X, zero_mean=self.mean == "zero")
         refuse_constant(rows)
         rng, course = generator(self.random_state), self._course(rows)
         found = fit_around(rng, X, rows, self._start(rows.d), course)
@@ -286,7 +286,9 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         self.stop_reason_ = fit.stop_reason
         return self
 
-    def _begin(self, rng: np.random.Generator, course: Course, rows: Observations) -> Fit:
+    def _begin(
+        self, rng: np.random.Generator, course: EMControl, rows: Observations
+    ) -> SubspaceFit:
         if self.n_active == self.n_components and isinstance(self.latent_variance, str):
             return fit_in_closed_form(rng, rows, course)
         return fit_by_em(rng, rows, self._start(rows.d), course)
@@ -299,9 +301,9 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
             own_starts=isinstance(self.init, str) and self.init == "random",
         )
 
-    def _course(self, rows: Observations) -> Course:
+    def _course(self, rows: Observations) -> EMControl:
         latent = self.latent_variance
-        settings = Settings(
+        settings = EMSettings(
             n_components=self.n_components,
             n_active=self.n_active,
             latent=latent if isinstance(latent, str) else float(latent),
@@ -311,7 +313,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
             floor=floor_of(rows),
             compiled=worth_compiling(rows.n, self.n_components, self.n_active),
         )
-        return Course(settings, self.callback, self.max_iter, self.tol, self.accelerate, rows.n)
+        return EMControl(settings, self.callback, self.max_iter, self.tol, self.accelerate, rows.n)
 
     def _start(self, n_features: int) -> Array | list[starts.Candidate]:
         """Directions (D, K) of an array given as `init`, or the candidates its name stands for."""

@@ -10,11 +10,13 @@ from appca.models.base.free_model import RULES, Draw, FreeModel
 from appca.models.base.parameters import POSITIVE, Rule, either, one_of
 from appca.models.orthonormal import subspace_gibbs
 from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
-from appca.models.orthonormal.subspace_gibbs import Seen, data_of, look
+from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, look
 from appca.models.rows.observations import Rows
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.supports import independent_supports
-from appca.models.supports.free_supports import Best, Estimate, Question
+from appca.models.supports.free_supports import Best, Question
+from appca.models.supports.row_supports import SupportEstimate
 
 __all__ = ["NonparametricPPCA"]
 
@@ -119,7 +121,7 @@ class NonparametricPPCA(FreeModel):
 
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows, Y: Array | None = None
-    ) -> tuple[list[Seen], Sampler[Seen]]:
+    ) -> tuple[list[CachedSubspaceState], Sampler[CachedSubspaceState]]:
         del Y
         K = min(self.max_components, rows.n - 1, rows.n_features)
         data = data_of(rows)
@@ -137,7 +139,7 @@ class NonparametricPPCA(FreeModel):
         ]
         return [look(data, state) for state in first], sampler(data, prior, PRIORS[self.prior])
 
-    def _drawn(self, seen: Seen) -> Draw:
+    def _drawn(self, seen: CachedSubspaceState) -> Draw:
         state = seen.state
         weights = PRIORS[self.prior].expected(state.Z, state.alpha)
         power = np.square(state.X).sum(axis=0)
@@ -146,7 +148,7 @@ class NonparametricPPCA(FreeModel):
     def _best(self, question: Question) -> Best:
         return independent_supports.best(question)
 
-    def _summed(self, question: Question) -> Estimate:
+    def _summed(self, question: Question) -> SupportEstimate:
         return independent_supports.summed(question)
 
     def _means(self, question: Question, Z: Array) -> Array:

@@ -11,25 +11,17 @@ from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.dask_queries import OnDask
 from appca.models.base.estimator import generator, refuse_constant, refuse_sizes
 from appca.models.base.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
+from appca.models.incomplete.missing_fit import fit_around, initial_imputation
 from appca.models.incomplete.queries import MissingValues
-from appca.models.orthonormal.em import Settings, State, floor_of
+from appca.models.orthonormal.closed_form import closed_form
+from appca.models.orthonormal.em import EMSettings, floor_of
+from appca.models.orthonormal.screening import EMControl
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import has_gaps
 from appca.models.rows.observations import Observations, about, centre_of
-from appca.models.rows.spectrum import Principal, principal
+from appca.models.rows.spectrum import principal
 
-__all__ = ["PPCA", "closed_form"]
-
-
-def closed_form(rows: Observations, leading: Principal, floor: float) -> State:
-    """Maximum of the likelihood given the leading eigenvectors (their eqs. 7 and 8, R = I).
-
-    sigma2 = mean of all D - q discarded eigenvalues, zero ones included; tau2_k = lambda_k - sigma2
-    """
-    n, q = rows.n, len(leading.values)
-    total, spare = rows.total / n, rows.n_features - q
-    noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
-    return State(leading.V, np.zeros(q), np.maximum(leading.values - noise, floor), noise)
+__all__ = ["PPCA"]
 
 
 MAX_ITER, TOL = 500, 1e-4  # of EM around missing entries; TOL in nats a row over ten passes
@@ -129,16 +121,10 @@ class PPCA(OnDask, MissingValues):
         return self
 
     def _fit_around(self, X: Array) -> Self:
-        from appca.models.incomplete.missing_fit import (  # which need `closed_form`
-            fit_around,
-            stand_in,
-        )
-        from appca.models.orthonormal.screening import Course
-
-        rows, K = stand_in(X), self.n_components
+        rows, K = initial_imputation(X), self.n_components
         refuse_constant(rows)
-        settings = Settings(K, K, "component", True, False, polar, floor_of(rows))
-        course = Course(settings, self.callback, MAX_ITER, TOL, True, len(X))
+        settings = EMSettings(K, K, "component", True, False, polar, floor_of(rows))
+        course = EMControl(settings, self.callback, MAX_ITER, TOL, True, len(X))
         with single_threaded_blas():
             found = fit_around(generator(self.random_state), X, rows, [], course)
             self._publish_around(X, found, K)

@@ -6,14 +6,14 @@ import plotly.graph_objects as go
 from appca.data.numbers import fixed
 
 LINE = "#3f90da"
-LEAST_SPAN = 0.01  # nats a row on the axis: less is rounding and no news to anybody
+LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding
 
 
 def likelihood(
     iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
 ) -> go.Figure:
     """
-    Log-likelihood a row against the iteration.
+    Log-likelihood per row against the iteration.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def likelihood(
     Returns
     -------
     Figure
-        The first passes climb so far that they would hide the rest, so the axis shows the upper
-        nine tenths of the passes in full.
+        The first iterations climb so far that they would hide the rest, so the axis shows the upper
+        nine tenths of the iterations in full.
     """
     per_row = np.asarray(values, dtype=np.float64) / n_rows
     figure = go.Figure(

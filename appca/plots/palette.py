@@ -1,6 +1,6 @@
 """Colours: one table of levels for every colouring, the same class the same colour everywhere.
 
-A colouring is stored as one small code a row and a table of colours (the levels). The browser, the
+A colouring is one small code per row and a table of colours (the levels). The browser, the
 exported figure and the thumbnails' borders all look colours up in this one table, so they agree.
 """
 
@@ -40,10 +40,10 @@ MISSING = "#c3c8cf"  # a row without a value; lighter than the two greys of the 
 NEUTRAL = "#5f7fa3"  # no colouring asked for
 SHAPES = ("circle", "diamond", "square", "cross", "triangle-up")
 SHAPE_NUMBERS = (0, 2, 1, 3, 5)  # Plotly's numbers of SHAPES
-LEVELS = 254  # of a number's scale; one byte a row leaves room for the missing level
-# A number's colours span the central 99 % of its values: one outlier must not flatten the rest.
+LEVELS = 254  # of a number's scale; one byte per row leaves room for the missing level
+# A number's colours span the central 99% of its values: one outlier must not flatten the rest.
 CLIP = (0.5, 99.5)
-FEW_INTEGERS = 20  # integers with at most so many different values are classes
+FEW_INTEGERS = 20  # integers with at most this many different values are classes
 
 
 class Colour(NamedTuple):
@@ -115,12 +115,12 @@ def colour_by(name: str, column: np.ndarray, names: tuple[str, ...] | None = Non
 
 
 def levels(colour: Colour | None, n_rows: int) -> Levels:
-    """Reduce a colouring to one code a row and a table of colours.
+    """Reduce a colouring to one code per row and a table of colours.
 
     Raises
     ------
     ValueError
-        When the values are not one a row, or the kind is unknown.
+        When there is not one value per row, or the kind is unknown.
     """
     if colour is None:
         zeros = np.zeros(n_rows, np.uint8)

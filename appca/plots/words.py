@@ -1,6 +1,7 @@
 """Figures in words, for those who hear a page instead of seeing it."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -66,11 +67,11 @@ def _facts(trace: go.Scatter, figure: go.Figure) -> str:
     return _extent(values, None if places is None else [names.get(p, p) for p in _list(places)])
 
 
-def _list(values: Iterable | None) -> list:
+def _list(values: Iterable[Any] | None) -> list[Any]:
     return [] if values is None else list(values)
 
 
-def _extent(values: Iterable, places: Iterable | None) -> str:
+def _extent(values: Iterable[Any], places: Iterable[Any] | None) -> str:
     """Say how many numbers there are, and where the least and the greatest of them stand."""
     try:
         numbers = np.asarray(list(values), dtype=float)
@@ -85,7 +86,7 @@ def _extent(values: Iterable, places: Iterable | None) -> str:
     return f"{len(known):,} values from {ends}"
 
 
-def _at(places: list, i: int, count: int) -> str:
+def _at(places: list[Any], i: int, count: int) -> str:
     if len(places) != count:
         return ""
     place = places[i]
@@ -93,5 +94,5 @@ def _at(places: list, i: int, count: int) -> str:
     return f" at {shown}"
 
 
-def _number(value: float) -> str:
+def _number(value: float | np.number) -> str:
     return minus(f"{float(value):.4g}")

@@ -1,13 +1,15 @@
 """What a run is made of: data, preprocessing, model, settings and seed; and its name, a digest."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+from appca.analysis.keywords import OfModel
 from appca.data.preprocessing import Preprocessing
 from appca.storage.errors import InputError
-from appca.storage.identity import Recorded, plain
+from appca.storage.identity import plain
 
 SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1}
 
@@ -182,7 +184,7 @@ def estimator_class(model: str) -> type:
 
 
 @dataclass(frozen=True, eq=False)
-class RunConfig(Recorded):
+class RunConfig(OfModel):
     """
     Everything that decides the numbers of a run.
 
@@ -265,12 +267,28 @@ class RunConfig(Recorded):
         """Whether the fit draws from a posterior."""
         return "n_draws" in self.parameters
 
+    @property
+    def unknown(self) -> list[str]:
+        """The recorded settings that the model does not have any more, or not yet."""
+        known = defaults(self.model, "gibbs")
+        return sorted(set(self.to_dict()["parameters"]) - set(known))
+
     def to_dict(self) -> dict:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
-        return {
-            "dataset": self.dataset,
-            "preprocessing": dict(self.preprocessing),
-            "model": self.model,
-            "parameters": dict(self.parameters),
-            "stopped_at": self.stopped_at,
-        }
+        record = self.__dict__.get("record")
+        return super().to_dict() if record is None else deepcopy(record)
+
+    @classmethod
+    def from_record(cls, settings: Mapping) -> Self:
+        """
+        Rebuild the settings of a stored run, which keeps the id made of them when it was fitted.
+
+        The defaults of today do not go into that id. Settings the model does not have today are
+        among `unknown`, and left out of `parameters`.
+        """
+        given = plain("settings", settings)
+        known = defaults(given["model"], "gibbs")
+        kept = {name: value for name, value in given["parameters"].items() if name in known}
+        config = cls.from_dict({**given, "parameters": kept})
+        object.__setattr__(config, "record", given)
+        return config

@@ -18,7 +18,7 @@ from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.run import FitResult, RunInfo
 from appca.storage.errors import InputError
-from appca.storage.wording import counted
+from appca.storage.wording import counted, shortened
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
@@ -76,18 +76,20 @@ def fit_run(
         When the settings do not suit the data, in one sentence.
     """
     began = time.perf_counter()
+    refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
     if preprocessing is None:
         options = Preprocessing.from_dict(config.preprocessing)
         preprocessing = options.fit(dataset.X, missing=dataset.missing)
-    Y = preprocessing.transform(dataset.with_gaps())
+    X = dataset.with_gaps()
+    Y = preprocessing.transform(X)
     estimator, stopped_at = where(Y, lambda rows: fit_estimator(rows, config, callback))
+    if _follows_bits(config, preprocessing):
+        Y = prepared(config, preprocessing, X)
     found = _describe(estimator, Y, config, callback)
-    model, rows = (
-        FittedModel.from_estimator(estimator, preprocessing),
-        DescribedRows.from_description(found),
-    )
+    model = FittedModel.from_estimator(estimator, preprocessing)
+    rows = DescribedRows.from_description(found)
     info = told(estimator, found, model)._replace(stopped_at=stopped_at)
     imputed = None
     if dataset.missing is not None:
@@ -100,6 +102,16 @@ def fit_run(
 def fits_around_gaps(config: RunConfig) -> bool:
     """Whether the model integrates missing cells out instead of reading placeholders."""
     return config.model in AROUND_GAPS and config.parameters.get("inference", "em") == "em"
+
+
+def refuse_unknown(config: RunConfig) -> None:
+    """Raise InputError where a stored run has settings that this version cannot fit by."""
+    if config.unknown:
+        msg = (
+            f"This run was fitted with {', '.join(map(shortened, config.unknown))}, which "
+            f"{MODELS[config.model].title} does not have in this version; choose other settings."
+        )
+        raise InputError(msg)
 
 
 def refuse_gaps(dataset: Dataset, config: RunConfig) -> None:
@@ -219,8 +231,9 @@ def project(
     """
     Describe new rows (N, D), in data units, by a fitted model.
 
-    The rows of the fit get the numbers of the fit again, to the bit: they are described in the
-    same blocks. `callback` is told `Progress` after each block where describing takes long.
+    The rows of the fit get the numbers of the fit again, all together to the bit. Each by itself
+    does so, too, where sums over sets are estimated; elsewhere up to rounding. `callback` is told
+    `Progress` after each block where describing takes long.
 
     Raises
     ------
@@ -238,9 +251,22 @@ def project(
             "which they must be whole; fill in the missing cells or leave out their rows."
         )
         raise InputError(msg)
-    return DescribedRows.from_description(
-        _describe(estimator, before.transform(X), config, callback)
-    )
+    Y = prepared(config, before, X)
+    return DescribedRows.from_description(_describe(estimator, Y, config, callback))
+
+
+def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
+    """Bring rows (N, D) to what the config's model is asked about, (N, D')."""
+    if not _follows_bits(config, preprocessing):
+        return preprocessing.transform(X)
+    from appca.models.rows.steady_products import times
+
+    return preprocessing.transform(X, times)
+
+
+def _follows_bits(config: RunConfig, preprocessing: Fitted) -> bool:
+    """Whether a row's last bits, which a reduction rounds, decide what is drawn about it."""
+    return MODELS[config.model].compiled and preprocessing.reduces
 
 
 def fit_estimator(
@@ -308,6 +334,7 @@ def told(estimator: Any, found: "Description", fitted: FittedModel) -> RunInfo:
         versions=versions(),
         stopped_at=None,
         n_missing=None,
+        preview=False,
         seconds=0.0,
     )
 

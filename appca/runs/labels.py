@@ -1,6 +1,5 @@
 """Names and signs that a person gave the components of a run: a small file in the run's folder."""
 
-import json
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,9 +7,10 @@ import numpy as np
 
 from appca.analysis.fitted import FittedRun
 from appca.runs.store import Run
-from appca.storage import atomic
-from appca.storage.errors import InputError
+from appca.storage import lock
+from appca.storage.files import read_json, write_json
 from appca.storage.identity import digest_of
+from appca.storage.refusal import storing
 
 FILE = "labels.json"
 NAME_LENGTH = 40
@@ -33,7 +33,7 @@ def labels(run: Run) -> Labels:
     """Return the names and signs of a run's components; a damaged file counts as none."""
     k = len(run.fitted.components)
     try:
-        kept = json.loads((run.path / FILE).read_text(encoding="utf-8"))
+        kept = read_json(run.path / FILE, _words(run), "labels")
         names = tuple(_tidy(name) for name in kept["names"])
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
     except Exception:  # a damaged file fails in as many ways as there are types
@@ -43,14 +43,17 @@ def labels(run: Run) -> Labels:
 
 def rename(run: Run, component: int, name: str) -> Labels:
     """Name a component, counted from 0; an empty name takes its own away."""
-    old = labels(run)
-    return _write(run, old._replace(names=_with(old.names, component, _tidy(name))))
+    with lock.held(run.path):
+        old = labels(run)
+        return _write(run, old._replace(names=_with(old.names, component, _tidy(name))))
 
 
 def flip(run: Run, component: int) -> Labels:
     """Turn the sign of a component and of its scores round, counted from 0."""
-    old = labels(run)
-    return _write(run, old._replace(signs=_with(old.signs, component, -old.signs[component])))
+    with lock.held(run.path):
+        old = labels(run)
+        turned = _with(old.signs, component, -old.signs[component])
+        return _write(run, old._replace(signs=turned))
 
 
 def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
@@ -69,16 +72,14 @@ def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
 
 
 def _write(run: Run, given: Labels) -> Labels:
-    text = json.dumps(given._asdict(), indent=1, ensure_ascii=False)
-    try:
-        atomic.write(run.path / FILE, text)  # in one step: a killed process leaves the old labels
-    except OSError as error:
-        msg = (
-            f"The names of run {run.id} could not be stored ({error.strerror}); "
-            "free some space, or fit the run again if it was deleted."
-        )
-        raise InputError(msg) from error
+    remedy = "free some space, or fit the run again if it was deleted"
+    with storing(_words(run), run.path.parent, remedy):
+        write_json(run.path / FILE, given._asdict(), _words(run))
     return given
+
+
+def _words(run: Run) -> str:
+    return f"The names of run {run.id}"
 
 
 def _none(k: int) -> Labels:

@@ -18,9 +18,12 @@ from appca.analysis.fitted import FittedModel, belongs_to_model
 from appca.data.dataset import DTYPES
 from appca.data.preprocessing import Fitted
 from appca.runs.configuration import RunConfig, estimator_class
+from appca.runs.fit import prepared
 from appca.runs.run import RunInfo
 from appca.storage.errors import InputError
+from appca.storage.formats import TooNew, current, numbered
 from appca.storage.packed import Packed, as_object, write
+from appca.storage.refusal import refusing
 
 if TYPE_CHECKING:
     from appca.models.base.estimator import Description
@@ -60,7 +63,8 @@ class LoadedModel(NamedTuple):
     def prepared(self, X: Any) -> np.ndarray:
         """Bring rows (N, D) to what the estimator was fitted to, (N, D')."""
         X = np.asarray(X)
-        return self.preprocessing.transform(X if X.dtype in DTYPES else X.astype(np.float64))
+        X = X if X.dtype in DTYPES else X.astype(np.float64)
+        return prepared(self.config, self.preprocessing, X)
 
     def transform(self, X: Any) -> np.ndarray:
         """Scores (N, K), zero where a component is not used."""
@@ -141,8 +145,8 @@ def load_model(path: Path | str) -> LoadedModel:
 
 def about_run(config: RunConfig, info: RunInfo) -> dict[str, np.ndarray]:
     """Return the text that makes a model file of arrays, by its name among them."""
-    about = {"config": config.to_dict(), "info": info.to_dict()}
-    return {RUN: np.array(json.dumps(about, ensure_ascii=False))}
+    facts = numbered({"config": config.to_dict(), "info": info.to_dict()})
+    return {RUN: np.array(json.dumps(facts, ensure_ascii=False))}
 
 
 def model_bytes(config: RunConfig, model: FittedModel, info: RunInfo) -> bytes:
@@ -170,12 +174,11 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     """
     if not isinstance(file, (str, Path)):
         return _read(Packed(name, file), name)
-    try:
-        with Path(file).open("rb") as stream:
-            return _read(Packed(name, stream), name)
-    except OSError as error:
-        msg = f"“{name}” cannot be opened ({error.strerror or error}); check its place and name."
-        raise InputError(msg) from error
+    with (
+        refusing(f"“{name}” could not be opened", "check its place and name"),
+        Path(file).open("rb") as stream,
+    ):
+        return _read(Packed(name, stream), name)
 
 
 def _read(packed: Packed, name: str) -> ModelFile:
@@ -187,8 +190,10 @@ def _read(packed: Packed, name: str) -> ModelFile:
         raise InputError(msg)
     text = packed.array(f"{RUN}.npy")
     try:
-        about = as_object(str(text))
-        config, info = RunConfig.from_dict(about["config"]), dict(about.get("info", {}))
+        about = current(f"“{name}”", as_object(str(text)), "model")
+        config, info = RunConfig.from_record(about["config"]), dict(about.get("info", {}))
+    except TooNew:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         msg = f"“{name}” does not say which model it holds ({error}); save the model again."
         raise InputError(msg) from error

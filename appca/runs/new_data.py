@@ -7,8 +7,8 @@ import numpy as np
 from appca.analysis.fitted import DescribedRows
 from appca.runs.configuration import MODELS, RunConfig
 from appca.storage import cache
-from appca.storage.errors import InputError
 from appca.storage.identity import digest_of
+from appca.storage.refusal import storing
 
 FOLDER = "projections"
 MOST_BYTES = 500_000_000  # of all that is kept
@@ -40,14 +40,8 @@ def keep_rows(home: Path, key: str, X: np.ndarray) -> None:
         When the disk refuses.
     """
     file = rows_file(home, key)
-    try:
+    with storing("The new rows", file.parent):
         cache.write(file, X=X)
-    except OSError as error:
-        msg = (
-            f"The new rows could not be stored in {file.parent} ({error.strerror or error}); free "
-            "some space, or name another folder in APPCA_HOME."
-        )
-        raise InputError(msg) from error
 
 
 def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:

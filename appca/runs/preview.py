@@ -18,13 +18,13 @@ from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import fit_estimator, refuse_gaps, told
+from appca.runs.fit import fit_estimator, refuse_gaps, refuse_unknown, told
 from appca.runs.home import hold_threads
 from appca.runs.run import FitResult
 
 if TYPE_CHECKING:
     from appca.models.base.estimator import Description
-    from appca.models.orthonormal.em_fit import Fit
+    from appca.models.orthonormal.em_fit import SubspaceFit
     from appca.models.rows.observations import Rows
 
 ROWS, PASSES = 5000, 20
@@ -55,8 +55,8 @@ def preview(
     """
     Fit to a fixed random sample of rows with few passes, and describe all rows with it.
 
-    A stand-in to look at while the fit proper runs, not to be stored. One start instead of a race
-    of them: a slider waits for it.
+    A stand-in to look at while the fit proper runs, not to be stored (``info.preview``). One start
+    instead of a race of them: a slider waits for it.
 
     Parameters
     ----------
@@ -72,6 +72,7 @@ def preview(
         From `prepare`, for configurations that `on_ground` allows; else it is made if it can be.
     """
     began = time.perf_counter()
+    refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
     short = _short(config, passes)
@@ -84,7 +85,8 @@ def preview(
         Y = preprocessing.transform(dataset.with_gaps())
         estimator, _ = fit_estimator(Y[sample], short, None)
         found, model = estimator.describe(Y), FittedModel.from_estimator(estimator, preprocessing)
-    info = told(estimator, found, model)._replace(seconds=round(time.perf_counter() - began, 3))
+    info = told(estimator, found, model)
+    info = info._replace(preview=True, seconds=round(time.perf_counter() - began, 3))
     return FitResult(model.with_rows(DescribedRows.from_description(found)), info)
 
 
@@ -179,18 +181,18 @@ def _on_ground(ground: Ground, config: RunConfig) -> tuple[Any, "Description", F
     return estimator, found, replace(own, components=W, mean=mean, scale=scale)
 
 
-def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
+def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
     """Climb from the first of the starts that the configuration names, without a race."""
     from appca.models.algebra.stiefel import polar
     from appca.models.base.estimator import refuse_constant
-    from appca.models.orthonormal.em import Settings, floor_of
+    from appca.models.orthonormal.em import EMSettings, floor_of
     from appca.models.orthonormal.em_fit import fit_by_em, fit_in_closed_form
-    from appca.models.orthonormal.screening import Course
+    from appca.models.orthonormal.screening import EMControl
     from appca.models.orthonormal.starts import candidates
 
     refuse_constant(sample)
     given, K = config.parameters, config.k
-    settings = Settings(
+    settings = EMSettings(
         n_components=K,
         n_active=given["n_active"],
         latent=given["latent_variance"],
@@ -200,7 +202,7 @@ def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
         floor=floor_of(sample),
     )
     limits = given["max_iter"], given["tol"], given["accelerate"]
-    course = Course(settings, None, *limits, sample.n)
+    course = EMControl(settings, None, *limits, sample.n)
     rng = np.random.default_rng(given["random_state"])
     if given["n_active"] == K and isinstance(settings.latent, str):
         return fit_in_closed_form(rng, sample, course)
@@ -209,7 +211,7 @@ def _fitted(sample: "Rows", config: RunConfig) -> "Fit":
     return fit_by_em(rng, sample, W, course)
 
 
-def _model(fit: "Fit", sample: "Rows", ground: Ground, config: RunConfig) -> FittedModel:
+def _model(fit: "SubspaceFit", sample: "Rows", ground: Ground, config: RunConfig) -> FittedModel:
     """Return the model of a fit in coordinates: by variance, largest entry positive."""
     state, order = fit.state, np.argsort(-fit.second, kind="stable")
     W = ground.basis @ state.W[:, order]

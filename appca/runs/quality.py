@@ -1,15 +1,14 @@
 """Comparisons of a run's projection with other methods': settings, and results on disk."""
 
-import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from appca.runs.configuration import RunConfig
-from appca.storage import atomic
-from appca.storage.errors import InputError
-from appca.storage.identity import ID_DIGITS, Recorded, plain
+from appca.storage.files import read_json, write_json
+from appca.storage.formats import TooNew
+from appca.storage.identity import Recorded, digest_of, is_id, plain
+from appca.storage.refusal import storing
 
 SECONDS = 120.0
 
@@ -74,26 +73,33 @@ class QualityStore:
         InputError
             When the disk refuses.
         """
-        text = json.dumps({"config": config.to_dict(), **found._asdict()}, allow_nan=False)
-        try:
+        facts = {"config": config.to_dict(), **found._asdict()}
+        with storing("The comparison", self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            atomic.sweep(self.folder)
-            atomic.write(self.folder / f"{config.id}.json", text)
-        except OSError as error:
-            msg = (
-                f"The comparison could not be stored in {self.folder}: {error.strerror or error}; "
-                "free some space, or name another folder in APPCA_HOME."
-            )
-            raise InputError(msg) from error
+            write_json(self._file(config.id), facts, f"Comparison {config.id}")
         return config.id
 
     def get(self, comparison_id: str) -> Comparison | None:
-        """Return a comparison, or None when it is not there or cannot be read."""
-        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(comparison_id)):
+        """
+        Return a comparison, or None when it is not there or cannot be read.
+
+        Raises
+        ------
+        InputError
+            When a later version wrote it.
+        """
+        if not is_id(comparison_id):
             return None
+        file, what = self._file(comparison_id), f"Comparison {comparison_id}"
         try:
-            text = (self.folder / f"{comparison_id}.json").read_text(encoding="utf-8")
-            stored = json.loads(text)
+            stored = read_json(file, what, "comparison")
+            if digest_of(stored["config"]) != comparison_id:
+                return None
             return Comparison(**{name: stored[name] for name in Comparison._fields})
+        except TooNew:
+            raise
         except Exception:  # a damaged file fails in as many ways as its parsers can
             return None
+
+    def _file(self, comparison_id: str) -> Path:
+        return self.folder / f"{comparison_id}.json"

@@ -19,6 +19,7 @@ class RunInfo(NamedTuple):
     versions: dict[str, str]  # of the packages that the numbers depend on
     stopped_at: int | None  # iterations, of all stages, after which a person stopped it
     n_missing: int | None  # cells; None where none is
+    preview: bool  # whether few rows and passes stand in for the fit
     seconds: float
     place: str | None = None  # where, if a cluster fitted it
 
@@ -43,13 +44,14 @@ class RunInfo(NamedTuple):
             versions=dict(about.get("versions", {})),
             stopped_at=about.get("stopped_at"),
             n_missing=about.get("n_missing"),
+            preview=bool(about.get("preview")),
             seconds=about["seconds"],
             place=about.get("place"),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able facts."""
-        idle = {name for name in ("n_missing", "place") if getattr(self, name) is None}
+        idle = {name for name in ("n_missing", "preview", "place") if not getattr(self, name)}
         return {name: value for name, value in self._asdict().items() if name not in idle}
 
 

@@ -31,6 +31,7 @@ from appca.runs.labels import flip, labels, rename
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, RunStore
 from appca.storage.errors import InputError
+from appca.storage.formats import refuse_newer
 from appca.storage.packed import Packed, write
 from appca.storage.wording import shortened
 
@@ -154,13 +155,14 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         msg = f"“{shortened(name)}” is no session file; save one on the page Export."
         raise InputError(msg)
     contents = packed.json(CONTENTS)
-    if contents.get("format") != FORMAT or contents.get("version") != VERSION:
+    if contents.get("format") != FORMAT or not isinstance(contents.get("version"), int):
         msg = (
             f"“{shortened(name)}” is no session file that this version of appca reads; it says "
             f"“{shortened(contents.get('format'))}”, version {shortened(contents.get('version'))}."
         )
         raise InputError(msg)
     try:
+        refuse_newer(f"“{shortened(name)}”", contents["version"], VERSION)
         dataset = _read_data(packed, contents["dataset"], home)
         runs = [_read_run(packed, i, one, dataset) for i, one in enumerate(contents["runs"])]
         masks = [
@@ -275,7 +277,7 @@ def _data_at_hand(file: str, about: dict, digest: str, home: Path) -> Dataset:
 
 
 def _read_run(packed: Packed, number: int, about: dict, dataset: Dataset) -> _RunParts:
-    config = RunConfig.from_dict(about["config"])
+    config = RunConfig.from_record(about["config"])
     fitted = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
     info = dict(about["info"])
     _check(config, fitted, info, dataset)

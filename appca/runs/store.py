@@ -1,15 +1,11 @@
 """Runs on disk: one folder each, written whole or not at all, read without pickle."""
 
 import errno
-import json
 import os
-import re
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +14,12 @@ import numpy as np
 from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult, RunInfo
-from appca.storage import atomic
+from appca.storage import atomic, lock
 from appca.storage.errors import InputError
-from appca.storage.identity import ID_DIGITS
-from appca.storage.wording import shortened
+from appca.storage.files import read_arrays, read_json, write_arrays, write_json
+from appca.storage.formats import TooNew
+from appca.storage.identity import ID_DIGITS, is_id
+from appca.storage.refusal import reason, refusing, storing
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 _NAME_LENGTH = 120
@@ -60,11 +58,11 @@ class Run:
         except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
             if is_passing(error):
                 msg = (
-                    f"The arrays of run {self.id} cannot be read now ({_why(error)}); the run is "
+                    f"The arrays of run {self.id} cannot be read now ({reason(error)}); the run is "
                     "kept: remove the cause and look again."
                 )
                 raise InputError(msg) from error
-            why = f" ({_why(error)})" if isinstance(error, OSError) else ""
+            why = f" ({reason(error)})" if isinstance(error, OSError) else ""
             msg = f"The arrays of run {self.id} cannot be read{why}; fit it again."
             raise InputError(msg) from error
 
@@ -113,13 +111,10 @@ class RunStore:
             When the disk refuses, for example because it is full.
         """
         target = self.folder / config.id
-        with self._storing("The run"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.sweep()
-            if self._readable(target) is None:
-                self._write(target, _meta(config, result, name, origin), result.fitted.to_arrays())
-            else:
-                self.renew(config.id, name, origin)
+        with storing("The run", self.folder):
+            if self.renew(config.id, name, origin) is None:
+                meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
+                atomic.put_folder(target, partial(_write, meta, arrays), self._is_sound)
         if origin == "live":
             self._prune()
         return _read(target)
@@ -133,17 +128,27 @@ class RunStore:
         run = self.get(run_id)
         if run is None:
             return None
-        meta = _read_meta(run.path)
-        meta["created"] = time.time()
-        meta["name"] = _tidy(name) or meta["name"]
-        meta["origin"] = "fit" if "fit" in (origin, meta["origin"]) else "live"
-        with suppress(OSError):
-            _write_json(run.path / "config.json", meta)
+        with suppress(OSError), lock.held(run.path):
+            meta = _read_meta(run.path)
+            meta["created"] = time.time()
+            meta["name"] = _tidy(name) or meta["name"]
+            meta["origin"] = "fit" if "fit" in (origin, meta["origin"]) else "live"
+            _write_meta(run.path, meta)
         return self._readable(run.path)
 
     def get(self, run_id: str) -> Run | None:
-        """Return one run, or None when it is not there or damaged."""
-        return self._readable(self.folder / run_id) if _is_id(run_id) else None
+        """
+        Return one run, or None when it is not there or damaged.
+
+        Raises
+        ------
+        InputError
+            When a later version wrote it.
+        """
+        found = self._readable(self.folder / run_id) if is_id(run_id) else None
+        if found is None and is_id(run_id):
+            self._is_sound(self.folder / run_id)
+        return found
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
@@ -161,7 +166,7 @@ class RunStore:
 
     def damage(self, run_id: str) -> str | None:
         """Return the sentence about one run; None when it is sound or not there."""
-        if not _is_id(run_id) or not os.path.lexists(self.folder / run_id):
+        if not is_id(run_id) or not os.path.lexists(self.folder / run_id):
             return None
         found = self._damage(self.folder / run_id)
         return found and found.sentence
@@ -181,10 +186,8 @@ class RunStore:
                 f"There is no run “{str(run_id)[:ID_DIGITS]}” to rename; choose one from the list."
             )
             raise InputError(msg)
-        meta = _read_meta(run.path)
-        meta["name"] = _tidy(name)
-        with self._storing("The name of the run"):
-            _write_json(run.path / "config.json", meta)
+        with storing("The name of the run", self.folder), lock.held(run.path):
+            _write_meta(run.path, _read_meta(run.path) | {"name": _tidy(name)})
             return _read(run.path)
 
     def delete(self, run_id: str) -> None:
@@ -196,44 +199,37 @@ class RunStore:
         InputError
             When the disk refuses.
         """
-        if not _is_id(run_id):
+        if not is_id(run_id):
             return
-        try:
-            self._discard(self.folder / run_id)
-        except OSError as error:
-            msg = f"Run {run_id} could not be deleted: {_why(error)}; check the rights of its file."
-            raise InputError(msg) from error
+        with refusing(f"Run {run_id} could not be deleted", "check the rights of its file"):
+            atomic.discard(self.folder / run_id)
 
-    def sweep(self, pid: int | None = None) -> None:
-        """Remove drafts that a dead process (`pid`, or any), or one a day ago, left behind."""
+    def sweep(self) -> None:
+        """Remove the drafts of processes that are gone."""
         atomic.sweep(self.folder)
-        for draft in self.folder.glob(".*"):
-            owner = draft.name[1:].partition("-")[0]
-            if owner == str(pid) or _is_gone(owner):
-                atomic.remove(draft)
-
-    @contextmanager
-    def _storing(self, what: str) -> Iterator[None]:
-        """Say in one sentence that the disk refuses."""
-        try:
-            yield
-        except OSError as error:
-            msg = (
-                f"{what} could not be stored in {self.folder}: {_why(error)}; "
-                "free some space, or name another folder in APPCA_HOME."
-            )
-            raise InputError(msg) from error
 
     def _folders(self) -> tuple[Path, ...]:
-        return tuple(sorted(path for path in self.folder.glob("*") if _is_id(path.name)))
+        return tuple(sorted(path for path in self.folder.glob("*") if is_id(path.name)))
 
     def _damage(self, folder: Path) -> Damaged | None:
         try:
             _read(folder)
+        except TooNew as error:
+            return Damaged(folder.name, str(error))
         except _UNREADABLE as error:
-            why = f"Run {folder.name} is damaged ({_why(error)}) and left out; "
+            why = f"Run {folder.name} is damaged ({reason(error)}) and left out; "
             return Damaged(folder.name, f"{why}delete it or fit it again.")
         return None
+
+    def _is_sound(self, folder: Path) -> bool:
+        """Whether a run can be read; raises `TooNew` where a later version wrote it."""
+        try:
+            _read(folder)
+        except TooNew:
+            raise
+        except _UNREADABLE:
+            return False
+        return True
 
     def _readable(self, folder: Path) -> Run | None:
         try:
@@ -241,41 +237,10 @@ class RunStore:
         except _UNREADABLE:
             return None
 
-    def _write(self, target: Path, meta: dict, arrays: dict[str, np.ndarray]) -> None:
-        draft = self._draft()
-        draft.mkdir()
-        try:
-            with (draft / "arrays.npz").open("wb") as file:
-                np.savez(file, **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-                meta["bytes"] = file.tell()
-            _write_json(draft / "config.json", meta)
-            try:
-                draft.replace(target)
-            except OSError:  # something is there: the same run, stored meanwhile, or a damaged one
-                if self._readable(target) is None:
-                    self._discard(target)
-                    draft.replace(target)
-        finally:
-            atomic.remove(draft)
-
-    def _draft(self) -> Path:
-        # The process id tells whose draft it was when a worker is killed; Path globs see dots.
-        return self.folder / f".{os.getpid()}-{uuid.uuid4().hex}"
-
-    def _discard(self, folder: Path) -> None:
-        doomed = self._draft()
-        try:
-            folder.rename(doomed)
-        except FileNotFoundError:
-            return
-        atomic.remove(doomed)
-
     def _prune(self) -> None:
         live = [run for run in self.list() if run.origin == "live" and not run.named]
         for run in live[LIVE_RUNS_KEPT:]:
-            self._discard(run.path)
+            atomic.discard(run.path)
 
 
 def is_passing(error: BaseException | None) -> bool:
@@ -288,14 +253,9 @@ def is_passing(error: BaseException | None) -> bool:
     return isinstance(error, MemoryError)
 
 
-def _is_id(text: object) -> bool:
-    # The id may come from the address bar: it must not become a path unless it is one.
-    return isinstance(text, str) and re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", text) is not None
-
-
 def _read(folder: Path) -> Run:
     meta = _read_meta(folder)
-    config = RunConfig.from_dict(meta["config"])
+    config = RunConfig.from_record(meta["config"])
     size = (folder / "arrays.npz").stat().st_size
     if meta["id"] != folder.name:
         msg = f"it is named {folder.name} but holds {meta['id']}"
@@ -331,19 +291,6 @@ def _check_facts(meta: dict) -> None:
         raise TypeError(msg)
 
 
-def _is_gone(pid: str) -> bool:
-    """Whether there is no such process; where one cannot ask without harm, it counts as there."""
-    if os.name != "posix" or not pid.isdecimal():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
 def title(config: RunConfig) -> str:
     """Name a run by its settings: “aPPCA, K = 4, L = 2”, with the seed if it is not 0."""
     parts = [config.model, *config.sizes]
@@ -370,29 +317,24 @@ def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -
 
 
 def _read_meta(folder: Path) -> dict:
-    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return read_json(folder / "config.json", f"Run {folder.name}", "run")
+
+
+def _write_meta(folder: Path, meta: dict) -> None:
+    write_json(folder / "config.json", meta, f"Run {folder.name}")
+
+
+def _write(meta: dict, arrays: dict[str, np.ndarray], folder: Path) -> None:
+    with atomic.solid(folder / "arrays.npz") as file:
+        write_arrays(file, arrays)
+        n_bytes = file.tell()
+    _write_meta(folder, meta | {"bytes": n_bytes})
 
 
 def _tidy(name: str | None) -> str | None:
     return " ".join((name or "").split())[:_NAME_LENGTH] or None
 
 
-def _write_json(path: Path, value: dict) -> None:
-    atomic.write(path, json.dumps(value, indent=1, ensure_ascii=False))
-
-
 @lru_cache(maxsize=4)
 def _load(file: Path, _changed: int) -> FittedRun:
-    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        return FittedRun.from_arrays({name: archive[name] for name in archive.files})
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"{Path(error.filename or '').name or 'a file'} is missing"
-    if isinstance(error, KeyError):
-        return f"“{shortened(error.args[0])}” is missing"
-    if isinstance(error, MemoryError):
-        return "there is too little memory"
-    reason = error.strerror if isinstance(error, OSError) else None
-    return shortened(reason or str(error) or "it cannot be read", 120).strip(".")
+    return FittedRun.from_arrays(read_arrays(file))

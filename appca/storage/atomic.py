@@ -1,53 +1,129 @@
-"""Files and folders that come and go in one step, so that a killed process leaves nothing half."""
+"""
+Files and folders that come and go in one step, so that a killed process leaves nothing half.
 
+What is being written is a draft beside its place, locked as long as its owner is alive (see
+`lock`): others remove a draft once its lock is free.
+"""
+
+import errno
 import os
 import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-_DRAFT = re.compile(r"\.(\d+-)?[0-9a-f]{32}(-.+)?")
+from appca.storage import lock
+
+_DRAFT = re.compile(r"\.(?:([0-9a-f]+|job)-)?[0-9a-f]{32}(?:-.+)?")  # "job" and pids: format 1
 ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
 _STALE_SECONDS = 86_400  # a draft older than a day belongs to no living process
+_TRIES = 10
 
 
-def write(path: Path, content: bytes | str) -> None:
+def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
     """
     Put a file in its place whole; text becomes UTF-8.
 
     When the disk refuses, the file that was there is as it was and nothing stands beside it.
 
+    Parameters
+    ----------
+    path : Path
+    content : bytes or str
+    durable : bool
+        Whether to wait until it would outlast a failure of the power.
+
     Raises
     ------
     OSError
     """
-    with growing(path) as file:
+    with growing(path, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
-def growing(path: Path) -> Iterator[BinaryIO]:
+def growing(
+    path: Path, check: Callable[[Path], object] | None = None, *, durable: bool = True
+) -> Iterator[BinaryIO]:
     """
     Give a file to write to part by part; it takes its place once it is whole, see `write`.
+
+    Parameters
+    ----------
+    path : Path
+    check : callable, optional
+        Looks at the whole file before it takes its place; what it raises keeps it from that.
+    durable : bool
 
     Raises
     ------
     OSError
     """
     sweep(path.parent)
-    draft = path.with_name(f".{uuid.uuid4().hex}")
-    try:
-        with draft.open("wb") as file:
+    # Whoever checks it may go by the end of its name; who lists a folder must not.
+    ending = "" if check is None else f"-{path.name}"
+    with _claimed(path.parent, lambda draft: draft.touch(exist_ok=False), ending) as draft:
+        with solid(draft, durable=durable) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+        if check is not None:
+            check(draft)
         draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Open a new file, and wait at the end until it lies on the disk; for those inside a draft."""
+    with path.open("wb") as file:
+        yield file
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def draft_folder(parent: Path) -> Iterator[Path]:
+    """
+    Give a folder to fill, which others leave alone; what is still there in the end is removed.
+
+    Raises
+    ------
+    OSError
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    sweep(parent)
+    with _claimed(parent, Path.mkdir) as draft:
+        yield draft
+
+
+def put_folder(
+    target: Path, fill: Callable[[Path], object], is_sound: Callable[[Path], bool]
+) -> None:
+    """
+    Build a folder beside its place and move it there; a sound one that is there stays.
+
+    Parameters
+    ----------
+    target : Path
+    fill : callable
+        Writes the files into the draft.
+    is_sound : callable
+        Says whether what is in the place now is as good; what is not is removed.
+
+    Raises
+    ------
+    OSError
+    """
+    with draft_folder(target.parent) as draft:
+        fill(draft)
+        with lock.held(target.parent):
+            if is_sound(target):
+                return
+            discard(target)
+            draft.replace(target)
 
 
 def replace_folder(draft: Path, target: Path) -> None:
@@ -64,25 +140,45 @@ def replace_folder(draft: Path, target: Path) -> None:
     OSError
     """
     before = aside(target)
-    if before.exists() and not target.exists():  # killed between the renamings
-        before.rename(target)
-    remove(before)  # killed while it was removed
-    try:
-        target.rename(before)
-    except FileNotFoundError:
-        draft.replace(target)
-        return
-    try:
-        draft.replace(target)
-    except OSError:
-        before.rename(target)
-        raise
-    remove(before)
+    with lock.held(target.parent):
+        if before.exists() and not target.exists():  # killed between the renamings
+            before.rename(target)
+        remove(before)  # killed while it was removed
+        try:
+            target.rename(before)
+        except FileNotFoundError:
+            draft.replace(target)
+            return
+        try:
+            draft.replace(target)
+        except OSError:
+            before.rename(target)
+            raise
+        remove(before)
+
+
+def take_place(draft: Path, path: Path) -> None:
+    """Move a file that was written elsewhere into its place. May raise OSError."""
+    draft.replace(path)
 
 
 def aside(target: Path) -> Path:
     """Return where a folder stands while another takes its place."""
     return target.with_name(f"{target.name}{ASIDE}")
+
+
+def discard(path: Path) -> None:
+    """
+    Remove a folder in one step, so that nobody meets half of it; one that is gone is no error.
+
+    Raises
+    ------
+    OSError
+    """
+    doomed = _new_name(path.parent)
+    with suppress(FileNotFoundError):
+        path.rename(doomed)
+        remove(doomed)
 
 
 def remove(path: Path) -> None:
@@ -96,14 +192,40 @@ def remove(path: Path) -> None:
 
 def sweep(folder: Path) -> None:
     """
-    Remove the drafts in a folder that nobody has touched for a day.
+    Remove the drafts in a folder whose owners are gone.
 
-    A draft is named by a point and 32 hex digits, perhaps with a process's number before them or a
-    file's name behind them; what else lies there is somebody's own.
+    An owner under this kernel is gone when nobody holds the draft's lock; any other one when nobody
+    has touched the draft for a day. A draft is named by a point and 32 hex digits, perhaps with
+    the machine (see `lock.machine`) before them or a file's name behind them; what else lies there
+    is somebody's own.
     """
     for draft in folder.glob(".*"):
-        if _DRAFT.fullmatch(draft.name) is None:
+        known = _DRAFT.fullmatch(draft.name)
+        if known is None:
             continue
-        with suppress(OSError):  # its owner has just moved it into place
-            if time.time() - draft.stat().st_mtime > _STALE_SECONDS:
+        with suppress(OSError), lock.opened(draft) as file:  # its owner may just have moved it
+            free = lock.take(file)
+            stale = time.time() - draft.lstat().st_mtime > _STALE_SECONDS
+            if (free and known[1] == lock.machine()) or (stale and free is not False):
                 remove(draft)
+
+
+def _new_name(folder: Path, ending: str = "") -> Path:
+    return folder / f".{lock.machine()}-{uuid.uuid4().hex}{ending}"
+
+
+@contextmanager
+def _claimed(folder: Path, make: Callable[[Path], object], ending: str = "") -> Iterator[Path]:
+    """Make a draft and hold its lock; what is still there in the end is removed."""
+    for _ in range(_TRIES):
+        draft = _new_name(folder, ending)
+        try:
+            make(draft)
+            # Before the lock is taken, `sweep` may take the draft for one whose owner is gone.
+            with lock.opened(draft) as file:
+                if lock.take(file) is not False and draft.exists():
+                    yield draft
+                    return
+        finally:
+            remove(draft)
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

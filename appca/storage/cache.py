@@ -2,19 +2,17 @@
 
 import contextlib
 import os
-import uuid
 from pathlib import Path
 
 import numpy as np
 
-from appca.storage import atomic
+from appca.storage import files
 
 
 def read(file: Path) -> dict[str, np.ndarray] | None:
     """Return the arrays of an NPZ file and note that it was used; None when it cannot be read."""
     try:
-        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
+        arrays = files.read_numbered(file, file.name)
     except Exception:  # a damaged file fails in as many ways as its parsers can
         return None
     with contextlib.suppress(OSError):
@@ -23,16 +21,16 @@ def read(file: Path) -> dict[str, np.ndarray] | None:
 
 
 def write(file: Path, **arrays: np.ndarray) -> None:
-    """Write an NPZ file, without pickle; others see all of it or nothing. May raise OSError."""
-    draft = file.parent / f".{uuid.uuid4().hex}"
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        atomic.sweep(file.parent)
-        with draft.open("wb") as stream:
-            np.savez(stream, **arrays)
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
+    """
+    Write an NPZ file, without pickle; others see all of it or nothing.
+
+    Raises
+    ------
+    TooNew
+        When a later version wrote what is there.
+    OSError
+    """
+    files.write_numbered(file, arrays, file.name)
 
 
 def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None) -> list[Path]:

@@ -3,10 +3,12 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,7 +22,12 @@ class Recorded:
     Base of frozen dataclasses of settings that are stored and named by their content.
 
     Declare them with ``eq=False``: settings are equal, and hash alike, where their ids are.
+
+    A field that came later stands in `later` with the value that does what was done before it was
+    there. With that value it is not recorded, so what was stored before keeps its id and is found.
     """
+
+    later: ClassVar[Mapping[str, object]] = {}
 
     @cached_property
     def id(self) -> str:
@@ -28,25 +35,56 @@ class Recorded:
         return digest_of(self.to_dict())
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.to_dict() == other.to_dict()
+        return isinstance(other, Recorded) and type(self) is type(other) and self.id == other.id
 
     def __hash__(self) -> int:
         return hash(self.id)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` makes equal ones."""
-        return asdict(self)  # type: ignore[call-overload]
+        return without(asdict(self), self.later)  # type: ignore[call-overload]
 
     @classmethod
     def from_dict(cls, settings: Mapping) -> Self:
         """Rebuild settings from `to_dict`."""
-        return cls(**settings)
+        return cls(**{**cls.later, **settings})
+
+
+def without(settings: Mapping, later: Mapping[str, object]) -> dict[str, Any]:
+    """Leave out the settings that came later, where they have the value that changes nothing."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if not (name in later and _canonical(value) == _canonical(later[name]))
+    }
 
 
 def digest_of(settings: object) -> str:
     """First 12 hex digits of the SHA-256 of JSON-able settings; 1.0 and 1 are the same number."""
     text = json.dumps(_canonical(settings), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
+    return sha256(text, ID_DIGITS)
+
+
+def sha256(content: str | bytes, digits: int = 64) -> str:
+    """Return the first hex digits of the SHA-256 of bytes, or of a text in UTF-8."""
+    data = content.encode() if isinstance(content, str) else content
+    return hashlib.sha256(data).hexdigest()[:digits]
+
+
+def sha256_of_file(path: Path) -> str:
+    """Return the 64 hex digits of a file's SHA-256. May raise OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_id(text: object) -> bool:
+    """Whether it is an id: what comes from an address must not become a path unless it is one."""
+    return _is_hex(text, ID_DIGITS)
+
+
+def is_digest(text: object) -> bool:
+    """Whether it is the name of a data set, a whole SHA-256; see `is_id`."""
+    return _is_hex(text, 64)
 
 
 def plain(name: str, value: object) -> object:
@@ -70,6 +108,10 @@ def plain(name: str, value: object) -> object:
         return value
     msg = f"{name} must be a finite number, a text or yes/no to be recorded; got {value!r:.60}."
     raise InputError(msg)
+
+
+def _is_hex(text: object, digits: int) -> bool:
+    return isinstance(text, str) and re.fullmatch(rf"[0-9a-f]{{{digits}}}", text) is not None
 
 
 def _canonical(value: object) -> object:

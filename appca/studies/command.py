@@ -7,10 +7,10 @@ from pathlib import Path
 
 from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES, study_of
-from appca.studies.files import write
-from appca.studies.report import Result, heading, in_order, write_page
+from appca.studies.files import aligned, claim_lines, write
+from appca.studies.report import ReportEntry, heading, in_order, write_page
 from appca.studies.store import StudyStore
-from appca.studies.study import Report, Row, Study
+from appca.studies.study import Options, Report, Study
 
 MOST_PROCESSES = 2
 REPORT = "report.html"
@@ -19,7 +19,7 @@ REPORT = "report.html"
 def paper(
     names: Sequence[str],
     size: str,
-    changes: dict,
+    changes: Options,
     home: Path,
     out: Path | None,
     say: Callable[[str], None],
@@ -67,12 +67,12 @@ def paper(
 
 def _one(
     study: Study,
-    options: dict,
+    options: Options,
     home: Path,
     out: Path | None,
     say: Callable[[str], None],
     report: Report,
-) -> Result:
+) -> ReportEntry:
     """Compute, store, print and write one experiment; what its data lack becomes a sentence."""
     say(heading(study))
     say("; ".join(f"{name} {_short(value)}" for name, value in options.items()))
@@ -80,10 +80,11 @@ def _one(
     try:
         outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
     except InputError as error:
-        return Result(study, options, None, str(error))
+        return ReportEntry(study, options, None, str(error))
     seconds = time.perf_counter() - began
     name = StudyStore(home).save(study, options, outcome, seconds)
-    for line in (*printed(study, next(iter(outcome.tables.values()))), outcome.text):
+    numbers = aligned(next(iter(outcome.tables.values())), study.columns)
+    for line in (*numbers, "", *claim_lines(outcome), outcome.text):
         say(line)
     say(f"{seconds:.0f} s; stored as {name}")
     if out is not None:
@@ -91,24 +92,7 @@ def _one(
         say(f"wrote {', '.join(path.name for path in files)} in {out}")
         if missing:
             say(missing)
-    return Result(study, options, outcome, f"Computed in {seconds:.0f} s, stored as {name}.")
-
-
-def printed(study: Study, rows: Sequence[Row]) -> list[str]:
-    """Lay out the chosen columns of a table as lines of text."""
-    lines = [list(study.columns)]
-    lines += [[_cell(row[name]) for name in study.columns] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return ReportEntry(study, options, outcome, f"Computed in {seconds:.0f} s, stored as {name}.")
 
 
 def _short(value: object) -> str:

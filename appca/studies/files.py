@@ -1,12 +1,14 @@
 """An experiment's tables and figures as files that anybody can open."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appca.plots.export.figure_files import NO_PICTURES, page, picture
 from appca.storage.errors import InputError
+from appca.storage.refusal import OTHER, refused
 from appca.studies.store import csv_text
-from appca.studies.study import Outcome, Study
+from appca.studies.study import Outcome, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str]:
     """
-    Write CSV tables, the paragraph and standalone HTML figures, and pictures where possible.
+    Write CSV tables, the claims as text, standalone HTML figures, and pictures where possible.
 
     Returns
     -------
@@ -34,15 +36,16 @@ def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str
             path.write_text(csv_text(rows), encoding="utf-8", newline="")
             written.append(path)
         text = folder / f"{study.name}.txt"
-        text.write_text(f"{study.title}\n\n{study.paper}\n\n{outcome.text}\n", encoding="utf-8")
+        parts = [study.title, study.paper, "\n".join(claim_lines(outcome)), outcome.text]
+        text.write_text("\n\n".join(filter(None, parts)) + "\n", encoding="utf-8")
         written.append(text)
         for name, figure in figures.items():
             file = folder / f"{_stem(study.name, name)}.html"
             file.write_text(page(figure, study.title), encoding="utf-8")
             written.append(file)
     except OSError as error:
-        msg = f"{error.filename or folder} could not be written: {error.strerror or error}."
-        raise InputError(msg) from error
+        what = f"{error.filename or folder} could not be written"
+        raise refused(what, error, OTHER) from error
     pictures = [
         (folder / f"{_stem(study.name, name)}.{kind}", figure)
         for name, figure in figures.items()
@@ -52,13 +55,37 @@ def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str
     return written + drawn, "" if len(drawn) == len(pictures) else NO_PICTURES
 
 
+def claim_lines(outcome: Outcome) -> list[str]:
+    """Lay out the claims as lines of text, the longest column last."""
+    return aligned(outcome.claim_rows, ("holds", "claim", "paper", "measured"))
+
+
+def aligned(rows: Sequence[Row], columns: Sequence[str] = ()) -> list[str]:
+    """Lay out a table, or the chosen columns of it, as lines of text; nothing without rows."""
+    if not rows:
+        return []
+    names = list(columns or rows[0])
+    lines = [names, *([_cell(row[name]) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def _stem(study: str, name: str) -> str:
     return study if name == study else f"{study}-{name}"
 
 
 def _draw(pictures: "list[tuple[Path, go.Figure]]") -> list[Path]:
     """Draw pictures; none from the first on that cannot be drawn."""
-    drawn = []
+    drawn: list[Path] = []
     for path, figure in pictures:
         try:
             path.write_bytes(picture(figure, path.suffix[1:]))

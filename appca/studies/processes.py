@@ -17,17 +17,18 @@ import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple, cast
 
 import appca
 from appca.storage.errors import InputError
 from appca.studies.study import Report
 
 Tick = Callable[[str, float], None]  # (what is being done, share of the piece); may raise
+Spec = dict[str, Any]  # a piece of work, as in JSON
 WAIT = 0.1  # seconds between two looks at whether to stop
 
 
-def work(piece: str, specs: Sequence[dict], report: Report, processes: int) -> list[Any]:
+def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Any]:
     """
     Do all pieces and return their results in order.
 
@@ -35,8 +36,8 @@ def work(piece: str, specs: Sequence[dict], report: Report, processes: int) -> l
     ----------
     piece : str
         "module:name" of a function (spec, tick) -> JSON-able result.
-    specs : sequence of dict
-        JSON-able; one for each piece.
+    specs : sequence of Spec
+        One for each piece.
     report : callable
         Told (stage, share of all); an exception from it ends everything.
     processes : int
@@ -52,31 +53,37 @@ def work(piece: str, specs: Sequence[dict], report: Report, processes: int) -> l
     return _Crew(piece, specs, min(processes, len(specs))).run(report)
 
 
-def _function(piece: str) -> Callable[[dict, Tick], Any]:
+def _function(piece: str) -> Callable[[Spec, Tick], Any]:
     module, _, name = piece.partition(":")
-    return getattr(import_module(module), name)
+    return cast("Callable[[Spec, Tick], Any]", getattr(import_module(module), name))
 
 
-def _here(function: Callable[[dict, Tick], Any], specs: Sequence[dict], report: Report) -> list:
-    results = []
-    for done, spec in enumerate(specs):
-        results.append(
-            function(
-                spec, lambda stage, share, done=done: report(stage, (done + share) / len(specs))
-            )
-        )
-    return results
+def _here(
+    function: Callable[[Spec, Tick], Any], specs: Sequence[Spec], report: Report
+) -> list[Any]:
+    def tick(done: int) -> Tick:
+        return lambda stage, share: report(stage, (done + share) / len(specs))
+
+    return [function(spec, tick(done)) for done, spec in enumerate(specs)]
+
+
+class _Member(NamedTuple):
+    """A further process and its two pipes."""
+
+    process: subprocess.Popen[str]
+    tasks: IO[str]
+    answers: IO[str]
 
 
 class _Crew:
     """The processes of one experiment."""
 
-    def __init__(self, piece: str, specs: Sequence[dict], n: int) -> None:
+    def __init__(self, piece: str, specs: Sequence[Spec], n: int) -> None:
         self.piece, self.specs, self.n = piece, specs, n
         self.waiting = list(range(len(specs)))[::-1]
         self.shares = [0.0] * len(specs)
         self.results: dict[int, Any] = {}
-        self.news: queue.SimpleQueue[tuple[int, dict | None]] = queue.SimpleQueue()
+        self.news: queue.SimpleQueue[tuple[int, dict[str, Any] | None]] = queue.SimpleQueue()
         self.stage = "starting"
 
     def run(self, report: Report) -> list[Any]:
@@ -90,22 +97,22 @@ class _Crew:
                 self._hear(members)
         finally:
             for member in members:
-                member.kill()
+                member.process.kill()
             for member in members:
-                member.wait()
+                member.process.wait()
                 with contextlib.suppress(OSError):
-                    member.stdin.close()
+                    member.tasks.close()
         return [self.results[place] for place in range(len(self.specs))]
 
-    def _give(self, member: subprocess.Popen) -> None:
+    def _give(self, member: _Member) -> None:
         if self.waiting:
             place = self.waiting.pop()
             task = {"piece": self.piece, "place": place, "spec": self.specs[place]}
             with contextlib.suppress(OSError):  # its end of output will tell
-                member.stdin.write(f"{json.dumps(task)}\n")
-                member.stdin.flush()
+                member.tasks.write(f"{json.dumps(task)}\n")
+                member.tasks.flush()
 
-    def _hear(self, members: list[subprocess.Popen]) -> None:
+    def _hear(self, members: list[_Member]) -> None:
         """Take in what there is, waiting a moment if there is nothing."""
         timeout = WAIT
         with contextlib.suppress(queue.Empty):
@@ -114,7 +121,7 @@ class _Crew:
                 timeout = 0.0
                 self._take(members[number], message)
 
-    def _take(self, member: subprocess.Popen, message: dict | None) -> None:
+    def _take(self, member: _Member, message: dict[str, Any] | None) -> None:
         if message is None:
             msg = "A process of the experiment ended before it was done; start it again."
             raise InputError(msg)
@@ -127,19 +134,19 @@ class _Crew:
         else:
             self.stage, self.shares[place] = message["stage"], message["share"]
 
-    def _listen(self, number: int, member: subprocess.Popen) -> None:
-        with member.stdout:
-            for line in member.stdout:
+    def _listen(self, number: int, member: _Member) -> None:
+        with member.answers:
+            for line in member.answers:
                 self.news.put((number, json.loads(line)))
         self.news.put((number, None))
 
 
-def _start() -> subprocess.Popen:
+def _start() -> _Member:
     root = str(Path(appca.__file__).resolve().parents[1])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     own = {"PYTHONPATH": os.pathsep.join(paths), **dict.fromkeys(names, "1")}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "appca.studies.processes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -147,6 +154,7 @@ def _start() -> subprocess.Popen:
         text=True,
         encoding="utf-8",
     )
+    return _Member(process, cast("IO[str]", process.stdin), cast("IO[str]", process.stdout))
 
 
 def serve() -> None:
@@ -156,23 +164,27 @@ def serve() -> None:
     inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_inbox, args=(inbox,), daemon=True).start()
     while True:
-        task = json.loads(inbox.get())
-
-        def say(place: int = task["place"], **message: object) -> None:
-            channel.write(f"{json.dumps({'place': place, **message})}\n")
-            channel.flush()
-
-        try:
-            found = _function(task["piece"])(
-                task["spec"], lambda stage, share, say=say: say(stage=stage, share=share)
-            )
-        except ValueError as error:
-            say(refusal=" ".join(str(error).split()))
-        else:
-            say(result=found)
+        _answer(json.loads(inbox.get()), channel)
 
 
-def _inbox(inbox: queue.SimpleQueue) -> None:
+def _answer(task: dict[str, Any], channel: IO[str]) -> None:
+    """Do one piece and say how it goes and what came out."""
+
+    def say(**message: object) -> None:
+        channel.write(f"{json.dumps({'place': task['place'], **message})}\n")
+        channel.flush()
+
+    try:
+        found = _function(task["piece"])(
+            task["spec"], lambda stage, share: say(stage=stage, share=share)
+        )
+    except ValueError as error:
+        say(refusal=" ".join(str(error).split()))
+    else:
+        say(result=found)
+
+
+def _inbox(inbox: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         inbox.put(line)
     os._exit(0)

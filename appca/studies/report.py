@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from appca.data.sources.folder import data_folder
 from appca.plots.export.figure_files import fragment
-from appca.plots.export.report_page import fold, framed, table
-from appca.storage.errors import InputError
-from appca.studies.study import Outcome, Row, Study
+from appca.plots.export.report_page import fold, framed, paragraph, table
+from appca.storage.refusal import OTHER, refusing
+from appca.studies.claims import HEADINGS
+from appca.studies.study import Options, Outcome, Row, Study
 
 
-class Place(NamedTuple):
+class PaperPlace(NamedTuple):
     """Where the paper shows a result, and what data it needs."""
 
     where: str
@@ -28,19 +29,19 @@ class Needed(NamedTuple):
 
 
 PLACES = {
-    "planes": Place("Figure 1"),
-    "table1": Place("Table 1"),
-    "z-priors": Place("Figure 3"),
-    "popularity": Place("Figure 4"),
-    "sharing": Place("Figure 5", "mnist"),
-    "digits": Place("Figure 6", "mnist"),
-    "strokes": Place("Figure 7", "mnist"),
-    "coil20": Place("Figure 8", "coil20"),
-    "umap": Place("Figure 9", "coil20"),
-    "similar": Place("Figure 10", "coil20"),
-    "whitening": Place("Figure 11", "mnist"),
-    "fmri": Place("Figures 12 and 13", "fmri"),
-    "speed": Place("Section 4"),
+    "planes": PaperPlace("Figure 1"),
+    "table1": PaperPlace("Table 1"),
+    "z-priors": PaperPlace("Figure 3"),
+    "popularity": PaperPlace("Figure 4"),
+    "sharing": PaperPlace("Figure 5", "mnist"),
+    "digits": PaperPlace("Figure 6", "mnist"),
+    "strokes": PaperPlace("Figure 7", "mnist"),
+    "coil20": PaperPlace("Figure 8", "coil20"),
+    "umap": PaperPlace("Figure 9", "coil20"),
+    "similar": PaperPlace("Figure 10", "coil20"),
+    "whitening": PaperPlace("Figure 11", "mnist"),
+    "fmri": PaperPlace("Figures 12 and 13", "fmri"),
+    "speed": PaperPlace("Section 4"),
 }
 NEEDED = {
     "mnist": Needed(
@@ -60,11 +61,11 @@ NEEDED = {
 MOST_ROWS = 60  # of a table on the page; the CSV has all
 
 
-class Result(NamedTuple):
+class ReportEntry(NamedTuple):
     """One experiment of a report: its outcome, or why there is none."""
 
     study: Study
-    options: dict
+    options: Options
     outcome: Outcome | None
     note: str  # when it was computed, or the sentence that says what was missing
 
@@ -83,16 +84,6 @@ def heading(study: Study) -> str:
     return f"{place.where}: {study.title}"
 
 
-def split(text: str) -> tuple[str, str]:
-    """
-    Return what was measured, and the verdict.
-
-    The verdict is the last paragraph of several; a single paragraph has none.
-    """
-    measured, mark, verdict = text.rpartition("\n\n")
-    return (measured, verdict) if mark else (text, "")
-
-
 def lacking(name: str) -> str:
     """Say which file an experiment needs that is not in the data folder; nothing if none."""
     place = PLACES.get(name)
@@ -107,7 +98,7 @@ def lacking(name: str) -> str:
     )
 
 
-def write_page(results: Sequence[Result], file: Path) -> None:
+def write_page(results: Sequence[ReportEntry], file: Path) -> None:
     """
     Write one HTML page with all results; it needs no network.
 
@@ -116,15 +107,12 @@ def write_page(results: Sequence[Result], file: Path) -> None:
     InputError
         When the disk refuses.
     """
-    try:
+    with refusing(f"{file} could not be written", OTHER):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(page(results), encoding="utf-8")
-    except OSError as error:
-        msg = f"{file} could not be written: {error.strerror or error}."
-        raise InputError(msg) from error
 
 
-def page(results: Sequence[Result]) -> str:
+def page(results: Sequence[ReportEntry]) -> str:
     """Return the page's HTML."""
     chosen = {result.study.name: result for result in results}
     ordered = [chosen[study.name] for study in in_order(r.study for r in results)]
@@ -136,17 +124,16 @@ def page(results: Sequence[Result]) -> str:
     return framed("Results of the paper, computed anew", f"<ol>{index}</ol>{body}")
 
 
-def _section(result: Result) -> str:
+def _section(result: ReportEntry) -> str:
     study, outcome = result.study, result.outcome
     parts = [
         f'<section id="{escape(study.name)}"><h2>{escape(heading(study))}</h2>',
         f"<p><b>The paper.</b> {escape(study.paper)}</p>",
     ]
     if outcome is not None:
-        measured, verdict = split(outcome.text)
-        if verdict:
-            parts.append(f"<p><b>Verdict.</b> {escape(verdict)}</p>")
-        parts.append(f"<p><b>Measured.</b> {_paragraphs(measured)}</p>")
+        if outcome.claims:
+            parts.append(table(HEADINGS, outcome.claims))
+        parts += [paragraph(text) for text in outcome.text.split("\n\n")]
         figures = study.figures(outcome).values()
         parts += map(fragment, figures)
         parts += [_table(name, rows) for name, rows in outcome.tables.items()]
@@ -154,10 +141,6 @@ def _section(result: Result) -> str:
     command = f"python -m appca paper {study.name}"
     parts.append(f"<p><small>{escape(f'{command}: {settings}. {result.note}')}</small></p>")
     return "".join(parts) + "</section>"
-
-
-def _paragraphs(text: str) -> str:
-    return "<br>".join(map(escape, text.split("\n\n")))
 
 
 def _table(name: str, rows: Sequence[Row]) -> str:

@@ -2,21 +2,22 @@
 
 import csv
 import io
-import json
-import re
 import time
-import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca.storage import atomic
-from appca.storage.errors import InputError
-from appca.storage.identity import ID_DIGITS
-from appca.studies.study import Outcome, Row, Study
+from appca.storage.files import keep_newer, read_arrays, read_json, write_json
+from appca.storage.formats import TooNew
+from appca.storage.identity import is_id
+from appca.storage.refusal import storing
+from appca.studies.claims import CheckedClaim
+from appca.studies.study import Options, Outcome, Row, Study
 
 _PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -26,10 +27,10 @@ class Stored(NamedTuple):
 
     id: str
     study: str
-    options: dict
+    options: Options
     created: float  # seconds since 1970
     seconds: float
-    versions: dict
+    versions: dict[str, str]
     outcome: Outcome
 
 
@@ -44,7 +45,7 @@ class StudyStore:
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "studies"
 
-    def save(self, study: Study, options: dict, outcome: Outcome, seconds: float) -> str:
+    def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
         """
         Store a result, in the place of an older one with the same options; return its id.
 
@@ -58,44 +59,49 @@ class StudyStore:
             "study": study.name,
             "revision": study.revision,
             "options": options,
+            "claims": outcome.claim_rows,
             "text": outcome.text,
             "created": time.time(),
             "seconds": round(seconds, 1),
             "versions": versions(),
             "tables": {key: _kinds(rows) for key, rows in outcome.tables.items()},
         }
-        draft = self.folder / f".{uuid.uuid4().hex}"
-        try:
-            draft.mkdir(parents=True)
-            atomic.sweep(self.folder)
+        with storing("The result", self.folder), atomic.draft_folder(self.folder) as draft:
+            keep_newer(self.folder / name / "config.json", f"Result {name}")
             _write(draft, facts, outcome)
             atomic.replace_folder(draft, self.folder / name)
-        except OSError as error:
-            msg = (
-                f"The result could not be stored in {self.folder}: {error.strerror or error}; "
-                "free some space, or name another folder in APPCA_HOME."
-            )
-            raise InputError(msg) from error
-        finally:
-            atomic.remove(draft)
         return name
 
     def get(self, name: str) -> Stored | None:
-        """Return a result, or None when it is not there or cannot be read."""
-        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(name)):
+        """
+        Return a result, or None when it is not there or cannot be read.
+
+        Raises
+        ------
+        InputError
+            When a later version wrote it.
+        """
+        if not is_id(name):
             return None
         place = self.folder / name
         for folder in (place, atomic.aside(place), place):  # it may be replaced just now
-            with suppress(Exception):  # a damaged file fails in as many ways as its parsers can
+            try:
                 return _read(folder, name)
+            except TooNew:
+                raise
+            except Exception:  # a damaged file fails in as many ways as its parsers can
+                continue
         return None
 
     def list(self, study: str | None = None) -> list[Stored]:
         """Return all readable results, or those of one experiment, newest first."""
         folders = self.folder.glob("[0-9a-f]*") if self.folder.is_dir() else ()
         names = sorted({folder.name.removesuffix(atomic.ASIDE) for folder in folders})
-        found = [stored for name in names if (stored := self.get(name)) is not None]
-        wanted = [stored for stored in found if study in {None, stored.study}]
+        found = []
+        for name in names:
+            with suppress(TooNew):
+                found.append(self.get(name))
+        wanted = [one for one in found if one is not None and study in {None, one.study}]
         return sorted(wanted, key=lambda stored: -stored.created)
 
 
@@ -122,32 +128,32 @@ def _kinds(rows: list[Row]) -> dict[str, str]:
     return {name: _kind([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
 
-def _kind(values: list) -> str:
+def _kind(values: Sequence[object]) -> str:
     there = [value for value in values if value is not None]
     if any(isinstance(value, str) for value in there) or not there:
         return "text"
     return "whole" if all(isinstance(value, int) for value in there) else "number"
 
 
-def _write(folder: Path, facts: dict, outcome: Outcome) -> None:
-    text = json.dumps(facts, indent=1, ensure_ascii=False)
-    (folder / "config.json").write_text(text, encoding="utf-8")
+def _write(folder: Path, facts: dict[str, Any], outcome: Outcome) -> None:
+    write_json(folder / "config.json", facts, f"Result {folder.name}")
     for name, rows in outcome.tables.items():
-        (folder / f"{name}.csv").write_text(csv_text(rows), encoding="utf-8", newline="")
-    with (folder / "arrays.npz").open("wb") as file:
-        np.savez_compressed(file, **outcome.arrays)
+        with atomic.solid(folder / f"{name}.csv") as file:
+            file.write(csv_text(rows).encode())
+    with atomic.solid(folder / "arrays.npz") as file:
+        arrays: dict[str, Any] = outcome.arrays  # NumPy's types take any name for its own setting
+        np.savez_compressed(file, **arrays)
 
 
 def _read(folder: Path, name: str) -> Stored:
-    text = (folder / "config.json").read_text(encoding="utf-8")
-    facts = json.loads(text)
+    facts = read_json(folder / "config.json", f"Result {name}", "study")
     tables = {key: _table(folder / f"{key}.csv", kinds) for key, kinds in facts["tables"].items()}
-    with (folder / "arrays.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        arrays = {key: archive[key] for key in archive.files}
-    if (folder / "config.json").read_text(encoding="utf-8") != text:
+    arrays = read_arrays(folder / "arrays.npz")
+    if read_json(folder / "config.json", f"Result {name}", "study") != facts:
         msg = "Another result took its place while it was read."
         raise ValueError(msg)
-    outcome = Outcome(tables, arrays, str(facts["text"]))
+    claims = [CheckedClaim(**row) for row in facts.get("claims", [])]
+    outcome = Outcome(tables, arrays, claims, str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
     known = (str(facts["study"]), dict(facts["options"]), *times)
     return Stored(name, *known, dict(facts["versions"]), outcome)

@@ -1,19 +1,21 @@
-"""What an experiment is: options in, tables, arrays and a paragraph out."""
+"""What an experiment is: options in, tables, arrays and checked claims out."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from appca.storage.errors import InputError
-from appca.storage.identity import digest_of, plain
+from appca.storage.identity import digest_of, plain, without
+from appca.studies.claims import CheckedClaim
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Report = Callable[[str, float], None]  # (stage in words, share done); raising ends the work
-Row = dict[str, object]  # texts, numbers and None by the name of the column
+Options = dict[str, Any]  # numbers, texts and lists of them by name, as in JSON
+Row = dict[str, Any]  # texts, numbers and None by the name of the column, as in a CSV file
 
 
 class Outcome(NamedTuple):
@@ -21,7 +23,13 @@ class Outcome(NamedTuple):
 
     tables: dict[str, list[Row]]  # all rows of a table have the same columns
     arrays: dict[str, np.ndarray]
-    text: str  # a paragraph made of the measured numbers
+    claims: Sequence[CheckedClaim]  # none in results stored before there were any
+    text: str = ""  # one sentence about the setting; in those results, all that there is to say
+
+    @property
+    def claim_rows(self) -> list[Row]:
+        """The claims as rows of a table."""
+        return [claim._asdict() for claim in self.claims]
 
 
 class Study(NamedTuple):
@@ -31,13 +39,14 @@ class Study(NamedTuple):
     title: str
     paper: str  # what the paper shows and says
     revision: int  # counts the changes after which older results do not hold any more
-    sizes: Mapping[str, dict]  # "quick", "default", "full" -> all options with their values
+    sizes: Mapping[str, Options]  # "quick", "default", "full" -> all options with their values
     takes: Mapping[str, float]  # seconds of each size, measured on two cores
-    run: Callable[[dict, Report, int], Outcome]  # options, report, processes
+    run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     columns: tuple[str, ...]  # of the first table, for a terminal
     figures: Callable[[Outcome], "dict[str, go.Figure]"]
+    later: Mapping[str, object] = {}  # options that came later, see `Recorded.later`
 
-    def options(self, size: str = "default", **changes: object) -> dict:
+    def options(self, size: str = "default", **changes: object) -> Options:
         """
         Return the options of a size, some of them changed.
 
@@ -55,11 +64,12 @@ class Study(NamedTuple):
                 msg = f"{self.name} has the options {', '.join(known)}; got “{name}”."
                 raise InputError(msg)
             _check(name, value, known[name])
-        return plain("options", {**known, **changes})
+        return {name: plain(name, value) for name, value in {**known, **changes}.items()}
 
-    def id(self, options: dict) -> str:
+    def id(self, options: Options) -> str:
         """Twelve hex digits: the same experiment with the same options has the same name."""
-        return digest_of({"study": self.name, "revision": self.revision, "options": options})
+        recorded = without(options, self.later)
+        return digest_of({"study": self.name, "revision": self.revision, "options": recorded})
 
 
 def _check(name: str, value: object, usual: object) -> None:
@@ -77,9 +87,9 @@ def _check(name: str, value: object, usual: object) -> None:
         msg = f"{name} must be a text such as “{usual}”; got {value!r}."
         raise InputError(msg)
     whole = isinstance(usual, int)
-    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
     least = 0 if name in {"seed", "burn_in"} else (1 if whole else math.ulp(0.0))
-    if not number or not least <= value < math.inf:
+    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if not isinstance(value, (int, float)) or not number or not least <= value < math.inf:
         kind = "a whole number" if whole else "a number"
         msg = f"{name} must be {kind} {'from 0' if least == 0 else 'above 0'}; got {value!r}."
         raise InputError(msg)

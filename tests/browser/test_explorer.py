@@ -311,9 +311,9 @@ def test_a_sign_cell_names_counts_and_selects_its_rows(atlas, digits):
     panels = explorer_demo.subset_panels(digits, sprites_of(digits))
     cell = panels[1].cells[3]
     button = atlas.locator(".appca-panel").nth(1).locator(".appca-cell").nth(3)
-    assert button.inner_text().split("\n") == [cell.label, f"{cell.count:,}"]
+    assert button.inner_text().split("\n") == [cell.label, f"{cell.n_rows:,}"]
     button.click()
-    assert received(atlas, cell.count) == cell.rows.tolist()
+    assert received(atlas, cell.n_rows) == cell.rows.tolist()
     assert button.get_attribute("aria-pressed") == "true"
 
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers import read_many
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from tests.data import fuzz_stored
 from tests.data.mutations import WORDS, Mutant, Step, mutated
 
-LIMITS = Limits(n_bytes=32 << 20, members=1000, pixels=1_000_000)
+LIMITS = ReadLimits(n_bytes=32 << 20, members=1000, pixels=1_000_000)
 
 
 class Target(NamedTuple):

@@ -78,6 +78,21 @@ def test_a_direction_is_what_one_step_along_a_component_does_to_the_data(options
     np.testing.assert_allclose(fitted.directions(W), steps.T, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+def test_a_row_is_reduced_the_same_in_whatever_company_by_steady_products(dtype, seed):
+    from appca.models.rows.steady_products import times
+
+    X = np.random.default_rng(seed).integers(0, 256, (90, 37)).astype(dtype)
+    fitted = Preprocessing(divide=255.0, pca=11).fit(X)
+    whole = fitted.transform(X, times)
+    near = {"rtol": 1e-4, "atol": 1e-5} if dtype != np.float64 else {"rtol": 1e-10, "atol": 1e-12}
+    np.testing.assert_allclose(whole, fitted.transform(X), **near)
+    for step in (1, 2, 7):
+        parts = [fitted.transform(X[i : i + step], times) for i in range(0, len(X), step)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+    np.testing.assert_array_equal(fitted.transform(X[::-1], times), whole[::-1])
+
+
 @pytest.mark.parametrize("shape", [(60, 12), (12, 60)])
 @pytest.mark.parametrize("exact", [True, False])
 def test_pca_agrees_with_scikit_learn_on_every_route(shape, exact, seed, monkeypatch):

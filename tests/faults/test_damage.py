@@ -290,7 +290,7 @@ STUDY_DAMAGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("how", STUDY_DAMAGES)
 def test_a_damaged_study_is_left_out_and_can_be_stored_again(tmp_path, how):
     study, store = STUDIES["z-priors"], StudyStore(tmp_path)
-    outcome = Outcome({"mixed": [{"a": 1}]}, {"x": np.arange(3)}, "text")
+    outcome = Outcome({"mixed": [{"a": 1}]}, {"x": np.arange(3)}, [], "text")
     name, other = (store.save(study, study.options("quick", seed=s), outcome, 1.0) for s in (0, 1))
     STUDY_DAMAGES[how](store.folder / name)
     assert store.get(name) is None

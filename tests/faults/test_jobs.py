@@ -11,11 +11,11 @@ import pytest
 from appca.jobs.folder import JobFolder
 from appca.jobs.queue import Jobs
 from appca.runs.store import RunStore
+from appca.storage import atomic, lock
 from tests.jobs.waiting import ended, runs, until
 
 FULL = (sys.executable, "-m", "tests.faults.full_worker")
 FAKE = (sys.executable, "-m", "tests.jobs.fake_worker")
-NOBODY = 2**22 + 7  # a process number that no system gives
 DISK = "The disk or the network refused (File too large); see {log}."
 
 
@@ -98,19 +98,18 @@ def test_a_job_whose_folder_vanished_is_over_and_the_same_can_be_asked_again(job
 
 
 def test_the_next_server_removes_what_workers_left_that_died_with_the_last(tmp_path):
-    draft = tmp_path / "runs" / f".{NOBODY}-{'a' * 32}"
-    own = tmp_path / "runs" / f".{os.getpid()}-{'b' * 32}"
-    for folder in (draft, own):
+    left = [
+        tmp_path / kind / f".{lock.machine()}-{letter * 32}"
+        for kind in ("runs", "jobs")
+        for letter in "ab"
+    ]
+    for folder in left:
         folder.mkdir(parents=True)
         (folder / "arrays.npz").write_bytes(b"half")
-    half = JobFolder(tmp_path / "jobs" / ".job-half")
-    half.path.mkdir(parents=True)
-    long_ago = half.path.stat().st_mtime - 3600
-    os.utime(half.path, (long_ago, long_ago))
-    Jobs(tmp_path, command=FAKE).close()
-    assert not draft.exists()
-    assert own.exists(), "that of a living process is left alone"
-    assert not half.path.exists()
+    with atomic.draft_folder(tmp_path / "runs") as own:
+        Jobs(tmp_path, command=FAKE).close()
+        assert own.exists(), "that of a living process is left alone"
+    assert not any(folder.exists() for folder in left)
     assert RunStore(tmp_path).list() == []
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from appca.analysis.groups.selections import SelectionStore
 from appca.data.readers import read_many
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.data.sources.receive import receive
 from appca.data.store import DatasetStore
 
@@ -174,7 +174,7 @@ def test_the_name_of_a_file_never_becomes_a_path(name, tmp_path, monkeypatch):
     home, here = tmp_path / "deep" / "home", tmp_path / "deep" / "here"
     here.mkdir(parents=True)
     monkeypatch.chdir(here)
-    limits = Limits(scratch=home / "uploads")
+    limits = ReadLimits(scratch=home / "uploads")
     dataset = read_many([(name.replace(".gz", ".csv"), io.BytesIO(table))], limits=limits)
     digest = DatasetStore(home).put(dataset)
     mask = np.ones(dataset.n_rows, dtype=bool)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from appca.data.readers import read_many
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.data.sources.receive import receive
 from appca.storage.atomic import ASIDE
 from tests.faults.child import at_step, die, fate_of, refuse, small_files
@@ -171,7 +171,9 @@ def packed_table() -> bytes:
 
 
 def look_at_an_upload(home: Path) -> None:
-    read_many([("own.npy", io.BytesIO(packed_table()))], limits=Limits(scratch=home / "uploads"))
+    read_many(
+        [("own.npy", io.BytesIO(packed_table()))], limits=ReadLimits(scratch=home / "uploads")
+    )
 
 
 def keep_a_published_file(home: Path) -> None:

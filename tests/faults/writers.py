@@ -106,7 +106,7 @@ def _embedding(home: Path) -> int | None:
 
 def _save_study(home: Path, version: int) -> None:
     table = [{"row": row, "version": version} for row in range(ROWS)]
-    found = Outcome({"table": table}, {"x": np.full(ROWS, version)}, f"{version}")
+    found = Outcome({"table": table}, {"x": np.full(ROWS, version)}, [], f"{version}")
     StudyStore(home).save(STUDY, OPTIONS, found, 1.0)
 
 

@@ -76,7 +76,9 @@ def die_saving(spec: dict, context: Context) -> dict:
 
     np.savez = half
     config = RunConfig.from_dict(spec["config"])
-    RunStore(context.home).save(config, FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of()))
+    RunStore(context.home).save(
+        config, FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
+    )
     return {}
 
 

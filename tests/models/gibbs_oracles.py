@@ -21,14 +21,6 @@ def log_scores(X, Z, tau2):
     return stats.norm.logpdf(X[Z], 0.0, scale[Z]).sum()
 
 
-def log_row(y, W, z, mu, sigma2, tau2):
-    """log p(y | z) with x integrated out, from the dense covariance."""
-    active = W[:, z]
-    tau2 = np.broadcast_to(tau2, W.shape[1])[z]
-    covariance = sigma2 * np.eye(len(y)) + (active * tau2) @ active.T
-    return stats.multivariate_normal.logpdf(y, mu, covariance)
-
-
 def log_inverse_gamma(x, shape, rate):
     """Log density of the inverse gamma distribution."""
     return np.sum(stats.invgamma.logpdf(x, shape, scale=rate))

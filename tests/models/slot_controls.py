@@ -22,11 +22,11 @@ def uncompiled(tmp_path, stem, old="", new=""):
     moves = broken(moves.__name__, imported, own, tmp_path, f"{stem}_kernels")
 
     def search(at, betas, model):
-        w = algebra.row(at.c.shape[1], at.members.shape[1])
+        w = algebra.row_state(at.c.shape[1], at.members.shape[1])
         ended = np.empty_like(at.members)
         with np.errstate(over="ignore"):  # the generator is arithmetic modulo 2^64
             for i, c in enumerate(at.c):
-                w.state[0] = at.seeds[i]
+                w.stream[0] = at.seeds[i]
                 algebra.build(at.members[i], model, c, w)
                 for beta in betas:
                     moves.sweep(beta, model, w)
@@ -37,15 +37,18 @@ def uncompiled(tmp_path, stem, old="", new=""):
 
 
 CONTROLS = {
-    "gain_without_determinant": (
-        "w.gain[i] = 0.5 * (w.gain[i] - np.log(w.r[i] / prior))",
-        "w.gain[i] = 0.5 * w.gain[i]",
+    "increment_without_determinant": (
+        "0.5 * (resid * resid / schur - np.log(schur / prior))",
+        "0.5 * resid * resid / schur",
     ),
-    "signal_halved": ("(w.t[i] + v * q) ** 2 / w.r[i]", "0.5 * (w.t[i] + v * q) ** 2 / w.r[i]"),
-    "member_left_in": ("max(w.s[i] + v * v * m, prior)", "max(w.s[i], prior)"),
+    "signal_halved": (
+        "0.5 * (resid * resid / schur - np.log(schur / prior))",
+        "0.5 * (0.5 * resid * resid / schur - np.log(schur / prior))",
+    ),
+    "factor_left_in": ("s = max(w.schur[i] + a * a * schur, prior)", "s = max(w.schur[i], prior)"),
     "slots_in_sorted_order": (
-        "    for slot in w.order:\n        best_one",
+        "    for slot in w.order:\n        modes",
         "    for place in range(len(w.order)):\n"
-        "        slot = np.argsort(w.members)[place]\n        best_one",
+        "        slot = np.argsort(w.members)[place]\n        modes",
     ),
 }

@@ -8,11 +8,13 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.runs import fit as fit_module
 from appca.runs import home
+from appca.runs.configuration import MODELS as SPECS
 from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import (
     DESCRIBING,
     estimate_seconds,
     fit_run,
+    prepared,
     project,
 )
 from tests.fitted_runs import differing
@@ -29,8 +31,9 @@ def config_of(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> R
 
 def explicit(dataset: Dataset, config: RunConfig) -> dict[str, np.ndarray]:
     """The same by the estimator's public methods, one at a time."""
-    Y = Preprocessing.from_dict(config.preprocessing).fit(dataset.X).transform(dataset.X)
-    model = estimator_class(config.model)(**config.parameters).fit(Y)
+    fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    model = estimator_class(config.model)(**config.parameters).fit(fitted.transform(dataset.X))
+    Y = prepared(config, fitted, dataset.X)
     scores = model.transform(Y)
     return {
         "components": model.components_,
@@ -152,6 +155,11 @@ def test_projecting_the_training_rows_gives_the_runs_own_description(digits, mod
     np.testing.assert_allclose(
         found.log_likelihood_rows, result.fitted.log_likelihood_rows[rows], rtol=1e-5
     )
+    if SPECS[model].compiled:
+        for some in ([300], rows[::-1], np.arange(290, 310)):
+            found = project(config, result.fitted, digits.X[some]).row_arrays()
+            for name, values in result.fitted.take(np.array(some)).row_arrays().items():
+                np.testing.assert_array_equal(found[name], values, err_msg=name)
     with pytest.raises(ValueError, match="must have the 64 features"):
         project(config, result.fitted, digits.X[:, :63])
 

@@ -12,7 +12,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import fit_run, project
+from appca.runs.fit import fit_run, prepared, project
 from appca.runs.model_file import about_run, model_bytes, read_model
 from appca.storage.errors import InputError
 
@@ -61,9 +61,9 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
     assert after.config == config
     assert after.estimator.stop_reason_ == before.stop_reason_
     new = load("digits").X[400:460]
-    prepared = fitted.transform(new)
+    rows = prepared(config, fitted, new)
     for query in QUERIES:
-        expected, got = getattr(before, query)(prepared), getattr(after, query)(new)
+        expected, got = getattr(before, query)(rows), getattr(after, query)(new)
         assert got.tobytes() == expected.tobytes(), query
     assert after.sample(3).tobytes() == fitted.inverse_transform(before.sample(3)).tobytes()
     scores = after.transform(digits.X).astype(np.float32)
@@ -164,7 +164,7 @@ def test_a_file_that_breaks_off_is_refused(content, cut):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"“gone\.npz” cannot be opened"):
+    with pytest.raises(InputError, match=r"“gone\.npz” could not be opened"):
         load_model(tmp_path / "gone.npz")
 
 

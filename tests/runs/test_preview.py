@@ -29,11 +29,13 @@ def wide(digits: Dataset) -> Dataset:
 def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
     config = config_of(digits, n_components=6, n_active=3)
     first, second = preview(digits, config, rows=200, passes=5), preview(digits, config, rows=200)
+    assert first.info.preview
     assert first.info.n_iter <= 5
     assert first.fitted.scores.shape == (600, 6)
     assert first.info.n_rows == 600
     assert second.info.n_iter > 5
     whole = fit_run(digits, config)
+    assert not whole.info.preview
     assert whole.info.log_likelihood > second.info.log_likelihood
     again = preview(digits, config, rows=200, passes=5)
     assert again.fitted.scores.tobytes() == first.fitted.scores.tobytes()

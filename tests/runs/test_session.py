@@ -191,7 +191,7 @@ def set_to(*path, value):
 BAD = [
     (nothing, {CONTENTS: None}, "is no session file"),
     (nothing, {CONTENTS: b"["}, "holds a damaged “session.json”"),
-    (set_to("version", value=2), {}, "this version of appca"),
+    (set_to("version", value=2), {}, "a newer version of appca .format 2"),
     (nothing, {"data/matrix.npy": npy(np.zeros((80, 64), np.uint8))}, "digest is another"),
     (nothing, {"data/matrix.npy": npy(np.zeros((80, 64)))[:900]}, "holds a damaged"),
     (nothing, {"data/matrix.npy": None}, "lacks “data/matrix.npy”"),

@@ -14,6 +14,7 @@ from appca.runs import store as store_module
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
+from appca.storage import atomic, lock
 from appca.storage.errors import InputError
 from tests.fitted_runs import differing, fitted_run, info_of
 
@@ -128,7 +129,7 @@ DAMAGES = {
     "config.json is missing": lambda path: (path / "config.json").unlink(),
     "Expecting value": lambda path: (path / "config.json").write_text(""),
     "“config” is missing": lambda path: (path / "config.json").write_text("{}"),
-    "list indices": lambda path: (path / "config.json").write_text("[]"),
+    "expected an object": lambda path: (path / "config.json").write_text("[]"),
     "no model “gone”": lambda path: (path / "config.json").write_text(
         (path / "config.json").read_text().replace('"aPPCA"', '"gone"')
     ),
@@ -190,18 +191,18 @@ def test_live_runs_beyond_the_newest_are_pruned_unless_named_or_asked_for(store,
 
 def test_drafts_of_a_dead_worker_are_swept_and_those_of_the_living_are_not(store):
     store.save(CONFIG, result_of())
-    dead, alive, ancient = (
-        store.folder / name for name in (".111-a", f".{os.getpid()}-b", ".333-c")
-    )
-    for draft in (dead, alive, ancient):
+    dead, ancient = store.folder / f".{lock.machine()}-{'a' * 32}", store.folder / f".{'c' * 32}"
+    for draft in (dead, ancient):
         draft.mkdir()
         (draft / "arrays.npz").write_bytes(b"half")
     long_ago = time.time() - 2 * 86_400
     os.utime(ancient, (long_ago, long_ago))
-    store.sweep(pid=111)
-    assert files(store.folder) == {CONFIG.id, alive.name}
-    assert len(store.list()) == 1
-    assert store.problems() == ()
+    with atomic.draft_folder(store.folder) as alive:
+        store.sweep()
+        assert files(store.folder) == {CONFIG.id, alive.name}
+        assert len(store.list()) == 1
+        assert store.problems() == ()
+    assert files(store.folder) == {CONFIG.id}
 
 
 def test_many_threads_saving_one_run_leave_one_whole_run(store):

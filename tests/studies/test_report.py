@@ -5,6 +5,7 @@ import pytest
 from appca.storage.errors import InputError
 from appca.studies import command, report
 from appca.studies.catalogue import STUDIES
+from appca.studies.claims import CheckedClaim
 from appca.studies.study import Outcome
 
 
@@ -20,11 +21,6 @@ def test_experiments_are_in_the_papers_order_and_others_come_last():
     assert report.heading(table1).startswith("Table 1: ")
 
 
-def test_the_last_paragraph_is_the_verdict():
-    assert report.split("a. b.\n\nc.") == ("a. b.", "c.")
-    assert report.split("a. b.") == ("a. b.", "")
-
-
 def test_what_is_missing_is_named_as_a_file(tmp_path, monkeypatch):
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
     assert "coil20/COIL20.mat" in report.lacking("coil20")
@@ -37,12 +33,13 @@ def test_what_is_missing_is_named_as_a_file(tmp_path, monkeypatch):
 def test_the_page_holds_every_figure_and_shows_texts_literally():
     study = STUDIES["z-priors"]
     options = study.options(n_rows=30)
-    outcome = study.run(options, silent, 1)._replace(text="A <b>\n\nIt agrees.")
-    missing = report.Result(STUDIES["table1"], {"seeds": 2}, None, "No <file>.")
-    html = report.page([report.Result(study, options, outcome, "Now."), missing])
+    claim = CheckedClaim("A <b>", "0.<5", "6 & 7", "partly")
+    outcome = study.run(options, silent, 1)._replace(claims=[claim], text="B <i>\n\nC.")
+    missing = report.ReportEntry(STUDIES["table1"], {"seeds": 2}, None, "No <file>.")
+    html = report.page([report.ReportEntry(study, options, outcome, "Now."), missing])
     assert html.count('class="plotly-graph-div"') == 1
-    assert "A &lt;b&gt;" in html
-    assert "<b>Verdict.</b> It agrees." in html
+    assert "<td>A &lt;b&gt;</td><td>0.&lt;5</td><td>6 &amp; 7</td><td>partly</td>" in html
+    assert "<p>B &lt;i&gt;</p><p>C.</p>" in html
     assert "No &lt;file&gt;." in html
     assert html.index('id="table1"') < html.index('id="z-priors"')
     assert "src=" not in html.split("</script>")[-1]

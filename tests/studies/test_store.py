@@ -1,5 +1,6 @@
 """Results on disk: back as they were, never half, never in the way when damaged."""
 
+import json
 import math
 import shutil
 
@@ -10,6 +11,7 @@ from appca.storage.atomic import aside
 from appca.storage.errors import InputError
 from appca.studies import store as store_module
 from appca.studies.catalogue import STUDIES, study_of
+from appca.studies.claims import CheckedClaim
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
 
@@ -25,6 +27,10 @@ OUTCOME = Outcome(
         "empty": [],
     },
     {"Z": np.eye(3, dtype=bool), "x": np.arange(4.0)},
+    [
+        CheckedClaim("3 < 4 | 5", "0.85", "“yes”, 7 %", "partly"),
+        CheckedClaim("a", "", "b", "not tested"),
+    ],
     "What came out, 3 < 4.",
 )
 
@@ -39,7 +45,7 @@ def test_a_result_comes_back_as_it_was(store):
     kept = store.get(name)
     assert name == STUDY.id(OPTIONS) == kept.id
     assert kept.outcome.tables == OUTCOME.tables
-    assert kept.outcome.text == OUTCOME.text
+    assert (kept.outcome.claims, kept.outcome.text) == (OUTCOME.claims, OUTCOME.text)
     assert [type(row["count"]) for row in kept.outcome.tables["mixed"]] == [int, type(None), int]
     for key, array in OUTCOME.arrays.items():
         np.testing.assert_array_equal(kept.outcome.arrays[key], array)
@@ -58,6 +64,16 @@ def test_the_same_options_are_the_same_result_and_others_another(store):
     assert STUDY._replace(revision=99).id(OPTIONS) != first
     assert len(store.list()) == 2
     assert not list(store.folder.glob(".*"))
+
+
+def test_a_result_of_before_there_were_claims_keeps_its_text(store):
+    name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
+    file = store.folder / name / "config.json"
+    facts = json.loads(file.read_text("utf-8"))
+    del facts["claims"]
+    file.write_text(json.dumps(facts), "utf-8")
+    kept = store.get(name).outcome
+    assert (kept.claims, kept.text, kept.tables) == ([], OUTCOME.text, OUTCOME.tables)
 
 
 @pytest.mark.parametrize("file", ["config.json", "mixed.csv", "arrays.npz"])

@@ -10,8 +10,8 @@ from appca.data.store import DatasetStore
 from appca.storage.errors import InputError
 from appca.studies import files
 from appca.studies.catalogue import STUDIES
-from appca.studies.command import printed
 from appca.studies.experiments.popularity import distance, ordered
+from appca.studies.files import aligned
 from appca.studies.parts.methods import active_for, harmonic
 from appca.studies.parts.synthetic import dataset_of, drawn
 
@@ -69,15 +69,10 @@ def test_popularity_has_the_truth_and_the_models_for_both_designs(popularity):
             curve = [r["share"] for r in rows if (r["design"], r["method"]) == (design, name)]
             assert curve == sorted(curve, reverse=True)
     apart = popularity.tables["distance"]
-    nearest = min((r for r in apart if r["design"] == "dense"), key=lambda r: r["distance"])
-    assert f"{nearest['title']} comes nearest" in popularity.text
-    least = {
-        design: min((r for r in apart if r["design"] == design), key=lambda r: r["distance"])
-        for design in ("sparse", "dense")
-    }
-    won = sum(row["method"].startswith("afa") for row in least.values())
-    verdict = ("It does not agree", "It agrees in part", "It agrees:")[won]
-    assert popularity.text.split("\n\n")[-1].startswith(verdict)
+    for design, claim in zip(("sparse", "dense"), popularity.claims, strict=True):
+        nearest = min((r for r in apart if r["design"] == design), key=lambda r: r["distance"])
+        assert f": {nearest['title']} {nearest['distance']:.3f}" in claim.measured
+        assert claim.holds == ("yes" if nearest["method"].startswith("afa") else "no")
 
 
 def test_l_is_the_rounded_mean_and_h_the_harmonic_number():
@@ -138,6 +133,10 @@ def test_tables_and_figures_are_written_for_anybody_to_open(
         if path.suffix == ".html":
             assert "plotly.js v" in text
             assert "<script src=" not in text  # standalone
+        if path.suffix == ".txt":
+            for claim in found.claims:
+                assert any(line.startswith(claim.holds) for line in text.splitlines())
+                assert claim.claim in text
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(popularity, tmp_path):
@@ -147,8 +146,9 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(popularity, tmp_path):
 
 
 def test_a_table_for_the_terminal_has_aligned_columns(outcome):
-    lines = printed(STUDIES["table1"], outcome.tables["table1"])
+    lines = aligned(outcome.tables["table1"], STUDIES["table1"].columns)
     assert len(lines) == len(outcome.tables["table1"]) + 1
     assert lines[0].split()[:3] == ["design", "K", "title"]
     at = lines[0].index("title")
     assert all(line[at - 1] == " " and line[at] != " " for line in lines)
+    assert aligned([]) == []

@@ -10,7 +10,7 @@ adopting the cell gives. Preprocessing is learned from the training rows alone.
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis.check.journal import JournalStore, Record
+from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.storage.errors import InputError
-from appca.storage.identity import Recorded, plain
+from appca.storage.identity import plain
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
 MOST_SETS = 5000  # of aFA are summed over one by one; more would be estimated
@@ -34,7 +35,7 @@ Report = Callable[[Cell, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class GridConfig(Recorded):
+class GridConfig(OfModel):
     """
     Everything that decides the numbers of a grid.
 
@@ -131,7 +132,7 @@ class GridConfig(Recorded):
     def to_dict(self) -> dict:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
         lists = {"components": list(self.components), "actives": list(self.actives)}
-        return asdict(self) | lists
+        return super().to_dict() | lists
 
 
 class Measure(NamedTuple):

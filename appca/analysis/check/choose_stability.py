@@ -16,10 +16,11 @@ import numpy as np
 from appca.analysis.check.choose import MODELS, MOST_ROWS, estimator_of, sample_of
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.components.alignment import match
+from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.storage.errors import InputError
-from appca.storage.identity import Recorded, plain
+from appca.storage.identity import plain
 
 FOLDER = "stability"
 WAYS = ("starts", "halves")
@@ -28,7 +29,7 @@ _SEED_STEP = 1000  # seeds of the repeats lie apart from those a person tries on
 
 
 @dataclass(frozen=True, eq=False)
-class StabilityConfig(Recorded):
+class StabilityConfig(OfModel):
     """
     Everything that decides the numbers.
 

@@ -8,14 +8,12 @@ was cut short or damaged counts as never written. No pickle.
 """
 
 import json
-import re
-import uuid
 import zlib
-from contextlib import suppress
 from pathlib import Path
 
-from appca.storage.errors import InputError
-from appca.storage.identity import ID_DIGITS
+from appca.storage.files import read_json, write_json
+from appca.storage.identity import ID_DIGITS, is_id
+from appca.storage.refusal import storing
 
 Record = list[float | int | str | None]
 
@@ -45,22 +43,15 @@ class JournalStore:
             When the disk refuses.
         """
         folder = self.folder / name
-        draft = folder / f".{uuid.uuid4().hex}"
-        try:
+        with storing("The result", self.folder):
             folder.mkdir(parents=True, exist_ok=True)
             if self.config(name) is None:
-                draft.write_text(json.dumps(config, indent=1), encoding="utf-8")
-                draft.replace(folder / "config.json")
+                write_json(folder / "config.json", config, f"Result {name}")
             with (folder / "records.txt").open("ab+") as file:
                 if file.tell():
                     file.seek(-1, 2)
                     if file.read() != b"\n":
                         file.write(b"\n")
-        except OSError as error:
-            raise _refused(self.folder, error) from error
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
 
     def append(self, name: str, record: Record) -> None:
         """
@@ -72,11 +63,11 @@ class JournalStore:
             When the disk refuses.
         """
         text = json.dumps(record, allow_nan=False)
-        try:
-            with (self.folder / name / "records.txt").open("a", encoding="utf-8") as file:
-                file.write(f"{_sum(text)} {text}\n")
-        except OSError as error:
-            raise _refused(self.folder, error) from error
+        with (
+            storing("The result", self.folder),
+            (self.folder / name / "records.txt").open("a", encoding="utf-8") as file,
+        ):
+            file.write(f"{_sum(text)} {text}\n")
 
     def records(self, name: str) -> list[Record]:
         """Return all whole records, oldest first; none for an unknown name."""
@@ -90,10 +81,9 @@ class JournalStore:
     def config(self, name: str) -> dict | None:
         """Return what a journal is about, or None when it cannot be read."""
         try:
-            found = json.loads((self._checked(name) / "config.json").read_text("utf-8"))
-        except (OSError, ValueError):
+            return read_json(self._checked(name) / "config.json", f"Result {name}", "journal")
+        except (OSError, ValueError, RecursionError):
             return None
-        return found if isinstance(found, dict) else None
 
     def names(self) -> list[str]:
         """Return the journals on disk, the one last written to first."""
@@ -105,7 +95,7 @@ class JournalStore:
 
     def _checked(self, name: str) -> Path:
         """Return a journal's folder; the name may come from an address."""
-        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(name)):
+        if not is_id(name):
             msg = f"A journal is named by {ID_DIGITS} hex digits; got {name!r:.40}."
             raise ValueError(msg)
         return self.folder / name
@@ -113,10 +103,3 @@ class JournalStore:
 
 def _sum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
-
-
-def _refused(folder: Path, error: OSError) -> InputError:
-    return InputError(
-        f"The result could not be stored in {folder}: {error.strerror or error}; "
-        "free some space, or name another folder in APPCA_HOME."
-    )

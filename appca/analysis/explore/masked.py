@@ -8,16 +8,17 @@ are in the units after preprocessing, whose scales are learned without the hidde
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from appca.analysis.check.choose import MOST_ROWS, sample_of
 from appca.analysis.check.journal import JournalStore
+from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.storage.errors import InputError
-from appca.storage.identity import Recorded, plain
+from appca.storage.identity import plain
 
 FOLDER = "masked"
 MOST_REPEATS = 20
@@ -25,7 +26,7 @@ MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedConfig(Recorded):
+class MaskedConfig(OfModel):
     """
     Everything that decides the numbers.
 
@@ -46,6 +47,8 @@ class MaskedConfig(Recorded):
     InputError
         For values without meaning.
     """
+
+    model: ClassVar[str] = "aPPCA"
 
     dataset: str
     preprocessing: dict

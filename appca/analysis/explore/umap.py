@@ -21,7 +21,10 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.storage import cache
 from appca.storage.errors import InputError
-from appca.storage.identity import ID_DIGITS, Recorded, digest_of, plain
+from appca.storage.files import read_numbered
+from appca.storage.formats import TooNew
+from appca.storage.identity import Recorded, digest_of, is_id, plain
+from appca.storage.refusal import storing
 
 STARTS = ("pca", "appca")
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
@@ -114,18 +117,27 @@ class EmbeddingStore:
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
-        """Return an embedding, or None when it is not there or cannot be read."""
-        if not re.fullmatch(rf"[0-9a-f]{{{ID_DIGITS}}}", str(embedding_id)):
+        """
+        Return an embedding, or None when it is not there or cannot be read.
+
+        Raises
+        ------
+        InputError
+            When a later version wrote it.
+        """
+        if not is_id(embedding_id):
             return None
-        kept = cache.read(self._file(embedding_id))
         try:
+            kept = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
             coordinates, facts = kept["coordinates"], json.loads(str(kept["facts"]))
-            config, info = EmbeddingConfig.from_dict(facts["config"]), facts["info"]
-            shape = (info["n_rows"], config.n_components)
-            sound = config.id == embedding_id and coordinates.shape == shape
+            config, info = facts["config"], facts["info"]
+            shape = (info["n_rows"], config["n_components"])
+            sound = digest_of(config) == embedding_id and coordinates.shape == shape
             float(info["seconds"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return None  # there is none, or it was damaged
+        except TooNew:
+            raise
+        except Exception:  # there is none, or it was damaged, which its parsers say in many ways
+            return None
         if not sound or coordinates.dtype.kind != "f":
             return None
         coordinates.flags.writeable = False
@@ -158,14 +170,8 @@ class EmbeddingStore:
         return found
 
     def _publish(self, name: str, **arrays: np.ndarray) -> None:
-        try:
+        with storing("The embedding", self.folder):
             cache.write(self._file(name), **arrays)
-        except OSError as error:
-            msg = (
-                f"The embedding could not be stored in {self.folder}: {error.strerror or error}; "
-                "free some space, or name another folder in APPCA_HOME."
-            )
-            raise InputError(msg) from error
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{name}.npz"

@@ -21,7 +21,7 @@ class Recipe(NamedTuple):
     parameters: Mapping  # keywords of the estimator
     preprocessing: Mapping
     stopped_at: int | None  # passes, when it was stopped by hand
-    described_at_once: int | None  # rows; None for all
+    compiled: bool  # whether the model's estimates follow every bit of a row
     threads: int  # of BLAS
     log_likelihood: float  # of the run, nats
 
@@ -70,6 +70,8 @@ def _imports(kind: str, load_import: str, recipe: Recipe) -> str:
         *load_import.splitlines(),
         "from appca.data.preprocessing import Preprocessing",
     ]
+    if _anew(recipe):
+        own.append("from appca.models.rows.steady_products import times")
     standard = ["import itertools"] if recipe.stopped_at is not None else []
     standard += ["from pathlib import Path"] if load_import.endswith("read_many") else []
     standard += [""] if standard else []
@@ -160,6 +162,12 @@ def _check(dataset: Dataset) -> str:
     )
 
 
+def _anew(recipe: Recipe) -> bool:
+    """Whether rows are reduced once more to be described, by products that never change."""
+    options = Preprocessing.from_dict(dict(recipe.preprocessing))
+    return recipe.compiled and (options.pca is not None or options.vae is not None)
+
+
 def _preprocessing(options: Mapping, dataset: Dataset) -> str:
     given = Preprocessing.from_dict(dict(options)).to_dict()
     usual = Preprocessing().to_dict()
@@ -189,15 +197,11 @@ def _fit(kind: str, recipe: Recipe) -> str:
 
 
 def _described(recipe: Recipe) -> str:
-    if recipe.described_at_once is None:
-        return "found = model.describe(Y)  # what transform, allocate and score_samples say"
-    step = recipe.described_at_once
-    return (
-        f"# In parts of {step} rows as the app does it; other parts round differently.\n"
-        f"parts = [model.describe(Y[i : i + {step}]) for i in range(0, len(Y), {step})]\n"
-        "columns = list(zip(*parts))[:-1]\n"
-        "found = type(parts[0])(*map(np.concatenate, columns), method=parts[0].method)"
-    )
+    lines = ["found = model.describe(Y)  # what transform, allocate and score_samples say"]
+    if _anew(recipe):
+        again = "Y = preprocessing.transform(dataset.X, times)  # to the bit in whatever company"
+        lines.insert(0, again)
+    return "\n".join(lines)
 
 
 def _arrays(recipe: Recipe) -> str:

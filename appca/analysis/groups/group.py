@@ -120,6 +120,8 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> Comparison
     InputError
         When the group or the rest has less than two rows.
     """
+    from scipy.stats import false_discovery_control
+
     n_group, n_rest = int(mask.sum()), int((~mask).sum())
     if min(n_group, n_rest) < LEAST:
         msg = (
@@ -133,7 +135,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> Comparison
     found += features
     whole = list(_columns(dataset, fitted, mask))
     p = np.array([one.p for one in found] + [p for _, _, p in whole])
-    q = corrected(p)
+    q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
     differences = [Difference(*one, float(q[i])) for i, one in enumerate(found)]
     return Comparison(
         n_group,
@@ -143,21 +145,6 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> Comparison
         sampled,
         len(p),
     )
-
-
-def corrected(p: np.ndarray) -> np.ndarray:
-    """
-    Correct p values (m,) for the number of tests, after Benjamini and Hochberg (1995).
-
-    Of all results below q, at most a share q is expected to be by chance: q of the i-th smallest is
-    the least m p_j / j over all j >= i.
-    """
-    m = len(p)
-    order = np.argsort(p)[::-1]  # largest first
-    scaled = p[order] * m / np.arange(m, 0, -1)
-    q = np.empty(m)
-    q[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
-    return q
 
 
 def numbers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,16 +1,15 @@
 """Selections of rows: combining them, and keeping them on disk under a name."""
 
-import hashlib
-import re
 import time
-import uuid
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.files import read_numbered, write_numbered
+from appca.storage.identity import ID_DIGITS, is_digest, sha256
+from appca.storage.refusal import storing
 
 NAME_LENGTH = 60
 
@@ -63,7 +62,7 @@ def combined(selected: np.ndarray, other: np.ndarray, how: str) -> np.ndarray:
 
 def token_of(mask: np.ndarray) -> str:
     """Twelve hex digits made of the selected rows: the same rows have the same token."""
-    return hashlib.sha256(f"{len(mask)} ".encode() + np.packbits(mask).tobytes()).hexdigest()[:12]
+    return sha256(f"{len(mask)} ".encode() + np.packbits(mask).tobytes(), ID_DIGITS)
 
 
 class Saved(NamedTuple):
@@ -102,27 +101,14 @@ class SelectionStore:
             msg = f"There are no rows to keep as “{name}”; select some first."
             raise InputError(msg)
         file = self._file(digest, name)
-        draft = file.with_name(f".{uuid.uuid4().hex}")
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            atomic.sweep(file.parent)
-            with draft.open("wb") as stream:
-                np.savez(
-                    stream,
-                    name=np.array(name),
-                    bits=np.packbits(mask),
-                    n_rows=np.array(len(mask)),
-                    created=np.array(time.time()),
-                )
-            draft.replace(file)
-        except OSError as error:
-            msg = (
-                f"The selection could not be kept in {file.parent}: {error.strerror or error}; "
-                "free some space, or name another folder in APPCA_HOME."
-            )
-            raise InputError(msg) from error
-        finally:
-            draft.unlink(missing_ok=True)
+        arrays = {
+            "name": np.array(name),
+            "bits": np.packbits(mask),
+            "n_rows": np.array(len(mask)),
+            "created": np.array(time.time()),
+        }
+        with storing("The selection", file.parent):
+            write_numbered(file, arrays, f"The selection “{name}”")
         return name
 
     def list(self, digest: str, n_rows: int) -> list[Saved]:
@@ -136,15 +122,14 @@ class SelectionStore:
         self._file(digest, tidy(name)).unlink(missing_ok=True)
 
     def _of(self, digest: str) -> Path:
-        # The digest may come from the address bar: it must not become a path unless it is one.
-        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+        if not is_digest(digest):
             msg = f"A data set is named by 64 hex digits; got “{digest[:12]}”."
             raise InputError(msg)
         return self.folder / digest
 
     def _file(self, digest: str, name: str) -> Path:
         # A name is a person's text and never a part of a path.
-        return self._of(digest) / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.npz"
+        return self._of(digest) / f"{sha256(name, 16)}.npz"
 
 
 def tidy(name: str) -> str:
@@ -154,10 +139,10 @@ def tidy(name: str) -> str:
 
 def _read(file: Path, n_rows: int) -> Saved | None:
     try:
-        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            if int(archive["n_rows"]) != n_rows:
-                return None
-            mask = np.unpackbits(archive["bits"], count=n_rows).astype(bool)
-            return Saved(str(archive["name"]), mask, float(archive["created"]))
+        kept = read_numbered(file, "The selection")
+        if int(kept["n_rows"]) != n_rows:
+            return None
+        mask = np.unpackbits(kept["bits"], count=n_rows).astype(bool)
+        return Saved(str(kept["name"]), mask, float(kept["created"]))
     except Exception:  # a damaged file fails in as many ways as its parsers can
         return None

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.data.brain.recording import MEAN_SIGNAL, cleaned, mask_of
+from appca.data.brain.cleaning import MEAN_SIGNAL, cleaned, mask_of
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, Limits, check_matrix, file_bytes
+from appca.data.readers.reader import LONGEST_NAME, Reader
+from appca.data.readers.source import LIMITS, File, Files, ReadLimits, check_matrix, file_bytes
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
@@ -26,16 +27,14 @@ _FLAT = 1e6  # longest to shortest side of a voxel from which it has no volume
 _NIFTI2 = 540  # length of its header, which its first number states
 
 
-class Options(NamedTuple):
+class NiftiOptions(NamedTuple):
     """What goes with a recording."""
 
-    mask: Path | str | BinaryIO | None = None  # NIfTI; found in the recording if there is none
+    mask: File | None = None  # NIfTI; found in the recording if there is none
     mask_name: str = "the mask"
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read a 4-D recording, find or take the mask, and take out the slow drift.
 
@@ -91,7 +90,16 @@ def read(
     )
 
 
-def _image(name: str, file: Path | str | BinaryIO, limits: Limits) -> "Nifti1Pair":
+def read_many(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read a recording and, if there are two files, its mask, which has “mask” in its name."""
+    if len(files) == 1:
+        name, file = files[0]
+        return read(shortened(name, LONGEST_NAME), file, options, limits)
+    (name, file), mask = sorted(files, key=lambda one: "mask" in one[0].lower())
+    return read(name, file, options._replace(mask=mask[1], mask_name=mask[0]), limits)
+
+
+def _image(name: str, file: File, limits: ReadLimits) -> "Nifti1Pair":
     """Parse header and place of the numbers; nothing of their size is made yet."""
     from nibabel import Nifti1Image, Nifti2Image
 
@@ -170,7 +178,7 @@ def _repetition(name: str, image: "Nifti1Pair") -> float:
 
 def _unit(image: "Nifti1Pair") -> str:
     try:
-        return image.header.get_xyzt_units()[1]
+        return str(image.header.get_xyzt_units()[1])
     except KeyError:  # a code the format does not define
         return "unknown"
 
@@ -183,17 +191,18 @@ def _numbers(name: str, image: "Nifti1Pair") -> np.ndarray:
         raise InputError(msg) from error
 
 
-def _mask(
-    name: str, file: Path | str | BinaryIO, shape: tuple[int, ...], limits: Limits
-) -> np.ndarray:
+def _mask(name: str, file: File, shape: tuple[int, ...], limits: ReadLimits) -> np.ndarray:
     image = _image(name, file, limits)
     if image.shape != shape:
         own, wanted = (" x ".join(map(str, sides)) for sides in (image.shape, shape))
         msg = f"The mask “{shortened(name)}” is {own}, the recording {wanted}; both must agree."
         raise InputError(msg)
     values = _numbers(name, image)
-    mask = np.isfinite(values) & (values > 0)
+    mask: np.ndarray = np.isfinite(values) & (values > 0)
     if not mask.any():
         msg = f"The mask “{shortened(name)}” is zero everywhere; give one that is 1 in the brain."
         raise InputError(msg)
     return mask
+
+
+READER = Reader(NiftiOptions, read, read_many)

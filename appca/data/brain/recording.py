@@ -3,20 +3,19 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from appca.data.brain import nifti
+from appca.data.brain.cleaning import MEAN_SIGNAL, cleaned
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, file_bytes
+from appca.data.readers.source import LIMITS, File, file_bytes
 from appca.data.sources.folder import data_folder, samples_folder
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
-DRIFT = 3  # order of the polynomial in time that is taken out of every voxel
-MEAN_SIGNAL = "mean signal"  # label of the rows: what slices are drawn in grey from
 SHARED, MADE_UP = "shared", "made-up"
 SHARED_FILE = "sub-02_task-oneback_run-1_bold.nii.gz"
 SHARED_EVENTS = "sub-02_task-oneback_run-1_events.tsv"
@@ -42,84 +41,7 @@ class Recording(NamedTuple):
     events: tuple[Event, ...]
 
 
-def cleaned(series: np.ndarray) -> np.ndarray:
-    """
-    Take the drift out of every voxel and divide all by one number, their standard deviation.
-
-    Parameters
-    ----------
-    series : ndarray of shape (V, T)
-
-    Returns
-    -------
-    ndarray of float32, shape (V, T)
-        Orthogonal to all polynomials in time up to the third order.
-
-    Raises
-    ------
-    InputError
-        When nothing varies, or there are too few volumes.
-    """
-    T = series.shape[1]
-    if T < 4 * (DRIFT + 1):
-        msg = (
-            f"A recording needs at least {4 * (DRIFT + 1)} volumes, as its slow drift is taken "
-            f"out first; this one has {T}."
-        )
-        raise InputError(msg)
-    trend = drift(T).astype(np.float32)
-    left = np.array(series, dtype=np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-        left -= left.mean(axis=1, keepdims=True)  # first, so that float32 loses nothing below
-        left -= (left @ trend) @ trend.T
-        scale = math.sqrt(float(np.square(left, dtype=np.float32).mean(dtype=np.float64)))
-    if not math.isfinite(scale):
-        msg = "The recording holds numbers beyond 1e19; give its values in a smaller unit."
-        raise InputError(msg)
-    if not scale > 0:
-        msg = "No voxel of the recording varies over time; check mask and file."
-        raise InputError(msg)
-    left /= np.float32(scale)
-    return left
-
-
-def drift(n_volumes: int) -> np.ndarray:
-    """Return an orthonormal basis (T, 4) of the polynomials up to the third order."""
-    powers = np.polynomial.legendre.legvander(np.linspace(-1, 1, n_volumes), DRIFT)
-    return np.linalg.qr(powers)[0]
-
-
-def mask_of(mean: np.ndarray, affine: np.ndarray) -> np.ndarray:
-    """
-    Find the brain in a mean volume (x, y, z) by nilearn's histogram rule.
-
-    Raises
-    ------
-    InputError
-        When it finds none.
-    """
-    import warnings
-
-    from nibabel import Nifti1Image
-    from nilearn.masking import compute_epi_mask
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an empty or odd mask is said below
-            image = compute_epi_mask(Nifti1Image(mean.astype(np.float32), affine))
-        mask = np.asarray(image.dataobj) > 0
-    except (ValueError, IndexError, TypeError) as error:
-        raise InputError(_no_brain()) from error
-    if not mask.any():
-        raise InputError(_no_brain())
-    return mask
-
-
-def _no_brain() -> str:
-    return "No brain stands out from the background of this recording; give a mask beside it."
-
-
-def read_events(name: str, file: Path | str | BinaryIO) -> tuple[Event, ...]:
+def read_events(name: str, file: File) -> tuple[Event, ...]:
     """
     Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
 
@@ -146,7 +68,7 @@ def read_events(name: str, file: Path | str | BinaryIO) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def _event(name: str, row: dict, line: int) -> Event:
+def _event(name: str, row: dict[str, str], line: int) -> Event:
     try:
         event = Event(float(row["onset"]), float(row["duration"]))
     except (TypeError, ValueError):
@@ -202,7 +124,7 @@ def parsed(text: str) -> tuple[Event, ...]:
         raise InputError(msg) from error
 
 
-def is_brain(provenance: dict) -> bool:
+def is_brain(provenance: Mapping[str, object]) -> bool:
     """Whether a data set says where in space its rows lie."""
     return {"grid", "affine", "repetition"} <= set(provenance)
 
@@ -254,14 +176,12 @@ def load(key: str) -> Recording:
     if key != SHARED:
         msg = f"There is no recording “{shortened(key)}”; choose {SHARED} or {MADE_UP}."
         raise InputError(msg)
-    from appca.data.brain.nifti import Options, read
-
     folder = data_folder() / "fmri"
     missing = [name for name in (SHARED_FILE, SHARED_EVENTS) if not (folder / name).is_file()]
     if missing:
         msg = f"The recording needs {' and '.join(missing)}; put it into {folder}."
         raise InputError(msg)
-    recording = of_dataset(read(SHARED_FILE, folder / SHARED_FILE, Options()))
+    recording = of_dataset(nifti.read(SHARED_FILE, folder / SHARED_FILE, nifti.NiftiOptions()))
     events = read_events(SHARED_EVENTS, folder / SHARED_EVENTS)
     check_events(events, recording.series.shape[1], recording.repetition)
     return recording._replace(name="Faces, houses and scenes", events=events)

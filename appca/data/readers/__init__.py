@@ -2,17 +2,14 @@
 
 import gzip
 import zlib
-from collections.abc import Sequence
-from pathlib import Path
-from types import ModuleType
-from typing import BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, Limits, checksum, file_stream
+from appca.data.readers.reader import LONGEST_NAME, Reader
+from appca.data.readers.source import LIMITS, File, Files, ReadLimits, checksum, file_stream
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
-_LONGEST_NAME = 80  # characters that a sentence, and the data set, keep of a file's name
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _PICTURES = (
     *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),
@@ -37,24 +34,22 @@ _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat"}  # first bytes
 _IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
 
 
-class Given(NamedTuple):
+class InputFile(NamedTuple):
     """A file and the reader for it."""
 
     name: str
-    file: Path | str | BinaryIO
-    kind: str | None  # the reader's module; None if nobody knows
+    file: File
+    kind: str | None  # the reader's module; None if unknown
 
 
-def kind_of(name: str, file: Path | str | BinaryIO | None = None) -> str | None:
+def kind_of(name: str, file: File | None = None) -> str | None:
     """Name the module that reads a file: by the end of its name, else by its first bytes."""
     lower = name.lower()
     found = next((home for end, home in _HOMES.items() if lower.endswith(end)), None)
     return found or (None if file is None else _kind_by_content(name, file))
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, *, limits: Limits = LIMITS, **options: object
-) -> Dataset:
+def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
     """
     Read a file by the reader its suffix, or failing that its content, asks for.
 
@@ -63,12 +58,12 @@ def read(
     name : str
         The file's name; it is never used as a path.
     file : path or binary file object
-    limits : Limits
+    limits : ReadLimits
         What the file may ask of the machine.
     **options
-        ``Options`` of the reader: of ``csv`` or ``parquet`` in `appca.data.readers.tables`, of
-        ``npy``, ``npz``, ``mat`` or ``idx`` in `appca.data.readers.arrays`, of
-        `appca.data.readers.images.images`, or of `appca.data.brain.nifti`.
+        Fields of `CsvOptions` or `ParquetOptions` in `appca.data.readers.tables`, of `NpyOptions`,
+        `NpzOptions`, `MatOptions` or `IdxOptions` in `appca.data.readers.arrays`, of
+        `appca.data.readers.images.images.ImageOptions` or `appca.data.brain.nifti.NiftiOptions`.
 
     Returns
     -------
@@ -86,12 +81,7 @@ def read(
     return read_many([(name, file)], limits=limits, **options)
 
 
-def read_many(
-    files: Sequence[tuple[str, Path | str | BinaryIO]],
-    *,
-    limits: Limits = LIMITS,
-    **options: object,
-) -> Dataset:
+def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
     """
     Read files that make one data set together; a single one is read as by `read`.
 
@@ -101,18 +91,22 @@ def read_many(
         Images, with folders in their names if they have some, of which other files are left out
         and named in the report; IDX files of images and of labels; or a NIfTI recording and its
         mask.
-    limits : Limits
+    limits : ReadLimits
     **options
         As of `read`.
     """
     if not files:
         msg = "There is no file to read; give at least one."
         raise InputError(msg)
-    given = [Given(name, file, kind_of(name, file)) for name, file in files]
+    given = [InputFile(name, file, kind_of(name, file)) for name, file in files]
     kind = _common_kind(given)
     reader = _reader(kind)
     chosen = _checked_options(kind, reader, options)
-    dataset = _read(reader, given, chosen, limits)
+    if reader.read_many is not None:
+        dataset = reader.read_many(files, chosen, limits)
+    else:
+        name, file = files[0]
+        dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
     dataset.provenance["sha256"] = checksum(files, limits)
     plain = {key: value for key, value in options.items() if key not in ("mask", "mask_name")}
     if plain:
@@ -120,45 +114,37 @@ def read_many(
     return dataset
 
 
-def _reader(kind: str) -> ModuleType:
+def _reader(kind: str) -> Reader[Any]:
     """Import the module for a kind; only then, for some bring pandas, SciPy or nibabel."""
     if kind in ("csv", "parquet"):
         from appca.data.readers.tables import csv, parquet
 
-        return {"csv": csv, "parquet": parquet}[kind]
+        return csv.READER if kind == "csv" else parquet.READER
     if kind in ("npy", "npz", "mat", "idx"):
         from appca.data.readers.arrays import idx, mat, npy, npz
 
-        return {"npy": npy, "npz": npz, "mat": mat, "idx": idx}[kind]
+        arrays: dict[str, Reader[Any]] = {
+            "npy": npy.READER,
+            "npz": npz.READER,
+            "mat": mat.READER,
+            "idx": idx.READER,
+        }
+        return arrays[kind]
     if kind == "nifti":
         from appca.data.brain import nifti
 
-        return nifti
+        return nifti.READER
     from appca.data.readers.images import images
 
-    return images
+    return images.READER
 
 
-def _read(reader: ModuleType, given: list[Given], options: tuple, limits: Limits) -> Dataset:
-    first = given[0]
-    packed = first.name.lower().endswith(".zip")
-    if first.kind == "images" and len(given) == 1 and packed:
-        return reader.read(shortened(first.name, _LONGEST_NAME), first.file, options, limits)
-    if hasattr(reader, "read_many"):
-        return reader.read_many([(one.name, one.file) for one in given], options, limits)
-    if len(given) == 2:  # a recording and its mask
-        recorded, mask = sorted(given, key=lambda one: "mask" in one.name.lower())
-        options = options._replace(mask=mask.file, mask_name=mask.name)
-        return reader.read(recorded.name, recorded.file, options, limits)
-    return reader.read(shortened(first.name, _LONGEST_NAME), first.file, options, limits)
-
-
-def _common_kind(given: list[Given]) -> str:
+def _common_kind(given: list[InputFile]) -> str:
     """Return the reader for all files together, or say why there is none."""
     kinds = [one.kind for one in given]
     if len(given) == 1:
         if kinds[0] is None:
-            name = shortened(given[0].name, _LONGEST_NAME)
+            name = shortened(given[0].name, LONGEST_NAME)
             known = ", ".join(sorted(SUFFIXES))
             msg = f"“{name}” is of no known kind; give a file that ends in {known}."
             raise InputError(msg)
@@ -179,13 +165,15 @@ def _common_kind(given: list[Given]) -> str:
     raise InputError(msg)
 
 
-def _checked_options(kind: str, reader: ModuleType, options: dict[str, object]) -> tuple:
-    unknown = sorted(set(options) - set(reader.Options._fields))
+def _checked_options(kind: str, reader: Reader[Any], options: dict[str, object]) -> Any:
+    known = reader.options._fields
+    unknown = sorted(set(options) - set(known))
     if unknown:
-        known = ", ".join(reader.Options._fields)
-        msg = f"Reading {_TITLES[kind]} has the options {known}; got {', '.join(unknown)}."
+        msg = (
+            f"Reading {_TITLES[kind]} has the options {', '.join(known)}; got {', '.join(unknown)}."
+        )
         raise InputError(msg)
-    return reader.Options(**options)
+    return reader.options(**options)
 
 
 _TITLES = {
@@ -200,7 +188,7 @@ _TITLES = {
 }
 
 
-def _kind_by_content(name: str, file: Path | str | BinaryIO) -> str | None:
+def _kind_by_content(name: str, file: File) -> str | None:
     with file_stream(name, file) as stream:
         start = stream.read(4)
         if start[:2] == b"\x1f\x8b":

@@ -1,11 +1,11 @@
-"""A zip from a stranger: looked at before it is unpacked, and never unpacked onto the disk."""
+"""Untrusted zips: checked before they are unpacked, and never unpacked onto the disk."""
 
 import zipfile
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from appca.data.readers.source import Limits, chunks_of
+from appca.data.readers.source import ReadLimits, chunks_of
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -14,7 +14,9 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole
 _SMALL = 64 << 20  # below this nothing is a bomb, however well it is packed
 
 
-def members(name: str, stream: BinaryIO, limits: Limits) -> tuple[zipfile.ZipFile, list]:
+def members(
+    name: str, stream: BinaryIO, limits: ReadLimits
+) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
     """Open a zip and list its files (no folders, nothing hidden) after checking what it claims."""
     try:
         archive = zipfile.ZipFile(stream)
@@ -61,7 +63,7 @@ def parts(filename: str) -> tuple[str, ...]:
     return tuple(part for part in path.parts if part not in ("/", "..", "."))
 
 
-def _check_size(name: str, items: list[zipfile.ZipInfo], limits: Limits) -> None:
+def _check_size(name: str, items: list[zipfile.ZipInfo], limits: ReadLimits) -> None:
     if len(items) > limits.members:
         msg = f"“{name}” holds {len(items):,} files, more than {limits.members:,}; pack fewer."
         raise InputError(msg)

@@ -1,17 +1,19 @@
 """What all readers check in a matrix before it becomes a data set: gaps, constants, duplicates."""
 
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
+FileReport = dict[str, Any]  # what was found in a file, and what was done about it
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 
 
 def settle_missing(
-    X: np.ndarray, names: list[str], how: str, report: dict, least_rows: int = 2
+    X: np.ndarray, names: list[str], how: str, report: FileReport, least_rows: int = 2
 ) -> tuple[np.ndarray, np.ndarray]:
     """
     Deal with missing cells (NaN) as the person chose, and note it in the report.
@@ -73,10 +75,10 @@ def settle_missing(
     return X[keep], rows[keep]
 
 
-def _means(X: np.ndarray, names: list[str], report: dict) -> np.ndarray:
+def _means(X: np.ndarray, names: list[str], report: FileReport) -> np.ndarray:
     """Average the columns without their gaps; refuse those whose sum is no number."""
     with np.errstate(over="ignore", invalid="ignore"):
-        means = np.nanmean(X, axis=0, dtype=np.float64)
+        means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
         fits = np.isfinite(means) & np.isfinite(means.astype(X.dtype))
     if not fits.all():
         msg = (
@@ -103,7 +105,7 @@ def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
     return gaps if gaps is not None and gaps.any() else None
 
 
-def note_quality(X: np.ndarray, names: list[str], report: dict, least_rows: int = 2) -> None:
+def note_quality(X: np.ndarray, names: list[str], report: FileReport, least_rows: int = 2) -> None:
     """
     Note constant columns and duplicate rows; refuse infinite values and data all the same.
 
@@ -135,7 +137,7 @@ def are_bytes(X: np.ndarray) -> bool:
     return bool(X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all())
 
 
-def _check_no_empty_column(empty: np.ndarray, names: list[str], report: dict) -> None:
+def _check_no_empty_column(empty: np.ndarray, names: list[str], report: FileReport) -> None:
     found = [names[j] for j in np.flatnonzero(empty)]
     if found:
         shown = ", ".join(f"“{shortened(name)}”" for name in found[:3])

@@ -1,4 +1,4 @@
-"""The bytes of a file a stranger may have made, and never more of them than the limits say."""
+"""The bytes of untrusted files, and never more of them than the limits allow."""
 
 import gzip
 import hashlib
@@ -7,12 +7,16 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple, cast
 
 from appca.storage.errors import InputError
+from appca.storage.refusal import refusing
+
+File = Path | str | BinaryIO
+Files = Sequence[tuple[str, File]]  # names, which are never used as paths, and contents
 
 
-class Limits(NamedTuple):
+class ReadLimits(NamedTuple):
     """What one file may ask of the machine."""
 
     n_bytes: int = 1 << 30  # of the file, of what it unpacks to, and of the matrix made from it
@@ -23,13 +27,13 @@ class Limits(NamedTuple):
     least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
 
 
-LIMITS = Limits()
-ONE_IS_ENOUGH = Limits(least_rows=1)
+LIMITS = ReadLimits()
+ONE_IS_ENOUGH = ReadLimits(least_rows=1)
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 
 
-def file_bytes(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> bytes:
+def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
     """Return the whole file; gzip packing, known by its first bytes, is taken off."""
     with file_stream(name, file, limits) as stream:
         data = stream.read()
@@ -41,7 +45,7 @@ def file_bytes(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) 
     return b"".join(_unpacked(name, io.BytesIO(data), limits.n_bytes))
 
 
-def plain_file(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> BinaryIO:
+def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     """
     Return the file as one on the disk, unpacked, so that what it holds can be mapped into memory.
 
@@ -64,9 +68,10 @@ def plain_file(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) 
         return temporary_file(name, chunks, limits)
 
 
-def temporary_file(name: str, chunks: Iterator[bytes], limits: Limits) -> BinaryIO:
+def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> BinaryIO:
     """Return a nameless file in ``limits.scratch`` that holds the chunks, at its start."""
-    try:
+    remedy = "free some space on the disk of temporary files"
+    with refusing(f"“{name}” could not be laid down for reading", remedy):
         if limits.scratch is not None:
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
         kept = tempfile.TemporaryFile(dir=limits.scratch)  # noqa: SIM115 (the caller closes it)
@@ -77,16 +82,10 @@ def temporary_file(name: str, chunks: Iterator[bytes], limits: Limits) -> Binary
         except BaseException:
             kept.close()
             raise
-    except OSError as error:
-        msg = (
-            f"“{name}” cannot be laid down for reading ({error.strerror or error}); free some "
-            "space on the disk of temporary files."
-        )
-        raise InputError(msg) from error
     return kept
 
 
-def checksum(files: Sequence[tuple[str, Path | str | BinaryIO]], limits: Limits = LIMITS) -> str:
+def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
     """SHA-256 of a file's bytes; of several, that of their checksums and names, in order."""
     found = []
     for name, file in files:
@@ -101,22 +100,20 @@ def checksum(files: Sequence[tuple[str, Path | str | BinaryIO]], limits: Limits 
     return hashlib.sha256("".join(lines).encode(errors="surrogatepass")).hexdigest()
 
 
-def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
+def chunks_of(stream: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
     """Yield what is left of a stream, a megabyte at a time."""
     while chunk := stream.read(_CHUNK):
         yield chunk
 
 
-def file_stream(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS) -> BinaryIO:
+def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     """Open a path, or rewind a file object into an independent stream, after checking its size."""
+    stream: BinaryIO
     if isinstance(file, (str, Path)):
-        try:
+        with refusing(f"“{name}” could not be opened", "check its place and its rights"):
             stream = Path(file).open("rb")  # noqa: SIM115 (the caller closes it)
-        except OSError as error:
-            msg = f"“{name}” cannot be opened ({error.strerror}); check its place and its rights."
-            raise InputError(msg) from error
     else:
-        stream = _Kept(file)
+        stream = cast("BinaryIO", _Borrowed(file))  # which is no protocol, but a class to inherit
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
     if size > limits.n_bytes:
@@ -129,7 +126,9 @@ def file_stream(name: str, file: Path | str | BinaryIO, limits: Limits = LIMITS)
     return stream
 
 
-def check_matrix(name: str, n_rows: int, n_features: int, itemsize: int, limits: Limits) -> None:
+def check_matrix(
+    name: str, n_rows: int, n_features: int, itemsize: int, limits: ReadLimits
+) -> None:
     """Refuse a matrix that would not fit before it is made."""
     size = n_rows * n_features * itemsize
     if size > limits.n_bytes:
@@ -140,7 +139,7 @@ def check_matrix(name: str, n_rows: int, n_features: int, itemsize: int, limits:
         raise InputError(msg)
 
 
-class _Kept(io.RawIOBase):
+class _Borrowed(io.RawIOBase):
     """A view of somebody else's file object; closing the view leaves the object open."""
 
     def __init__(self, file: BinaryIO) -> None:

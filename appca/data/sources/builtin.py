@@ -1,14 +1,13 @@
-"""The data sets a person can open with one click."""
+"""The built-in data sets."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from appca.data.dataset import Dataset
+from appca.data.sources.download import Progress
 from appca.data.sources.folder import data_folder as folder_of_files
 from appca.storage.errors import InputError
-
-Progress = Callable[[int, int], None]
 
 
 class Option(NamedTuple):
@@ -17,7 +16,7 @@ class Option(NamedTuple):
     name: str
     default: object
     help: str
-    choices: tuple | None = None
+    choices: tuple[object, ...] | None = None
     least: int | None = None
     most: int | None = None
 
@@ -106,15 +105,19 @@ def load(
         has = f"the options {', '.join(sorted(known))}" if known else "no options"
         msg = f"The data set {key!r} has {has}; got {', '.join(unknown)}."
         raise InputError(msg)
-    if key in {"digits", "wine", "breast_cancer"}:
-        from appca.data.sources import bundled
-
-        return getattr(bundled, key)()
     if key in {"mnist", "coil20"}:
         from appca.data.sources import coil20, mnist
 
-        module = mnist if key == "mnist" else coil20
-        return module.load(folder_of_files(data_folder), progress=progress, **options)
-    from appca.data.sources import samples
+        read: Callable[..., Dataset] = mnist.load if key == "mnist" else coil20.load
+        return read(folder_of_files(data_folder), progress=progress, **options)
+    from appca.data.sources import bundled, samples
 
-    return getattr(samples, key)()
+    small = {
+        "digits": bundled.digits,
+        "wine": bundled.wine,
+        "breast_cancer": bundled.breast_cancer,
+        "turntable": samples.turntable,
+        "planes": samples.planes,
+        "brain": samples.brain,
+    }
+    return small[key]()

@@ -6,7 +6,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.arrays import mat5
-from appca.data.sources.download import fetch, remedy
+from appca.data.sources.download import Progress, fetch, remedy
 from appca.data.subset import check_first, in_words, subset
 from appca.storage.errors import InputError
 
@@ -45,8 +45,8 @@ def load(
     size: int = 32,
     n: int | None = None,
     per_class: int | None = None,
-    classes: Sequence | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    classes: Sequence[object] | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
     """
     Read the 1,440 images, or some of them, in object, then view order.
@@ -59,9 +59,9 @@ def load(
     size : {32, 128}
         32 takes the mean of 4 x 4 blocks (float32, exact), as the paper has it; 128 the images.
     n : int or None
-        Keep at most the first so many (of the chosen objects); not used with `per_class`.
+        Keep at most the first n views (of the chosen objects); not used with `per_class`.
     per_class : int or None
-        Keep the first so many views of each object.
+        Keep the first `per_class` views of each object.
     classes : sequence of objects or None
         Keep only these, 1 to 20.
     progress : callable or None
@@ -93,7 +93,7 @@ def load(
     )
 
 
-def _whole(folder: Path, size: int, progress: Callable | None) -> Dataset:
+def _whole(folder: Path, size: int, progress: Progress | None) -> Dataset:
     X, path = _images(folder, size, progress)
     views = np.arange(OBJECTS * VIEWS)
     number, view = views // VIEWS + 1, views % VIEWS
@@ -153,7 +153,8 @@ def block_means(images: np.ndarray) -> np.ndarray:
     """Return means of 4 x 4 blocks (n, 32, 32), exact: sixteenths below 256 fit into float32."""
     n, h, w = images.shape
     sums = images.reshape(n, h // 4, 4, w // 4, 4).sum(axis=(2, 4), dtype=np.uint16)
-    return sums.astype(np.float32) / np.float32(16)
+    means: np.ndarray = sums.astype(np.float32) / np.float32(16)
+    return means
 
 
 def read_mat(path: Path) -> np.ndarray:
@@ -169,7 +170,7 @@ def read_mat(path: Path) -> np.ndarray:
     return (np.rint(images * (255 * 16)) / 16).astype(np.float32)
 
 
-def _images(folder: Path, size: int, progress: Callable | None) -> tuple[np.ndarray, Path]:
+def _images(folder: Path, size: int, progress: Progress | None) -> tuple[np.ndarray, Path]:
     path = folder / ZIP
     if size == 32 and not path.is_file() and (folder / MAT).is_file():
         return _verified(read_mat(folder / MAT), size, folder / MAT), folder / MAT

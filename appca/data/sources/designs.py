@@ -63,7 +63,7 @@ def draw_indicators(
         return rng.random(shape) < rng.beta(*DENSE_SHAPE, n_components)
     if design == "subspace":
         block = np.arange(n_components) // n_active
-        return block == rng.integers(block[-1] + 1, size=n_rows)[:, None]
+        return np.equal(block, rng.integers(block[-1] + 1, size=n_rows)[:, None])
     if design == "balanced":
         return rng.random(shape).argsort(axis=1).argsort(axis=1) < n_active
     if design == "single":

@@ -3,9 +3,15 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.refusal import refused
+
+if TYPE_CHECKING:
+    import requests
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
 _CHUNK = 1 << 16
@@ -60,8 +66,8 @@ def fetch(
         except _Failed as error:
             reason = str(error)
         except OSError as error:
-            msg = f"{path} could not be written ({error.strerror or error}); {advice}"
-            raise InputError(msg) from error
+            what = f"{path} could not be written"
+            raise refused(what, error, advice.rstrip(".")) from error
         except ValueError:  # pooch's word for a wrong checksum
             reason = f"what {_host(url)} sent does not have the published checksum"
         else:
@@ -103,7 +109,7 @@ class _Resuming:
                 msg = f"{_host(url)} cannot be asked: {type(error).__name__}"
                 raise _Failed(msg) from error
             else:
-                self.part.replace(output_file)
+                atomic.take_place(self.part, Path(output_file))
                 return
         raise _Failed(reason)
 
@@ -125,7 +131,7 @@ class _Resuming:
             continued = response.status_code == requests.codes.partial_content
             self._append(response, have if continued else 0)
 
-    def _append(self, response: object, have: int) -> None:
+    def _append(self, response: "requests.Response", have: int) -> None:
         length = int(response.headers.get("Content-Length", 0))
         total = have + length if length else 0
         with self.part.open("r+b" if have else "wb") as file:

@@ -1,4 +1,4 @@
-"""Where files of public data sets lie: the folder a person named, else one of their own."""
+"""Where files of public data sets are: the folder that was chosen, else the user's own."""
 
 import os
 from pathlib import Path

@@ -1,7 +1,6 @@
 """MNIST: 70,000 handwritten digits of 28 x 28 pixels, from the four published IDX files."""
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,9 +8,10 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.arrays.idx_format import read_idx
-from appca.data.sources.download import fetch, remedy
+from appca.data.sources.download import Progress, fetch, remedy
 from appca.data.subset import check_first, choose_rows, in_words
 from appca.storage.errors import InputError
+from appca.storage.identity import sha256_of_file
 
 
 class Published(NamedTuple):
@@ -65,8 +65,8 @@ def load(
     *,
     n: int | None = 10_000,
     per_class: int | None = None,
-    classes: Sequence | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    classes: Sequence[object] | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
     """
     Read digits in file order, the 60,000 of the training file before the 10,000 of the test file.
@@ -76,9 +76,9 @@ def load(
     folder : Path
         Holds ``mnist/*.gz``, or receives them by download.
     n : int or None
-        Keep at most the first so many (of the chosen classes); not used with `per_class`.
+        Keep at most the first n digits (of the chosen classes); not used with `per_class`.
     per_class : int or None
-        Keep the first so many of each class.
+        Keep the first `per_class` digits of each class.
     classes : sequence of digits or None
         Keep only these.
     progress : callable or None
@@ -118,7 +118,7 @@ def load(
     )
 
 
-def _files(folder: Path, progress: Callable | None) -> dict[str, list[Path]]:
+def _files(folder: Path, progress: Progress | None) -> dict[str, list[Path]]:
     """Paths of the four files, each fetched when missing and checked against its checksum."""
     published = [item for pair in FILES.values() for item in pair]
     missing = [item for item in published if not (folder / item.name).is_file()]
@@ -137,8 +137,7 @@ def _files(folder: Path, progress: Callable | None) -> dict[str, list[Path]]:
 
 def check(path: Path, item: Published) -> None:
     """Refuse a file that is not the published one."""
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of_file(path)
     if found != item.sha256:
         msg = (
             f"{path} is not the published {item.name} (its SHA-256 starts with {found[:8]}, not "

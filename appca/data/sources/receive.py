@@ -1,20 +1,19 @@
 """Published files a person drops onto the page instead of letting them be fetched."""
 
-import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
-from appca.data.readers.source import chunks_of, file_stream
+from appca.data.readers.source import File, chunks_of, file_stream
 from appca.data.sources import coil20, mnist
 from appca.data.sources.folder import data_folder as folder_of_files
 from appca.storage import atomic
 from appca.storage.errors import InputError
+from appca.storage.refusal import storing
 
 _MNIST = {item.name: item for pair in mnist.FILES.values() for item in pair}
 
 
-def receive(name: str, file: Path | str | BinaryIO, data_folder: Path | None = None) -> str | None:
+def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
     """
     Keep a file of MNIST or COIL-20 where `appca.data.sources.builtin.load` looks for it.
 
@@ -47,26 +46,17 @@ def receive(name: str, file: Path | str | BinaryIO, data_folder: Path | None = N
     return None
 
 
-def _keep(
-    name: str, file: Path | str | BinaryIO, target: Path, check: Callable[[Path], object]
-) -> None:
+def _keep(name: str, file: File, target: Path, check: Callable[[Path], object]) -> None:
     """Write beside the target, check what was written, then put it in its place in one step."""
-    draft = target.with_name(f".{uuid.uuid4().hex}-{name}")
-    try:
+    remedy = "free some space, or name another folder in APPCA_DATA"
+    with storing(f"“{name}”", target.parent, remedy):
         target.parent.mkdir(parents=True, exist_ok=True)
-        atomic.sweep(target.parent)
-        with file_stream(name, file) as stream, draft.open("wb") as kept:
-            kept.writelines(chunks_of(stream))
-        check(draft)
-        draft.replace(target)
-    except InputError as error:
-        msg = f"“{name}” is not the published file of that name, so it was not kept; get it again."
-        raise InputError(msg) from error
-    except OSError as error:
-        msg = (
-            f"“{name}” cannot be kept in {target.parent} ({error.strerror or error}); free some "
-            "space, or name another folder in APPCA_DATA."
-        )
-        raise InputError(msg) from error
-    finally:
-        draft.unlink(missing_ok=True)
+        try:
+            with file_stream(name, file) as stream, atomic.growing(target, check) as kept:
+                kept.writelines(chunks_of(stream))
+        except InputError as error:
+            msg = (
+                f"“{name}” is not the published file of that name, so it was not kept; get it "
+                "again."
+            )
+            raise InputError(msg) from error

@@ -38,7 +38,7 @@ def turntable() -> Dataset:
 
 
 def brain() -> Dataset:
-    """Return a made-up brain recording: rows are voxels, columns volumes, values per cent."""
+    """Return a made-up brain recording: rows are voxels, columns volumes, values in percent."""
     with np.load(_path("brain.npz"), allow_pickle=False) as file:
         mask, series, region = file["mask"], file["series"], file["region"]
         affine, seconds = file["affine"], float(file["repetition"])
@@ -60,7 +60,7 @@ def brain() -> Dataset:
     )
 
 
-def _events() -> list[dict]:
+def _events() -> list[dict[str, float | str]]:
     """Blocks of the recording: onset and duration in seconds, and the condition."""
     rows = _path("brain_events.tsv").read_text(encoding="utf-8").splitlines()[1:]
     cells = [row.split("\t") for row in rows]

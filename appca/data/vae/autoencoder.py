@@ -8,6 +8,7 @@ without jax.
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from operator import matmul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from appca.storage.errors import InputError
 
 Report = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
+Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D, K)
 _LEAST = {"dimensions": 1, "hidden": 1, "epochs": 1, "seed": 0}
 _LARGEST_SEED = 2**32 - 1
 _BLOCK_VALUES = 1 << 21
@@ -57,12 +59,12 @@ class VAE:
                 raise InputError(msg)
             object.__setattr__(self, name, int(value))
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, int]:
         """Return the options as a JSON-able dict."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, options: Mapping) -> "VAE":
+    def from_dict(cls, options: Mapping[str, Any]) -> "VAE":
         """Options from a dict as `to_dict` makes it; unknown names are refused."""
         known = [option.name for option in fields(cls)]
         unknown = sorted(set(options) - set(known))
@@ -78,7 +80,7 @@ def batch_rows(n_rows: int) -> int:
 
 
 def suggest(n_rows: int, n_features: int) -> VAE:
-    """Suggest the paper's 10 dimensions, fewer for few features, and epochs enough to settle."""
+    """Suggest the paper's 10 dimensions, fewer for few features, and enough epochs to converge."""
     steps = n_rows // batch_rows(n_rows)
     epochs = int(np.clip(10 * np.ceil(_STEPS / steps / 10), 30, 300))
     return VAE(dimensions=max(1, min(10, n_features // 4)), epochs=epochs)
@@ -116,25 +118,25 @@ class Autoencoder(NamedTuple):
     picture_bias: np.ndarray  # (D,)
     bernoulli: np.ndarray  # () bool
     centre: np.ndarray  # (d,) float32, mean of the encoded training rows
-    losses: np.ndarray  # (epochs,) float64, negative evidence lower bound, nats a row
+    losses: np.ndarray  # (epochs,) float64, negative evidence lower bound, nats per row
 
     @property
     def dimensions(self) -> int:
         """Return the number of features after encoding."""
         return len(self.code_bias)
 
-    def encode(self, X: np.ndarray) -> np.ndarray:
-        """Means of the encoder (N, d) of rows (N, D); the dtype stays."""
-        return code_means(np, self._like(X), X)
+    def encode(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
+        """Means of the encoder (N, d) of rows (N, D), multiplied by `times`; the dtype stays."""
+        means: np.ndarray = code_means(np, self._like(X), X, times)
+        return means
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Rows (N, D) that the decoder makes of codes (N, d): its means; the dtype stays."""
         codes = np.asarray(codes)
         nets = self._like(codes)
-        out = logits(np, nets, codes)
-        if self.bernoulli:
-            return _sigmoid(out)
-        return out * nets.unit + nets.shift
+        out: np.ndarray = logits(np, nets, codes)
+        rows: np.ndarray = _sigmoid(out) if self.bernoulli else out * nets.unit + nets.shift
+        return rows
 
     def difference(self, W: np.ndarray) -> np.ndarray:
         """
@@ -144,7 +146,9 @@ class Autoencoder(NamedTuple):
         average code, does to the data. The decoder bends, so half a step is not half of it.
         """
         start = self.centre.astype(np.float64)
-        return (self.decode(start + np.asarray(W, np.float64).T) - self.decode(start[None])).T
+        ends = self.decode(start + np.asarray(W, np.float64).T)
+        steps: np.ndarray = ends - self.decode(start[None])
+        return steps.T
 
     def samples(self, count: int, seed: int = 0) -> np.ndarray:
         """Rows (count, D) decoded from draws of the codes' prior, the standard normal."""
@@ -163,14 +167,14 @@ class Autoencoder(NamedTuple):
         return [(name, value) for name, value in self._asdict().items() if name not in kept]
 
 
-def hidden_in(xp: Any, nets: Any, X: Any) -> Any:
+def hidden_in(xp: Any, nets: Any, X: Any, times: Times = matmul) -> Any:
     """Hidden layer (N, H) of the encoder; `xp` is NumPy, or jax's NumPy while training."""
-    return xp.maximum(((X - nets.shift) / nets.unit) @ nets.inward + nets.inward_bias, 0)
+    return xp.maximum(times((X - nets.shift) / nets.unit, nets.inward) + nets.inward_bias, 0)
 
 
-def code_means(xp: Any, nets: Any, X: Any) -> Any:
+def code_means(xp: Any, nets: Any, X: Any, times: Times = matmul) -> Any:
     """Means of the codes (N, d) of rows (N, D)."""
-    return hidden_in(xp, nets, X) @ nets.code + nets.code_bias
+    return times(hidden_in(xp, nets, X, times), nets.code) + nets.code_bias
 
 
 def logits(xp: Any, nets: Any, codes: Any) -> Any:

@@ -1,7 +1,7 @@
 """
 Training of the autoencoder, by jax and optax on the processor; in worker processes only.
 
-The evidence lower bound of Kingma and Welling (2014), one draw of the code a row and step. All
+The evidence lower bound of Kingma and Welling (2014), one draw of the code per row and step. All
 randomness is NumPy's, so the seed alone decides it.
 """
 
@@ -153,7 +153,7 @@ def _start(rng: np.random.Generator, seen: _Range, options: VAE) -> _Weights:
 
 def loss_of(xp: Any, weights: _Weights, X: Any, noise: Any, *, bernoulli: bool) -> Any:
     """
-    Negative evidence lower bound a row, in nats, with one draw of each row's code.
+    Negative evidence lower bound per row, in nats, with one draw of each row's code.
 
     Parameters
     ----------
@@ -179,7 +179,9 @@ def loss_of(xp: Any, weights: _Weights, X: Any, noise: Any, *, bernoulli: bool) 
 
 
 @cache
-def _compiled(bernoulli: bool) -> tuple[Callable, Callable]:
+def _compiled(
+    bernoulli: bool,
+) -> tuple[Callable[..., tuple[_Weights, Any]], Callable[..., tuple[_Weights, Any, Any]]]:
     """Return the first state of Adam and its step; jax compiles once for every size of networks."""
     try:
         import jax

@@ -34,6 +34,21 @@ def reassociated(function: Function) -> Function:
 def _compiled(function: Function, **options: Any) -> Function:
     try:
         found = njit(cache=True, nogil=True, **options)(function)
+        _discard_unreadable(found)
     except RuntimeError:  # no folder to keep compiled code in may be written to
         found = njit(nogil=True, **options)(function)
     return cast(Function, found)
+
+
+def _discard_unreadable(compiled: Any) -> None:
+    """Empty the cache of a function if it names a class that an earlier version of appca had.
+
+    numba unpickles the argument types in it before it looks whether the source has changed.
+    """
+    file = getattr(compiled._cache, "_cache_file", None)
+    if file is None:
+        return
+    try:
+        file._load_index()
+    except (AttributeError, ImportError):
+        file.flush()

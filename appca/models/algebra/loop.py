@@ -11,7 +11,7 @@ __all__ = [
     "STOPPED",
     "WINDOW",
     "Callback",
-    "Climb",
+    "EMResult",
     "Progress",
     "Watch",
     "accelerated",
@@ -45,7 +45,7 @@ class Progress(NamedTuple):
 Callback = Callable[[Progress], object]
 
 
-class Climb(NamedTuple, Generic[S]):
+class EMResult(NamedTuple, Generic[S]):
     """Where EM ended and how it got there."""
 
     state: S
@@ -128,7 +128,7 @@ def iterate(
     window: int = WINDOW,
     watch: Watch = lambda _iteration, _value: False,
     halt: Callable[[S], str | None] = lambda _state: None,
-) -> Climb[S]:
+) -> EMResult[S]:
     """Follow a path of (log-likelihood, state) until it stops paying.
 
     Parameters
@@ -145,7 +145,7 @@ def iterate(
     for iteration in range(1, max_iter + 1):
         reached = next(path, None)
         if reached is None:
-            return Climb(state, value, values[1:], "the path ended")
+            return EMResult(state, value, values[1:], "the path ended")
         value, state = reached
         values.append(value)
         stopped = watch(iteration, value)
@@ -155,8 +155,8 @@ def iterate(
         elif reason is None and iteration >= window and value - values[-1 - window] < share:
             reason = f"{CONVERGED}: {_too_little(window)}"
         if reason is not None:
-            return Climb(state, value, values[1:], reason)
-    return Climb(state, value, values[1:], f"reached max_iter={max_iter} before it converged")
+            return EMResult(state, value, values[1:], reason)
+    return EMResult(state, value, values[1:], f"reached max_iter={max_iter} before it converged")
 
 
 def _too_little(window: int) -> str:

@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.base.parameters import Rule, refuse
-from appca.models.orthonormal.em import State
+from appca.models.orthonormal.em import SubspaceState
+from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
+from appca.models.rows.steady_products import mean_squares
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
 from appca.models.sampling.chains import Draws, to_arviz
-from appca.models.supports import subsets
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -199,7 +200,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Raise ValueError for cells the model cannot take."""
         refuse_not_finite(X)
 
-    def _publish(self, rows: Observations, state: State, n_active: int, second: Array) -> Self:
+    def _publish(
+        self, rows: Observations, state: SubspaceState, n_active: int, second: Array
+    ) -> Self:
         """Set the fitted attributes; components by explained variance, largest entry positive.
 
         Parameters
@@ -348,14 +351,8 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _residual(self, X: Array, H: Array) -> Array:
         """Mean squared reconstruction error a feature (n,) of checked rows with scores H."""
-        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
-
-        def mean_square(block: Block) -> Array:
-            left = block.X - H[block.part] @ self.components_
-            squares: Array = np.einsum("nd,nd->n", left, left, dtype=np.float64) / X.shape[1]
-            return squares
-
-        return np.concatenate(list(over_blocks(mean_square, rows)))
+        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
+        return mean_squares(rows, H, self.components_)
 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
         """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""

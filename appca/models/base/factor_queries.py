@@ -11,11 +11,9 @@ from appca.models.base.estimator import Description, SampledModel
 from appca.models.factors import factor_gibbs
 from appca.models.factors.factor_em import PRIOR
 from appca.models.rows.observations import Rows
-from appca.models.rows.precise_products import projections
-from appca.models.rows.row_sums import row_squares
+from appca.models.rows.steady_products import projected, times
 from appca.models.supports import fixed_size_supports, row_blocks
-from appca.models.supports.fixed_size_supports import Estimate
-from appca.models.supports.row_blocks import Members, Model, Seeds
+from appca.models.supports.row_supports import CollapsedModel, Members, Seeds, SupportEstimate
 
 __all__ = ["FactorModel", "RowEstimate"]
 
@@ -28,12 +26,12 @@ class RowEstimate(NamedTuple):
     method: str
 
 
-class Seen(NamedTuple):
+class FactorQuery(NamedTuple):
     """Rows as the fitted W sees them."""
 
     c: Array  # (N, K) W'(y - mu) / sigma2
     background: Array  # (N,) log density of a row that no factor explains
-    model: Model
+    model: CollapsedModel
     seeds: Seeds  # (N,) each a function of its row
 
 
@@ -78,24 +76,22 @@ class FactorModel(SampledModel):
         H = fixed_size_supports.means(seen.c, sets, seen.model)
         self.scale_ = fixed_size_supports.root_mean_square(H, sets)
 
-    def _seen(self, X: Array) -> Seen:
+    def _seen(self, X: Array) -> FactorQuery:
         """Project checked rows, in float64."""
-        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
-        W = self.components_.T.astype(np.float64)
-        noise = self.noise_variance_
-        c = projections(rows, W)
-        c /= noise
-        background = gaussian.background(row_squares(rows), noise, X.shape[1])
-        return Seen(c, background, Model(W.T @ W / noise, PRIOR), row_blocks.row_seeds(X))
+        C, noise = self.components_.astype(np.float64), self.noise_variance_
+        found = projected(Rows(X, self.mean_, np.empty(0), X.shape[1]), C.T)
+        background = gaussian.background(found.squares, noise, X.shape[1])
+        model = CollapsedModel(times(C, C.T) / noise, PRIOR)
+        return FactorQuery(found.products / noise, background, model, row_blocks.row_seeds(X))
 
-    def _checked(self, X: Any) -> Seen:
+    def _checked(self, X: Any) -> FactorQuery:
         check_is_fitted(self)
         return self._seen(self._validated(X, reset=False))
 
-    def _best(self, seen: Seen) -> tuple[Members, Array]:
+    def _best(self, seen: FactorQuery) -> tuple[Members, Array]:
         return fixed_size_supports.best(seen.c, seen.model, self.n_active_, seen.seeds)
 
-    def _summed(self, seen: Seen) -> Estimate:
+    def _summed(self, seen: FactorQuery) -> SupportEstimate:
         model, L = seen.model, self.n_active_
         return fixed_size_supports.summed(seen.c, model, L, seen.seeds, self.n_paths)
 

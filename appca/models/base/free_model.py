@@ -22,14 +22,14 @@ from appca.models.base.parameters import (
     whole,
 )
 from appca.models.rows.observations import Rows, about, centre_of
-from appca.models.rows.precise_products import projections
-from appca.models.rows.row_sums import row_squares
+from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
 from appca.models.sampling.conditionals import Gamma
 from appca.models.supports import free_supports
-from appca.models.supports.free_supports import Best, Estimate, Question
+from appca.models.supports.free_supports import Best, Question
+from appca.models.supports.row_supports import SupportEstimate
 
-__all__ = ["RULES", "Draw", "FreeModel", "Seen"]
+__all__ = ["RULES", "Draw", "FreeModel", "FreeQuery"]
 
 RULES: dict[str, Rule] = {
     "max_components": whole(1),
@@ -62,7 +62,7 @@ class Draw(NamedTuple):
     alpha: float
 
 
-class Seen(NamedTuple):
+class FreeQuery(NamedTuple):
     """Rows as the fitted W sees them."""
 
     question: Question
@@ -164,22 +164,22 @@ class FreeModel(SampledModel):
         power = np.square(self._means(seen.question, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
         self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
 
-    def _seen(self, X: Array) -> Seen:
+    def _seen(self, X: Array) -> FreeQuery:
         """Project checked rows, in float64."""
-        rows = Rows(X, self.mean_, np.empty(0), X.shape[1])
-        W = self.components_.astype(np.float64).T
-        noise, tau2 = self.noise_variance_, float(self.latent_variance_[0])
-        question = Question(projections(rows, W) / noise, W.T @ W / noise, tau2, self.weights_)
-        return Seen(question, background(row_squares(rows), noise, X.shape[1]))
+        C, noise = self.components_.astype(np.float64), self.noise_variance_
+        found = projected(Rows(X, self.mean_, np.empty(0), X.shape[1]), C.T)
+        tau2 = float(self.latent_variance_[0])
+        question = Question(found.products / noise, times(C, C.T) / noise, tau2, self.weights_)
+        return FreeQuery(question, background(found.squares, noise, X.shape[1]))
 
-    def _checked(self, X: Any) -> Seen:
+    def _checked(self, X: Any) -> FreeQuery:
         check_is_fitted(self)
         return self._seen(self._validated(X, reset=False))
 
     def _best(self, question: Question) -> Best:
         return free_supports.best(question)
 
-    def _summed(self, question: Question) -> Estimate:
+    def _summed(self, question: Question) -> SupportEstimate:
         return free_supports.summed(question, self.n_paths)
 
     def _means(self, question: Question, Z: Array) -> Array:

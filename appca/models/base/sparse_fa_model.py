@@ -8,10 +8,11 @@ from appca.models.base.free_model import RULES, Draw, FreeModel
 from appca.models.base.parameters import Rule, one_of, whole
 from appca.models.factors import sparse_chains
 from appca.models.factors.sparse_chains import STARTS, Kind
-from appca.models.factors.sparse_gibbs import Seen
+from appca.models.factors.sparse_gibbs import CachedSparseState
 from appca.models.rows.observations import Rows
-from appca.models.rows.row_sums import data_of, look
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
+from appca.models.sampling.row_sums import look
 
 __all__ = ["SPARSE_RULES", "SparseFA"]
 
@@ -30,7 +31,7 @@ class SparseFA(FreeModel):
 
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows
-    ) -> tuple[list[Seen], Sampler[Seen]]:
+    ) -> tuple[list[CachedSparseState], Sampler[CachedSparseState]]:
         data = data_of(rows)
         variance = data.squares / data.size
         prior = sparse_chains.defaults(variance, self._mean_variance(), self._alpha_prior())
@@ -39,7 +40,7 @@ class SparseFA(FreeModel):
         seen = [look(data, state) for state in first]
         return seen, sparse_chains.sampler(data, prior, self._kind)
 
-    def _drawn(self, seen: Seen) -> Draw:
+    def _drawn(self, seen: CachedSparseState) -> Draw:
         state = seen.state
         weights = sparse_chains.expected(state, self._kind)
         power = np.square(state.X).sum(axis=0) * np.square(state.W).sum(axis=0)

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian
 from appca.models.factors.factor_em import PRIOR, coefficients
-from appca.models.factors.factor_fit import Fit
+from appca.models.factors.factor_fit import FactorFit
 from appca.models.factors.factor_gibbs import (
-    Prior,
-    Seen,
-    State,
+    CachedGibbsState,
+    FactorGibbsState,
+    FactorPrior,
     indicators,
     parts,
     projected,
@@ -19,11 +19,12 @@ from appca.models.factors.factor_gibbs import (
     sweep,
 )
 from appca.models.rows.observations import Rows
-from appca.models.rows.row_sums import Data, background_of
 from appca.models.sampling import conditionals
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.invariants import occupancy, row_pairs, shared
+from appca.models.sampling.row_sums import background_of
 from appca.models.supports import enumeration, fixed_size_supports, row_blocks
 
 __all__ = ["defaults", "first_state", "sampler"]
@@ -31,15 +32,15 @@ __all__ = ["defaults", "first_state", "sampler"]
 Array = NDArray[np.float64]
 
 
-def defaults(variance: float, loading_variance: float | None, mean_variance: float) -> Prior:
-    """Weak priors for data with mean feature variance `variance` (model.md 1.4)."""
+def defaults(variance: float, loading_variance: float | None, mean_variance: float) -> FactorPrior:
+    """Weak priors for data with mean feature variance `variance` (docs/mathematics.md 1.4)."""
     weak = InverseGamma(1.0, 0.01 * variance)
-    return Prior(weak, weak if loading_variance is None else None, mean_variance)
+    return FactorPrior(weak, weak if loading_variance is None else None, mean_variance)
 
 
 def first_state(
-    rng: np.random.Generator, rows: Rows, fit: Fit, loading_variance: float | None
-) -> State:
+    rng: np.random.Generator, rows: Rows, fit: FactorFit, loading_variance: float | None
+) -> FactorGibbsState:
     """Take a fit by EM as the state of a chain: each row's best set, scores at their means.
 
     The mean is about the origin of the rows.
@@ -53,20 +54,20 @@ def first_state(
         members = fixed_size_supports.best(seen.c, seen.model, L, seeds)[0]
     v = float(np.mean(np.square(W))) if loading_variance is None else loading_variance
     X = fixed_size_supports.means(seen.c, members, seen.model)
-    return State(W, X, members, -(W @ fit.state.shift), fit.state.noise, v)
+    return FactorGibbsState(W, X, members, -(W @ fit.state.shift), fit.state.noise, v)
 
 
-def sampler(data: Data, prior: Prior) -> Sampler[Seen]:
+def sampler(data: ChainData, prior: FactorPrior) -> Sampler[CachedGibbsState]:
     """Bundle sweep, traces and records for `chains.sample`."""
 
-    def advance(rng: np.random.Generator, seen: Seen) -> Seen:
+    def advance(rng: np.random.Generator, seen: CachedGibbsState) -> CachedGibbsState:
         return sweep(rng, data, seen, prior)
 
     return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
 
 
-def gains_of_sets(seen: Seen) -> Array:
-    """Give f(z_n), what each row's set adds to its log density, x integrated out, (N,)."""
+def support_log_densities(seen: CachedGibbsState) -> Array:
+    """Give f(S_n) of each row's support, equation (1) of `slot_kernels`, (N,)."""
     c, model = projected(seen)
     f = np.empty(len(c))
     for part in parts(seen.state.members):
@@ -78,20 +79,20 @@ def gains_of_sets(seen: Seen) -> Array:
     return f
 
 
-def measure(data: Data, prior: Prior, seen: Seen) -> Measures:
+def measure(data: ChainData, prior: FactorPrior, seen: CachedGibbsState) -> Measures:
     """Give log p(Y | W), x and Z integrated out; log p(Y, Z | W) where sets are too many."""
     state = seen.state
     (n, K), L = seen.P.shape, state.members.shape[1]
     if enumeration.n_sets(K, L) <= fixed_size_supports.SETS_IN_PASSING:
         c, model = projected(seen)
-        gains = enumeration.posterior(enumeration.table(model, L), c).log_sum
+        f = enumeration.posterior(enumeration.table(model, L), c).log_sum
     else:
-        gains = gains_of_sets(seen)
-    total = background_of(data, state) + float(gains.sum()) - n * gaussian.log_binomial(K, L)
+        f = support_log_densities(seen)
+    total = background_of(data, state) + float(f.sum()) - n * gaussian.log_binomial(K, L)
     return Measures(total, total + log_prior(state, prior))
 
 
-def log_prior(state: State, prior: Prior) -> float:
+def log_prior(state: FactorGibbsState, prior: FactorPrior) -> float:
     """Give log p(W, sigma2, sigma2_W); mu is left out, its prior is flat by default."""
     v = state.sigma2_W
     total = -0.5 * state.W.size * float(np.log(2 * np.pi * v))
@@ -102,7 +103,7 @@ def log_prior(state: State, prior: Prior) -> float:
     return total
 
 
-def record(data: Data, seen: Seen) -> Draws:
+def record(data: ChainData, seen: CachedGibbsState) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
 
     Components and mean are as precise as the data.
@@ -124,7 +125,7 @@ def record(data: Data, seen: Seen) -> Draws:
     }
 
 
-def average(seen: Seen) -> Draws:
+def average(seen: CachedGibbsState) -> Draws:
     """Give what is only kept as a running mean."""
     X, members = seen.state.X, seen.state.members
     return {

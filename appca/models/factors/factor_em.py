@@ -1,4 +1,6 @@
-"""One EM step of adaptive factor analysis (model.md 3; the paper's algorithm 1, corrected).
+"""One EM step of adaptive factor analysis (docs/mathematics.md 3.3).
+
+The paper's algorithm 1, corrected:
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
     z_n uniform over the L-subsets of 1..K;  W is any D x K matrix
@@ -17,14 +19,13 @@ from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Rows, project, transposed_product
 from appca.models.supports import enumeration, row_blocks
-from appca.models.supports.row_blocks import Members, Model
+from appca.models.supports.fixed_size_supports import HOT, MANY
+from appca.models.supports.row_supports import CollapsedModel, Members, RowSupports
 
 __all__ = [
-    "HOT",
-    "MANY",
-    "Settings",
-    "State",
-    "Sums",
+    "FactorSettings",
+    "FactorState",
+    "FactorStatistics",
     "coefficients",
     "expect_all",
     "expect_sets",
@@ -35,18 +36,14 @@ __all__ = [
 PRIOR = 1.0  # 1 / tau2
 BEST = np.array([math.inf])
 DRAW = np.array([1.0])
-# From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
-# modes (K = 16, L = 8, D = 10): four of these miss the best set in 29 % of rows, by 0.2 nats on
-# average, where sweeps from beta = 1 on miss it in 48 %, by 1.1 nats.
-HOT = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 # Share of rows, the worst explained ones, that search anew in every pass: not with many slots and
 # factors, where single changes lead from any set to nearly the best (MNIST, K = 100, L = 50: four
 # searches gained 0.1 of 1664 nats a row) and searches are dear.
-WORST, MANY = 0.05, 1000
+WORST = 0.05
 MAX_LOG_CHANGE = 1.0  # most sigma2 may change ahead of EM, in logs
 
 
-class State(NamedTuple):
+class FactorState(NamedTuple):
     """Everything an EM step reads and writes."""
 
     W: Array  # (d, K)
@@ -54,7 +51,7 @@ class State(NamedTuple):
     noise: float  # sigma2
 
 
-class Settings(NamedTuple):
+class FactorSettings(NamedTuple):
     """What stays fixed while EM climbs."""
 
     n_active: int  # L
@@ -63,7 +60,7 @@ class Settings(NamedTuple):
     floor: float  # least variance
 
 
-class Sums(NamedTuple):
+class FactorStatistics(NamedTuple):
     """Expected sufficient statistics of one pass over the rows."""
 
     log_likelihood: float  # total, nats, with log p(W) if W has a prior
@@ -73,15 +70,15 @@ class Sums(NamedTuple):
     used: Array  # (K,) sum of inclusion probabilities
 
 
-class Projected(NamedTuple):
+class ProjectedData(NamedTuple):
     """The rows as W sees them."""
 
     c: NDArray[np.float64]  # (N, K) W'(y - mu) / sigma2
     background: NDArray[np.float64]  # (N,) log density of a row that no factor explains
-    model: Model
+    model: CollapsedModel
 
 
-def coefficients(state: State, rows: Rows) -> Projected:
+def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
     """Project the rows: all that their sets depend on.
 
     |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2
@@ -91,10 +88,12 @@ def coefficients(state: State, rows: Rows) -> Projected:
     toward = G @ state.shift
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
     background = gaussian.background(squares, state.noise, rows.n_features)
-    return Projected((P + toward) / state.noise, background, Model(G / state.noise, PRIOR))
+    return ProjectedData(
+        (P + toward) / state.noise, background, CollapsedModel(G / state.noise, PRIOR)
+    )
 
 
-def expect_all(state: State, rows: Rows, settings: Settings) -> Sums:
+def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
     """E step over every set: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows)
     given = enumeration.posterior(enumeration.table(seen.model, settings.n_active), seen.c)
@@ -105,13 +104,13 @@ def expect_all(state: State, rows: Rows, settings: Settings) -> Sums:
 
 def expect_sets(
     rng: np.random.Generator,
-    state: State,
+    state: FactorState,
     rows: Rows,
-    settings: Settings,
+    settings: FactorSettings,
     chosen: tuple[Members, Array | None],
     *,
     draw: bool = False,
-) -> tuple[Sums, Members, Array]:
+) -> tuple[FactorStatistics, Members, Array]:
     """E step given one set a row, which is chosen anew first: log-likelihood is log p(Y, Z).
 
     Parameters
@@ -130,10 +129,10 @@ def expect_sets(
     seeds = row_blocks.seeds(rng, len(members))
     if worth is not None and not draw and seen.c.shape[1] * members.shape[1] <= MANY:
         hot = np.argsort(worth)[: math.ceil(WORST * len(worth))]
-        few = row_blocks.Rows(seen.c[hot], members[hot], seeds[hot])
+        few = RowSupports(seen.c[hot], members[hot], seeds[hot])
         members = members.copy()
         members[hot] = row_blocks.search(few, HOT, seen.model, keep=True)[0]
-    at = row_blocks.Rows(seen.c, members, seeds)
+    at = RowSupports(seen.c, members, seeds)
     members, moments = row_blocks.search(at, DRAW if draw else BEST, seen.model)
     worth = seen.background + moments.value
     used = np.bincount(members.ravel(), minlength=len(seen.model.A)).astype(np.float64)
@@ -143,8 +142,12 @@ def expect_sets(
 
 
 def _sums(
-    total: float, H: Array, second: Array, used: Array, context: tuple[State, Rows, Settings]
-) -> Sums:
+    total: float,
+    H: Array,
+    second: Array,
+    used: Array,
+    context: tuple[FactorState, Rows, FactorSettings],
+) -> FactorStatistics:
     """Complete the sums: the prior of Z and of W, and what needs the rows."""
     state, rows, settings = context
     K = state.W.shape[1]
@@ -153,10 +156,12 @@ def _sums(
     if math.isfinite(v):
         total -= 0.5 * rows.n_features * K * math.log(2.0 * math.pi * v)
         total -= 0.5 * float(np.square(state.W).sum()) / v
-    return Sums(total, transposed_product(rows, H), H.sum(axis=0), second, used)
+    return FactorStatistics(total, transposed_product(rows, H), H.sum(axis=0), second, used)
 
 
-def maximise(sums: Sums, state: State, rows: Rows, settings: Settings) -> State:
+def maximise(
+    sums: FactorStatistics, state: FactorState, rows: Rows, settings: FactorSettings
+) -> FactorState:
     """M step: W, mean and sigma2 in closed form; monotone.
 
     With s = E[x z], bars for averages and M = sum E[(s - sbar)(s - sbar)'] over rows,
@@ -182,13 +187,15 @@ def maximise(sums: Sums, state: State, rows: Rows, settings: Settings) -> State:
     if free:
         stretch = math.sqrt(float(np.trace(sums.second)) / (n * settings.n_active))
         W, mean = W * stretch, mean / stretch
-    return State(W, mean, noise)
+    return FactorState(W, mean, noise)
 
 
-def extend(before: State, now: State, beta: float, settings: Settings) -> State:
+def extend(
+    before: FactorState, now: FactorState, beta: float, settings: FactorSettings
+) -> FactorState:
     """Go on from `before` through `now` by beta times their distance; sigma2 moves in logs."""
     change = beta * math.log(now.noise / before.noise)
     noise = now.noise * math.exp(min(max(change, -MAX_LOG_CHANGE), MAX_LOG_CHANGE))
     W = now.W + beta * (now.W - before.W)
     shift = now.shift + beta * (now.shift - before.shift)
-    return State(W, shift, max(noise, settings.floor))
+    return FactorState(W, shift, max(noise, settings.floor))

@@ -17,16 +17,16 @@ from appca.models.algebra.loop import (
     STOPPED,
     WINDOW,
     Callback,
-    Climb,
+    EMResult,
     iterate,
     plain,
     swinging,
     watcher,
 )
 from appca.models.factors.factor_em import (
-    Settings,
-    State,
-    Sums,
+    FactorSettings,
+    FactorState,
+    FactorStatistics,
     expect_all,
     expect_sets,
     extend,
@@ -36,9 +36,9 @@ from appca.models.rows import independent_components
 from appca.models.rows.independent_components import Start
 from appca.models.rows.observations import Rows, about, centre_of, transposed_product
 from appca.models.rows.spectrum import Thin, lower, thin
-from appca.models.supports.row_blocks import Members
+from appca.models.supports.row_supports import Members
 
-__all__ = ["Begin", "Course", "Fit", "begin_given", "begin_named", "climb", "fit"]
+__all__ = ["Begin", "FactorEMControl", "FactorFit", "begin_given", "begin_named", "climb", "fit"]
 
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
@@ -50,10 +50,10 @@ SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
 FLOOR_REACHED = "the noise variance reached its floor, 1e-8 of the mean feature variance"
 
 
-class Course(NamedTuple):
+class FactorEMControl(NamedTuple):
     """How the fit goes."""
 
-    settings: Settings
+    settings: FactorSettings
     exact: bool  # sum over all sets, or one set a row
     annealing: int  # passes with drawn sets
     max_iter: int
@@ -62,11 +62,11 @@ class Course(NamedTuple):
     callback: Callback | None
 
 
-class Fit(NamedTuple):
+class FactorFit(NamedTuple):
     """Where EM ended."""
 
-    state: State
-    sums: Sums  # of that state
+    state: FactorState
+    sums: FactorStatistics  # of that state
     members: Members | None  # (N, L) the sets given to rows, if they were
     log_likelihoods: list[float]
     stop_reason: str
@@ -76,10 +76,10 @@ class Fit(NamedTuple):
 Begin = Callable[[np.random.Generator, Rows, Thin | None], Start]
 
 
-class Given(NamedTuple):
+class ClassificationState(NamedTuple):
     """State of EM with one set a row."""
 
-    state: State
+    state: FactorState
     members: Members  # (N, L)
     worth: Array | None  # (N,) log p(y_n | S_n)
     changed: float  # share of the slots that the last pass changed
@@ -101,8 +101,8 @@ def begin_given(
 
 
 def fit(
-    rng: np.random.Generator, rows: Rows, begins: list[tuple[str, Begin]], course: Course
-) -> Fit:
+    rng: np.random.Generator, rows: Rows, begins: list[tuple[str, Begin]], course: FactorEMControl
+) -> FactorFit:
     """Fit from every start and keep the likeliest.
 
     W never leaves the row space, so fewer rows than features are fitted in coordinates of theirs.
@@ -110,7 +110,7 @@ def fit(
     n, d = rows.X.shape
     space = thin(rows) if n < d and n <= THIN_LIMIT else None
     work = rows if space is None else space.rows
-    fits: list[Fit] = []
+    fits: list[FactorFit] = []
     for i, (name, begin) in enumerate(begins, start=1):
         stage = "fit" if len(begins) == 1 else f"start {i} of {len(begins)}: {name}"
         fits.append(climb(rng, begin(rng, work, space), work, course, stage))
@@ -125,11 +125,13 @@ def fit(
     return leader._replace(state=leader.state._replace(W=W))
 
 
-def climb(rng: np.random.Generator, start: Start, rows: Rows, course: Course, stage: str) -> Fit:
+def climb(
+    rng: np.random.Generator, start: Start, rows: Rows, course: FactorEMControl, stage: str
+) -> FactorFit:
     """Fit from one start."""
     K = start.W.shape[1]
     course = course._replace(annealing=max(course.annealing, start.annealing))
-    state = State(start.W, np.zeros(K), max(start.noise, course.settings.floor))
+    state = FactorState(start.W, np.zeros(K), max(start.noise, course.settings.floor))
     if course.exact:
         state, stopped = _settled(rng, state, rows, course)
         if stopped:  # a single step, so that the fit is complete
@@ -140,8 +142,8 @@ def climb(rng: np.random.Generator, start: Start, rows: Rows, course: Course, st
 
 
 def _settled(
-    rng: np.random.Generator, state: State, rows: Rows, course: Course
-) -> tuple[State, bool]:
+    rng: np.random.Generator, state: FactorState, rows: Rows, course: FactorEMControl
+) -> tuple[FactorState, bool]:
     """Climb on samples of the rows first, where there are many more; and whether it was stopped.
 
     Columns trade factors slowly, and a sample tells where to almost as well as all rows do. The
@@ -162,15 +164,15 @@ def _settled(
     return state, False
 
 
-def _climb_all(start: State, rows: Rows, course: Course, stage: str) -> Fit:
+def _climb_all(start: FactorState, rows: Rows, course: FactorEMControl, stage: str) -> FactorFit:
     ended = _ascent(start, rows, course, stage)
     sums = expect_all(ended.state, rows, course.settings)
-    return Fit(ended.state, sums, None, ended.log_likelihoods, ended.stop_reason)
+    return FactorFit(ended.state, sums, None, ended.log_likelihoods, ended.stop_reason)
 
 
 def _ascent(
-    start: State, rows: Rows, course: Course, stage: str, scale: float = 1.0
-) -> Climb[State]:
+    start: FactorState, rows: Rows, course: FactorEMControl, stage: str, scale: float = 1.0
+) -> EMResult[FactorState]:
     """Climb the likelihood of the rows; the callback sees `scale` times it.
 
     With momentum: on 10,000 digits, K = 10, L = 3, it ends after 134 passes where SQUAREM's leaps
@@ -178,7 +180,7 @@ def _ascent(
     """
     settings = course.settings
 
-    def advance(state: State) -> tuple[float, State]:
+    def advance(state: FactorState) -> tuple[float, FactorState]:
         sums = expect_all(state, rows, settings)
         if not math.isfinite(sums.log_likelihood):
             return -math.inf, state
@@ -194,20 +196,24 @@ def _ascent(
 
 
 def _climb_sets(
-    rng: np.random.Generator, start: State, rows: Rows, course: Course, stage: str
-) -> Fit:
+    rng: np.random.Generator, start: FactorState, rows: Rows, course: FactorEMControl, stage: str
+) -> FactorFit:
     settings = course.settings
-    seen: list[tuple[Sums, Members]] = []
+    seen: list[tuple[FactorStatistics, Members]] = []
 
-    def advance(given: Given, *, draw: bool = False) -> tuple[float, Given]:
+    def advance(
+        given: ClassificationState, *, draw: bool = False
+    ) -> tuple[float, ClassificationState]:
         chosen = given.members, given.worth
         sums, members, worth = expect_sets(rng, given.state, rows, settings, chosen, draw=draw)
         seen[:] = [(sums, members)]
         state = maximise(sums, given.state, rows, settings)
         changed = _changed(given.members, members, len(sums.second))
-        return sums.log_likelihood, Given(state, members, worth, changed, given.passes + 1)
+        return sums.log_likelihood, ClassificationState(
+            state, members, worth, changed, given.passes + 1
+        )
 
-    def halt(given: Given) -> str | None:
+    def halt(given: ClassificationState) -> str | None:
         if given.state.noise <= settings.floor:
             return FLOOR_REACHED
         if given.passes >= WINDOW and given.changed < course.least_change:
@@ -215,14 +221,14 @@ def _climb_sets(
         return None
 
     none = np.full((len(rows.X), settings.n_active), -1, dtype=np.int64)
-    given, stopped = Given(start, none, None, 1.0, 0), False
+    given, stopped = ClassificationState(start, none, None, 1.0, 0), False
     watch = watcher(course.callback, f"{stage}, annealing", course.annealing)
     for i in range(1, course.annealing + 1):
         value, given = advance(given, draw=True)
         stopped = watch(i, value)
         if stopped:
             break
-    ended: Climb[Given] = iterate(
+    ended: EMResult[ClassificationState] = iterate(
         plain(advance, given._replace(passes=0)),
         tol=course.tol * len(rows.X),
         max_iter=1 if stopped else course.max_iter,
@@ -232,7 +238,7 @@ def _climb_sets(
     # The last pass is the one that looked at the state the climb ended in.
     sums, members = seen[0]
     reason = STOPPED if stopped else ended.stop_reason
-    return Fit(ended.state.state, sums, members, ended.log_likelihoods, reason)
+    return FactorFit(ended.state.state, sums, members, ended.log_likelihoods, reason)
 
 
 def _changed(before: Members, after: Members, n_factors: int) -> float:

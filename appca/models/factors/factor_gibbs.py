@@ -1,4 +1,6 @@
-"""Gibbs sweep of adaptive factor analysis (the paper's section 3, corrected as in model.md 3).
+"""Gibbs sweep of adaptive factor analysis (docs/mathematics.md 3.6).
+
+The model of the paper's section 3:
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
     z_n uniform over the L-subsets of 1..K
@@ -13,19 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.factors import sparse_gibbs
-from appca.models.rows import row_sums
-from appca.models.rows.row_sums import Data
-from appca.models.sampling import conditionals
+from appca.models.sampling import conditionals, row_sums
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.supports import row_blocks
 from appca.models.supports.enumeration import BLOCK_FLOATS
-from appca.models.supports.row_blocks import Members, Model
+from appca.models.supports.row_supports import CollapsedModel, Members, RowSupports
 
 __all__ = [
-    "Prior",
+    "CachedGibbsState",
+    "FactorGibbsState",
+    "FactorPrior",
     "ScoreNormal",
-    "Seen",
-    "State",
     "draw_scores",
     "draw_sets",
     "drawn_scores",
@@ -43,7 +44,7 @@ DRAW = np.array([1.0])
 PRIOR = 1.0  # 1 / tau2
 
 
-class State(NamedTuple):
+class FactorGibbsState(NamedTuple):
     """Everything one sweep reads and writes."""
 
     W: Array  # (D, K)
@@ -54,10 +55,10 @@ class State(NamedTuple):
     sigma2_W: float
 
 
-Seen = row_sums.Seen[State]
+CachedGibbsState = row_sums.CachedFactorState[FactorGibbsState]
 
 
-class Prior(NamedTuple):
+class FactorPrior(NamedTuple):
     """Hyperparameters; loading None keeps sigma2_W fixed, mean_variance 0 keeps mu fixed."""
 
     noise: InverseGamma
@@ -72,30 +73,30 @@ class ScoreNormal(NamedTuple):
     precision: Array  # (N, L, L)
 
 
-def projected(seen: Seen) -> tuple[Array, Model]:
+def projected(seen: CachedGibbsState) -> tuple[Array, CollapsedModel]:
     """Give c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
     state = seen.state
-    return seen.P / state.sigma2, Model(state.W.T @ state.W / state.sigma2, PRIOR)
+    return seen.P / state.sigma2, CollapsedModel(state.W.T @ state.W / state.sigma2, PRIOR)
 
 
-def slot(c: Array, members: Members, number: int, model: Model) -> tuple[Members, Array]:
+def slot(c: Array, members: Members, number: int, model: CollapsedModel) -> tuple[Members, Array]:
     """Give p(factor in slot `number` | the other slots, y) of one row, x integrated out.
 
     Returns
     -------
-    candidates (K - L + 1,) and their log weights: gain_k = 1/2 t_k^2 / s_k - 1/2 log(tau2 s_k).
+    candidates (K - L + 1,) and their log weights, the increments of `slot_kernels`, equation (4).
     """
     from appca.models.supports import slot_kernels as kernels
 
     K, L = len(c), len(members)
-    w = kernels.row(K, L)
+    w = kernels.row_state(K, L)
     kernels.build(members, model, c, w)
-    kernels.gains(number, K - L, model.prior, w)
-    w.outside[K - L] = members[number]
-    return w.outside[: K - L + 1].copy(), w.gain[: K - L + 1].copy()
+    kernels.score_replacements(number, K - L, model.prior, w)
+    w.candidates[K - L] = members[number]
+    return w.candidates[: K - L + 1].copy(), w.increment[: K - L + 1].copy()
 
 
-def scores(c: Array, members: Members, model: Model) -> ScoreNormal:
+def scores(c: Array, members: Members, model: CollapsedModel) -> ScoreNormal:
     """Give p(x_n | z_n, y_n): precision Lam_S = I/tau2 + A_SS, mean inv(Lam_S) c_S."""
     L = members.shape[1]
     precision = model.A[members[:, :, None], members[:, None, :]] + model.prior * np.eye(L)
@@ -104,9 +105,11 @@ def scores(c: Array, members: Members, model: Model) -> ScoreNormal:
     return ScoreNormal(mean, precision)
 
 
-def draw_sets(rng: np.random.Generator, c: Array, members: Members, model: Model) -> Members:
+def draw_sets(
+    rng: np.random.Generator, c: Array, members: Members, model: CollapsedModel
+) -> Members:
     """Visit every slot of every row once, in a fresh random order, and redraw it."""
-    rows = row_blocks.Rows(c, members, row_blocks.seeds(rng, len(c)))
+    rows = RowSupports(c, members, row_blocks.seeds(rng, len(c)))
     return row_blocks.search(rows, DRAW, model)[0]
 
 
@@ -124,7 +127,9 @@ def parts(members: Members) -> list[slice]:
     return [slice(start, start + size) for start in range(0, n, size)]
 
 
-def drawn_scores(rng: np.random.Generator, c: Array, members: Members, model: Model) -> Array:
+def drawn_scores(
+    rng: np.random.Generator, c: Array, members: Members, model: CollapsedModel
+) -> Array:
     """Draw the scores (N, K) of all rows given their sets, zero where inactive."""
     X = np.zeros(c.shape)
     for part in parts(members):
@@ -140,7 +145,9 @@ def indicators(members: Members, n_factors: int) -> NDArray[np.bool_]:
     return Z
 
 
-def sweep(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> Seen:
+def sweep(
+    rng: np.random.Generator, data: ChainData, seen: CachedGibbsState, prior: FactorPrior
+) -> CachedGibbsState:
     """Redraw (Z, X), the scales of the columns, W, mu, sigma2 and sigma2_W.
 
     X follows Z at once: nothing that depends on X may come between them.
@@ -149,7 +156,9 @@ def sweep(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> See
     members = draw_sets(rng, c, state.members, model)
     X = drawn_scores(rng, c, members, model)
     Z = indicators(members, X.shape[1])
-    moved = sparse_gibbs.State(state.W, X, Z, state.mu, state.sigma2, state.sigma2_W, alpha=0.0)
+    moved = sparse_gibbs.SparseState(
+        state.W, X, Z, state.mu, state.sigma2, state.sigma2_W, alpha=0.0
+    )
     W, X = sparse_gibbs.draw_scales(rng, moved, 1.0 / PRIOR)[:2]
     cross = row_sums.crossed(data, X)
     W = conditionals.draw_rows(
@@ -167,4 +176,4 @@ def sweep(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> See
     if prior.loading is not None:
         loading = conditionals.loading_variance(prior.loading, W)
         sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
-    return row_sums.seen_by(data, State(W, X, members, mu, sigma2, sigma2_W), squares)
+    return row_sums.seen_by(data, FactorGibbsState(W, X, members, mu, sigma2, sigma2_W), squares)

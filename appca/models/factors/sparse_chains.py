@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from appca.models.algebra import stiefel
 from appca.models.factors.sparse_gibbs import (
-    Prior,
-    Seen,
-    State,
+    CachedSparseState,
+    SparsePrior,
+    SparseState,
     log_complete,
     log_marginal,
     log_structure,
@@ -20,7 +20,7 @@ from appca.models.factors.sparse_gibbs import (
 )
 from appca.models.rows import independent_components
 from appca.models.rows.observations import Rows, project
-from appca.models.rows.row_sums import Data
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import Gamma, InverseGamma, log_density, log_gamma_density
 from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet
@@ -41,10 +41,10 @@ class Kind(NamedTuple):
     max_components: int
 
 
-def defaults(variance: float, mean_variance: float, alpha: Gamma | None) -> Prior:
+def defaults(variance: float, mean_variance: float, alpha: Gamma | None) -> SparsePrior:
     """Weak priors for data with mean feature variance `variance`."""
     weak = InverseGamma(1.0, 0.01 * variance)
-    return Prior(weak, weak, alpha, mean_variance)
+    return SparsePrior(weak, weak, alpha, mean_variance)
 
 
 def rotated(
@@ -62,7 +62,9 @@ STARTS: dict[str, independent_components.Named] = {
 }
 
 
-def first_state(rng: np.random.Generator, rows: Rows, kind: Kind, alpha: float, init: str) -> State:
+def first_state(
+    rng: np.random.Generator, rows: Rows, kind: Kind, alpha: float, init: str
+) -> SparseState:
     """Start from a named one of `STARTS`; its scores say which rows use which column.
 
     Directions beyond the data's own are left unused. At little noise a chain stays for ever where
@@ -81,14 +83,14 @@ def first_state(rng: np.random.Generator, rows: Rows, kind: Kind, alpha: float, 
     loading = float(np.square(W[:, :q]).mean())
     if not kind.infinite:
         W[:, q:] = np.sqrt(loading) * rng.standard_normal((D, K - q))
-    return State(W, np.zeros((N, K)), Z, np.zeros(D), start.noise, loading, alpha)
+    return SparseState(W, np.zeros((N, K)), Z, np.zeros(D), start.noise, loading, alpha)
 
 
-def sampler(data: Data, prior: Prior, kind: Kind) -> Sampler[Seen]:
+def sampler(data: ChainData, prior: SparsePrior, kind: Kind) -> Sampler[CachedSparseState]:
     """Bundle sweep, traces and records for `chains.sample`."""
     sweep = sweep_infinite if kind.infinite else sweep_finite
 
-    def advance(rng: np.random.Generator, seen: Seen) -> Seen:
+    def advance(rng: np.random.Generator, seen: CachedSparseState) -> CachedSparseState:
         return sweep(rng, data, seen, prior)
 
     return Sampler(
@@ -96,7 +98,7 @@ def sampler(data: Data, prior: Prior, kind: Kind) -> Sampler[Seen]:
     )
 
 
-def measure(data: Data, prior: Prior, kind: Kind, seen: Seen) -> Measures:
+def measure(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseState) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z, W and the variances."""
     state, given = seen.state, log_marginal(data, seen, prior)
     total = given + log_structure(state, kind.infinite)
@@ -106,7 +108,7 @@ def measure(data: Data, prior: Prior, kind: Kind, seen: Seen) -> Measures:
     return Measures(given, total)
 
 
-def record(data: Data, prior: Prior, kind: Kind, seen: Seen) -> Draws:
+def record(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseState) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
 
     Components and mean are as precise as the data.
@@ -125,13 +127,13 @@ def record(data: Data, prior: Prior, kind: Kind, seen: Seen) -> Draws:
     }
 
 
-def average(seen: Seen) -> Draws:
+def average(seen: CachedSparseState) -> Draws:
     """Give what is only kept as a running mean."""
     state = seen.state
     return {"Z_mean": state.Z.astype(np.float64), "X_mean": state.X}
 
 
-def expected(state: State, kind: Kind) -> Array:
+def expected(state: SparseState, kind: Kind) -> Array:
     """Give the probability (K,) that a new row uses a column."""
     rule = expected_buffet if kind.infinite else expected_beta_bernoulli
     return rule(state.Z, state.alpha)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models.rows import row_sums
-from appca.models.rows.row_sums import Cross, Data
-from appca.models.sampling import conditionals
+from appca.models.sampling import conditionals, row_sums
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.feature_priors import log_beta_bernoulli, log_buffet
+from appca.models.sampling.row_sums import FactorCrossProducts
 
 if TYPE_CHECKING:
     from appca.models.factors.sparse_kernels import Numbers
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-class State(NamedTuple):
+class SparseState(NamedTuple):
     """Everything one sweep reads and writes; an unused column of the infinite model is zero."""
 
     W: Array  # (D, K)
@@ -35,10 +35,10 @@ class State(NamedTuple):
     alpha: float
 
 
-Seen = row_sums.Seen[State]
+CachedSparseState = row_sums.CachedFactorState[SparseState]
 
 
-class Prior(NamedTuple):
+class SparsePrior(NamedTuple):
     """Hyperparameters; alpha None keeps alpha fixed, mean_variance 0 keeps mu fixed."""
 
     noise: InverseGamma
@@ -48,7 +48,9 @@ class Prior(NamedTuple):
     tau2: float = 1.0
 
 
-def sweep_finite(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> Seen:
+def sweep_finite(
+    rng: np.random.Generator, data: ChainData, seen: CachedSparseState, prior: SparsePrior
+) -> CachedSparseState:
     """Redraw everything once under the finite Beta-Bernoulli prior."""
     state = scan_finite(rng, seen, prior)
     every = np.ones(state.Z.shape[1], dtype=bool)
@@ -60,7 +62,9 @@ def sweep_finite(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior)
     return seen._replace(state=state._replace(alpha=alpha))
 
 
-def sweep_infinite(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> Seen:
+def sweep_infinite(
+    rng: np.random.Generator, data: ChainData, seen: CachedSparseState, prior: SparsePrior
+) -> CachedSparseState:
     """Redraw everything once under the buffet prior cut at K columns."""
     state = scan_infinite(rng, data, seen, prior)
     used = np.asarray(state.Z.any(axis=0))
@@ -72,7 +76,9 @@ def sweep_infinite(rng: np.random.Generator, data: Data, seen: Seen, prior: Prio
     return seen._replace(state=state._replace(alpha=alpha))
 
 
-def scan_finite(rng: np.random.Generator, seen: Seen, prior: Prior) -> State:
+def scan_finite(
+    rng: np.random.Generator, seen: CachedSparseState, prior: SparsePrior
+) -> SparseState:
     """Redraw Z, with X integrated out, and X; column by column, row by row."""
     from appca.models.factors import sparse_kernels as kernels
 
@@ -80,24 +86,27 @@ def scan_finite(rng: np.random.Generator, seen: Seen, prior: Prior) -> State:
     Z, X = state.Z.copy(), np.zeros_like(state.X)
     v, G = kernels.Variances(state.sigma2, prior.tau2), state.W.T @ state.W
     kernels.scan_finite(Z, X, G, P, v, state.alpha / Z.shape[1], draw_numbers(rng, Z))
-    return State(state.W, X, Z, *state[3:])
+    return SparseState(state.W, X, Z, *state[3:])
 
 
-def scan_infinite(rng: np.random.Generator, data: Data, seen: Seen, prior: Prior) -> State:
+def scan_infinite(
+    rng: np.random.Generator, data: ChainData, seen: CachedSparseState, prior: SparsePrior
+) -> SparseState:
     """Redraw Z, with X integrated out, and X; columns come into W and leave it on the way."""
     from appca.models.factors import sparse_kernels as kernels
 
-    state, Y = seen.state, data.rows.X
+    state, Y = seen.state, data.rows.X.view()
+    Y.flags.writeable = False  # for all rows: a kernel for each kind takes seconds to compile
     Z, X = state.Z.copy(), np.zeros_like(state.X)
     Wt = np.ascontiguousarray(state.W.T)
     kappa = rng.poisson(state.alpha / len(Y), len(Y))
     columns = np.sqrt(state.sigma2_W) * rng.standard_normal((kappa.sum(), Y.shape[1]))
     v = kernels.Variances(state.sigma2, prior.tau2)
-    offer = kernels.Proposal(kappa, columns)
+    proposal = kernels.Proposal(kappa, columns)
     origin = 0.0 if data.rows.origin is None else data.rows.origin
     centred = kernels.Centred(Y, np.asarray(origin + state.mu, np.float64), seen.P.copy())
-    kernels.scan_infinite(Z, X, Wt, centred, v, offer, draw_numbers(rng, Z))
-    return State(Wt.T * Z.any(axis=0), X, Z, *state[3:])
+    kernels.scan_infinite(Z, X, Wt, centred, v, proposal, draw_numbers(rng, Z))
+    return SparseState(Wt.T * Z.any(axis=0), X, Z, *state[3:])
 
 
 def draw_numbers(rng: np.random.Generator, Z: NDArray[np.bool_]) -> "Numbers":
@@ -110,12 +119,18 @@ def draw_numbers(rng: np.random.Generator, Z: NDArray[np.bool_]) -> "Numbers":
 
 
 def draw_parameters(
-    rng: np.random.Generator, data: Data, state: State, prior: Prior, used: NDArray[np.bool_]
-) -> Seen:
+    rng: np.random.Generator,
+    data: ChainData,
+    state: SparseState,
+    prior: SparsePrior,
+    used: NDArray[np.bool_],
+) -> CachedSparseState:
     """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
     W, mu, n = np.zeros_like(state.W), state.mu, data.rows.n
     cross = row_sums.crossed(data, state.X)
-    own = Cross(cross.products[:, used], cross.total[used], cross.second[np.ix_(used, used)])
+    own = FactorCrossProducts(
+        cross.products[:, used], cross.total[used], cross.second[np.ix_(used, used)]
+    )
     given = row_sums.loadings(own, mu, state.sigma2, state.sigma2_W)
     W[:, used] = conditionals.draw_rows(rng, given)
     if prior.mean_variance > 0:
@@ -127,11 +142,11 @@ def draw_parameters(
     loading = conditionals.loading_variance(prior.loading, W[:, used])
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
     sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
-    moved = State(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
+    moved = SparseState(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
     return row_sums.seen_by(data, moved, squares)
 
 
-def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
+def draw_scales(rng: np.random.Generator, state: SparseState, tau2: float) -> SparseState:
     """Move every used column along w_k -> c w_k, x_k -> x_k / c, which the likelihood cannot see.
 
     Drawing X given W and W given X alone walks along it in steps of the noise, so that at a high
@@ -142,20 +157,22 @@ def draw_scales(rng: np.random.Generator, state: State, tau2: float) -> State:
     given = conditionals.scales(W[:, used], X[:, used], Z[:, used], state.sigma2_W, tau2)
     scale = np.ones(len(used))
     scale[used] = np.exp(conditionals.draw_log_scales(rng, given) / 2)
-    return State(W * scale, X / scale, *state[2:])
+    return SparseState(W * scale, X / scale, *state[2:])
 
 
-def log_marginal(data: Data, seen: Seen, prior: Prior) -> float:
+def log_marginal(data: ChainData, seen: CachedSparseState, prior: SparsePrior) -> float:
     """Give log p(Y | Z) with X integrated out."""
-    from appca.models.factors.sparse_kernels import Variances, active_gains
+    from appca.models.factors.sparse_kernels import Variances, support_increments
 
     state = seen.state
     v = Variances(state.sigma2, prior.tau2)
-    gains = active_gains(state.Z, state.W.T @ state.W, seen.P, v)
-    return row_sums.background_of(data, state) + float(gains.sum())
+    increments = support_increments(state.Z, state.W.T @ state.W, seen.P, v)
+    return row_sums.background_of(data, state) + float(increments.sum())
 
 
-def log_complete(data: Data, seen: Seen, prior: Prior, infinite: bool) -> float:
+def log_complete(
+    data: ChainData, seen: CachedSparseState, prior: SparsePrior, infinite: bool
+) -> float:
     """Give the complete-data density of the paper: log p(Y, W, X, Z | variances, alpha)."""
     state = seen.state
     total = _log_normal(seen.squares, data.size, state.sigma2)
@@ -163,7 +180,7 @@ def log_complete(data: Data, seen: Seen, prior: Prior, infinite: bool) -> float:
     return total + log_structure(state, infinite)
 
 
-def log_structure(state: State, infinite: bool) -> float:
+def log_structure(state: SparseState, infinite: bool) -> float:
     """Give log p(W, Z | sigma2_W, alpha)."""
     n_columns = int(state.Z.any(axis=0).sum()) if infinite else state.W.shape[1]
     n_entries = n_columns * len(state.W)

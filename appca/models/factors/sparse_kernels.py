@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.models.algebra.compiled import kernel, reassociated
-from appca.models.supports.support_kernels import chance, cholesky, draw_scores, fill, gain, pivot
+from appca.models.supports.support_kernels import (
+    cholesky,
+    draw_scores,
+    fill,
+    increment,
+    pivot,
+    probability,
+)
 
 
 class Numbers(NamedTuple):
@@ -21,7 +28,7 @@ class Numbers(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """Own columns offered to the rows, drawn from their prior."""
+    """Singletons proposed to the rows, drawn from their prior."""
 
     kappa: Any  # (N,) how many for each row
     columns: Any  # (sum of kappa, D)
@@ -70,8 +77,8 @@ def scan_finite(
         fill(T, A, B[n], Z[n])
         for k in range(K):
             m = counts[k] - Z[n, k]
-            odds = finite_log_odds(m, N, pseudo) + gain(T, k, Z[n, k], v.tau2)
-            on = random.uniforms[n, k] < chance(odds)
+            odds = finite_log_odds(m, N, pseudo) + increment(T, k, Z[n, k], v.tau2)
+            on = random.uniforms[n, k] < probability(odds)
             if on != Z[n, k]:
                 pivot(T, k, Z[n, k])
                 Z[n, k] = on
@@ -85,13 +92,13 @@ def scan_existing(
 ) -> None:
     """Redraw the columns of one row that other rows use too: prior log odds m / (N - m).
 
-    The row's own singletons stay in the active set and are never visited.
+    The singletons of the row stay in the active set and are never visited.
     """
     for k in order:
         m = others[k]
         if m > 0:
-            odds = finite_log_odds(m, n_rows, 0.0) + gain(T, k, z[k], tau2)
-            on = u[k] < chance(odds)
+            odds = finite_log_odds(m, n_rows, 0.0) + increment(T, k, z[k], tau2)
+            on = u[k] < probability(odds)
             if on != z[k]:
                 pivot(T, k, z[k])
                 z[k] = on
@@ -115,10 +122,10 @@ def schur(T: Any, z: Any, Wt: Any, V: Any, v: Variances) -> Any:
 
 
 @kernel
-def new_gain(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
-    """Give what the columns V (kappa, D) would add to log p(y | S); y is centred.
+def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
+    """Give log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
 
-    l = -1/2 log|tau2 s| + 1/2 r' inv(s) r with s their Schur complement after the active set.
+    -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S.
     """
     kappa, K = len(V), len(T)
     c, s = schur(T, z, Wt, V, v)
@@ -138,11 +145,11 @@ def new_gain(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
 
 @kernel
 def remove_singletons(T: Any, z: Any, others: Any, tau2: float) -> float:
-    """Take the row's own singletons out of z and of the tableau; give what they had added."""
+    """Take the row's singletons out of z and of the tableau; give their log-density increment."""
     total = 0.0
     for k in range(len(z)):
         if z[k] and others[k] == 0:
-            total += gain(T, k, True, tau2)
+            total += increment(T, k, True, tau2)
             pivot(T, k, True)
             z[k] = False
     return total
@@ -179,29 +186,27 @@ def place_new(Wt: Any, G: Any, rows: Centred, z: Any, others: Any, V: Any) -> No
 
 
 @kernel
-def replace_singletons(
-    T: Any, z: Any, others: Any, V: Any, y: Any, v: Variances, shared: Any
-) -> Any:
-    """Weigh the row's own columns against the offered V; gives (log ratio, own columns).
+def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Variances, Wt: Any) -> Any:
+    """Give the log acceptance ratio of the proposed singletons V, and the present ones (K,).
 
-    The own columns leave z and the tableau, so that what comes next starts from the shared ones;
-    an offer for which there is no room has log ratio minus infinity.
+    These leave z and the tableau, so that what comes next starts from the columns that other rows
+    use, too; a proposal for which there is no room has log ratio minus infinity.
     """
-    own = (others == 0) & z
+    singletons = (others == 0) & z
     before = remove_singletons(T, z, others, v.tau2)
     if (others > 0).sum() + len(V) > len(z):
-        return -np.inf, own
-    return new_gain(T, z, shared, V, y, v) - before, own
+        return -np.inf, singletons
+    return singletons_increment(T, z, Wt, V, y, v) - before, singletons
 
 
 @kernel
 def scan_infinite(
-    Z: Any, X: Any, Wt: Any, rows: Centred, v: Variances, offer: Proposal, random: Numbers
+    Z: Any, X: Any, Wt: Any, rows: Centred, v: Variances, proposal: Proposal, random: Numbers
 ) -> int:
-    """Redraw Z and X (N, K) under the buffet prior cut at K columns; Wt (K, D) gains and loses.
+    """Redraw Z and X (N, K) under the buffet prior cut at K columns, and Wt (K, D).
 
-    The offer replaces all the row's singletons; drawn from the prior, it leaves only the ratio of
-    likelihoods (Knowles and Ghahramani 2011). Gives the number of accepted replacements.
+    The proposal replaces all singletons of a row; drawn from the prior, it leaves only the ratio
+    of likelihoods (Knowles and Ghahramani 2011). Gives the number of accepted replacements.
     """
     N, K = Z.shape
     G, P = Wt @ Wt.T, rows.P
@@ -212,16 +217,16 @@ def scan_infinite(
         others = counts - Z[n]
         fill(T, precision(G, v), P[n] / v.sigma2, Z[n])
         scan_existing(T, Z[n], others, N, random.order[n], random.uniforms[n], v.tau2)
-        V = offer.columns[first : first + offer.kappa[n]]
-        first += offer.kappa[n]
+        V = proposal.columns[first : first + proposal.kappa[n]]
+        first += proposal.kappa[n]
         if len(V) > 0 or ((others == 0) & Z[n]).any():
             y = rows.Y[n] - rows.mean
-            log_ratio, own = replace_singletons(T, Z[n], others, V, y, v, Wt)
+            log_ratio, singletons = replace_singletons(T, Z[n], others, V, y, v, Wt)
             if np.log(random.uniforms[n, K]) < log_ratio:
                 place_new(Wt, G, rows, Z[n], others, V)
                 accepted += 1
             else:
-                Z[n] |= own
+                Z[n] |= singletons
             fill(T, precision(G, v), P[n] / v.sigma2, Z[n])
         counts = others + Z[n]
         draw_scores(T, Z[n], random.normals[n], X[n], M)
@@ -229,8 +234,8 @@ def scan_infinite(
 
 
 @kernel
-def active_gains(Z: Any, G: Any, P: Any, v: Variances) -> Any:
-    """Give log p(y | S) - log p(y | no column) for every row: the gains of S one by one."""
+def support_increments(Z: Any, G: Any, P: Any, v: Variances) -> Any:
+    """Give log p(y | S) - log p(y | no column) for every row: the increments along S."""
     N, K = Z.shape
     A, B = precision(G, v), P / v.sigma2
     T, total = np.empty((K, K + 1)), np.zeros(N)
@@ -239,6 +244,6 @@ def active_gains(Z: Any, G: Any, P: Any, v: Variances) -> Any:
         fill(T, A, B[n], nobody)
         for k in range(K):
             if Z[n, k]:
-                total[n] += gain(T, k, False, v.tau2)
+                total[n] += increment(T, k, False, v.tau2)
                 pivot(T, k, False)
     return total

@@ -19,19 +19,19 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback, Climb, accelerated, iterate, plain, watcher
+from appca.models.algebra.loop import Callback, EMResult, accelerated, iterate, plain, watcher
 from appca.models.algebra.threads import in_order
 from appca.models.incomplete import missing_supports
-from appca.models.incomplete.missing_supports import Posterior, Seen
+from appca.models.incomplete.missing_supports import IncompletePosterior, IncompleteProjections
 from appca.models.orthonormal import em, squarem
-from appca.models.orthonormal.em import Settings
-from appca.models.rows.incomplete_rows import Chunk, Gappy
+from appca.models.orthonormal.em import EMSettings
+from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData
 
 __all__ = [
-    "Pace",
-    "State",
-    "Sums",
-    "View",
+    "EStepParameters",
+    "IncompleteEMControl",
+    "IncompleteState",
+    "IncompleteStatistics",
     "climb",
     "completed",
     "expect",
@@ -49,7 +49,7 @@ NOT_SUMMED = (
 )
 
 
-class State(NamedTuple):
+class IncompleteState(NamedTuple):
     """Everything an EM step reads and writes."""
 
     W: Array  # (D, K) orthonormal columns
@@ -59,7 +59,7 @@ class State(NamedTuple):
     members: tuple[Array, ...] | None = None  # of each chunk (n, L), where sets are not summed
 
 
-class Sums(NamedTuple):
+class IncompleteStatistics(NamedTuple):
     """Expected sufficient statistics of one pass, y about the present mean."""
 
     log_likelihood: float  # total, nats
@@ -71,7 +71,7 @@ class Sums(NamedTuple):
     used: Array  # (K,) sum of inclusion probabilities
 
 
-class View(NamedTuple):
+class EStepParameters(NamedTuple):
     """What a pass over chunks needs of the state, made once."""
 
     W: Array  # (D, K) float64
@@ -90,14 +90,16 @@ class View(NamedTuple):
         return np.maximum(number, number.T)
 
 
-def view(state: State, n_active: int) -> View:
+def view(state: IncompleteState, n_active: int) -> EStepParameters:
     """Prepare a pass."""
     W = state.W.astype(np.float64, copy=False)
     i, j = np.triu_indices(W.shape[1])
-    return View(W, state.offset, state.latent, state.noise, W[:, i] * W[:, j], n_active)
+    return EStepParameters(W, state.offset, state.latent, state.noise, W[:, i] * W[:, j], n_active)
 
 
-def looked_at(chunk: Chunk, at: View) -> tuple[Seen, Array, Array]:
+def looked_at(
+    chunk: IncompleteBlock, at: EStepParameters
+) -> tuple[IncompleteProjections, Array, Array]:
     """Give what W sees of a chunk, |y - mu|^2 over observed entries, and how many those are."""
     i, j = np.triu_indices(at.W.shape[1])
     root = np.sqrt(at.latent / at.noise)
@@ -109,24 +111,28 @@ def looked_at(chunk: Chunk, at: View) -> tuple[Seen, Array, Array]:
     squares -= 2.0 * (chunk.X @ at.offset)
     squares += at.offset @ at.offset - chunk.gaps @ np.square(at.offset)
     seen = chunk.X.shape[1] - np.diff(chunk.gaps.indptr)
-    return Seen(A, P * (root / np.sqrt(at.noise))), np.maximum(squares, 0.0), seen
+    return IncompleteProjections(A, P * (root / np.sqrt(at.noise))), np.maximum(squares, 0.0), seen
 
 
-def log_densities(found: Posterior, squares: Array, seen: Array, at: View) -> Array:
+def log_densities(
+    found: IncompletePosterior, squares: Array, seen: Array, at: EStepParameters
+) -> Array:
     """Log p(y_O) of every row of a chunk; with sets not summed, of the row and its set."""
     background = -0.5 * seen * np.log(2.0 * np.pi * at.noise) - squares / (2.0 * at.noise)
     density: Array = background + found.log_sum
     return density - gaussian.log_binomial(at.W.shape[1], at.n_active)
 
 
-def searched(seen: Seen, at: View, members: Array | None = None) -> Posterior:
+def searched(
+    seen: IncompleteProjections, at: EStepParameters, members: Array | None = None
+) -> IncompletePosterior:
     """Sum over all sets where that is possible, else climb to one."""
     if missing_supports.is_exact(at.W.shape[1], at.n_active):
         return missing_supports.posterior(seen, at.n_active)
     return missing_supports.best_found(seen, at.n_active, members)
 
 
-def completed(X: Array, rows: Gappy, at: View) -> Array:
+def completed(X: Array, rows: IncompleteData, at: EStepParameters) -> Array:
     """Copy of X (N, D) with the posterior mean of every missing entry in its place.
 
     E[y_d | y_O] = mu_d + w_d' E[x * z | y_O], over all sets where they are summed.
@@ -139,7 +145,9 @@ def completed(X: Array, rows: Gappy, at: View) -> Array:
     return whole
 
 
-def expect(state: State, rows: Gappy, settings: Settings) -> tuple[Sums, State]:
+def expect(
+    state: IncompleteState, rows: IncompleteData, settings: EMSettings
+) -> tuple[IncompleteStatistics, IncompleteState]:
     """E step: posterior sums under `state`; and the state with the sets found on the way."""
     at = view(state, settings.n_active)
     summed = missing_supports.is_exact(settings.n_components, settings.n_active)
@@ -153,8 +161,8 @@ def expect(state: State, rows: Gappy, settings: Settings) -> tuple[Sums, State]:
     return sums, state if summed else state._replace(members=tuple(members))
 
 
-def _added(a: Sums, b: Sums) -> Sums:
-    return Sums(
+def _added(a: IncompleteStatistics, b: IncompleteStatistics) -> IncompleteStatistics:
+    return IncompleteStatistics(
         a.log_likelihood + b.log_likelihood,
         a.A + b.A,
         a.y + b.y,
@@ -165,13 +173,15 @@ def _added(a: Sums, b: Sums) -> Sums:
     )
 
 
-def _expect_complete(state: State, rows: Gappy, settings: Settings) -> Sums:
+def _expect_complete(
+    state: IncompleteState, rows: IncompleteData, settings: EMSettings
+) -> IncompleteStatistics:
     """Rows without gaps, whose sums over sets are those of `em`."""
     X, n = rows.complete, len(rows.complete)
     K, D = settings.n_components, rows.shape[1]
     if not n:
         none = np.zeros(K)
-        return Sums(0.0, np.zeros((D, K)), np.zeros(D), 0.0, none, none, none)
+        return IncompleteStatistics(0.0, np.zeros((D, K)), np.zeros(D), 0.0, none, none, none)
     mean = state.offset
     P = (X @ state.W.astype(X.dtype, copy=False)).astype(np.float64) - mean @ state.W
     total = X.sum(axis=0, dtype=np.float64)
@@ -187,10 +197,12 @@ def _expect_complete(state: State, rows: Gappy, settings: Settings) -> Sums:
     used = r.sum(axis=0)
     A = (X.T @ S.astype(X.dtype, copy=False)).astype(np.float64) - np.outer(mean, S.sum(axis=0))
     second = (S * m).sum(axis=0) + used * v
-    return Sums(value, A, total - n * mean, squares, S.sum(axis=0), second, used)
+    return IncompleteStatistics(value, A, total - n * mean, squares, S.sum(axis=0), second, used)
 
 
-def _expect_chunk(work: tuple[Chunk, Array | None], at: View) -> tuple[Sums, Array]:
+def _expect_chunk(
+    work: tuple[IncompleteBlock, Array | None], at: EStepParameters
+) -> tuple[IncompleteStatistics, Array]:
     chunk, members = work
     seen, squares, n_seen = looked_at(chunk, at)
     found = searched(seen, at, members)
@@ -202,7 +214,7 @@ def _expect_chunk(work: tuple[Chunk, Array | None], at: View) -> tuple[Sums, Arr
     gap_H = into @ H
     total, counts = H.sum(axis=0), len(H) - np.bincount(chunk.gaps.indices, minlength=len(at.W))
     A = (chunk.X.T @ H.astype(chunk.X.dtype, copy=False)).astype(np.float64)
-    sums = Sums(
+    sums = IncompleteStatistics(
         float(log_densities(found, squares, n_seen, at).sum()),
         A - at.offset[:, None] * (total - gap_H) + WM,
         chunk.X.sum(axis=0, dtype=np.float64) - counts * at.offset + (at.W * gap_H).sum(axis=1),
@@ -214,7 +226,9 @@ def _expect_chunk(work: tuple[Chunk, Array | None], at: View) -> tuple[Sums, Arr
     return sums, found.members
 
 
-def maximise(sums: Sums, state: State, rows: Gappy, settings: Settings) -> State:
+def maximise(
+    sums: IncompleteStatistics, state: IncompleteState, rows: IncompleteData, settings: EMSettings
+) -> IncompleteState:
     """M step: joint closed-form update of W, mean, tau2 and sigma2."""
     n, D = rows.shape
     ybar, sbar = sums.y / n, sums.s / n
@@ -224,14 +238,16 @@ def maximise(sums: Sums, state: State, rows: Gappy, settings: Settings) -> State
     W = settings.update(A, state.W)
     residual = sums.squares - n * ybar @ ybar - 2.0 * np.sum(W * A) - n * sbar @ sbar
     noise = float(residual + sums.second.sum()) / (n * D)
-    like = em.Sums(0.0, sums.A, sums.s, sums.second, sums.used)
-    before = em.State(state.W, state.offset, state.latent, state.noise)
+    like = em.SubspaceStatistics(0.0, sums.A, sums.s, sums.second, sums.used)
+    before = em.SubspaceState(state.W, state.offset, state.latent, state.noise)
     latent = em.update_latent(like, before, n, settings)
     offset = state.offset + ybar - W @ sbar
-    return State(W, offset, latent, max(noise, settings.floor), state.members)
+    return IncompleteState(W, offset, latent, max(noise, settings.floor), state.members)
 
 
-def step(state: State, rows: Gappy, settings: Settings) -> tuple[float, State]:
+def step(
+    state: IncompleteState, rows: IncompleteData, settings: EMSettings
+) -> tuple[float, IncompleteState]:
     """Log-likelihood of `state` (total, nats) and the state one EM iteration later."""
     sums, state = expect(state, rows, settings)
     if not np.isfinite(sums.log_likelihood):
@@ -239,14 +255,16 @@ def step(state: State, rows: Gappy, settings: Settings) -> tuple[float, State]:
     return sums.log_likelihood, maximise(sums, state, rows, settings)
 
 
-def extrapolate(x0: State, x1: State, x2: State, settings: Settings) -> State:
+def extrapolate(
+    x0: IncompleteState, x1: IncompleteState, x2: IncompleteState, settings: EMSettings
+) -> IncompleteState:
     """Leap through three states as `squarem` does; the offset follows as the shift does there."""
-    a, b, c = (em.State(x.W, x.offset, x.latent, x.noise) for x in (x0, x1, x2))
+    a, b, c = (em.SubspaceState(x.W, x.offset, x.latent, x.noise) for x in (x0, x1, x2))
     leap = squarem.extrapolate(a, b, c, settings)
-    return State(leap.W, leap.shift, leap.latent, leap.noise, x2.members)
+    return IncompleteState(leap.W, leap.shift, leap.latent, leap.noise, x2.members)
 
 
-class Pace(NamedTuple):
+class IncompleteEMControl(NamedTuple):
     """How long to climb and who is told."""
 
     max_iter: int
@@ -256,7 +274,9 @@ class Pace(NamedTuple):
     stage: str = "fit"
 
 
-def climb(start: State, rows: Gappy, settings: Settings, pace: Pace) -> Climb[State]:
+def climb(
+    start: IncompleteState, rows: IncompleteData, settings: EMSettings, pace: IncompleteEMControl
+) -> EMResult[IncompleteState]:
     """EM from `start`; the log-likelihood is that of all observed entries and never falls.
 
     With too many sets to sum, it is that of the observed entries together with the best set found
@@ -276,7 +296,7 @@ def climb(start: State, rows: Gappy, settings: Settings, pace: Pace) -> Climb[St
     return found._replace(stop_reason=found.stop_reason + NOT_SUMMED)
 
 
-def _halt(settings: Settings, state: State) -> str | None:
+def _halt(settings: EMSettings, state: IncompleteState) -> str | None:
     if state.noise > settings.floor:
         return None
     return "the noise variance reached its floor, 1e-8 of the mean feature variance"

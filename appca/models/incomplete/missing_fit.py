@@ -3,17 +3,24 @@
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import STOPPED, Climb
+from appca.models.algebra.loop import STOPPED, EMResult
 from appca.models.algebra.stiefel import polar
-from appca.models.incomplete.missing_em import Pace, State, climb, completed, expect, view
-from appca.models.incomplete.queries import Around
+from appca.models.incomplete.missing_em import (
+    IncompleteEMControl,
+    IncompleteState,
+    climb,
+    completed,
+    expect,
+    view,
+)
+from appca.models.incomplete.queries import IncompleteFit
+from appca.models.orthonormal.closed_form import closed_form
 from appca.models.orthonormal.em import floor_of
 from appca.models.orthonormal.em_fit import fit_by_em
-from appca.models.orthonormal.screening import Course
+from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import Candidate
-from appca.models.ppca import closed_form
 from appca.models.rows.incomplete_rows import (
-    Gappy,
+    IncompleteData,
     filled,
     observed_mean,
     refuse_empty_columns,
@@ -22,13 +29,13 @@ from appca.models.rows.incomplete_rows import (
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.spectrum import principal
 
-__all__ = ["fit_around", "stand_in"]
+__all__ = ["fit_around", "initial_imputation"]
 
 FIRST_PASSES, FIRST_TOL = 100, 1e-2  # of the fits that only lead to a start
 FILLING = "fill the gaps by PPCA"
 
 
-def stand_in(X: Array, *, zero_mean: bool = False) -> Rows:
+def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
     """Rows X (N, D) with NaN, filled with what was observed of each feature on average, or zero.
 
     About the same values; what needs complete rows to judge sizes and scales may look at them.
@@ -43,8 +50,8 @@ def fit_around(
     X: Array,
     rows: Rows,
     start: Array | list[Candidate],
-    course: Course,
-) -> Around:
+    course: EMControl,
+) -> IncompleteFit:
     """Fit to X (N, D) with NaN.
 
     PPCA with as many components is fitted around the gaps and fills them; the usual race and EM on
@@ -70,16 +77,16 @@ def fit_around(
         )
         state, again = _begin(rng, (X, gappy), filler.state, start, short)
         stopped = stopped or again
-    pace = Pace(course.max_iter, course.tol, course.accelerate, course.callback)
+    pace = IncompleteEMControl(course.max_iter, course.tol, course.accelerate, course.callback)
     if stopped:  # a single step, so that the fit is complete
         pace = pace._replace(max_iter=1, callback=None)
     run = climb(state, gappy, settings, pace)
     reason = STOPPED if stopped else run.stop_reason
     second = expect(run.state, gappy, settings)[0].second
-    return Around(gappy, run.state, second, run.log_likelihoods, reason)
+    return IncompleteFit(gappy, run.state, second, run.log_likelihoods, reason)
 
 
-def _principal_state(rng: np.random.Generator, rows: Rows, course: Course) -> State:
+def _principal_state(rng: np.random.Generator, rows: Rows, course: EMControl) -> IncompleteState:
     """PPCA of the stand-in, with latent variances as the settings want them."""
     settings = course.settings
     first = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
@@ -87,24 +94,30 @@ def _principal_state(rng: np.random.Generator, rows: Rows, course: Course) -> St
     if settings.n_active == settings.n_components and settings.latent != "component":
         shared = latent.mean() if isinstance(settings.latent, str) else settings.latent
         latent = np.full_like(latent, shared)
-    return State(first.W, np.zeros(rows.X.shape[1]), latent, max(first.noise, floor_of(rows)))
+    return IncompleteState(
+        first.W, np.zeros(rows.X.shape[1]), latent, max(first.noise, floor_of(rows))
+    )
 
 
-def _fill(state: State, gappy: Gappy, course: Course) -> Climb[State]:
+def _fill(
+    state: IncompleteState, gappy: IncompleteData, course: EMControl
+) -> EMResult[IncompleteState]:
     settings = course.settings
     K = settings.n_components
     ppca = settings._replace(n_active=K, latent="component", update=polar)
     tol, passes = max(FIRST_TOL, course.tol), min(FIRST_PASSES, course.max_iter)
-    return climb(state, gappy, ppca, Pace(passes, tol, True, course.callback, FILLING))
+    return climb(
+        state, gappy, ppca, IncompleteEMControl(passes, tol, True, course.callback, FILLING)
+    )
 
 
 def _begin(
     rng: np.random.Generator,
-    data: tuple[Array, Gappy],
-    filler: State,
+    data: tuple[Array, IncompleteData],
+    filler: IncompleteState,
     start: Array | list[Candidate],
-    course: Course,
-) -> tuple[State, bool]:
+    course: EMControl,
+) -> tuple[IncompleteState, bool]:
     """Fit to the rows as PPCA fills them; and whether the callback has stopped that."""
     X, gappy = data
     K = course.settings.n_components
@@ -112,5 +125,5 @@ def _begin(
     origin = centre_of(whole) if course.settings.learn_mean else gappy.origin
     fit = fit_by_em(rng, about(whole, origin), start, course)
     offset = origin - gappy.origin - fit.state.W @ fit.state.shift
-    state = State(fit.state.W, offset, fit.state.latent, fit.state.noise)
+    state = IncompleteState(fit.state.W, offset, fit.state.latent, fit.state.noise)
     return state, fit.stop_reason == STOPPED

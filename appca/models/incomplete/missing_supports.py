@@ -21,8 +21,16 @@ from scipy.special import logsumexp
 
 from appca.models.algebra.gaussian import Array
 from appca.models.supports import row_blocks
+from appca.models.supports.row_supports import CollapsedModel, RowSupports
 
-__all__ = ["MOST_SETS", "Posterior", "Seen", "best_found", "is_exact", "posterior"]
+__all__ = [
+    "MOST_SETS",
+    "IncompletePosterior",
+    "IncompleteProjections",
+    "best_found",
+    "is_exact",
+    "posterior",
+]
 
 Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
@@ -33,14 +41,14 @@ BEST = np.array([math.inf])
 SEED = 0  # the kernels want seeds; searching for the best set draws nothing
 
 
-class Seen(NamedTuple):
+class IncompleteProjections(NamedTuple):
     """Incomplete rows as W sees them. Pairs are the entries k <= l of a symmetric K x K matrix."""
 
     A: Floats  # (n, P) pairs; (1, P) where all rows have the same gaps
     c: Floats  # (n, K)
 
 
-class Posterior(NamedTuple):
+class IncompletePosterior(NamedTuple):
     """What is known of the rows; u = x / sqrt(tau2)."""
 
     log_sum: Floats  # (n,) log sum over S of exp f(S); of the best set alone: its f(S)
@@ -91,7 +99,7 @@ def _sums(rows: Array, columns: Array, shape: tuple[int, int]) -> scipy.sparse.c
     return scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
-def posterior(seen: Seen, n_active: int) -> Posterior:
+def posterior(seen: IncompleteProjections, n_active: int) -> IncompletePosterior:
     """Sum over all sets of every row."""
     n, K = seen.c.shape
     at = layout(K, n_active)
@@ -103,7 +111,7 @@ def posterior(seen: Seen, n_active: int) -> Posterior:
         part = slice(start, min(start + size, n))
         inverse = shared or _inverse(np.ascontiguousarray(seen.A[part].T)[at.entries])
         parts.append(_block(seen.c[part], inverse, at))
-    return Posterior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return IncompletePosterior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _inverse(V: Floats) -> tuple[Floats, Floats]:
@@ -154,7 +162,9 @@ def _block(c: Floats, inverse: tuple[Floats, Floats], at: Layout) -> tuple[Array
     )
 
 
-def best_found(seen: Seen, n_active: int, members: Members | None) -> Posterior:
+def best_found(
+    seen: IncompleteProjections, n_active: int, members: Members | None
+) -> IncompletePosterior:
     """Climb to a set for every row from `members` (n, L), or greedily; never ends lower.
 
     The posterior of the rows and their sets: no other set has a share.
@@ -169,12 +179,12 @@ def best_found(seen: Seen, n_active: int, members: Members | None) -> Posterior:
         A = np.zeros((K, K))
         A[upper] = seen.A[min(row, len(seen.A) - 1)]
         A = A + np.triu(A, 1).T
-        one = row_blocks.Rows(seen.c[row : row + 1], start[row : row + 1], seed)
+        one = RowSupports(seen.c[row : row + 1], start[row : row + 1], seed)
         chosen, moments = row_blocks.search(
-            one, BEST, row_blocks.Model(A, 1.0), keep=members is not None
+            one, BEST, CollapsedModel(A, 1.0), keep=members is not None
         )
         found[row] = np.sort(chosen[0])
         H[row], second[row], value[row] = moments.H[0], moments.second[upper], moments.value[0]
     active = np.zeros((n, K))
     np.put_along_axis(active, found, 1.0, axis=1)
-    return Posterior(value, active, H, second, found, np.ones(n), H)
+    return IncompletePosterior(value, active, H, second, found, np.ones(n), H)

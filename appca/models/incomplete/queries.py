@@ -9,19 +9,19 @@ from appca.models.algebra.gaussian import Array
 from appca.models.base.estimator import Description, SubspaceModel
 from appca.models.incomplete import missing_em, missing_supports
 from appca.models.orthonormal import em
-from appca.models.rows.incomplete_rows import Gappy, has_gaps, split
+from appca.models.rows.incomplete_rows import IncompleteData, has_gaps, split
 from appca.models.rows.observations import Rows
 
-__all__ = ["Around", "MissingValues"]
+__all__ = ["IncompleteFit", "MissingValues"]
 
 BEST_SET_ONLY = "best set only where entries are missing: a lower bound"
 
 
-class Around(NamedTuple):
+class IncompleteFit(NamedTuple):
     """A fit around missing entries, and how it was reached."""
 
-    rows: Gappy
-    state: missing_em.State
+    rows: IncompleteData
+    state: missing_em.IncompleteState
     second: Array  # (K,) sums over rows of E[(x z)^2]
     log_likelihoods: list[float]
     stop_reason: str
@@ -49,11 +49,11 @@ class MissingValues(SubspaceModel):
             )
             raise ValueError(msg)
 
-    def _publish_around(self, X: Array, found: Around, n_active: int) -> None:
+    def _publish_around(self, X: Array, found: IncompleteFit, n_active: int) -> None:
         """Set the fitted attributes of a fit to X (N, D) with NaN."""
         rows, state = found.rows, found.state
         mean = (rows.origin + state.offset).astype(X.dtype)
-        plain = em.State(state.W, np.zeros(len(state.latent)), state.latent, state.noise)
+        plain = em.SubspaceState(state.W, np.zeros(len(state.latent)), state.latent, state.noise)
         stand_in = np.where(np.isnan(X), mean, X)
         about = Rows(stand_in, rows.origin + state.offset, np.empty(0), X.shape[1], careful=True)
         self._publish(about, plain, n_active, found.second)
@@ -144,9 +144,9 @@ class MissingValues(SubspaceModel):
         rows = split(X, self.mean_.astype(X.dtype))
         return missing_em.completed(X, rows, self._view())
 
-    def _view(self) -> missing_em.View:
+    def _view(self) -> missing_em.EStepParameters:
         W, latent = self.components_.T, np.asarray(self.latent_variance_)
-        state = missing_em.State(W, np.zeros(len(W)), latent, self.noise_variance_)
+        state = missing_em.IncompleteState(W, np.zeros(len(W)), latent, self.noise_variance_)
         return missing_em.view(state, self.n_active_)
 
     def _described_around(self, X: Array) -> Description:

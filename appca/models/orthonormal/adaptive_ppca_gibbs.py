@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian, stiefel
 from appca.models.orthonormal.subspace_gibbs import (
-    Data,
+    CachedSubspaceState,
     DrawIndicators,
-    Prior,
-    Seen,
-    State,
+    SubspaceGibbsState,
+    SubspacePrior,
     UpdateDirections,
     average,
     complete_density,
@@ -26,20 +25,25 @@ from appca.models.orthonormal.subspace_gibbs import (
     row_background,
     sweep,
 )
+from appca.models.polynomials import subsets
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
-from appca.models.supports import subsets
 
 __all__ = ["DIRECTIONS", "INDICATORS", "draw_swaps", "sampler"]
 
 Array = NDArray[np.float64]
 
 
-def draw_block(rng: np.random.Generator, state: State, logits: Array) -> NDArray[np.bool_]:
+def draw_block(
+    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
+) -> NDArray[np.bool_]:
     """Draw every row's L-subset as a whole, independent of where it was."""
     return np.asarray(subsets.draw(rng, logits, int(state.Z[0].sum())))
 
 
-def draw_swaps(rng: np.random.Generator, state: State, logits: Array) -> NDArray[np.bool_]:
+def draw_swaps(
+    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
+) -> NDArray[np.bool_]:
     """Visit the L members of each row in a fresh random order and redraw each one.
 
     The paper's move. Its order, members re-sorted and l = 1..L, depends on the state and does not
@@ -70,17 +74,19 @@ DIRECTIONS: dict[str, UpdateDirections] = {
 }
 
 
-def sampler(data: Data, prior: Prior, indicators: str, directions: str) -> Sampler[Seen]:
+def sampler(
+    data: ChainData, prior: SubspacePrior, indicators: str, directions: str
+) -> Sampler[CachedSubspaceState]:
     """Bundle sweep, traces and records for `chains.sample`."""
     draw_indicators, update_directions = INDICATORS[indicators], DIRECTIONS[directions]
 
-    def advance(rng: np.random.Generator, seen: Seen) -> Seen:
+    def advance(rng: np.random.Generator, seen: CachedSubspaceState) -> CachedSubspaceState:
         return sweep(rng, data, seen, prior, draw_indicators, update_directions)
 
     return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
 
 
-def measure(data: Data, prior: Prior, seen: Seen) -> Measures:
+def measure(data: ChainData, prior: SubspacePrior, seen: CachedSubspaceState) -> Measures:
     """Give the exact log-likelihood, X and Z integrated out; W is uniform and mu flat."""
     (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
     sums = subsets.log_elementary(logits_of(seen), n_active)
@@ -89,7 +95,7 @@ def measure(data: Data, prior: Prior, seen: Seen) -> Measures:
     return Measures(total, total + hyper_density(seen.state, prior))
 
 
-def record(data: Data, seen: Seen) -> Draws:
+def record(data: ChainData, seen: CachedSubspaceState) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
     (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
     joint = complete_density(data, seen) - N * gaussian.log_binomial(K, n_active)

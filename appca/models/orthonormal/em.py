@@ -17,15 +17,15 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
+from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations
-from appca.models.supports import subsets
 
 __all__ = [
+    "EMSettings",
     "Passes",
-    "Settings",
     "Size",
-    "State",
-    "Sums",
+    "SubspaceState",
+    "SubspaceStatistics",
     "expect",
     "floor_of",
     "maximise",
@@ -46,7 +46,7 @@ MANY_SWAPS = 15
 LARGEST_SINGLE_LOG_COUNT = 60.0  # tables hold numbers up to C(K, L); float32 ends at exp(88)
 
 
-class State(NamedTuple):
+class SubspaceState(NamedTuple):
     """Everything an EM step reads and writes."""
 
     W: Array  # (d, K) orthonormal columns
@@ -55,7 +55,7 @@ class State(NamedTuple):
     noise: float  # sigma2
 
 
-class Settings(NamedTuple):
+class EMSettings(NamedTuple):
     """What stays fixed while EM climbs."""
 
     n_components: int  # K
@@ -68,7 +68,7 @@ class Settings(NamedTuple):
     compiled: bool = False  # whether the E step is worth a compiler, see `worth_compiling`
 
 
-class Sums(NamedTuple):
+class SubspaceStatistics(NamedTuple):
     """Expected sufficient statistics of one pass over the rows."""
 
     log_likelihood: float  # total, nats
@@ -92,11 +92,11 @@ def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
     return n_rows * n_components * swaps >= LEAST_COMPILED
 
 
-def _many_swaps(settings: Settings) -> bool:
+def _many_swaps(settings: EMSettings) -> bool:
     return min(settings.n_active, settings.n_components - settings.n_active) >= MANY_SWAPS
 
 
-def responsibilities(a: Array, settings: Settings, beta: float) -> tuple[Array, Array]:
+def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array, Array]:
     """Log weight (N,) of a row's subsets and inclusion r (N, K); hard: of the best subset alone.
 
     Tempered passes are soft under both: a hard assignment has no temperature.
@@ -107,7 +107,9 @@ def responsibilities(a: Array, settings: Settings, beta: float) -> tuple[Array, 
     return subsets.inclusion(a if beta == 1.0 else beta * a, settings.n_active)
 
 
-def expect(state: State, rows: Observations, settings: Settings, beta: float = 1.0) -> Sums:
+def expect(
+    state: SubspaceState, rows: Observations, settings: EMSettings, beta: float = 1.0
+) -> SubspaceStatistics:
     """E step: posterior sums under `state` and its exact log-likelihood.
 
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
@@ -120,14 +122,18 @@ def expect(state: State, rows: Observations, settings: Settings, beta: float = 1
     spread = rows.total / n + state.shift @ state.shift
     outside = float(gaussian.background(spread, state.noise, rows.n_features))
     outside -= gaussian.log_binomial(K, settings.n_active)
-    sums = Sums(n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K))
+    sums = SubspaceStatistics(
+        n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K)
+    )
     soft = not settings.hard or beta != 1.0
     compiled = settings.compiled and (soft or not _many_swaps(settings))
     block = _expect_compiled if compiled else _expect_block
     return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
 
 
-def _expect_block(block: Block, state: State, settings: Settings, beta: float) -> Sums:
+def _expect_block(
+    block: Block, state: SubspaceState, settings: EMSettings, beta: float
+) -> SubspaceStatistics:
     """Add up one block; its log-likelihood lacks what all rows have in common."""
     shrink, v = gaussian.posterior(state.noise, state.latent)
     P = block.times(state.W).astype(np.float64, copy=False) + state.shift
@@ -136,14 +142,17 @@ def _expect_block(block: Block, state: State, settings: Settings, beta: float) -
     S = r * P
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
-    return Sums(float(log_e.sum()), block.transposed_times(S), S.sum(axis=0), second, used)
+    return SubspaceStatistics(
+        float(log_e.sum()), block.transposed_times(S), S.sum(axis=0), second, used
+    )
 
 
-def _expect_compiled(block: Block, state: State, settings: Settings, beta: float) -> Sums:
+def _expect_compiled(
+    block: Block, state: SubspaceState, settings: EMSettings, beta: float
+) -> SubspaceStatistics:
     """Do the same in one sweep, while rows are in cache."""
     from appca.models.algebra.product_kernels import QUAD, suits
-    from appca.models.orthonormal import expectation_kernels
-    from appca.models.supports import poisson_binomial_kernels
+    from appca.models.orthonormal import expectation_kernels, poisson_binomial_kernels
 
     X = np.ascontiguousarray(block.X).view()
     X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
@@ -162,11 +171,11 @@ def _expect_compiled(block: Block, state: State, settings: Settings, beta: float
         value = kernels.expect(P, len(X), _given(block, state, settings, beta, P.dtype), totals)
         A += P.astype(X.dtype, copy=False) @ X
     A = A[:K].T if block.origin is None else A[:K].T - np.outer(block.origin, totals[0])
-    return Sums(value, A, *totals)
+    return SubspaceStatistics(value, A, *totals)
 
 
 def _given(
-    block: Block, state: State, settings: Settings, beta: float, kind: np.dtype[Any]
+    block: Block, state: SubspaceState, settings: EMSettings, beta: float, kind: np.dtype[Any]
 ) -> tuple[Any, ...]:
     """Return what kernels need to know beside the rows, see `expectation_kernels.expect`."""
     from appca.models.orthonormal.expectation_kernels import exponential
@@ -195,7 +204,9 @@ class Size(Protocol):
         """Sum over rows of |y_n - origin|^2."""
 
 
-def maximise(sums: Sums, state: State, rows: Size, settings: Settings) -> State:
+def maximise(
+    sums: SubspaceStatistics, state: SubspaceState, rows: Size, settings: EMSettings
+) -> SubspaceState:
     """M step: joint closed-form update of W, mean, tau2 and sigma2.
 
     W = argmax tr(W' sum (y - ybar)(s - sbar)'),  mu = ybar - W sbar,
@@ -209,10 +220,14 @@ def maximise(sums: Sums, state: State, rows: Size, settings: Settings) -> State:
     shift = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)
     residual = rows.total - 2.0 * np.sum(W * sums.A) - n * (shift @ shift)
     noise = float(residual + sums.second.sum()) / (n * rows.n_features)
-    return State(W, shift, update_latent(sums, state, n, settings), max(noise, settings.floor))
+    return SubspaceState(
+        W, shift, update_latent(sums, state, n, settings), max(noise, settings.floor)
+    )
 
 
-def update_latent(sums: Sums, state: State, n: int, settings: Settings) -> Array:
+def update_latent(
+    sums: SubspaceStatistics, state: SubspaceState, n: int, settings: EMSettings
+) -> Array:
     """tau2 = sum E[(x z)^2] / (N L), or per component / sum r_k; unused components keep theirs."""
     if settings.latent == "shared":
         tau2 = np.full_like(state.latent, sums.second.sum() / (n * settings.n_active))
@@ -227,12 +242,12 @@ def update_latent(sums: Sums, state: State, n: int, settings: Settings) -> Array
 class Passes:
     """EM steps over the same rows that remember their last sums: no pass is made twice."""
 
-    def __init__(self, rows: Observations, settings: Settings) -> None:
+    def __init__(self, rows: Observations, settings: EMSettings) -> None:
         self.rows = rows
         self.settings = settings
-        self._seen: deque[tuple[State, Sums]] = deque(maxlen=3)
+        self._seen: deque[tuple[SubspaceState, SubspaceStatistics]] = deque(maxlen=3)
 
-    def sums(self, state: State) -> Sums:
+    def sums(self, state: SubspaceState) -> SubspaceStatistics:
         """E step under `state`, or what it gave when last asked for this very state."""
         for seen, sums in self._seen:
             if seen is state:
@@ -241,21 +256,21 @@ class Passes:
         self._seen.append((state, sums))
         return sums
 
-    def __call__(self, state: State) -> tuple[float, State]:
+    def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
         """Log-likelihood of `state` and the state one EM iteration later, as `step`."""
         return _stepped(self.sums(state), state, self.rows, self.settings)
 
 
 def step(
-    state: State, rows: Observations, settings: Settings, beta: float = 1.0
-) -> tuple[float, State]:
+    state: SubspaceState, rows: Observations, settings: EMSettings, beta: float = 1.0
+) -> tuple[float, SubspaceState]:
     """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
     return _stepped(expect(state, rows, settings, beta), state, rows, settings)
 
 
 def _stepped(
-    sums: Sums, state: State, rows: Observations, settings: Settings
-) -> tuple[float, State]:
+    sums: SubspaceStatistics, state: SubspaceState, rows: Observations, settings: EMSettings
+) -> tuple[float, SubspaceState]:
     if not math.isfinite(sums.log_likelihood):
         return -math.inf, state
     return sums.log_likelihood, maximise(sums, state, rows, settings)

@@ -8,22 +8,22 @@ import numpy as np
 from appca.models.algebra import gaussian
 from appca.models.algebra.loop import STOPPED, Callback
 from appca.models.orthonormal import adaptive_ppca_gibbs
-from appca.models.orthonormal.em import State as Parameters
-from appca.models.orthonormal.em_fit import Fit
-from appca.models.orthonormal.screening import Course
+from appca.models.orthonormal.em import SubspaceState
+from appca.models.orthonormal.em_fit import SubspaceFit
+from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.subspace_gibbs import (
     Array,
-    Seen,
-    State,
-    data_of,
+    CachedSubspaceState,
+    SubspaceGibbsState,
     defaults,
     logits_of,
     look,
 )
+from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
 from appca.models.rows.precise_products import projections
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
-from appca.models.supports import subsets
 
 __all__ = ["Plan", "Sampled", "fit_by_gibbs"]
 
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
 class Sampled(NamedTuple):
     """The published draw as a fit about its own mean, and all draws."""
 
-    fit: Fit
+    fit: SubspaceFit
     rows: Rows  # about the mean of that draw
     posterior: Draws
 
@@ -48,8 +48,8 @@ class Sampled(NamedTuple):
 def fit_by_gibbs(
     rng: np.random.Generator,
     rows: Rows,
-    begin: Callable[[np.random.Generator, Course], Fit],
-    course: Course,
+    begin: Callable[[np.random.Generator, EMControl], SubspaceFit],
+    course: EMControl,
     plan: Plan,
 ) -> Sampled:
     """Sample, each chain from `begin`, a fit by EM; publish the draw of largest density.
@@ -59,7 +59,7 @@ def fit_by_gibbs(
     settings, schedule, callback = course.settings, plan.schedule, course.callback
     rngs, data = generators(rng, schedule.n_chains), data_of(rows)
 
-    def start(own: np.random.Generator, heard: Callback | None) -> tuple[Seen, str]:
+    def start(own: np.random.Generator, heard: Callback | None) -> tuple[CachedSubspaceState, str]:
         fit = begin(own, course._replace(callback=heard))
         return look(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
 
@@ -75,23 +75,25 @@ def fit_by_gibbs(
     best = chains.best.state
     about_mean = about(rows.X, (origin + best.mu).astype(rows.dtype))
     K = best.W.shape[1]
-    state = Parameters(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
+    state = SubspaceState(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
     trace = list(chains.log_likelihoods.mean(axis=0))
     second = second_moments(chains.best, settings.n_active)
-    fit = Fit(state, second, trace, STOPPED if stopped else chains.stop_reason)
+    fit = SubspaceFit(state, second, trace, STOPPED if stopped else chains.stop_reason)
     chains.posterior["mean"] += origin  # in place: draws of wide rows are large
     return Sampled(fit, about_mean, chains.posterior)
 
 
-def first_state(fit: Fit, rows: Rows, n_active: int) -> State:
+def first_state(fit: SubspaceFit, rows: Rows, n_active: int) -> SubspaceGibbsState:
     """Turn a fit by EM into the state of a chain: each row's best subset, scores still to come."""
     W, shift, latent, noise = fit.state
     mu = -(W @ shift)
     a = gaussian.logits(projections(rows, W) - mu @ W, noise, latent)
-    return State(W, np.zeros(a.shape), subsets.top(a, n_active), mu, noise, latent, 1.0)
+    return SubspaceGibbsState(
+        W, np.zeros(a.shape), subsets.top(a, n_active), mu, noise, latent, 1.0
+    )
 
 
-def second_moments(seen: Seen, n_active: int) -> Array:
+def second_moments(seen: CachedSubspaceState, n_active: int) -> Array:
     """Sum E[(x z)^2] over the rows, (K,), given the parameters of a draw and not its x and z."""
     shrink, v = gaussian.posterior(seen.state.sigma2, seen.state.tau2)
     r = subsets.inclusion(logits_of(seen), n_active)[1]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from appca.models.algebra.compiled import kernel
-from appca.models.supports.support_kernels import chance
+from appca.models.supports.support_kernels import probability
 
 
 @kernel
@@ -21,7 +21,7 @@ def scan_beta_bernoulli(Z: Any, logits: Any, pseudo: float, U: Any) -> None:
     for n in range(N):
         for k in range(K):
             m = counts[k] - Z[n, k]
-            Z[n, k] = U[n, k] < chance(np.log(m + pseudo) - np.log(N - m) + logits[n, k])
+            Z[n, k] = U[n, k] < probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])
             counts[k] = m + Z[n, k]
 
 
@@ -70,7 +70,7 @@ def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
         for k in range(K):
             m = counts[k] - Z[n, k]
             if m > 0:
-                Z[n, k] = U[n, k] < chance(np.log(m) - np.log(N - m) + logits[n, k])
+                Z[n, k] = U[n, k] < probability(np.log(m) - np.log(N - m) + logits[n, k])
             else:
                 free[u], a[u] = k, logits[n, k]
                 u += 1

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian, stiefel
+from appca.models.orthonormal.closed_form import closed_form
 from appca.models.orthonormal.subspace_gibbs import (
-    Data,
+    CachedSubspaceState,
     DrawIndicators,
-    Prior,
-    Seen,
-    State,
+    SubspaceGibbsState,
+    SubspacePrior,
     average,
     complete_density,
     describe,
@@ -28,9 +28,9 @@ from appca.models.orthonormal.subspace_gibbs import (
     row_background,
     sweep,
 )
-from appca.models.ppca import closed_form
 from appca.models.rows.observations import Rows, project
 from appca.models.rows.spectrum import principal
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import Gamma, draw_alpha_finite, draw_alpha_truncated
 from appca.models.sampling.feature_priors import (
@@ -58,7 +58,9 @@ class FeaturePrior(NamedTuple):
     log_density: Callable[[Indicators, float], float]  # (Z, alpha)
 
 
-def draw_truncated(rng: np.random.Generator, state: State, logits: Array) -> Indicators:
+def draw_truncated(
+    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
+) -> Indicators:
     """Redraw Z row by row under the truncated buffet."""
     from appca.models.orthonormal.ibp_kernels import scan_truncated
 
@@ -68,7 +70,9 @@ def draw_truncated(rng: np.random.Generator, state: State, logits: Array) -> Ind
     return Z
 
 
-def draw_beta_bernoulli(rng: np.random.Generator, state: State, logits: Array) -> Indicators:
+def draw_beta_bernoulli(
+    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
+) -> Indicators:
     """Redraw Z row by row under the finite Beta-Bernoulli prior."""
     from appca.models.orthonormal.ibp_kernels import scan_beta_bernoulli
 
@@ -89,7 +93,7 @@ PRIORS = {
 
 def first_state(
     rng: np.random.Generator, rows: Rows, max_components: int, tau2: float | None, *, rotated: bool
-) -> State:
+) -> SubspaceGibbsState:
     """Start from PPCA, every column used where it pays, or from a random rotation of it.
 
     Columns die more easily than they are born, so all of them start.
@@ -100,12 +104,16 @@ def first_state(
     W = lead.V @ stiefel.random(rng, *[max_components] * 2) if rotated else lead.V
     latent = np.full(max_components, start.latent.mean() if tau2 is None else tau2)
     Z = gaussian.logits(project(rows, W), start.noise, latent) > 0
-    return State(W, np.zeros(Z.shape), Z, np.zeros(len(W)), start.noise, latent, 1.0)
+    return SubspaceGibbsState(W, np.zeros(Z.shape), Z, np.zeros(len(W)), start.noise, latent, 1.0)
 
 
 def advance(
-    rng: np.random.Generator, data: Data, seen: Seen, prior: Prior, features: FeaturePrior
-) -> Seen:
+    rng: np.random.Generator,
+    data: ChainData,
+    seen: CachedSubspaceState,
+    prior: SubspacePrior,
+    features: FeaturePrior,
+) -> CachedSubspaceState:
     """Redraw everything once. Unused columns of W have F = 0, so they wander freely."""
     seen = sweep(rng, data, seen, prior, features.draw_indicators)
     if prior.alpha is None:
@@ -115,10 +123,12 @@ def advance(
     return seen._replace(state=state._replace(alpha=alpha))
 
 
-def sampler(data: Data, prior: Prior, features: FeaturePrior) -> Sampler[Seen]:
+def sampler(
+    data: ChainData, prior: SubspacePrior, features: FeaturePrior
+) -> Sampler[CachedSubspaceState]:
     """Bundle sweep, traces and records for `chains.sample`."""
 
-    def one(rng: np.random.Generator, seen: Seen) -> Seen:
+    def one(rng: np.random.Generator, seen: CachedSubspaceState) -> CachedSubspaceState:
         return advance(rng, data, seen, prior, features)
 
     return Sampler(
@@ -126,7 +136,9 @@ def sampler(data: Data, prior: Prior, features: FeaturePrior) -> Sampler[Seen]:
     )
 
 
-def measure(data: Data, prior: Prior, features: FeaturePrior, seen: Seen) -> Measures:
+def measure(
+    data: ChainData, prior: SubspacePrior, features: FeaturePrior, seen: CachedSubspaceState
+) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z and of the variances."""
     state = seen.state
     given = row_background(data, state) + float(logits_of(seen).sum(where=state.Z))
@@ -135,7 +147,7 @@ def measure(data: Data, prior: Prior, features: FeaturePrior, seen: Seen) -> Mea
     )
 
 
-def record(data: Data, features: FeaturePrior, seen: Seen) -> Draws:
+def record(data: ChainData, features: FeaturePrior, seen: CachedSubspaceState) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
     state = seen.state
     joint = complete_density(data, seen) + features.log_density(state.Z, state.alpha)

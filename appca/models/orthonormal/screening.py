@@ -16,9 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import CONVERGED, STOPPED, WINDOW, Callback, Climb, iterate, watcher
+from appca.models.algebra.loop import (
+    CONVERGED,
+    STOPPED,
+    WINDOW,
+    Callback,
+    EMResult,
+    iterate,
+    watcher,
+)
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import Passes, Settings, State
+from appca.models.orthonormal.em import EMSettings, Passes, SubspaceState
 from appca.models.orthonormal.starts import (
     ANNEALED_PASSES,
     Candidate,
@@ -31,7 +39,7 @@ from appca.models.orthonormal.variance_reduced_em import Sample, strides, widene
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of, project
 from appca.models.rows.spectrum import principal
 
-__all__ = ["Arena", "Course", "Found", "arena", "race", "search"]
+__all__ = ["Arena", "EMControl", "ScreenedStart", "arena", "race", "search"]
 
 RACE_PASSES = 20  # of each candidate, after annealing
 SETTLE_PASSES = 200
@@ -66,17 +74,17 @@ class Arena(NamedTuple):
     basis: Array  # (d, q) orthonormal
 
 
-class Found(NamedTuple):
+class ScreenedStart(NamedTuple):
     """Where the fit proper starts."""
 
-    climb: Climb[State]  # in the coordinates of the data
+    climb: EMResult[SubspaceState]  # in the coordinates of the data
     window: int  # passes over all rows that must yet gain nothing
 
 
-class Course(NamedTuple):
+class EMControl(NamedTuple):
     """What all stages of a fit share."""
 
-    settings: Settings
+    settings: EMSettings
     callback: Callback | None
     max_iter: int  # bound on every stage
     tol: float  # nats a row over ten passes, where all rows are looked at
@@ -86,13 +94,13 @@ class Course(NamedTuple):
     def run(
         self,
         stage: str,
-        path: Iterator[tuple[float, State]],
+        path: Iterator[tuple[float, SubspaceState]],
         rows: Observations,
         passes: int,
         tol: float,
         *,
         window: int = WINDOW,
-    ) -> Climb[State]:
+    ) -> EMResult[SubspaceState]:
         """Follow a path for at most so many passes; `tol` in nats a row over ten of them."""
         limit, n = min(passes, self.max_iter), rows.n
         watch = watcher(self.callback, stage, limit, self.n_rows / n)
@@ -100,8 +108,8 @@ class Course(NamedTuple):
 
 
 def search(
-    rng: np.random.Generator, passes: Passes, field: list[Candidate], course: Course
-) -> Found:
+    rng: np.random.Generator, passes: Passes, field: list[Candidate], course: EMControl
+) -> ScreenedStart:
     """Race, settle, and return the winner in the coordinates of all rows.
 
     If its reason to stop is the callback's, then so should be the fit's.
@@ -118,18 +126,22 @@ def search(
         sample = Sample(ring.more, rows.origin, ring.basis)
         run = _stride_on_all(run, passes, sample, course)
         if run.stop_reason.startswith(CONVERGED):
-            return Found(run, window=1)
+            return ScreenedStart(run, window=1)
     width = ring.basis.shape[1] + len(run.state.shift)
     small = rows.n * width * rows.dtype.itemsize <= MAX_SETTLE_BYTES
     if run.stop_reason == STOPPED or width > rows.d / 2 or not small:
-        return Found(run, WINDOW)
+        return ScreenedStart(run, WINDOW)
     run = _settle_on_all(run, passes, ring.basis, course)
-    return Found(run, SETTLED_WINDOW if run.stop_reason.startswith(CONVERGED) else WINDOW)
+    return ScreenedStart(run, SETTLED_WINDOW if run.stop_reason.startswith(CONVERGED) else WINDOW)
 
 
 def _settle(
-    run: Climb[State], rows: Rows, course: Course, tol: float, most: int = SETTLE_PASSES
-) -> Climb[State]:
+    run: EMResult[SubspaceState],
+    rows: Rows,
+    course: EMControl,
+    tol: float,
+    most: int = SETTLE_PASSES,
+) -> EMResult[SubspaceState]:
     if run.stop_reason == STOPPED:
         return run
     path = ascent(run.state, Passes(rows, course.settings))
@@ -137,15 +149,17 @@ def _settle(
 
 
 def _stride_on_all(
-    run: Climb[State], passes: Passes, sample: Sample, course: Course
-) -> Climb[State]:
+    run: EMResult[SubspaceState], passes: Passes, sample: Sample, course: EMControl
+) -> EMResult[SubspaceState]:
     """Go on with all rows and twenty passes over the sample for each pass over them."""
     path = strides(run.state, passes, sample)
     stage = f"stride over {passes.rows.n:,} rows"
     return course.run(stage, path, passes.rows, MOST_STRIDES, WINDOW * course.tol, window=1)
 
 
-def _settle_on_all(run: Climb[State], passes: Passes, basis: Array, course: Course) -> Climb[State]:
+def _settle_on_all(
+    run: EMResult[SubspaceState], passes: Passes, basis: Array, course: EMControl
+) -> EMResult[SubspaceState]:
     """Go on with all rows, in coordinates that hold the next EM step from where `run` ended.
 
     The leading coordinates of a sample leave out what the components have in the others. One step
@@ -159,11 +173,11 @@ def _settle_on_all(run: Climb[State], passes: Passes, basis: Array, course: Cour
     return run._replace(state=_lifted(run.state, wider))
 
 
-def _lifted(state: State, basis: Array) -> State:
+def _lifted(state: SubspaceState, basis: Array) -> SubspaceState:
     return state._replace(W=polar(basis @ state.W))
 
 
-def arena(rng: np.random.Generator, rows: Observations, settings: Settings) -> Arena:
+def arena(rng: np.random.Generator, rows: Observations, settings: EMSettings) -> Arena:
     """Draw the sample of rows and find its leading principal coordinates.
 
     A learned mean has the form origin - W shift only about the mean of the rows at hand, so
@@ -236,16 +250,16 @@ def race(
     rng: np.random.Generator,
     rows: Rows,
     field: list[Candidate],
-    course: Course,
+    course: EMControl,
     scores: Callable[[int], Array] | None = None,
-) -> Climb[State]:
+) -> EMResult[SubspaceState]:
     """Give every candidate some passes; the one with the highest likelihood wins.
 
     `rows` are in principal coordinates: the first K are the scores that rotations are chosen by,
     unless they are chosen by scores (n, K) of more rows, which `scores` gives for K.
     """
     P = rows.X[:, : course.settings.n_components]
-    runs: list[Climb[State]] = []
+    runs: list[EMResult[SubspaceState]] = []
     for i, candidate in enumerate(field, start=1):
         seen = scores(P.shape[1]) if candidate.wants_many_rows and scores is not None else P
         W = np.eye(rows.X.shape[1], P.shape[1]) @ candidate.rotation(rng, seen)
@@ -258,7 +272,9 @@ def race(
     return leader._replace(stop_reason=runs[-1].stop_reason)
 
 
-def _heat(stage: str, candidate: Candidate, W: Array, rows: Rows, course: Course) -> Climb[State]:
+def _heat(
+    stage: str, candidate: Candidate, W: Array, rows: Rows, course: EMControl
+) -> EMResult[SubspaceState]:
     state = first_state(rows, W, course.settings)
     if candidate.annealed:
         path = annealed(state, rows, course.settings)

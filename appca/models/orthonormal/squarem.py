@@ -4,7 +4,7 @@ import numpy as np
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import Settings, State
+from appca.models.orthonormal.em import EMSettings, SubspaceState
 
 __all__ = ["extrapolate"]
 
@@ -12,7 +12,9 @@ MAX_STEP = 64.0  # longest leap, in EM steps: beyond it leaps mostly fail and co
 MAX_LOG_CHANGE = 3.0  # most a variance may change in one leap, in logs
 
 
-def extrapolate(x0: State, x1: State, x2: State, settings: Settings) -> State:
+def extrapolate(
+    x0: SubspaceState, x1: SubspaceState, x2: SubspaceState, settings: EMSettings
+) -> SubspaceState:
     """Leap along the curve through three successive EM states.
 
     theta = theta0 - 2 alpha r + alpha^2 v,  r = theta1 - theta0,  v = theta2 - 2 theta1 + theta0,
@@ -27,7 +29,7 @@ def extrapolate(x0: State, x1: State, x2: State, settings: Settings) -> State:
     variances = np.exp(logs[2] + np.clip(change, -MAX_LOG_CHANGE, MAX_LOG_CHANGE))
     variances = np.maximum(variances, settings.floor)
     fixed = settings.latent not in ("shared", "component")
-    return State(
+    return SubspaceState(
         W=polar(_leap([x.W for x in (x0, x1, x2)], alpha), x2.W),
         shift=_leap([x.shift for x in (x0, x1, x2)], alpha),
         latent=x2.latent if fixed else variances[:-1],

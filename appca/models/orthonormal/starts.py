@@ -10,12 +10,12 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import accelerated, plain, swinging
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import Passes, Settings, State, step
+from appca.models.orthonormal.em import EMSettings, Passes, SubspaceState, step
 from appca.models.orthonormal.momentum import extend
 from appca.models.orthonormal.squarem import extrapolate
+from appca.models.polynomials import subsets
 from appca.models.rows.independent_components import fast_ica
 from appca.models.rows.observations import Block, Observations
-from appca.models.supports import subsets
 
 __all__ = [
     "ANNEALED_PASSES",
@@ -109,7 +109,7 @@ def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
     return [*(FOR_MANY if many else NAMED[init]), *NAMED["random"] * (n_init - 1)]
 
 
-def first_state(rows: Observations, W: Array, settings: Settings) -> State:
+def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceState:
     """Variances from the hard assignment of rows to their L largest projections on W.
 
     sigma2 is what the assignment leaves, per feature; tau2 what it captures, less sigma2. At
@@ -126,7 +126,7 @@ def first_state(rows: Observations, W: Array, settings: Settings) -> State:
         tau2 = captured / np.maximum(used, 1) - noise
     else:
         tau2 = np.full(K, settings.latent)
-    return State(W, np.zeros(K), np.maximum(tau2, settings.floor), noise)
+    return SubspaceState(W, np.zeros(K), np.maximum(tau2, settings.floor), noise)
 
 
 def _top_power(block: Block, W: Array, n_active: int) -> tuple[Array, Array]:
@@ -136,7 +136,9 @@ def _top_power(block: Block, W: Array, n_active: int) -> tuple[Array, Array]:
     return np.where(active, power, 0.0).sum(axis=0), active.sum(axis=0)
 
 
-def annealed(start: State, rows: Observations, settings: Settings) -> Iterator[tuple[float, State]]:
+def annealed(
+    start: SubspaceState, rows: Observations, settings: EMSettings
+) -> Iterator[tuple[float, SubspaceState]]:
     """EM with logits times beta rising to 1: early passes hardly tell subsets apart.
 
     The values it yields are tempered, so they may fall.
@@ -148,15 +150,17 @@ def annealed(start: State, rows: Observations, settings: Settings) -> Iterator[t
         yield value, state
 
 
-def sprint(start: State, rows: Observations, settings: Settings) -> Iterator[tuple[float, State]]:
+def sprint(
+    start: SubspaceState, rows: Observations, settings: EMSettings
+) -> Iterator[tuple[float, SubspaceState]]:
     """EM with SQUAREM leaps, which rise fastest in the first passes."""
     advance = partial(step, rows=rows, settings=settings)
     return accelerated(advance, start, partial(extrapolate, settings=settings))
 
 
 def ascent(
-    start: State, passes: Passes, *, accelerate: bool = True
-) -> Iterator[tuple[float, State]]:
+    start: SubspaceState, passes: Passes, *, accelerate: bool = True
+) -> Iterator[tuple[float, SubspaceState]]:
     """EM from `start`, with momentum or plain."""
     if not accelerate:
         return plain(passes, start)

@@ -14,25 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian, stiefel
-from appca.models.rows.observations import Rows
-from appca.models.rows.precise_products import products, projections, totals
+from appca.models.rows.precise_products import products, projections
 from appca.models.sampling import conditionals
+from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.invariants import occupancy, row_pairs, shared
 
 __all__ = [
-    "Cross",
-    "Data",
+    "CachedSubspaceState",
     "DrawIndicators",
-    "Prior",
-    "Seen",
-    "State",
+    "SubspaceCrossProducts",
+    "SubspaceGibbsState",
+    "SubspacePrior",
     "UpdateDirections",
     "average",
     "complete_density",
     "concentration",
-    "data_of",
     "defaults",
     "describe",
     "draw_latent",
@@ -48,7 +46,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
-class State(NamedTuple):
+class SubspaceGibbsState(NamedTuple):
     """Everything one sweep reads and writes."""
 
     W: Array  # (D, K), orthonormal columns
@@ -60,7 +58,7 @@ class State(NamedTuple):
     alpha: float  # of the prior of Z; unused where Z has exactly L ones a row
 
 
-class Prior(NamedTuple):
+class SubspacePrior(NamedTuple):
     """Hyperparameters; None keeps a quantity fixed, and so does mean_variance 0."""
 
     noise: InverseGamma
@@ -70,36 +68,23 @@ class Prior(NamedTuple):
     alpha: Gamma | None = None
 
 
-class Data(NamedTuple):
-    """The rows about their origin, which are the y_n here, and their sums."""
-
-    rows: Rows
-    total: Array  # (D,)
-    squares: float  # of all entries
-
-    @property
-    def size(self) -> int:
-        """Number N D of entries."""
-        return self.rows.n * self.rows.d
-
-
-class Cross(NamedTuple):
+class SubspaceCrossProducts(NamedTuple):
     """Sums of the rows with their scores."""
 
     products: Array  # (D, K), Y'X
     total: Array  # (K,), sums of the columns of X
 
 
-class Seen(NamedTuple):
+class CachedSubspaceState(NamedTuple):
     """A state and its products with the data, which the next sweep and the densities share."""
 
-    state: State
+    state: SubspaceGibbsState
     P: Array  # (N, K), (y_n - mu)' W
-    cross: Cross
+    cross: SubspaceCrossProducts
 
 
 # (rng, state, logits (N, K)) -> Z (N, K)
-DrawIndicators = Callable[[np.random.Generator, State, Array], NDArray[np.bool_]]
+DrawIndicators = Callable[[np.random.Generator, SubspaceGibbsState, Array], NDArray[np.bool_]]
 # (rng, F (D, K), W (D, K)) -> W: a draw with density exp(tr(F'W)) or, for the paper's
 # MAP-within-Gibbs, its maximum
 UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
@@ -107,41 +92,36 @@ UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
 
 def defaults(
     variance: float, latent: str | float, mean_variance: float, alpha: Gamma | None = None
-) -> Prior:
+) -> SubspacePrior:
     """Weak priors for data with mean feature variance `variance`."""
     weak = InverseGamma(1.0, 0.01 * variance)
     learned = weak if isinstance(latent, str) else None
-    return Prior(weak, learned, latent == "component", mean_variance, alpha)
+    return SubspacePrior(weak, learned, latent == "component", mean_variance, alpha)
 
 
-def data_of(rows: Rows) -> Data:
-    """Sum up the rows once; the origin should be near their mean, or the sums lose digits."""
-    return Data(rows, *totals(rows))
-
-
-def look(data: Data, state: State) -> Seen:
+def look(data: ChainData, state: SubspaceGibbsState) -> CachedSubspaceState:
     """Take a state's products with the data, two passes."""
-    return Seen(state, _projected(data, state), _crossed(data, state.X))
+    return CachedSubspaceState(state, _projected(data, state), _crossed(data, state.X))
 
 
-def _projected(data: Data, state: State) -> Array:
+def _projected(data: ChainData, state: SubspaceGibbsState) -> Array:
     P = projections(data.rows, state.W)
     P -= state.mu @ state.W
     return P
 
 
-def _crossed(data: Data, X: Array) -> Cross:
-    return Cross(products(data.rows, X), X.sum(axis=0))
+def _crossed(data: ChainData, X: Array) -> SubspaceCrossProducts:
+    return SubspaceCrossProducts(products(data.rows, X), X.sum(axis=0))
 
 
 def sweep(
     rng: np.random.Generator,
-    data: Data,
-    seen: Seen,
-    prior: Prior,
+    data: ChainData,
+    seen: CachedSubspaceState,
+    prior: SubspacePrior,
     draw_indicators: DrawIndicators,
     update_directions: UpdateDirections = stiefel.draw,
-) -> Seen:
+) -> CachedSubspaceState:
     """Redraw Z with x integrated out, then X, W, mu, sigma2 and tau2; alpha is left alone.
 
     (Z, X) is one block, so X must be redrawn before anything that depends on it. Two products
@@ -161,8 +141,8 @@ def sweep(
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
     tau2 = draw_latent(rng, prior, X, Z, state.tau2)
-    moved = State(W, X, Z, mu, sigma2, tau2, state.alpha)
-    return Seen(moved, _projected(data, moved), cross)
+    moved = SubspaceGibbsState(W, X, Z, mu, sigma2, tau2, state.alpha)
+    return CachedSubspaceState(moved, _projected(data, moved), cross)
 
 
 def draw_scores(
@@ -177,7 +157,7 @@ def draw_scores(
     return draws
 
 
-def concentration(cross: Cross, mu: Array, sigma2: float) -> Array:
+def concentration(cross: SubspaceCrossProducts, mu: Array, sigma2: float) -> Array:
     """Give F (D, K) of the density exp(tr(F'W)) of W: F = sum_n (y_n - mu)(x_n * z_n)' / sigma2.
 
     The paper divides by 2 sigma2: the same maximum, another distribution.
@@ -188,7 +168,9 @@ def concentration(cross: Cross, mu: Array, sigma2: float) -> Array:
     return F
 
 
-def residual_squares(data: Data, cross: Cross, W: Array, X: Array, mu: Array) -> float:
+def residual_squares(
+    data: ChainData, cross: SubspaceCrossProducts, W: Array, X: Array, mu: Array
+) -> float:
     """Sum the squares of y - mu - W x from the sums; |W x| = |x|, as W is orthonormal."""
     about_mu = data.squares - 2 * (mu @ data.total) + len(X) * (mu @ mu)
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
@@ -196,7 +178,7 @@ def residual_squares(data: Data, cross: Cross, W: Array, X: Array, mu: Array) ->
 
 
 def draw_latent(
-    rng: np.random.Generator, prior: Prior, X: Array, Z: NDArray[np.bool_], tau2: Array
+    rng: np.random.Generator, prior: SubspacePrior, X: Array, Z: NDArray[np.bool_], tau2: Array
 ) -> Array:
     """Draw tau2 (K,) from the active entries only."""
     if prior.latent is None:
@@ -205,7 +187,7 @@ def draw_latent(
     return np.broadcast_to(conditionals.draw_inverse_gamma(rng, given), tau2.shape).copy()
 
 
-def complete_density(data: Data, seen: Seen) -> float:
+def complete_density(data: ChainData, seen: CachedSubspaceState) -> float:
     """Give log p(Y, X | W, Z, mu, sigma2, tau2): the complete-data density without p(Z)."""
     state = seen.state
     squares = residual_squares(data, seen.cross, state.W, state.X, state.mu)
@@ -214,19 +196,19 @@ def complete_density(data: Data, seen: Seen) -> float:
     return float(residual + active.sum(where=state.Z))
 
 
-def row_background(data: Data, state: State) -> float:
+def row_background(data: ChainData, state: SubspaceGibbsState) -> float:
     """Give the log density of all rows if no component explained any of them."""
     about_mu = data.squares - 2 * (state.mu @ data.total) + data.rows.n * (state.mu @ state.mu)
     constant = -0.5 * data.size * np.log(2 * np.pi * state.sigma2)
     return float(constant - about_mu / (2 * state.sigma2))
 
 
-def logits_of(seen: Seen) -> Array:
+def logits_of(seen: CachedSubspaceState) -> Array:
     """Give the logits (N, K) of a state."""
     return gaussian.logits(seen.P, seen.state.sigma2, seen.state.tau2)
 
 
-def hyper_density(state: State, prior: Prior) -> float:
+def hyper_density(state: SubspaceGibbsState, prior: SubspacePrior) -> float:
     """Give the log prior density of the variances and of alpha, where they are learned."""
     total = conditionals.log_density(prior.noise, state.sigma2)
     if prior.latent is not None:
@@ -237,7 +219,7 @@ def hyper_density(state: State, prior: Prior) -> float:
     return total
 
 
-def describe(data: Data, state: State) -> Draws:
+def describe(data: ChainData, state: SubspaceGibbsState) -> Draws:
     """Give what a draw keeps, whatever the prior of Z; W and mu as precise as the data."""
     return {
         "components": state.W.T.astype(data.rows.dtype),
@@ -249,6 +231,6 @@ def describe(data: Data, state: State) -> Draws:
     }
 
 
-def average(seen: Seen) -> Draws:
+def average(seen: CachedSubspaceState) -> Draws:
     """Give what is only kept as a running mean."""
     return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": seen.state.X}

@@ -24,7 +24,14 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import iterate, swinging
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import Passes, Settings, State, Sums, expect, maximise
+from appca.models.orthonormal.em import (
+    EMSettings,
+    Passes,
+    SubspaceState,
+    SubspaceStatistics,
+    expect,
+    maximise,
+)
 from appca.models.orthonormal.momentum import extend
 from appca.models.rows.observations import Rows, about, project
 
@@ -61,7 +68,9 @@ def widened(basis: Array, W: Array) -> Array:
     return np.hstack([basis, U[:, size > LEAST_NEW]])
 
 
-def strides(start: State, passes: Passes, sample: Sample) -> Iterator[tuple[float, State]]:
+def strides(
+    start: SubspaceState, passes: Passes, sample: Sample
+) -> Iterator[tuple[float, SubspaceState]]:
     """Yield (log-likelihood of all rows, state), one pass over all rows each.
 
     A stride that lowers the likelihood is not yielded but taken again at half the length. It ends
@@ -93,8 +102,13 @@ def strides(start: State, passes: Passes, sample: Sample) -> Iterator[tuple[floa
 
 
 def _stride(
-    start: State, sums: Sums, sample: Rows, whole: Whole, settings: Settings, inner: int
-) -> State:
+    start: SubspaceState,
+    sums: SubspaceStatistics,
+    sample: Rows,
+    whole: Whole,
+    settings: EMSettings,
+    inner: int,
+) -> SubspaceState:
     """Climb l~ from `start`, where `sums` are those of all rows."""
     scale = whole.n / sample.n
     C = correction(sums, expect(start, sample, settings), scale)
@@ -105,14 +119,18 @@ def _stride(
     return iterate(path, tol=0.0, max_iter=inner).state
 
 
-def correction(all_rows: Sums, sample: Sums, scale: float) -> Sums:
+def correction(
+    all_rows: SubspaceStatistics, sample: SubspaceStatistics, scale: float
+) -> SubspaceStatistics:
     """Return what the sums of all rows exceed N/n times those of the sample by."""
     return _combined(all_rows, 1.0, sample, -scale)
 
 
-def _combined(a: Sums, p: float, b: Sums, q: float) -> Sums:
+def _combined(
+    a: SubspaceStatistics, p: float, b: SubspaceStatistics, q: float
+) -> SubspaceStatistics:
     """P a + q b."""
-    return Sums(
+    return SubspaceStatistics(
         p * a.log_likelihood + q * b.log_likelihood,
         p * a.A + q * b.A,
         p * a.s + q * b.s,
@@ -122,8 +140,13 @@ def _combined(a: Sums, p: float, b: Sums, q: float) -> Sums:
 
 
 def corrected_step(
-    state: State, sample: Rows, C: Sums, scale: float, whole: Whole, settings: Settings
-) -> tuple[float, State]:
+    state: SubspaceState,
+    sample: Rows,
+    C: SubspaceStatistics,
+    scale: float,
+    whole: Whole,
+    settings: EMSettings,
+) -> tuple[float, SubspaceState]:
     """l~ of `state`, up to a constant, and the state one corrected EM step later."""
     own = expect(state, sample, settings)
     sums = _combined(own, scale, C, 1.0)
@@ -134,7 +157,7 @@ def corrected_step(
     return value, maximise(sums, state, whole, settings)
 
 
-def complete(C: Sums, state: State) -> float:
+def complete(C: SubspaceStatistics, state: SubspaceState) -> float:
     """<C, eta>: what C adds to the expected complete-data log-likelihood, up to a constant.
 
     [tr(W'A) + shift's] / sigma2 - 1/2 second'(1/sigma2 + 1/tau2) - 1/2 used' log tau2

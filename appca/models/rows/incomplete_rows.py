@@ -11,13 +11,21 @@ import scipy.sparse
 
 from appca.models.algebra.gaussian import Array
 
-__all__ = ["Chunk", "Gappy", "filled", "has_gaps", "observed_mean", "refuse_empty_columns", "split"]
+__all__ = [
+    "IncompleteBlock",
+    "IncompleteData",
+    "filled",
+    "has_gaps",
+    "observed_mean",
+    "refuse_empty_columns",
+    "split",
+]
 
 CHUNK_ROWS = 2048  # bounds the second moments that are held at a time
 SAME_PATTERN = 64  # rows from which a common pattern of gaps is worth the calls of its own chunk
 
 
-class Chunk(NamedTuple):
+class IncompleteBlock(NamedTuple):
     """Some incomplete rows."""
 
     rows: Array  # (n,) which they are
@@ -26,14 +34,14 @@ class Chunk(NamedTuple):
     alike: bool  # whether all rows have the same gaps
 
 
-class Gappy(NamedTuple):
+class IncompleteData(NamedTuple):
     """All rows."""
 
     shape: tuple[int, int]
     origin: Array  # (D,)
     complete: Array  # (n, D) the rows without gaps, about the origin
     whole: Array  # (n,) which they are
-    chunks: list[Chunk]  # the others
+    chunks: list[IncompleteBlock]  # the others
 
     @property
     def n_missing(self) -> int:
@@ -70,19 +78,19 @@ def filled(X: Array, values: Array) -> Array:
     return full
 
 
-def split(X: Array, origin: Array) -> Gappy:
+def split(X: Array, origin: Array) -> IncompleteData:
     """Sort rows X (N, D) by their gaps and take them about `origin` (D,)."""
     missing = np.isnan(X)
     incomplete = np.flatnonzero(missing.any(axis=1))
     whole = np.flatnonzero(~missing.any(axis=1))
-    chunks: list[Chunk] = []
+    chunks: list[IncompleteBlock] = []
     for rows, alike in _alike(missing, incomplete):
         for start in range(0, len(rows), CHUNK_ROWS):
             part = rows[start : start + CHUNK_ROWS]
             about = np.where(missing[part], X.dtype.type(0.0), X[part] - origin)
             gaps = scipy.sparse.csr_array(missing[part].astype(np.float64))
-            chunks.append(Chunk(part, about, gaps, alike))
-    return Gappy(X.shape, origin, X[whole] - origin, whole, chunks)
+            chunks.append(IncompleteBlock(part, about, gaps, alike))
+    return IncompleteData(X.shape, origin, X[whole] - origin, whole, chunks)
 
 
 def _alike(missing: Array, rows: Array) -> list[tuple[Array, bool]]:

@@ -1,1 +1,1 @@
-"""Which components a row uses: exact sums over supports, searches, draws, and their kernels."""
+"""Which components a row uses where W is free: enumeration, search, draws, and their kernels."""

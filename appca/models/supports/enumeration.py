@@ -9,15 +9,18 @@ sets the sums over them are matrix products. Notation as in `slot_kernels`:
 import itertools
 import math
 from collections import deque
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models.algebra.threads import in_order
-from appca.models.supports.row_blocks import Model
+from appca.models.algebra.threads import in_order, single_threaded_blas
+from appca.models.supports.row_supports import CollapsedModel
 
-__all__ = ["Posterior", "Table", "best", "n_sets", "posterior", "scores", "table"]
+if TYPE_CHECKING:
+    from appca.models.supports.set_sum_kernels import SupportArrays
+
+__all__ = ["EnumeratedPosterior", "SupportTable", "best", "n_sets", "posterior", "table"]
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +28,7 @@ BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the 
 LEAST_ROWS, MOST_SHARES = 512, 16  # of rows that go through the kernel together
 
 
-class Table(NamedTuple):
+class SupportTable(NamedTuple):
     """All sets and what they have in common for all rows."""
 
     sets: NDArray[np.intp]  # (C, L), ascending
@@ -33,7 +36,7 @@ class Table(NamedTuple):
     half_log_det: Floats  # (C,) 1/2 log|tau2 Lam|
 
 
-class Posterior(NamedTuple):
+class EnumeratedPosterior(NamedTuple):
     """What the exact posterior over sets says about some rows."""
 
     log_sum: Floats  # (n,) log sum over S of exp f(S)
@@ -47,50 +50,45 @@ def n_sets(n_factors: int, n_active: int) -> int:
     return math.comb(n_factors, n_active)
 
 
-def table(model: Model, n_active: int) -> Table:
+def table(model: CollapsedModel, n_active: int) -> SupportTable:
     """Invert Lam of every set."""
     K = len(model.A)
     sets = np.array(list(itertools.combinations(range(K), n_active)), dtype=np.intp)
     Lam = model.A[sets[:, :, None], sets[:, None, :]] + model.prior * np.eye(n_active)
-    factor = np.linalg.cholesky(Lam)
-    root = np.swapaxes(np.linalg.inv(factor), 1, 2)
+    with single_threaded_blas():  # whose number would decide the last bits of large sets
+        factor = np.linalg.cholesky(Lam)
+        root = np.swapaxes(np.linalg.inv(factor), 1, 2)
     diagonal = np.diagonal(factor, axis1=1, axis2=2)
     half_log_det = np.log(diagonal / math.sqrt(model.prior)).sum(axis=1)
-    return Table(sets, np.ascontiguousarray(root), half_log_det)
+    return SupportTable(sets, np.ascontiguousarray(root), half_log_det)
 
 
-def scores(t: Table, c: Floats) -> Floats:
-    """f(S) of every set and row, (C, n), from c (n, K)."""
-    white = np.swapaxes(t.root, 1, 2) @ c.T[t.sets]
-    f: Floats = 0.5 * np.einsum("sln,sln->sn", white, white) - t.half_log_det[:, None]
-    return f
-
-
-def best(t: Table, c: Floats) -> tuple[NDArray[np.int64], Floats]:
+def best(t: SupportTable, c: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Members (N, L) of each row's most probable set, and its f(S)."""
-    members, value = np.empty((len(c), t.sets.shape[1]), np.int64), np.empty(len(c))
+    from appca.models.supports import set_sum_kernels as kernels
+
+    which, value = np.empty(len(c), np.int64), np.empty(len(c))
+    sets = _for_kernels(t)
 
     def one(part: slice) -> None:
-        f = scores(t, c[part])
-        members[part], value[part] = t.sets[f.argmax(axis=0)], f.max(axis=0)
+        kernels.best(sets, c[part], which[part], value[part])
 
-    deque(in_order(one, _parts(t, len(c))), maxlen=0)
-    return members, value
+    deque(in_order(one, _shares(len(c))), maxlen=0)
+    return t.sets[which], value
 
 
-def posterior(t: Table, c: Floats) -> Posterior:
+def posterior(t: SupportTable, c: Floats) -> EnumeratedPosterior:
     """Posterior sums of rows c (N, K) over all sets."""
     from appca.models.supports import set_sum_kernels as kernels
 
     n, K = c.shape
-    out = Posterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
-    places = np.ascontiguousarray(t.sets.T)
-    sets = kernels.Sets(places, np.ascontiguousarray(np.moveaxis(t.root, 0, 2)), t.half_log_det)
+    out = EnumeratedPosterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
+    sets = _for_kernels(t)
 
     def one(part: slice) -> tuple[Floats, Floats]:
         weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
         rows = out.log_sum[part], out.inclusion[part], out.H[part]
-        kernels.posterior(sets, c[part], kernels.Sums(*rows, weight, moment))
+        kernels.posterior(sets, c[part], kernels.PosteriorSums(*rows, weight, moment))
         return weight, moment
 
     weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
@@ -103,12 +101,14 @@ def posterior(t: Table, c: Floats) -> Posterior:
     return out
 
 
+def _for_kernels(t: SupportTable) -> "SupportArrays":
+    from appca.models.supports.set_sum_kernels import SupportArrays
+
+    places = np.ascontiguousarray(t.sets.T)
+    return SupportArrays(places, np.ascontiguousarray(np.moveaxis(t.root, 0, 2)), t.half_log_det)
+
+
 def _shares(n: int) -> list[slice]:
     """Blocks of n rows for threads; they do not depend on the number of cores."""
     size = max(LEAST_ROWS, -(-n // MOST_SHARES))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def _parts(t: Table, n: int) -> list[slice]:
-    size = max(1, BLOCK_FLOATS // t.sets.size)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -1,6 +1,6 @@
 """Sets of any size for one row after the other, W given: search, and annealed importance sampling.
 
-A set z has log weight sum_k z_k o_k + f(z), with the prior log odds o_k and the gain f(z) =
+A set z has log weight sum_k z_k o_k + f(z), with the prior log odds o_k and f(z) =
 log p(y | z) - log p(y | nothing) of `active_set_kernels`. All rows use the same uniform numbers, so
 that what is said about a row does not depend on its company.
 """
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.models.algebra.compiled import kernel
-from appca.models.supports.support_kernels import chance, fill, gain, pivot
+from appca.models.supports.support_kernels import fill, increment, pivot, probability
 
 
-class Sets(NamedTuple):
+class FreeSupportRows(NamedTuple):
     """What the rows are weighed with."""
 
     A: Any  # (K, K) I/tau2 + W'W/sigma2
@@ -31,11 +31,11 @@ def visit(T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float
     """
     change = 0.0
     for k in range(len(z)):
-        g = gain(T, k, z[k], tau2)
+        g = increment(T, k, z[k], tau2)
         if beta == np.inf:
             on = odds[k] + g > 0.0
         else:
-            on = u[k] < chance((1.0 - beta) * base[k] + beta * (odds[k] + g))
+            on = u[k] < probability((1.0 - beta) * base[k] + beta * (odds[k] + g))
         if on != z[k]:
             change += g if on else -g
             pivot(T, k, z[k])
@@ -44,7 +44,7 @@ def visit(T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float
 
 
 @kernel
-def search(s: Sets, betas: Any, U: Any, Z: Any, value: Any) -> None:
+def search(s: FreeSupportRows, betas: Any, U: Any, Z: Any, value: Any) -> None:
     """Find a good set for each row: Z (n, K) and its log weight (n,); U (restarts, steps, K)."""
     n, K = s.c.shape
     T, z = np.empty((K, K + 1)), np.empty(K, np.bool_)
@@ -69,7 +69,9 @@ def search(s: Sets, betas: Any, U: Any, Z: Any, value: Any) -> None:
 
 
 @kernel
-def importance(s: Sets, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any) -> None:
+def importance(
+    s: FreeSupportRows, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any
+) -> None:
     """Walk paths from Bernoulli sets with log odds base (n, K) to the posterior (Neal 2001).
 
     betas rises from 0 to 1; U (paths, steps, K) with as many steps as betas. log_weights (n, paths)
@@ -82,12 +84,12 @@ def importance(s: Sets, base: Any, betas: Any, U: Any, log_weights: Any, chances
         log_norm = np.logaddexp(0.0, base[i]).sum()
         for p in range(U.shape[0]):
             for k in range(K):
-                z[k] = U[p, 0, k] < chance(base[i, k])
+                z[k] = U[p, 0, k] < probability(base[i, k])
             fill(T, s.A, s.c[i], np.zeros(K, np.bool_))
             f = 0.0
             for k in range(K):
                 if z[k]:
-                    f += gain(T, k, False, s.tau2)
+                    f += increment(T, k, False, s.tau2)
                     pivot(T, k, False)
             log_weights[i, p] = log_norm
             for t in range(1, len(betas)):
@@ -95,11 +97,11 @@ def importance(s: Sets, base: Any, betas: Any, U: Any, log_weights: Any, chances
                 log_weights[i, p] += (betas[t] - betas[t - 1]) * lead
                 f += visit(T, z, base[i], s.odds, betas[t], U[p, t], s.tau2)
             for k in range(K):
-                chances[i, p, k] = chance(s.odds[k] + gain(T, k, z[k], s.tau2))
+                chances[i, p, k] = probability(s.odds[k] + increment(T, k, z[k], s.tau2))
 
 
 @kernel
-def scores(s: Sets, Z: Any, H: Any) -> None:
+def scores(s: FreeSupportRows, Z: Any, H: Any) -> None:
     """Put the posterior means of x * z given each row's set into H (n, K)."""
     n, K = Z.shape
     T = np.empty((K, K + 1))

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import logit, logsumexp, softmax
 
 from appca.models.supports import enumeration
-from appca.models.supports.row_blocks import Model
+from appca.models.supports.row_supports import CollapsedModel, SupportEstimate
 
 if TYPE_CHECKING:
-    from appca.models.supports.free_support_kernels import Sets
+    from appca.models.supports.free_support_kernels import FreeSupportRows
 
-__all__ = ["MOST_COLUMNS", "Best", "Estimate", "Question", "best", "scores", "summed"]
+__all__ = ["MOST_COLUMNS", "Best", "Question", "best", "scores", "summed"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -60,15 +60,6 @@ class Best(NamedTuple):
     value: Floats  # (n,) log p(y, z) - log p(y | nothing)
 
 
-class Estimate(NamedTuple):
-    """The posterior over sets, summed."""
-
-    log_sum: Floats  # (n,) log p(y) - log p(y | nothing)
-    error: Floats  # (n,) its standard error in nats; 0 where exact
-    inclusion: Floats  # (n, K) p(z_k = 1 | y)
-    method: str
-
-
 def best(q: Question) -> Best:
     """Most probable set of each row; beyond `MOST_COLUMNS` the best of four annealed searches."""
     n, K = q.c.shape
@@ -89,7 +80,7 @@ def best(q: Question) -> Best:
     return Best(Z, value + q.nothing)
 
 
-def summed(q: Question, n_paths: int) -> Estimate:
+def summed(q: Question, n_paths: int) -> SupportEstimate:
     """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
     n, K = q.c.shape
     if K > MOST_COLUMNS:
@@ -99,10 +90,10 @@ def summed(q: Question, n_paths: int) -> Estimate:
         found = enumeration.posterior(t, q.c)
         log_sums.append(found.log_sum)
         inclusions.append(found.inclusion)
-    share = softmax(log_sums, axis=0)
-    inclusion = np.einsum("ln,lnk->nk", share, np.array(inclusions))
-    log_sum = logsumexp(log_sums, axis=0) + q.nothing
-    return Estimate(log_sum, np.zeros(n), inclusion, f"exact, by enumeration of {2**K} sets")
+    by_size = np.stack(log_sums, axis=1)  # a row's in one line: added in one order, whatever n
+    inclusion = np.einsum("nl,nlk->nk", softmax(by_size, axis=1), np.stack(inclusions, axis=1))
+    log_sum = logsumexp(by_size, axis=1) + q.nothing
+    return SupportEstimate(log_sum, np.zeros(n), inclusion, f"exact, by enumeration of {2**K} sets")
 
 
 def scores(q: Question, Z: Mask) -> Floats:
@@ -114,14 +105,14 @@ def scores(q: Question, Z: Mask) -> Floats:
     return H
 
 
-def _tables(q: Question) -> Iterator[enumeration.Table]:
+def _tables(q: Question) -> Iterator[enumeration.SupportTable]:
     """All sets of each size from one on, with their prior odds in the place of the determinant."""
     for size in range(1, q.c.shape[1] + 1):
-        t = enumeration.table(Model(q.G, 1.0 / q.tau2), size)
+        t = enumeration.table(CollapsedModel(q.G, 1.0 / q.tau2), size)
         yield t._replace(half_log_det=t.half_log_det - q.odds[t.sets].sum(axis=1))
 
 
-def _sampled(q: Question, n_paths: int) -> Estimate:
+def _sampled(q: Question, n_paths: int) -> SupportEstimate:
     """Sum by importance paths from near the ends of a few pilot paths.
 
     The pilots' chances are averaged half by their weights, which are poor, and half evenly. The
@@ -136,7 +127,7 @@ def _sampled(q: Question, n_paths: int) -> Estimate:
     weights = np.exp(log_weights - log_sum[:, None])
     error = weights.std(axis=1, ddof=1) / np.sqrt(n_paths)
     method = f"annealed importance sampling, {n_paths} paths a row"
-    return Estimate(log_sum + q.nothing, error, _weighted(log_weights, chances), method)
+    return SupportEstimate(log_sum + q.nothing, error, _weighted(log_weights, chances), method)
 
 
 def _paths(q: Question, base: Floats, betas: Floats, n_paths: int) -> tuple[Floats, Floats]:
@@ -153,11 +144,11 @@ def _weighted(log_weights: Floats, chances: Floats) -> Floats:
     return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), chances))
 
 
-def _sets(q: Question) -> "Sets":
-    from appca.models.supports.free_support_kernels import Sets
+def _sets(q: Question) -> "FreeSupportRows":
+    from appca.models.supports.free_support_kernels import FreeSupportRows
 
     A = q.G + np.eye(len(q.G)) / q.tau2
-    return Sets(A, np.ascontiguousarray(q.c), q.odds, q.tau2)
+    return FreeSupportRows(A, np.ascontiguousarray(q.c), q.odds, q.tau2)
 
 
 def _uniforms(shape: tuple[int, ...]) -> Floats:

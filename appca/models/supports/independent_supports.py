@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from appca.models.supports.free_supports import Best, Estimate, Question
+from appca.models.supports.free_supports import Best, Question
+from appca.models.supports.row_supports import SupportEstimate
 
 __all__ = ["best", "scores", "summed"]
 
@@ -23,11 +24,13 @@ def best(q: Question) -> Best:
     return Best(Z, log_odds.sum(axis=1, where=Z) + q.nothing)
 
 
-def summed(q: Question) -> Estimate:
+def summed(q: Question) -> SupportEstimate:
     """Sum over all sets of a row."""
     log_odds = gains(q) + q.odds
     log_sum = np.logaddexp(0.0, log_odds).sum(axis=1) + q.nothing
-    return Estimate(log_sum, np.zeros(len(log_sum)), expit(log_odds), "exact, column by column")
+    return SupportEstimate(
+        log_sum, np.zeros(len(log_sum)), expit(log_odds), "exact, column by column"
+    )
 
 
 def scores(q: Question, Z: Mask) -> Floats:

@@ -1,4 +1,4 @@
-"""The active sets of all rows: compiled row kernels shared out over threads in blocks of rows.
+"""The supports of all rows: compiled row kernels shared out over threads in blocks of rows.
 
 What a row gets depends on its numbers and its seed only, not on the blocks or the threads.
 """
@@ -6,71 +6,31 @@ What a row gets depends on its numbers and its seed only, not on the blocks or t
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra.threads import cores
+from appca.models.supports.row_supports import (
+    AnnealedPaths,
+    AnnealingSchedule,
+    CollapsedModel,
+    Floats,
+    Members,
+    RowSupports,
+    Seeds,
+    SupportMoments,
+)
 
-__all__ = [
-    "Model",
-    "Moments",
-    "Paths",
-    "Route",
-    "Rows",
-    "importance",
-    "row_seeds",
-    "search",
-    "seeds",
-]
+__all__ = ["importance", "row_seeds", "search", "seeds"]
 
 T = TypeVar("T")
-Floats = NDArray[np.float64]
-Members = NDArray[np.int64]
-Seeds = NDArray[np.uint64]
 
 # Blocks are small enough for the threads to be busy to the end and large enough not to notice the
 # 0.1 ms that a call of a compiled kernel takes.
 LEAST_ROWS, MOST_BLOCKS = 64, 64
 SEED_BYTES = 2**19  # of the bits of rows that are looked at together
-
-
-class Model(NamedTuple):
-    """What all rows share."""
-
-    A: Floats  # (K, K) W'W / sigma2
-    prior: float  # 1 / tau2
-
-
-class Rows(NamedTuple):
-    """Rows as the kernels see them."""
-
-    c: Floats  # (n, K) W'(y - mu) / sigma2
-    members: Members  # (n, L), the factor in each slot; negative: none yet
-    seeds: Seeds  # (n,) of each row's random stream
-
-
-class Moments(NamedTuple):
-    """What is known of x * z given one set a row."""
-
-    H: Floats  # (n, K) posterior means, zero outside the set
-    second: Floats  # (K, K) sum over rows of E[(x z)(x z)']
-    value: Floats  # (n,) f(S): log p(y | S) but for what does not depend on S
-
-
-class Route(NamedTuple):
-    """How a path of annealed importance sampling goes."""
-
-    betas: Floats  # rising, the last one 1
-    after: int  # sweeps at beta = 1 that follow
-
-
-class Paths(NamedTuple):
-    """What annealed importance sampling saw; see `slot_search_kernels.paths`."""
-
-    log_weights: Floats  # (n, n_paths), the mean of whose exponentials is sum_S exp f(S)
-    chances: Floats  # (n, n_paths, K) of each factor to be in S at the end of a path
 
 
 def seeds(rng: np.random.Generator, n: int) -> Seeds:
@@ -97,31 +57,32 @@ def row_seeds(X: NDArray[np.floating]) -> Seeds:
 
 
 def search(
-    rows: Rows, betas: Floats, model: Model, *, keep: bool = False
-) -> tuple[Members, Moments]:
+    rows: RowSupports, betas: Floats, model: CollapsedModel, *, keep: bool = False
+) -> tuple[Members, SupportMoments]:
     """Sweep the slots of every row once for each beta.
 
     Parameters
     ----------
     rows : with members to start from, or -1 for a greedy start.
-    betas : (n_sweeps,) infinite puts the best factor into each slot, 1 draws from the posterior,
-        less draws from it tempered. Sweeps to the best end early once nothing changes.
-    keep : go back to where a row began if it ends lower.
+    betas : (n_sweeps,) inverse temperatures: infinite puts the most probable factor given the
+        others into each slot, 1 draws from the posterior, less draws from it tempered. Sweeps at
+        infinity end early once nothing changes.
+    keep : return a row to its first support if f(S) ends lower.
 
     Returns
     -------
-    members (n, L), and the moments given them. The members passed in are left alone.
+    Members (n, L), and the moments given them. The members passed in are left alone.
     """
     from appca.models.supports import slot_search_kernels as kernels
 
     n, K = rows.c.shape
     mine = rows._replace(members=rows.members.copy())
-    out = Moments(np.empty((n, K)), np.zeros((K, K)), np.empty(n))
+    out = SupportMoments(np.empty((n, K)), np.zeros((K, K)), np.empty(n))
     betas = np.asarray(betas, dtype=np.float64)
 
     def one(part: slice) -> Floats:
         second = np.zeros((K, K))
-        moments = Moments(out.H[part], second, out.value[part])
+        moments = SupportMoments(out.H[part], second, out.value[part])
         kernels.search(_take(mine, part), betas, keep, model, moments)
         return second
 
@@ -130,26 +91,33 @@ def search(
     return mine.members, out
 
 
-def importance(rows: Rows, r: Floats, n_paths: int, route: Route, model: Model) -> Paths:
-    """Annealed importance sampling of sum_S exp f(S) from where r (n, K) leans to.
+def importance(
+    rows: RowSupports,
+    r: Floats,
+    n_paths: int,
+    schedule: AnnealingSchedule,
+    model: CollapsedModel,
+) -> AnnealedPaths:
+    """Annealed importance sampling of sum_S exp f(S), starting from q(S) given r (n, K).
 
-    The members of `rows` only tell L. Chances r lie strictly between 0 and 1.
+    q is that of independent Bernoulli(r_k) given that L of them are 1; every r lies strictly
+    between 0 and 1. The members of `rows` only tell L.
     """
     from appca.models.supports import slot_search_kernels as kernels
 
     n, K = rows.c.shape
-    out = Paths(np.empty((n, n_paths)), np.empty((n, n_paths, K)))
+    out = AnnealedPaths(np.empty((n, n_paths)), np.empty((n, n_paths, K)))
 
     def one(part: slice) -> None:
-        mine = Paths(out.log_weights[part], out.chances[part])
-        kernels.paths(_take(rows, part), r[part], route, model, mine)
+        mine = AnnealedPaths(out.log_weights[part], out.inclusion[part])
+        kernels.importance(_take(rows, part), r[part], schedule, model, mine)
 
     deque(_share(one, n), maxlen=0)
     return out
 
 
-def _take(rows: Rows, part: slice) -> Rows:
-    return Rows(rows.c[part], rows.members[part], rows.seeds[part])
+def _take(rows: RowSupports, part: slice) -> RowSupports:
+    return RowSupports(rows.c[part], rows.members[part], rows.seeds[part])
 
 
 def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:

@@ -12,16 +12,16 @@ from appca.models.algebra.compiled import wide_kernel
 NEGLIGIBLE = -40.0  # exp of it is below the rounding of the largest weight, which is 1
 
 
-class Sets(NamedTuple):
-    """What all rows share, see `enumeration.Table`."""
+class SupportArrays(NamedTuple):
+    """What all rows share, see `enumeration.SupportTable`."""
 
     members: Any  # (L, C), ascending
     root: Any  # (L, L, C), root root' = inv(Lam), upper triangular
     half_log_det: Any  # (C,)
 
 
-class Sums(NamedTuple):
-    """What is written, see `enumeration.Posterior`."""
+class PosteriorSums(NamedTuple):
+    """What is written, see `enumeration.EnumeratedPosterior`."""
 
     log_sum: Any  # (n,)
     inclusion: Any  # (n, K)
@@ -39,7 +39,7 @@ def gather(members: Any, c: Any, own: Any) -> None:
 
 
 @wide_kernel
-def weigh(sets: Sets, own: Any, white: Any, f: Any) -> None:
+def weigh(sets: SupportArrays, own: Any, white: Any, f: Any) -> None:
     """Set white (L, C) = root' c_S and f (C,) = f(S) of one row with own (L, C) = c_S."""
     L, C = own.shape
     for s in range(C):
@@ -69,7 +69,9 @@ def normalise(f: Any) -> float:
 
 
 @wide_kernel
-def add_sets(sets: Sets, f: Any, white: Any, m: Any, inclusion: Any, H: Any, out: Sums) -> None:
+def add_sets(
+    sets: SupportArrays, f: Any, white: Any, m: Any, inclusion: Any, H: Any, out: PosteriorSums
+) -> None:
     """Add what the sets, of probabilities f (C,), say of one row; m (L,) is scratch.
 
     One call a row: a call hands over all arrays, which takes longer than what a set has to say.
@@ -94,7 +96,19 @@ def add_sets(sets: Sets, f: Any, white: Any, m: Any, inclusion: Any, H: Any, out
 
 
 @wide_kernel
-def posterior(sets: Sets, c: Any, out: Sums) -> None:
+def best(sets: SupportArrays, c: Any, which: Any, value: Any) -> None:
+    """Find the number (n,) of the most probable set of each row c (n, K), and its f(S) (n,)."""
+    L, C = sets.members.shape
+    f, own, white = np.empty(C), np.empty((L, C)), np.empty((L, C))
+    for i in range(len(c)):
+        gather(sets.members, c[i], own)
+        weigh(sets, own, white, f)
+        which[i] = f.argmax()
+        value[i] = f[which[i]]
+
+
+@wide_kernel
+def posterior(sets: SupportArrays, c: Any, out: PosteriorSums) -> None:
     """Go through the rows c (n, K)."""
     L, C = sets.members.shape
     f, own, white, m = np.empty(C), np.empty((L, C)), np.empty((L, C)), np.empty(L)

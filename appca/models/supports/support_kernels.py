@@ -7,11 +7,26 @@ operator applied to the tableau [A | beta] on the members of S leaves
     outside:   the Schur complements s_k = A_kk - A_kS inv(A_SS) A_Sk and
                the residual correlations r_k = beta_k - A_kS q,
 
-so that what a column adds to log p(y | S) with all x integrated out costs O(1):
+so that the log-density increment of a column, all x integrated out, costs O(1):
 
-    gain = -1/2 log(tau2 s_k) + 1/2 r_k^2 / s_k .
+    log p(y | S with k) - log p(y | S) = 1/2 r_k^2 / s_k - 1/2 log(tau2 s_k) .
 
-Taking a column in or out is one more sweep, O(K^2).
+Taking a column in or out is one more sweep, O(K^2). The algebra is that of `slot_kernels`, whose
+cov, mean, schur and resid are -T_SS, T_S,beta, T_kk and T_k,beta here. The tableau has no more to
+keep track of, which suits supports of any size; at L of K columns a change there costs O(L K).
+
+Examples
+--------
+Two columns, A = [4 2; 2 4], beta = (4, 6). Sweeping column 0 in,
+
+    [4 2 | 4; 2 4 | 6]  ->  [-1/4 1/2 | 1; 1/2 3 | 4],
+
+leaves the posterior variance 1/4 and mean 1 of x_0, and of column 1 s = 4 - 2 * 2/4 = 3 and
+r = 6 - 2 * 1 = 4. Sweeping column 1 in, too,
+
+    ->  [-1/3 1/6 | 1/3; 1/6 -1/3 | 4/3],
+
+leaves the negative inverse of A and inv(A) beta.
 """
 
 from typing import Any
@@ -41,7 +56,7 @@ def pivot(T: Any, k: int, inside: bool) -> None:
 
 
 @kernel
-def gain(T: Any, k: int, inside: bool, tau2: float) -> float:
+def increment(T: Any, k: int, inside: bool, tau2: float) -> float:
     """Give log p(y | S with k) - log p(y | S without k), whether or not k is `inside` now."""
     s = T[k, k]
     r = T[k, len(T)]
@@ -98,7 +113,7 @@ def draw_scores(T: Any, z: Any, normals: Any, x: Any, M: Any) -> None:
 
 
 @kernel
-def chance(log_odds: float) -> float:
+def probability(log_odds: float) -> float:
     """Turn log odds into a probability; thousands of nats either way are 0 or 1, no warning."""
     if log_odds > 0.0:
         return float(1.0 / (1.0 + np.exp(-log_odds)))

@@ -1,6 +1,6 @@
 """Charts of a grid over K and L, and of how stable components are."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -226,7 +226,7 @@ def _targets(picture: Picture) -> go.Scatter:
 
 def _outlines(
     picture: Picture, best: tuple[int, int] | None, near: np.ndarray | None
-) -> list[dict]:
+) -> list[dict[str, Any]]:
     places = [] if near is None else [(int(i), int(j)) for i, j in np.argwhere(near)]
     shapes = [_outline(i, j, NEAR, 4) for i, j in places]
     shapes += [_outline(i, j, NEAR_RIM, 1.5) for i, j in places]
@@ -236,7 +236,7 @@ def _outlines(
     return shapes
 
 
-def _outline(i: int, j: int, colour: str, width: float) -> dict:
+def _outline(i: int, j: int, colour: str, width: float) -> dict[str, Any]:
     return {
         "type": "rect",
         "x0": i - 0.47,

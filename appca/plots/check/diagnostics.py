@@ -11,10 +11,10 @@ from appca.plots.palette import CATEGORICAL, MISSING
 
 HEIGHT = 270
 MOST_POINTS = 2000  # of a chain's line; a screen has no more columns
-FEW_VALUES = 25  # whole numbers with at most so many different values are drawn as bars
+FEW_VALUES = 25  # whole numbers with at most this many different values are drawn as bars
 CLIMB_SHOWN = 1.5  # of the burn-in's climb, in heights of what was kept
 RANK_BINS = 20
-WINDOW = 10  # passes whose gain tells whether a fit has settled
+WINDOW = 10  # iterations whose improvement tells whether a fit has converged
 GRID = 160  # places at which a density is drawn
 DASHES = ("solid", "dash", "dot", "dashdot")  # chains differ in more than colour
 DOUBT = 0.5  # membership below this is doubtful
@@ -25,7 +25,7 @@ SHADE = "rgba(128, 140, 155, 0.18)"  # of the burn-in, on white and on black
 
 def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Figure:
     """
-    Value against sweep, one line a chain.
+    Value against sweep, one line per chain.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def ranks(draws: np.ndarray) -> go.Figure:
 
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
     """
-    Log-likelihood a row after every sweep, the sweeps thrown away shaded.
+    Log-likelihood per row after every sweep, discarded sweeps shaded.
 
     Parameters
     ----------
@@ -139,12 +139,12 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
 
 def gains(values: np.ndarray, n_rows: int, tol: float | None, window: int = WINDOW) -> go.Figure:
     """
-    Gain of the last `window` passes after each pass, nats a row, against the limit that stops.
+    Improvement over the last `window` iterations, nats per row, against tol.
 
     Parameters
     ----------
     values : ndarray, shape (n_iter,)
-        Total nats after each pass.
+        Total nats after each iteration.
     n_rows : int
     tol : float, optional
         The limit, drawn as a line.
@@ -309,7 +309,8 @@ def _density(draws: np.ndarray, at: np.ndarray) -> np.ndarray:
     spread = min(few.std(), quartiles) if quartiles > 0 else few.std()
     width = max(0.9 * spread * len(few) ** -0.2, at[1] - at[0])
     near = np.exp(-0.5 * np.square((at[:, None] - few) / width))
-    return near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi))
+    density: np.ndarray = near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi))
+    return density
 
 
 def _ranks(draws: np.ndarray) -> np.ndarray:

@@ -37,7 +37,8 @@ def diverging(values: np.ndarray, limit: float | None = None) -> np.ndarray:
     strength = np.clip(values / limit, -1, 1)[..., None] if limit > 0 else values[..., None] * 0
     white = np.array(ZERO)
     end = np.where(strength < 0, np.array(NEGATIVE), np.array(POSITIVE))
-    return np.round(white + (end - white) * np.abs(strength)).astype(np.uint8)
+    colours: np.ndarray = np.round(white + (end - white) * np.abs(strength))
+    return colours.astype(np.uint8)
 
 
 def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Charts of sharing: a grid of circles between classes, and how popular each component is."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -230,7 +231,7 @@ def _longest(names: Sequence[str]) -> int:
     return max(len(shortened(name, MOST_LETTERS)) for name in names)
 
 
-def _class_axis(names: Sequence[str]) -> dict:
+def _class_axis(names: Sequence[str]) -> dict[str, Any]:
     return {
         "tickvals": list(range(len(names))),
         "ticktext": [plain(shortened(name, MOST_LETTERS)) for name in names],
@@ -244,7 +245,7 @@ def _told(components: Sequence[str]) -> np.ndarray:
     return np.array([plain(shortened(name)) for name in components])
 
 
-def _ticks(order: np.ndarray) -> dict:
+def _ticks(order: np.ndarray) -> dict[str, Any]:
     """Name the components below the bars where there is room for all their numbers."""
     if len(order) > 30:
         return {}

@@ -11,12 +11,12 @@ HEIGHT = 190  # pixels
 
 def loss(losses: np.ndarray) -> go.Figure:
     """
-    Loss a row against the epoch.
+    Loss per row against the epoch.
 
     Parameters
     ----------
     losses : ndarray, shape (epochs,)
-        Negative evidence lower bound, nats a row. The first epochs fall so far that they would
+        Negative evidence lower bound, nats per row. The first epochs fall so far that they would
         hide the rest, so the axis shows all but the highest tenth in full.
     """
     losses = np.asarray(losses, np.float64)

@@ -18,6 +18,7 @@ from appca.plots.explore.points import MARKERS, traces
 
 __all__ = ["MARKERS", "Cell", "Name", "Panel", "axes", "figure", "grid"]
 
+Rect = tuple[float, float, float, float]  # x0, x1, y0, y1 in shares of the figure
 PANEL_FILL = "rgba(127,140,160,0.08)"
 EXPORT_PANEL = (320, 300)  # pixels of one panel in the standing figure
 GUTTER = (52, 62, 14, 34)  # left, bottom, right, top
@@ -70,8 +71,8 @@ def figure(
     return drawing
 
 
-def axes(panels: Sequence[Panel], rects: Sequence[tuple[float, float, float, float]]) -> dict:
-    """Lay out one pair of axes a panel, drawn through zero, at the given (x0, x1, y0, y1)."""
+def axes(panels: Sequence[Panel], rects: Sequence[Rect]) -> dict[str, Any]:
+    """Lay out one pair of axes per panel, drawn through zero, at the given (x0, x1, y0, y1)."""
     layout: dict[str, Any] = {}
     for number, (panel, (x0, x1, y0, y1)) in enumerate(zip(panels, rects, strict=True), start=1):
         x_range, y_range = ranges(panel)
@@ -91,7 +92,7 @@ def axes(panels: Sequence[Panel], rects: Sequence[tuple[float, float, float, flo
 
 def grid(
     count: int, columns: int, panel: tuple[int, int] = EXPORT_PANEL
-) -> tuple[list[tuple[float, float, float, float]], tuple[int, int]]:
+) -> tuple[list[Rect], tuple[int, int]]:
     """Place ``count`` panels in ``columns``: domains (x0, x1, y0, y1) and the size in pixels."""
     columns = max(1, min(columns, count))
     lines = max(1, -(-count // columns))
@@ -107,7 +108,7 @@ def grid(
     return places, size
 
 
-def _axis(title: str, span: list[float], origin: bool) -> dict:
+def _axis(title: str, span: list[float], origin: bool) -> dict[str, Any]:
     return {
         "type": "linear",  # else Plotly looks through the points for dates and words
         "range": span,
@@ -123,7 +124,7 @@ def _axis(title: str, span: list[float], origin: bool) -> dict:
     }
 
 
-def _frame(size: tuple[int, int]) -> dict:
+def _frame(size: tuple[int, int]) -> dict[str, Any]:
     return {
         "width": size[0] + 110,
         "height": size[1],
@@ -135,7 +136,9 @@ def _frame(size: tuple[int, int]) -> dict:
     }
 
 
-def _names(panels: Sequence[Panel], rects: Sequence, size: tuple[int, int]) -> list[dict]:
+def _names(
+    panels: Sequence[Panel], rects: Sequence[Rect], size: tuple[int, int]
+) -> list[dict[str, Any]]:
     """Write titles above and sign cells into the corners of the standing figure."""
     notes = []
     for number, (panel, (x0, x1, y0, y1)) in enumerate(zip(panels, rects, strict=True), start=1):
@@ -146,17 +149,17 @@ def _names(panels: Sequence[Panel], rects: Sequence, size: tuple[int, int]) -> l
             sx, sy = cell.corner
             x, y = (x1 if sx > 0 else x0), (y1 if sy > 0 else y0)
             anchor = ("right" if sx > 0 else "left", "top" if sy > 0 else "bottom")
-            notes.append(_note(f"{plain(cell.label)} · {cell.count:,}", x, y, anchor, 11))
+            notes.append(_note(f"{plain(cell.label)} · {cell.n_rows:,}", x, y, anchor, 11))
     return notes
 
 
-def _on_panel(name: Name, number: int) -> dict:
+def _on_panel(name: Name, number: int) -> dict[str, Any]:
     tail = "" if number == 1 else str(number)
     note = _note(f"<b>{plain(name.text)}</b>", name.x, name.y, ("center", "middle"), 12)
     return note | {"xref": f"x{tail}", "yref": f"y{tail}"}
 
 
-def _note(text: str, x: float, y: float, anchor: tuple[str, str], size: int) -> dict:
+def _note(text: str, x: float, y: float, anchor: tuple[str, str], size: int) -> dict[str, Any]:
     return {
         "text": text,
         "x": x,

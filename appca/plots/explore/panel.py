@@ -14,8 +14,8 @@ class Cell(NamedTuple):
     """A sign cell: the rows of a panel whose coordinates share their signs."""
 
     label: str  # "+1 −3"
-    count: int
-    rows: np.ndarray  # (count,) data set rows
+    n_rows: int
+    rows: np.ndarray  # (n_rows,) data set rows
     corner: tuple[int, int]  # signs of x and y: (1, -1) is the lower right corner
     image: np.ndarray | None = None  # (h, w) or (h, w, 3) uint8, the mean of the cell
 

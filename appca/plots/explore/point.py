@@ -1,4 +1,6 @@
-"""Charts of one row: probabilities of its sets, and its features beside what was rebuilt."""
+"""Charts of one row: probabilities of its supports, and its features beside the reconstruction."""
+
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,7 +22,7 @@ def probabilities(names: list[str], values: np.ndarray, chosen: list[bool]) -> g
     Parameters
     ----------
     names : list of str
-        Of sets or components.
+        Of supports or components.
     values : ndarray, shape (m,)
     chosen : list of bool
         Which of them the row was given: drawn in the strong colour.
@@ -109,7 +111,7 @@ def _dots(
     )
 
 
-def _names(names: list[str]) -> dict:
+def _names(names: list[str]) -> dict[str, Any]:
     short = [plain(name if len(name) <= 28 else name[:27] + "…") for name in names]
     return {
         "tickvals": list(range(len(names))),

@@ -11,7 +11,7 @@ from appca.plots.explore.panel import Panel, plain
 MARKERS = (0, 2, 1, 5, 3, 17, 4, 6, 13, 14)  # Plotly's numbers of ten symbols that look different
 RING_EXTRA = 2  # pixels: a ring needs room to be seen as one
 RING_WIDTH = 1.3
-CUBE = 8  # own colours are rounded to 8 x 8 x 8 levels: one number a point instead of a text
+CUBE = 8  # own colours are rounded to 8 x 8 x 8 levels: one number per point instead of a text
 CONTEXT = "#9aa3ad"  # of points that are not selected: grey around the selection
 
 
@@ -21,7 +21,7 @@ def traces(
     point_size: float = 3,
     selection: np.ndarray | None = None,
 ) -> list[dict[str, Any]]:
-    """Describe one scatter a panel; without levels only panels with own colours have colours."""
+    """Describe one scatter per panel; without levels only panels with own colours have colours."""
     return [
         _trace(panel, number, levels, point_size, selection)
         for number, panel in enumerate(panels, start=1)
@@ -37,7 +37,8 @@ def cube_table() -> tuple[str, ...]:
 def cube_codes(rgb: np.ndarray) -> np.ndarray:
     """Round (m, 3) uint8 colours to codes of `cube_table`, (m,) uint16."""
     parts = np.rint(np.asarray(rgb, np.float32) * ((CUBE - 1) / 255)).astype(np.uint16)
-    return parts[:, 0] * CUBE**2 + parts[:, 1] * CUBE + parts[:, 2]
+    codes: np.ndarray = parts[:, 0] * CUBE**2 + parts[:, 1] * CUBE + parts[:, 2]
+    return codes
 
 
 def _trace(
@@ -70,7 +71,7 @@ def _trace(
 
 def _marker(
     panel: Panel, rows: np.ndarray, levels: palette.Levels | None, point_size: float
-) -> dict:
+) -> dict[str, Any]:
     marker: dict[str, Any] = {
         "size": point_size,
         "opacity": opacity(len(rows)),
@@ -114,11 +115,12 @@ def _hollowed(
 def _symbols(panel: Panel, rows: np.ndarray, levels: palette.Levels | None) -> np.ndarray | None:
     """Give Plotly's symbol numbers, of the panel or else of the classes; None: all discs."""
     if panel.symbol is not None:
-        return np.array(MARKERS, np.uint8)[np.asarray(panel.symbol) % len(MARKERS)]
+        return np.array(MARKERS, np.uint8).take(np.asarray(panel.symbol) % len(MARKERS))
     if panel.rgb is not None or levels is None or len(set(levels.shapes)) == 1:
         return None
     plotly_number = dict(zip(palette.SHAPES, palette.SHAPE_NUMBERS, strict=True))
-    return np.array([plotly_number[s] for s in levels.shapes], np.uint8)[levels.codes[rows]]
+    own = np.array([plotly_number[shape] for shape in levels.shapes], np.uint8)
+    return own.take(np.asarray(levels.codes[rows]))
 
 
 def opacity(count: int) -> float:

@@ -8,26 +8,17 @@ permutation only, whatever is filtered, sorted or paged around it.
 
 import io
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
+
+from appca.data.dataset import Dataset
 
 SHEET_SIDE = 2048  # pixels; every WebGL-era browser decodes this size
 MOST_TILES = 1024
 LARGEST_TILE = 128  # larger images are reduced; the hover card shows no more than this
 SEED = 20  # of the priority; any fixed number will do, but it must not change between reruns
-
-
-class HasImages(Protocol):
-    """The part of a data set that sprites need."""
-
-    digest: str
-    n_rows: int
-    image_shape: tuple[int, ...] | None
-
-    def images(self, rows: np.ndarray) -> np.ndarray:
-        """Give (n, h, w) or (n, h, w, 3) uint8 images of the rows."""
 
 
 class Sprites(NamedTuple):
@@ -49,12 +40,12 @@ class Sprites(NamedTuple):
         return -(-self.n_rows // self.per_sheet)
 
 
-def sprites_of(dataset: HasImages, style: str | None = None) -> Sprites:
+def sprites_of(dataset: Dataset, style: str | None = None) -> Sprites:
     """Describe the thumbnails of a data set of images; draws none of them yet.
 
     Parameters
     ----------
-    dataset : HasImages
+    dataset : Dataset
     style : {"ink", "photo"}, optional
         Default: judged by `style_of` on at most 200 rows.
 
@@ -148,7 +139,8 @@ def mean_image(sprites: Sprites, rows: np.ndarray, most: int = 500) -> np.ndarra
     sample = rows[np.argsort(sprites.priority[rows])[:most]]
     images = sprites.images(np.sort(sample))
     mean = np.rint(images.mean(axis=0, dtype=np.float64)).astype(np.uint8)
-    return resized(mean[None], sprites.tile)[0]
+    average: np.ndarray = resized(mean[None], sprites.tile)[0]
+    return average
 
 
 def resized(images: np.ndarray, tile: tuple[int, int]) -> np.ndarray:

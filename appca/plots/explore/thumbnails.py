@@ -1,6 +1,7 @@
 """Images of some of the points of a standing figure: as many as lie apart, each in its colour."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ LEAST_SIDE = 16  # pixels of an image in the file, so that a frame of one pixel 
 
 def thumbnails(
     panels: Sequence[Panel], sprites: Sprites, levels: Levels | None, cells: int = CELLS
-) -> list[dict]:
+) -> list[dict[str, Any]]:
     """
     Return layout images for the panels of `appca.plots.explore.atlas.figure`.
 
@@ -39,7 +40,7 @@ def thumbnails(
 
 def _of_panel(
     panel: Panel, tail: str, sprites: Sprites, levels: Levels | None, cells: int
-) -> list[dict]:
+) -> list[dict[str, Any]]:
     if not len(panel.rows):
         return []
     wide, tall = ((span[1] - span[0]) / cells for span in ranges(panel))

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 WIDTH = 1100  # pixels of a picture whose figure has no width of its own
 HEIGHT = 500
 PICTURES = ("png", "svg", "pdf")
-SCALE = {"png": 2.0}  # screen pixels drawn as so many, for print
+SCALE = {"png": 2.0}  # file pixels per screen pixel, for print
 NO_PICTURES = (
     "Figures are written as HTML only: PNG, SVG and PDF need the package kaleido and a Chrome or "
     "Chromium that it can find."
 )
-# Plotly's own buttons: no way out to anybody's server, no advertisement.
+# Plotly's own buttons: nothing is sent to a server, no advertisement.
 CONFIG = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
 
 
@@ -24,13 +24,14 @@ def page(figure: "go.Figure", title: str = "") -> str:
     """Return a whole HTML page with the figure and all it needs in it."""
     from html import escape
 
-    html = on_paper(figure).to_html(include_plotlyjs=True, config=CONFIG)
+    html: str = on_paper(figure).to_html(include_plotlyjs=True, config=CONFIG)
     return html.replace("</head>", f"<title>{escape(title)}</title></head>", 1) if title else html
 
 
 def fragment(figure: "go.Figure") -> str:
     """Return the figure as a part of a page that holds plotly.js once."""
-    return on_paper(figure).to_html(include_plotlyjs=False, full_html=False, config=CONFIG)
+    html: str = on_paper(figure).to_html(include_plotlyjs=False, full_html=False, config=CONFIG)
+    return html
 
 
 def on_paper(figure: "go.Figure") -> "go.Figure":
@@ -76,8 +77,9 @@ def picture(figure: "go.Figure", kind: str) -> bytes:
     }
     try:
         # Not by Plotly's own `to_image`: its page asks another machine for MathJax.
-        return kaleido.calc_fig_sync(
+        content: bytes = kaleido.calc_fig_sync(
             on_paper(figure).to_dict(), opts=options, kopts={"mathjax": False}
         )
     except Exception as error:  # whatever a browser may lack, the HTML is there
         raise InputError(NO_PICTURES) from error
+    return content

@@ -16,7 +16,7 @@ GROUP, REST = "#bd1f01", "#94a4a2"
 LINE_HEIGHT, FRAME_HEIGHT = 26, 76  # pixels
 NAME_LENGTH = 34
 BINS = 40
-CENTRAL = (0.5, 99.5)  # per cent of the values on the axis: one outlier must not flatten the rest
+CENTRAL = (0.5, 99.5)  # percent of the values on the axis: one outlier must not flatten the rest
 
 
 class Images(NamedTuple):
@@ -119,7 +119,9 @@ def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
     return figure
 
 
-def images(group: np.ndarray, rest: np.ndarray, drawn: np.ndarray, shape: tuple) -> Images:
+def images(
+    group: np.ndarray, rest: np.ndarray, drawn: np.ndarray, shape: tuple[int, ...]
+) -> Images:
     """
     Return mean images of both sides and their difference.
 

@@ -1,1 +1,6 @@
 """Figures of the paper, computed anew."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Row = Mapping[str, Any]  # of a study's table: texts and numbers by the name of the column

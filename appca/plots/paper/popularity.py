@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.data.numbers import percent
+from appca.plots.paper import Row
 
 TRUTH = "#d7191c"
 COLOURS = ("#3f90da", "#92dadd", "#ffa90e", "#832db6", "#94a4a2")
@@ -13,7 +14,7 @@ SYMBOLS = ("square", "diamond", "triangle-up", "x", "star")
 HEIGHT = 420  # pixels
 
 
-def popularity(rows: Sequence[dict]) -> go.Figure:
+def popularity(rows: Sequence[Row]) -> go.Figure:
     """
     Draw sorted curves, one panel a design: share of the rows against the factor's number.
 
@@ -52,9 +53,8 @@ def popularity(rows: Sequence[dict]) -> go.Figure:
     return figure
 
 
-def _line(curve: Sequence[dict], place: int | None) -> go.Scatter:
-    truth = place is None
-    number = 0 if truth else place
+def _line(curve: Sequence[Row], place: int | None) -> go.Scatter:
+    truth, number = place is None, place or 0
     return go.Scatter(
         x=[row["share"] for row in curve],
         y=[row["rank"] for row in curve],

@@ -1,4 +1,4 @@
-"""Error and likelihood against time: one line a way of fitting and data set."""
+"""Error and likelihood against time: one line per way of fitting and data set."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,16 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.plots.palette import CATEGORICAL
+from appca.plots.paper import Row
 
 HEIGHT = 640  # pixels
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats a row"}
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
-def courses(rows: Sequence[dict]) -> go.Figure:
+def courses(rows: Sequence[Row]) -> go.Figure:
     """
-    Draw what a fit of so many seconds has reached; models are columns, measures are rows.
+    Draw what a fit has reached after each time; models are columns, measures are rows.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def courses(rows: Sequence[dict]) -> go.Figure:
     return figure
 
 
-def _line(own: Sequence[dict], measure: str, place: int, number: int) -> go.Scatter:
+def _line(own: Sequence[Row], measure: str, place: int, number: int) -> go.Scatter:
     colour = CATEGORICAL[place % len(CATEGORICAL)]
     return go.Scatter(
         x=[row["seconds"] for row in own],

@@ -3,7 +3,7 @@
 import base64
 import io
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -71,7 +71,7 @@ def scatters(
         figure.update_xaxes(title=plain(panel.x_title), zeroline=False, **at)
         figure.update_yaxes(title=plain(panel.y_title), zeroline=False, **at)
         if panel.images is not None:
-            for picture in _thumbnails(panel, cells):
+            for picture in _thumbnails(panel, panel.images, cells):
                 figure.add_layout_image(picture, **at)
     figure.update_layout(
         height=height,
@@ -83,7 +83,7 @@ def scatters(
 
 def _traces(
     panel: Scatter, names: Sequence[str], kind: type, size: float, listed: set[int]
-) -> list:
+) -> list[go.Scatter | go.Scattergl]:
     if panel.rgb is not None:
         marker = {"size": size, "color": [to_hex(colour) for colour in panel.rgb]}
         marker["symbol"] = _symbols(panel, np.arange(len(panel.x)))
@@ -110,13 +110,13 @@ def _symbols(panel: Scatter, rows: np.ndarray) -> "list[str] | str":
     return [SYMBOLS[int(number) % len(SYMBOLS)] for number in panel.symbols[rows]]
 
 
-def _thumbnails(panel: Scatter, cells: int) -> list[dict]:
+def _thumbnails(panel: Scatter, images: np.ndarray, cells: int) -> list[dict[str, Any]]:
     """Images of the points nearest to the middles of the cells of a grid."""
     x, y = np.asarray(panel.x, float), np.asarray(panel.y, float)
     wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
     return [
         {
-            "source": _uri(_framed(panel.images[row], class_colour(int(panel.codes[row])))),
+            "source": _uri(_framed(images[row], class_colour(int(panel.codes[row])))),
             "x": float(x[row]),
             "y": float(y[row]),
             "sizex": 0.86 * wide,
@@ -130,7 +130,7 @@ def _thumbnails(panel: Scatter, cells: int) -> list[dict]:
 
 
 def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
-    """Row numbers of points that lie apart: at most one a cell of a grid, nearest its middle."""
+    """Row numbers of points that lie apart: at most one per cell of a grid, nearest its middle."""
     places = [(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)]
     cell = [np.minimum(place.astype(int), cells - 1) for place in places]
     away = sum((place - own - 0.5) ** 2 for place, own in zip(places, cell, strict=True))
@@ -206,7 +206,7 @@ def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> 
 
 def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
     """
-    Draw the spread of measures by group: one panel a measure, one box a group.
+    Draw the spread of measures by group: one panel per measure, one box per group.
 
     Parameters
     ----------

@@ -1,12 +1,14 @@
 """Methods side by side: one dot for each design, one panel for each number of factors."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.plots.palette import CATEGORICAL
+from appca.plots.paper import Row
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star")
 LINE_HEIGHT, FRAME_HEIGHT = 36, 130  # pixels
@@ -14,7 +16,7 @@ STEP = 0.15  # of a line between the dots of two designs
 ROUND = (1, 3)  # times powers of ten stand at a logarithmic axis
 
 
-def dots(rows: Sequence[dict], measure: str, title: str, *, log: bool = False) -> go.Figure:
+def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
     """
     Draw a measure of all methods, with its spread over data sets as a line through the dot.
 
@@ -65,7 +67,7 @@ def dots(rows: Sequence[dict], measure: str, title: str, *, log: bool = False) -
     return figure
 
 
-def _log_axis(rows: Sequence[dict], measure: str) -> dict:
+def _log_axis(rows: Sequence[Row], measure: str) -> dict[str, Any]:
     """Ticks at round numbers over what there is."""
     values = [row[measure] for row in rows if row[measure] > 0]
     low, high = (min(values), max(values)) if values else (1.0, 1.0)
@@ -81,7 +83,7 @@ def _log_axis(rows: Sequence[dict], measure: str) -> dict:
     }
 
 
-def _trace(rows: Sequence[dict], heights: Sequence[float], measure: str, place: int) -> go.Scatter:
+def _trace(rows: Sequence[Row], heights: Sequence[float], measure: str, place: int) -> go.Scatter:
     design = rows[0]["design"]
     spreads = [row[f"{measure}_sd"] or 0.0 for row in rows]
     return go.Scatter(

@@ -1,11 +1,13 @@
 """Accuracy of a classifier against the number of dimensions, with error bars."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.data.numbers import percent
+from appca.plots.paper import Row
 
 COLOURS = {
     "pca": "#94a4a2",
@@ -30,7 +32,7 @@ CROWDED = 1.15  # ratio of two sizes below which only the larger gets a tick
 PANELS = (("K", "components in all, K"), ("L", "coordinates that are not zero, L"))
 
 
-def curves(rows: Sequence[dict]) -> go.Figure:
+def curves(rows: Sequence[Row]) -> go.Figure:
     """
     Draw the mean accuracy over the folds, and its standard deviation as error bars.
 
@@ -72,7 +74,7 @@ def curves(rows: Sequence[dict]) -> go.Figure:
     return figure
 
 
-def _line(own: Sequence[dict], axis: str, shift: float) -> go.Scatter:
+def _line(own: Sequence[Row], axis: str, shift: float) -> go.Scatter:
     method = own[0]["method"]
     return go.Scatter(
         x=[row[axis] * shift for row in own],
@@ -89,11 +91,11 @@ def _line(own: Sequence[dict], axis: str, shift: float) -> go.Scatter:
     )
 
 
-def _accuracy(row: dict) -> str:
+def _accuracy(row: Row) -> str:
     return f"{percent(row['accuracy'], 1)}, sd {percent(row['accuracy_sd'], 1)}"
 
 
-def _level(row: dict, places: Sequence[int], *, show: bool) -> go.Scatter:
+def _level(row: Row, places: Sequence[int], *, show: bool) -> go.Scatter:
     return go.Scatter(
         x=[places[0] / 1.1, places[-1] * 1.1],
         y=[row["accuracy"]] * 2,
@@ -106,7 +108,7 @@ def _level(row: dict, places: Sequence[int], *, show: bool) -> go.Scatter:
     )
 
 
-def _axis(places: Sequence[int]) -> dict:
+def _axis(places: Sequence[int]) -> dict[str, Any]:
     """Ticks at the sizes there are, as far apart as their ratios; crowded ones are left out."""
     shown: list[int] = []
     for place in reversed(places):

@@ -9,10 +9,11 @@ from appca.analysis.components.shapes import width
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
+from appca.data.numbers import fixed
 from appca.data.sources.builtin import load
-from appca.studies.parts.fitting import Fit, codes_of, crowding_rows, crowding_verdict, fit, mean_of
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.claims import CheckedClaim, checked
+from appca.studies.parts.fitting import SubspaceFit, codes_of, crowding_claim, crowding_rows, fit
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -28,12 +29,12 @@ def opened(report: Report) -> tuple[Dataset, np.ndarray, list[str], np.ndarray]:
     return dataset, dataset.X.astype(np.float64) / 255.0, names, codes
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, measure crowding against PCA, and the width along every component."""
     del processes
     dataset, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.2, 0.6)
-    principal, shares = principal_scores(Y, 2)
+    principal, _ = principal_scores(Y, 2)
     report("comparing neighbours", 0.7)
     how = {"n_neighbors": options["n_neighbors"], "most": 12}
     crowded = crowding(fitted.scores, fitted.active, principal, codes, **how)
@@ -42,11 +43,11 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     wide = widths(fitted, width(images), codes)
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
     arrays |= {"pca": principal, "codes": codes, "names": np.array(names), "images": images}
-    text = _text(rows, wide, float(shares.sum()), options["n_neighbors"])
-    return Outcome({"panels": rows, "width": wide}, arrays, text)
+    claims = [crowding_claim(rows), width_claim(wide)]
+    return Outcome({"panels": rows, "width": wide}, arrays, claims)
 
 
-def widths(fitted: Fit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
+def widths(fitted: SubspaceFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
     """Correlation of each component's scores with the width, over the rows that use it."""
     found: list[Row] = []
     for k in range(fitted.active.shape[1]):
@@ -80,35 +81,17 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def _text(rows: list[Row], wide: list[Row], share: float, k: int) -> str:
-    panel, same, whole = (
-        mean_of(rows, name) for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
+def width_claim(wide: list[Row]) -> CheckedClaim:
+    """Judge by |r| of component 2; another one holds in part, as their order is arbitrary."""
+    strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
+    second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
+    measured = (
+        f"most component {most['component']}: r = {fixed(most['correlation'] or 0.0)} over "
+        f"{most['rows']} images, {fixed(most['correlation_of_objects'] or 0.0)} over "
+        f"{most['objects']} objects; component 2: |r| = {second:.2f}"
     )
-    told = ", ".join(
-        f"component {row['component']}: r = {row['correlation'] or 0:+.2f} over {row['rows']} "
-        f"images, {row['correlation_of_objects'] or 0:+.2f} over {row['objects']} objects"
-        for row in wide
-    ).replace("-", "−")
-    second = wide[1] if len(wide) > 1 else wide[0]
-    most = max(wide, key=lambda row: abs(row["correlation"] or 0))
-    strongest = abs(most["correlation"] or 0)
-    verdict = f"{crowding_verdict(rows)}. "
-    if abs(second["correlation"] or 0) >= STRONG:
-        verdict += "Component 2 goes with the width of the object, as in the paper."
-    elif strongest >= STRONG:
-        verdict += (
-            f"Width goes with component {most['component']} here rather than with component 2: "
-            "the order of components and their signs are arbitrary."
-        )
-    else:
-        verdict += "No component goes clearly with the width of the object."
-    return (
-        f"The object of an image is read off its {k} nearest images with {percent(panel, 1)} "
-        f"accuracy in the {len(rows)} panels of aPPCA, {percent(same, 1)} in PCA's picture of the "
-        f"same images, and {percent(whole, 1)} in PCA's picture of all of them, which holds "
-        f"{percent(share, 1)} of the variance. "
-        f"Width of the silhouette against scores: {told}.\n\n{verdict}"
-    )
+    tests = [second >= STRONG, max(strength.values()) >= STRONG]
+    return checked("Component 2 is the width of the object", measured, tests)
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":
@@ -120,7 +103,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     pca, codes, images = arrays["pca"], arrays["codes"], arrays["images"]
     axes = ("principal component 1", "principal component 2")
     whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *axes, images=images)
-    fitted = Fit(arrays["scores"], arrays["active"], np.empty(0))
+    fitted = SubspaceFit(arrays["scores"], arrays["active"], np.empty(0))
     panels = []
     for subspace in fitted.subspaces:
         first, second = subspace.components[0], subspace.components[-1]

@@ -8,11 +8,15 @@ from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
 from appca.data.numbers import percent
 from appca.data.sources.builtin import load
-from appca.studies.parts.fitting import Fit, codes_of, fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.claims import CheckedClaim, checked
+from appca.studies.parts.fitting import SubspaceFit, codes_of, fit
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
 
 
 class DrawnPlanes(NamedTuple):
@@ -28,7 +32,7 @@ class DrawnPlanes(NamedTuple):
     components: np.ndarray  # (K, 3)
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, and compare the subspaces with the planes the points were drawn from."""
     del processes
     dataset = load("planes")
@@ -45,10 +49,10 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     )
     rest = residual(Y, fitted)
     lost = float(1 - shares.sum())
-    return Outcome({"planes": rows}, drawn._asdict(), _text(rows, rest, lost))
+    return Outcome({"planes": rows}, drawn._asdict(), claims(rows, rest, lost))
 
 
-def compared(fitted: Fit, Y: np.ndarray, codes: np.ndarray, names: list[str]) -> list[Row]:
+def compared(fitted: SubspaceFit, Y: np.ndarray, codes: np.ndarray, names: list[str]) -> list[Row]:
     """Pair subspaces with planes by their common rows, and measure the angle between the two."""
     from scipy.optimize import linear_sum_assignment
 
@@ -75,7 +79,7 @@ def compared(fitted: Fit, Y: np.ndarray, codes: np.ndarray, names: list[str]) ->
     return rows
 
 
-def residual(Y: np.ndarray, fitted: Fit) -> float:
+def residual(Y: np.ndarray, fitted: SubspaceFit) -> float:
     """Share of the variance that the projections onto each row's subspace lose."""
     centred = Y - Y.mean(axis=0)
     lost = 0.0
@@ -86,24 +90,17 @@ def residual(Y: np.ndarray, fitted: Fit) -> float:
     return lost / float(np.square(centred).sum())
 
 
-def _text(rows: list[Row], rest: float, lost: float) -> str:
-    right = sum(int(row["of_the_plane"]) for row in rows) / sum(
-        int(row["rows_of_plane"]) for row in rows
-    )
-    angle = max(float(row["angle"]) for row in rows)
-    found = right > 0.9 and angle < 5
-    return (
-        f"{percent(right, 1)} of the points are in the subspace of the plane they were drawn from "
-        f"(those near two planes at once may be in either); the subspaces lie within {angle:.2f} "
-        f"degrees of the planes. Projected onto two components each, the points lose "
-        f"{percent(rest, 2)} of their variance; onto the first two principal components they lose "
-        f"{percent(lost, 1)}.\n\n"
-        + (
-            "It agrees: aPPCA finds the three planes, PCA lays them over one another."
-            if found
-            else "It does not agree: the three planes were not all found."
-        )
-    )
+def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
+    """Judge by rows, angles and the shares of variance that projections and PCA lose."""
+    right = sum(row["of_the_plane"] for row in rows) / sum(row["rows_of_plane"] for row in rows)
+    angle = max(row["angle"] for row in rows)
+    measured = f"{percent(right, 1)} of the points, planes within {angle:.2f} degrees"
+    losses = f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}"
+    own = "aPPCA projects each point onto its own plane"
+    return [
+        checked(own, measured, [right > FOUND, angle < NEAR]),
+        checked("PCA lays the planes over one another", losses, [rest < lost]),
+    ]
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

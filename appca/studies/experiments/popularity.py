@@ -4,22 +4,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.table1 import draw
+from appca.studies.parts.fitting import passes_told
 from appca.studies.parts.methods import METHODS, Task, active_for, fit
-from appca.studies.processes import Tick, work
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.processes import Spec, Tick, work
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from appca.models.algebra.loop import Callback, Progress
-
 DESIGNS = ("sparse", "dense")
 LINES = ("isfa_k", "isfa", "afa", "afa_most")
 TRUTH = "truth"
+NOTE = "With exactly L factors a row the shares of aFA add up to L, whatever the truth does."
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit the models to one data set of each design, and count."""
     specs = [
         {
@@ -53,10 +54,10 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
             for rank, share in enumerate(curve)
         ]
         apart += [distance(design, name, curves) for name in curves if name != TRUTH]
-    return Outcome({"distance": apart, "popularity": rows}, {}, _text(apart))
+    return Outcome({"distance": apart, "popularity": rows}, {}, claims(apart), NOTE)
 
 
-def shares(spec: dict, tick: Tick) -> list[float] | None:
+def shares(spec: Spec, tick: Tick) -> list[float] | None:
     """Sorted shares of the rows that use each factor, by one method; None if left out."""
     from appca.models.algebra.threads import single_threaded_blas
 
@@ -65,7 +66,7 @@ def shares(spec: dict, tick: Tick) -> list[float] | None:
     with single_threaded_blas():
         truth, fresh, _ = draw(spec)
         most = int(truth.Z.sum(axis=1).max())
-        chain = (options["burn_in"], options["n_draws"], spec["seed"], _callback(stage, tick))
+        chain = (options["burn_in"], options["n_draws"], spec["seed"], passes_told(stage, tick))
         task = Task(truth.Y, fresh[:1], spec["K"], active_for(truth.Z), most, *chain)
         found = fit(method, task)
     return None if found is None else ordered(found.Z)
@@ -97,46 +98,22 @@ def title_of(name: str) -> str:
     return "Truth" if name == TRUTH else METHODS[name].title
 
 
-def _truth(design: str, options: dict) -> list[float]:
+def _truth(design: str, options: Options) -> list[float]:
     spec = {"design": design, "K": options["n_components"], "seed": options["seed"]}
     return ordered(draw({**spec, "options": options})[0].Z)
 
 
-def _callback(stage: str, tick: Tick) -> "Callback":
-    def callback(progress: "Progress") -> None:
-        tick(stage, min(progress.iteration / max(progress.max_iter, 1), 1.0))
-
-    tick(stage, 0.0)
-    return callback
-
-
-def _text(apart: list[Row]) -> str:
-    """Say which line is nearest to the truth; the verdict last."""
-    told, won = [], []
+def claims(apart: list[Row]) -> list[CheckedClaim]:
+    """Judge each design by whose curve is nearest to the true one."""
+    found = []
     for design in DESIGNS:
-        rows = [row for row in apart if row["design"] == design]
-        lines = ", ".join(
-            f"{row['title']} {row['distance']:.3f} ({row['factors']} factors)" for row in rows
-        )
-        nearest = min(rows, key=lambda row: row["distance"])
-        won.append(str(nearest["method"]).startswith("afa"))
-        told.append(
-            f"On {design} data with {rows[0]['true_factors']} used factors the mean distance from "
-            f"the true curve is {lines}; {nearest['title']} comes nearest"
-        )
-    verdict = (
-        "It agrees: adaptive FA comes nearest to the truth on both."
-        if all(won)
-        else "It agrees in part: adaptive FA comes nearest to the truth on one of the two only."
-        if any(won)
-        else "It does not agree: adaptive FA comes nearest to the truth on neither."
-    )
-    return (
-        f"{'. '.join(told)}. The paper shows its curves without numbers, so only their shapes can "
-        "be compared. Exactly L factors a row force the shares of adaptive FA to add up to L, "
-        "whatever the truth does, and isFA may split a factor into several.\n\n"
-        f"{verdict}"
-    )
+        near = {row["method"]: row["distance"] for row in apart if row["design"] == design}
+        order = sorted(near, key=lambda method: near[method])
+        told = ", ".join(f"{title_of(method)} {near[method]:.3f}" for method in order)
+        claim = f"aFA estimates the popularity of factors best on {design} data"
+        tests = [order[0].startswith("afa")]
+        found.append(checked(claim, f"mean distance from the truth: {told}", tests))
+    return found
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

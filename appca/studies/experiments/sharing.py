@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.analysis.components.sharing import closest_pairs, popularity, sharing
-from appca.data.numbers import percent
+from appca.data.numbers import fixed
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
-from appca.studies.parts.fitting import codes_of
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.claims import CheckedClaim, checked, span
+from appca.studies.parts.fitting import codes_of, passes_told
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -18,10 +19,10 @@ ODD = ["1", "3", "5", "7", "9"]
 NAMED = (("1", "7"), ("5", "9"))  # pairs that the paper says share much
 SHUFFLES = 200  # of the labels, for what chance does to the grid
 FEW_PATHS = 4  # of the sums over sets that only the likelihood needs
-FAR = 3.0  # standard deviations of chance
+FAR, FIRST = 3.0, 3  # standard deviations of chance and rank of a pair that shares much
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, allocate, and count the factors that rows of two classes share."""
     del processes
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
@@ -32,23 +33,19 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     dimensions = min(options["dimensions"], dataset.n_rows - 1)
     Y = Preprocessing(divide=255.0, pca=dimensions).fit(dataset.X).transform(dataset.X)
 
-    def callback(progress: object) -> None:
-        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        report("fitting aFA", 0.05 + 0.85 * share)
-
     model = AdaptiveFactorAnalysis(
         n_components=options["n_components"],
         n_active=options["n_active"],
         n_paths=FEW_PATHS,
         random_state=options["seed"],
-        callback=callback,
+        callback=passes_told("fitting aFA", report, 0.05, 0.9),
     ).fit(Y)
     report("choosing the factors of each digit", 0.9)
     return counted(model.allocate(Y), codes, names, options["seed"])
 
 
 def counted(active: np.ndarray, codes: np.ndarray, names: list[str], seed: int = 0) -> Outcome:
-    """Make grid, popularity and text of the allocation (N, K)."""
+    """Make grid, popularity and claims of the allocation (N, K)."""
     found = sharing(active, codes, len(names))
     chance = by_chance(active, codes, len(names), seed)
     rows: list[Row] = [
@@ -71,53 +68,40 @@ def counted(active: np.ndarray, codes: np.ndarray, names: list[str], seed: int =
         for rank, k in enumerate(np.argsort(-used, kind="stable"))
     ]
     ranks = [(names[pair.first], names[pair.second]) for pair in closest_pairs(found)]
-    text = _text(rows, ranks, found.overall, used)
-    return Outcome({"sharing": rows, "popularity": popular}, arrays, text)
+    tables = {"sharing": rows, "popularity": popular}
+    return Outcome(tables, arrays, claims(rows, ranks, found.overall))
 
 
 def by_chance(active: np.ndarray, codes: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
     """Return the standard deviation (C, C) of the grid when the labels are dealt out at random."""
     rng = np.random.default_rng(seed)
     drawn = [sharing(active, rng.permutation(codes), n_classes).shared for _ in range(SHUFFLES)]
-    return np.std(drawn, axis=0)
+    return np.asarray(np.std(drawn, axis=0))
 
 
-def _text(rows: list[Row], ranks: list[tuple[str, str]], overall: float, used: np.ndarray) -> str:
-    same = {str(row["digit"]): float(row["shared"]) for row in rows if row["digit"] == row["other"]}
-    of_pair = {(str(row["digit"]), str(row["other"])): row for row in rows}
-    own_first = [
-        digit
-        for digit, value in same.items()
-        if all(value >= float(row["shared"]) for pair, row in of_pair.items() if digit in pair)
+def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> list[CheckedClaim]:
+    """Judge digits by their largest share, the pairs of the paper by rank and by chance."""
+    shared = {(row["digit"], row["other"]): row["shared"] for row in rows}
+    far = {(row["digit"], row["other"]): row["deviation"] for row in rows}
+    own = {digit: shared[digit, digit] for digit, other in shared if digit == other}
+    first = [
+        value >= max(shared[pair] for pair in shared if digit in pair)
+        for digit, value in own.items()
     ]
-    told = " and ".join(
-        f"{a} and {b} share {of_pair[a, b]['shared']:.2f} ({ranks.index((a, b)) + 1}. of "
-        f"{len(ranks)} pairs, {of_pair[a, b]['deviation']:+.0f} standard deviations of chance)"
-        for a, b in NAMED
-        if (a, b) in of_pair
-    ).replace("-", "−")
-    first = " and ".join(ranks[0])
-    right = [
-        pair
-        for pair in NAMED
-        if pair in of_pair and float(of_pair[pair]["deviation"]) > FAR and ranks.index(pair) < 3
-    ]
-    kin = (
-        "Every digit shares most with its own kind, as the paper says"
-        if len(own_first) == len(same)
-        else f"Only {', '.join(own_first) or 'none'} of the digits share most with their own kind"
+    measured = (
+        f"so do {sum(first)} of {len(first)}: {span(list(own.values()))} factors, any two digits "
+        f"{overall:.2f}"
     )
-    pairs = {
-        2: "and 1 and 7, and 5 and 9, stand out, as the paper says",
-        1: f"but of its pairs only {' and '.join(right[0]) if right else ''} stand out",
-    }.get(len(right), "but neither 1 and 7 nor 5 and 9 stand out")
-    return (
-        "Two digits of one class share "
-        + ", ".join(f"{value:.2f} ({digit})" for digit, value in same.items())
-        + f" factors, any two {overall:.2f}. Of different digits {first} share most, "
-        f"{of_pair[ranks[0]]['shared']:.2f}; {told}. The factors are used by "
-        f"{percent(used.min())} to {percent(used.max())} of the digits.\n\n{kin}, {pairs}."
-    )
+    found = [checked("A digit shares most factors with its own kind", measured, first)]
+    for pair in (pair for pair in NAMED if pair in shared):
+        rank = ranks.index(pair) + 1
+        measured = (
+            f"{shared[pair]:.2f} factors, number {rank} of {len(ranks)} pairs, "
+            f"{fixed(far[pair], 0)} standard deviations from chance"
+        )
+        tests = [far[pair] > FAR and rank <= FIRST]
+        found.append(checked(f"{' and '.join(pair)} share much", measured, tests))
+    return found
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

@@ -14,10 +14,10 @@ from appca.analysis.groups.similar import (
     mixture,
     similar,
 )
-from appca.data.numbers import percent
+from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
 from appca.studies.parts.fitting import fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 SHOWN, IMAGES = 12, 12  # groups drawn, and images of each
 # What the paper names, by the numbers of COIL-20.
 NAMED = {
-    "the cat and a bottle": (("4",), ("8", "16")),
-    "the duck and a wooden part": (("1",), ("2", "7", "11")),
+    "The cat and a bottle": ({"4"}, {"8", "16"}),
+    "The duck and a wooden part": ({"1"}, {"2", "7", "11"}),
 }
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, group the projections inside each subspace, and count what objects they join."""
     del processes
     dataset, Y, names, codes = opened(report)
@@ -47,7 +47,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
         for number, place in enumerate(shown)
     }
     arrays["shown"] = np.array([order.index(place) for place in shown], dtype=int)
-    return Outcome({"groups": rows}, arrays, _text(rows, groups, mixtures, names))
+    return Outcome({"groups": rows}, arrays, claims(mixtures, names))
 
 
 def spread(group: Group, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
@@ -73,35 +73,16 @@ def _row(group: Group, mixed: Mixture, names: list[str]) -> Row:
     }
 
 
-def _text(rows: list[Row], groups: list[Group], mixtures: list[Mixture], names: list[str]) -> str:
-    several = [mixed for mixed in mixtures if len(mixed.joined) > 1]
-    share = sum(int(row["rows"]) for row in rows if int(row["objects"]) > 1) / sum(
-        int(row["rows"]) for row in rows
-    )
-    found = {
-        what: any(
-            any(names[c] in one for c in mixed.joined)
-            and any(names[c] in other for c in mixed.joined)
-            for mixed in mixtures
-        )
-        for what, (one, other) in NAMED.items()
-    }
-    told = "; ".join(
-        f"{what} {'share a group' if there else 'share no group'}" for what, there in found.items()
-    )
-    count = sum(found.values())
-    verdict = {
-        len(found): "Both pairs that the paper names lie together here too.",
-        0: "Neither of the pairs that the paper names lies together here.",
-    }.get(count, "One of the two pairs that the paper names lies together here.")
-    pairs, every = len(joined_pairs(mixtures)), len(names) * (len(names) - 1) // 2
-    return (
-        f"{len(several)} of {len(groups)} groups join views of several objects; "
-        f"{percent(share)} of the "
-        f"images are in one of those. {pairs} of the {every} pairs of objects share some group. "
-        f"{told[0].upper()}{told[1:]}. Sharing a group means sharing a place in the "
-        f"subspace: outside of it the images may differ.\n\n{verdict}"
-    )
+def claims(mixtures: list[Mixture], names: list[str]) -> list[CheckedClaim]:
+    """Judge by whether any group joins different objects, and the pairs that the paper names."""
+    joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
+    several, pairs = sum(len(one) > 1 for one in joined), len(joined_pairs(mixtures))
+    measured = f"{several} of {len(joined)} groups join several objects, {pairs} different pairs"
+    found = [checked("Different objects fall together", measured, [several > 0])]
+    for what, (one, other) in NAMED.items():
+        n = sum(bool(group & one and group & other) for group in joined)
+        found.append(checked(f"{what} fall together", f"in {n} of {len(joined)} groups", [n > 0]))
+    return found
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.analysis.explore.subspaces import title
-from appca.studies.experiments.vae_digits import SIZES, coded, effects, measures, strongest, told
+from appca.data.numbers import fixed
+from appca.studies.claims import CheckedClaim, checked
+from appca.studies.experiments.vae_digits import SIZES, coded, effects, measures, strongest
 from appca.studies.parts.fitting import fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -16,7 +18,7 @@ COLUMNS, LINES = 20, 4
 CLEAR, SLIGHT = 0.5, 0.2  # standard deviations, as is usual for Cohen's d
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Train, fit, draw members at random, and measure ink and slant in every subspace."""
     del processes
     digits = coded(options, report, 0.9)
@@ -31,50 +33,26 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
         for place, measured in enumerate(values.values()):
             arrays[f"values_{number}_{place}"] = measured[subspace.rows].astype(np.float32)
     arrays["subspaces"] = np.array([title(one.components) for one in fitted.subspaces])
-    return Outcome({"strokes": rows}, arrays, _text(rows))
+    return Outcome({"strokes": rows}, arrays, claims(rows))
 
 
-def _text(rows: list[Row]) -> str:
-    names = list(dict.fromkeys(str(row["measure"]) for row in rows))
-    most = {name: strongest(rows, name) for name in names}
-    means = "; ".join(
-        f"{name}: "
-        + ", ".join(
-            f"{row['mean']:.1f} (sd {row['sd']:.1f}) in {row['subspace']}"
-            for row in rows
-            if row["measure"] == name
-        )
-        for name in names
-    )
-    differences = "; ".join(f"{name.split(',')[0]}, {told(most[name])}" for name in names)
-    return (
-        (
-            f"{means}. Against all other digits the largest differences are: {differences}.\n\n"
-            f"{verdict('thickness', [most[names[0]]])} "
-            f"{verdict('slant', [most[names[1]], most[names[2]]])}"
-        )
-        .replace(": -", ": −")
-        .replace(" -", " −")
-    )
+def claims(rows: list[Row]) -> list[CheckedClaim]:
+    """Judge ink and slant by the largest difference of a subspace from all other digits."""
+    ink, *slants = (strongest(rows, name) for name in dict.fromkeys(r["measure"] for r in rows))
+    return [differs("thickness", [ink]), differs("slant", slants)]
 
 
-def verdict(what: str, rows: list[Row]) -> str:
-    """Say in words how far the subspaces differ in something, by the largest of its effects."""
+def differs(what: str, rows: list[Row]) -> CheckedClaim:
+    """Take the largest of the effects: it holds from `CLEAR` on, and partly from `SLIGHT` on."""
     most = max(rows, key=lambda row: abs(float(row["effect"])))
-    size, own = (abs(float(most[name])) for name in ("effect", "effect_within_classes"))
-    if size < SLIGHT:
-        return f"The subspaces do not differ in {what} to speak of."
-    rest = (
-        "also among digits of one class"
-        if own >= size / 2
-        else "because they hold other digits: within a class next to nothing is left"
+    size = abs(most["effect"])
+    measured = (
+        f"{most['measure'].split(',')[0]} of {most['subspace']}: {fixed(most['effect'])} "
+        f"(± {most['effect_error']:.2f}) standard deviations from the other digits, "
+        f"{fixed(most['effect_within_classes'])} within a class"
     )
-    if size >= CLEAR:
-        return f"The subspaces differ clearly in {what}, as the paper says, {rest}."
-    return (
-        f"The subspaces differ in {what}, but slightly (the spread inside each is far larger), "
-        f"{rest}."
-    )
+    tests = [size >= CLEAR, size >= SLIGHT]
+    return checked(f"The subspaces differ in {what}", measured, tests)
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

@@ -8,17 +8,18 @@ import numpy as np
 
 from appca.data.sources.designs import DESIGNS, Synthetic, draw_synthetic
 from appca.storage.errors import InputError
-from appca.studies.parts import paper_table, table1_text
-from appca.studies.parts.methods import METHODS, Fitted, Task, active_for, fit
+from appca.storage.wording import counted
+from appca.studies.parts import paper_table
+from appca.studies.parts.fitting import passes_told
+from appca.studies.parts.methods import METHODS, MethodFit, Task, active_for, fit
 from appca.studies.parts.oracle import Law, law_of, oracle, posterior_mean
 from appca.studies.parts.recovery import Recovery, errors, recovery
-from appca.studies.processes import Tick, work
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.parts.table1_claims import claims
+from appca.studies.processes import Spec, Tick, work
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from appca.models.algebra.loop import Callback, Progress
 
 # measure -> title; the order is that of the columns
 MEASURES = {
@@ -42,7 +43,7 @@ TITLES = {key: method.title for key, method in METHODS.items()} | {
 }
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit everything, on `processes` processes, and sum up."""
     unknown = [design for design in options["designs"] if design not in DESIGNS]
     if unknown:
@@ -58,10 +59,15 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     rows = [row for part in parts for row in part]
     rows.sort(key=_place(options))
     table = summary(rows)
-    return Outcome({"table1": table, "cells": rows}, {}, table1_text.paragraph(table, options))
+    text = (
+        f"Means over {counted(options['seeds'], 'data set')} of {options['n_rows']:,} rows and "
+        f"{options['n_features']} features; the paper gives neither the number of features, nor L, "
+        "nor the laws of Z."
+    )
+    return Outcome({"table1": table, "cells": rows}, {}, claims(table, options), text)
 
 
-def draw(spec: dict) -> tuple[Synthetic, np.ndarray, Law]:
+def draw(spec: Spec) -> tuple[Synthetic, np.ndarray, Law]:
     """Draw a data set, as many fresh rows of the same W and law of Z, and that law."""
     options, K = spec["options"], spec["K"]
     L = max(1, K // 2)
@@ -80,7 +86,7 @@ def draw(spec: dict) -> tuple[Synthetic, np.ndarray, Law]:
     return train, both.Y[N:], law_of(spec["design"], both.Z, L)
 
 
-def cell(spec: dict, tick: Tick) -> list[Row]:
+def cell(spec: Spec, tick: Tick) -> list[Row]:
     """One design, K and seed: a row of measures for every method and reference."""
     tick(_name(spec), 0.0)
     _warm()
@@ -93,7 +99,8 @@ def cell(spec: dict, tick: Tick) -> list[Row]:
         task = Task(truth.Y, fresh, spec["K"], active_for(truth.Z), most, *chain)
         rows = references(spec, truth, fresh, law)
         for place, (key, method) in enumerate(METHODS.items()):
-            callback = _callback(f"{_name(spec)}: {method.title}", place, tick)
+            ends = place / len(METHODS), (place + 1) / len(METHODS)
+            callback = passes_told(f"{_name(spec)}: {method.title}", tick, *ends)
             found = fit(method, task._replace(callback=callback))
             if found is not None:
                 rows.append(_row(spec, key, _active(key, task)) | _told(truth, found))
@@ -107,7 +114,7 @@ def _active(key: str, task: Task) -> int | None:
     return task.n_active if key == "fa_l" or key.startswith("afa") else None
 
 
-def _told(truth: Synthetic, found: Fitted) -> Row:
+def _told(truth: Synthetic, found: MethodFit) -> Row:
     judged = recovery(truth.W.T, truth.Z, found.components, found.Z)
     return _measured(truth.Y, found.R, found.Z, judged) | {
         "heldout": found.log_likelihood,
@@ -117,7 +124,7 @@ def _told(truth: Synthetic, found: Fitted) -> Row:
     }
 
 
-def references(spec: dict, truth: Synthetic, fresh: np.ndarray, law: Law) -> list[Row]:
+def references(spec: Spec, truth: Synthetic, fresh: np.ndarray, law: Law) -> list[Row]:
     """Measure what there is to reach: the noise, and those who know the truth or most of it."""
     known, told = oracle(truth.Y, truth, law), oracle(fresh, truth, law)
     own = (1.0, 1.0)
@@ -141,7 +148,7 @@ def references(spec: dict, truth: Synthetic, fresh: np.ndarray, law: Law) -> lis
 
 def summary(rows: Sequence[Row]) -> list[Row]:
     """Mean and spread over the seeds, with the paper's number beside them."""
-    groups: dict[tuple, list[Row]] = {}
+    groups: dict[tuple[str, int, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["design"], row["K"], row["method"]), []).append(row)
     return [_summed(group) for group in groups.values()]
@@ -149,7 +156,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 def _summed(group: Sequence[Row]) -> Row:
     first = group[0]
-    design, K, key = str(first["design"]), int(first["K"]), str(first["method"])
+    design, K, key = first["design"], first["K"], first["method"]
     row: Row = {name: first[name] for name in ("design", "K", "method", "title")}
     row["L"] = _average(group, "L")
     row["seeds"] = len(group)
@@ -171,7 +178,7 @@ def _average(group: Sequence[Row], name: str) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _row(spec: dict, key: str, n_active: int | None) -> Row:
+def _row(spec: Spec, key: str, n_active: int | None) -> Row:
     named: Row = {"design": spec["design"], "K": spec["K"], "seed": spec["seed"]}
     named |= {"method": key, "title": TITLES[key], "L": n_active}
     return named | dict.fromkeys([*MEASURES, "heldout_error", "heldout_how"])
@@ -190,29 +197,18 @@ def _measured(Y: np.ndarray, R: np.ndarray, Z: np.ndarray, told: Recovery) -> Ro
     }
 
 
-def _name(spec: dict) -> str:
+def _name(spec: Spec) -> str:
     return f"{spec['design']}, K = {spec['K']}, data set {spec['seed'] + 1}"
 
 
-def _place(options: dict) -> Callable[[Row], tuple]:
+def _place(options: Options) -> Callable[[Row], tuple[int, ...]]:
     designs, methods = list(options["designs"]), list(TITLES)
     return lambda row: (
         designs.index(row["design"]),
         row["K"],
-        methods.index(str(row["method"])),
+        methods.index(row["method"]),
         row["seed"],
     )
-
-
-def _callback(stage: str, place: int, tick: Tick) -> "Callback":
-    """Tell of every pass: that is also where a fit can be ended."""
-
-    def callback(progress: "Progress") -> None:
-        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        tick(stage, (place + share) / len(METHODS))
-
-    tick(stage, place / len(METHODS))
-    return callback
 
 
 @cache

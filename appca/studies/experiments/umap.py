@@ -12,15 +12,19 @@ from appca.analysis.explore.projection import pca_rgb, principal_scores, rgb
 from appca.analysis.explore.subspaces import title
 from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.preprocessing import Preprocessing
+from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
-from appca.studies.parts.fitting import Fit, fit
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.parts.fitting import SubspaceFit, fit
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+MANY = 0.25  # share of the objects from which likeness is said to be left out
+
+
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Lay out by UMAP, fit aPPCA, and find each object's nearest other object in both."""
     del processes
     dataset, Y, names, codes = opened(report)
@@ -54,13 +58,12 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     for place, subspace in enumerate(subspaces):
         number[subspace.rows] = place
     arrays |= {"subspace": number, "subspaces": np.array([title(s.components) for s in subspaces])}
-    sizes = ", ".join(f"{title(s.components)} with {len(s.rows)}" for s in subspaces)
-    return Outcome({"neighbours": rows}, arrays, _text(rows, sizes))
+    return Outcome({"neighbours": rows}, arrays, claims(rows))
 
 
 def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[ClassNeighbour]:
     """Nearest other classes in one picture of all rows, by plain distance."""
-    every = Fit(E, np.ones(E.shape, dtype=bool), np.eye(E.shape[1]))
+    every = SubspaceFit(E, np.ones(E.shape, dtype=bool), np.eye(E.shape[1]))
     return nearest_classes(every, codes, names)
 
 
@@ -72,29 +75,18 @@ def _row(name: str, found: dict[str, ClassNeighbour]) -> Row:
     return row
 
 
-def _text(rows: list[Row], sizes: str) -> str:
-    differs = [row for row in rows if row["appca"] != row["umap"]]
-    agrees = {
-        key: sum(row[key] == row["pixels"] for row in rows) for key in ("appca", "umap", "pca")
-    }
-    shown = ", ".join(
-        f"{row['object']} with {row['appca']} (UMAP: {row['umap']})" for row in differs[:6]
+def claims(rows: list[Row]) -> list[CheckedClaim]:
+    """Judge by each object's nearest other object: by aPPCA, on the map, and in the pixels."""
+    n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
+    appca, umap, pca = (
+        sum(row[key] == row["pixels"] for row in rows) for key in ("appca", "umap", "pca")
     )
-    best = max(agrees, key=lambda key: agrees[key])
-    words = {"appca": "the aPPCA projection", "umap": "UMAP", "pca": "PCA in three dimensions"}
-    verdict = (
-        f"The colours do show likeness that the map leaves out, for {len(differs)} of {len(rows)} "
-        "objects, as the paper says. "
-        if len(differs) > len(rows) / 4
-        else "Map and colours mostly tell the same here. "
-    )
-    return (
-        f"The subspaces hold {sizes} images. The object that lies nearest to an object differs "
-        f"between aPPCA and UMAP for {len(differs)} of {len(rows)}: {shown}. The nearest object in "
-        f"the pixels themselves is named by aPPCA for {agrees['appca']}, by UMAP for "
-        f"{agrees['umap']} and by PCA in three dimensions for {agrees['pca']} of "
-        f"{len(rows)}.\n\n{verdict}Nearest to the distances of the pixels comes {words[best]}."
-    )
+    other = f"{differs} of {n} objects have another nearest object"
+    same = f"aPPCA names that of the pixels for {appca} of {n}, UMAP for {umap}, PCA for {pca}"
+    return [
+        checked("The colours show likeness that UMAP leaves out", other, [differs > n * MANY]),
+        checked("UMAP and PCA lose likeness that aPPCA keeps", same, [appca > umap, appca > pca]),
+    ]
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

@@ -8,11 +8,11 @@ from appca.analysis.check.quality import crowding
 from appca.analysis.components.shapes import Effect, effect, ink, slant, within_classes
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
-from appca.data.numbers import percent
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
-from appca.studies.parts.fitting import Fit, codes_of, crowding_rows, crowding_verdict, fit, mean_of
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.data.vae.autoencoder import VAE
+from appca.studies.parts.fitting import SubspaceFit, codes_of, crowding_claim, crowding_rows, fit
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,10 +27,10 @@ class Digits(NamedTuple):
     Y: np.ndarray  # (N, d) what the autoencoder makes of them
 
 
-_LAST: dict[tuple, Digits] = {}  # two experiments in one process share the training
+_LAST: dict[tuple[int, ...], Digits] = {}  # two experiments in one process share the training
 
 
-def coded(options: dict, report: Report, end: float) -> Digits:
+def coded(options: Options, report: Report, end: float) -> Digits:
     """
     Open the digits and bring them to the codes of an autoencoder.
 
@@ -46,7 +46,7 @@ def coded(options: dict, report: Report, end: float) -> Digits:
     if key not in _LAST:
         report("opening MNIST", 0.0)
         dataset = load("mnist", n=options["n_rows"])
-        vae = {name: options[name] for name in names[1:]}
+        vae = VAE.from_dict({name: options[name] for name in names[1:]})
         fitted = Preprocessing(divide=255.0, vae=vae).fit(
             dataset.X, lambda stage, share: report(stage, end * share)
         )
@@ -68,7 +68,7 @@ def measures(digits: Digits) -> dict[str, np.ndarray]:
     }
 
 
-def effects(digits: Digits, fitted: Fit) -> list[Row]:
+def effects(digits: Digits, fitted: SubspaceFit) -> list[Row]:
     """Each measure in each subspace against all other digits, also within the classes."""
     rows: list[Row] = []
     for name, values in measures(digits).items():
@@ -97,7 +97,7 @@ def _effect_row(measure: str, subspace: str, raw: Effect, own: Effect, above: fl
     }
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Train, fit, and describe every subspace: classes, crowding, ink and slant."""
     del processes
     digits = coded(options, report, 0.85)
@@ -118,10 +118,10 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
     arrays |= {"pca": principal, "codes": digits.codes, "names": np.array(digits.names)}
     tables = {"panels": rows, "classes": shares, "effects": sizes}
-    return Outcome(tables, arrays, _text(rows, shares, sizes, options))
+    return Outcome(tables, arrays, [crowding_claim(rows)])
 
 
-def class_shares(digits: Digits, fitted: Fit) -> list[Row]:
+def class_shares(digits: Digits, fitted: SubspaceFit) -> list[Row]:
     """Share of each digit among the rows of each subspace and among all, a line a digit."""
     rows: list[Row] = []
     for code, name in enumerate(digits.names):
@@ -139,37 +139,6 @@ def strongest(rows: list[Row], measure: str) -> Row:
     return max(own, key=lambda row: abs(float(row["effect"])))
 
 
-def told(row: Row) -> str:
-    """Say an effect with its error and what is left of it within the classes."""
-    return (
-        f"{row['subspace']} by {row['effect']:+.2f} (± {row['effect_error']:.2f}) standard "
-        f"deviations, {row['effect_within_classes']:+.2f} within digits of one class"
-    ).replace("-", "−")
-
-
-def _text(rows: list[Row], shares: list[Row], sizes: list[Row], options: dict) -> str:
-    panel, same, whole = (
-        mean_of(rows, name) for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
-    )
-    names = [name for name in shares[0] if name not in {"digit", "all"}]
-    far = max(
-        ((row, name) for row in shares for name in names),
-        key=lambda one: abs(float(one[0][one[1]]) - float(one[0]["all"])),
-    )
-    differences = "; ".join(
-        f"{measure.split(',')[0]} differs most in {told(strongest(sizes, measure))}"
-        for measure in dict.fromkeys(str(row["measure"]) for row in sizes)
-    )
-    return (
-        f"A digit is read off its {options['n_neighbors']} nearest ones with {percent(panel, 1)} "
-        f"accuracy in the {len(rows)} panels of aPPCA, {percent(same, 1)} in PCA's picture of the "
-        f"same digits, and {percent(whole, 1)} in PCA's picture of all. The subspaces differ in "
-        f"their digits: most in {far[1]}, where {percent(far[0][far[1]])} are a {far[0]['digit']} "
-        f"instead of {percent(far[0]['all'])}. {differences[0].upper()}{differences[1:]}.\n\n"
-        f"{crowding_verdict(rows)}."
-    )
-
-
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     """Three subspaces and PCA, coloured by digit."""
     from appca.plots.paper.study_panels import Scatter, scatters
@@ -177,7 +146,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     arrays = outcome.arrays
     names, codes, pca = arrays["names"].tolist(), arrays["codes"], arrays["pca"]
     panels = []
-    for subspace in Fit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
+    for subspace in SubspaceFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
         first, second = subspace.components[0], subspace.components[-1]
         own = arrays["scores"][subspace.rows]
         panels.append(

@@ -1,21 +1,25 @@
 """Whitening: what a classifier makes of raw values, of PCA's scores and of aPPCA's."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from appca.data.numbers import fixed, percent
 from appca.storage.errors import InputError
-from appca.studies.parts import whitening_text
-from appca.studies.parts.labelled import Fold, fold, folds, labelled
+from appca.studies.claims import CheckedClaim, checked
+from appca.studies.parts.labelled import LabelledFold, fold, folds, labelled
 from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
-from appca.studies.processes import Tick, work
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.processes import Spec, Tick, work
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 RAW, PCA = "raw", "pca"
+NEVER = math.inf  # components
+NEAR = 0.02  # accuracy below the raw values' that counts as comparable
 TITLES = {
     RAW: "Raw values",
     PCA: "PCA, whitened",
@@ -35,12 +39,12 @@ class Gain(NamedTuple):
     error: float  # half of the 95 % interval
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Classify by every method on every fold, and sum up."""
     return classify(options["data"], options, report, processes)
 
 
-def classify(source: str, options: dict, report: Report, processes: int = 1) -> Outcome:
+def classify(source: str, options: Options, report: Report, processes: int = 1) -> Outcome:
     """
     Classify the rows of a source, whatever the options call it.
 
@@ -67,15 +71,17 @@ def classify(source: str, options: dict, report: Report, processes: int = 1) -> 
     ]
     parts = work("appca.studies.experiments.whitening:cell", specs, report, processes)
     rows = [row for part in parts for row in part]
-    rows.sort(key=lambda row: (list(TITLES).index(str(row["method"])), row["K"] or 0, row["fold"]))
+    rows.sort(key=lambda row: (list(TITLES).index(row["method"]), row["K"] or 0, row["fold"]))
     table = summary(rows, options["folds"])
-    name = f"{len(data.y):,} rows of {data.name}"
-    return Outcome(
-        {"whitening": table, "folds": rows}, {}, whitening_text.paragraph(table, name, options)
+    raw = table[0]  # the first method of `TITLES`
+    text = (
+        f"Of {len(data.y):,} rows of {data.name}, {raw['folds']} of {options['folds']} folds; raw "
+        f"values give {percent(raw['accuracy'], 1)} (sd {percent(raw['accuracy_sd'], 1)})."
     )
+    return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
 
 
-def _check(options: dict, most: int) -> None:
+def _check(options: Options, most: int) -> None:
     for K in options["components"]:
         if not 2 <= K <= most:
             msg = f"components must lie between 2 and {most} for these data; got {K}."
@@ -95,7 +101,7 @@ def _shared_out(components: Sequence[int]) -> list[tuple[int, list[int]]]:
     return shared
 
 
-def cell(spec: dict, tick: Tick) -> list[Row]:
+def cell(spec: Spec, tick: Tick) -> list[Row]:
     """One fold and K: the accuracy of all methods."""
     from appca.models.algebra.threads import single_threaded_blas
 
@@ -121,7 +127,7 @@ def cell(spec: dict, tick: Tick) -> list[Row]:
 class Bench:
     """Methods on one fold, and the rows they have earned."""
 
-    def __init__(self, own: Fold, options: dict, number: int) -> None:
+    def __init__(self, own: LabelledFold, options: Options, number: int) -> None:
         self.fold, self.options, self.number = own, options, number
         self.rows: list[Row] = []
 
@@ -188,12 +194,12 @@ class Bench:
 
 def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
     """Mean and spread over the folds, and the gain over PCA at equal K and at equal L."""
-    groups: dict[tuple, dict[int, float]] = {}
+    groups: dict[tuple[str, int | None, int | None], dict[int, float]] = {}
     inputs = {}
-    for row in rows:
-        key = (row["method"], row["K"], row["L"])
-        groups.setdefault(key, {})[row["fold"]] = row["accuracy"]
-        inputs[key] = row["inputs"]
+    for one in rows:
+        key = (one["method"], one["K"], one["L"])
+        groups.setdefault(key, {})[one["fold"]] = one["accuracy"]
+        inputs[key] = one["inputs"]
     table = []
     for (method, K, L), own in groups.items():
         values = np.array(list(own.values()))
@@ -223,6 +229,70 @@ def gain(own: dict[int, float], other: dict[int, float], n_folds: int) -> Gain:
     n = len(apart)
     variance = apart.var(ddof=1) * (1 / n + 1 / (n_folds - 1))
     return Gain(float(apart.mean()), float(t.ppf(0.975, n - 1) * np.sqrt(variance)))
+
+
+def claims(table: Sequence[Row]) -> list[CheckedClaim]:
+    """Judge gains in accuracy by their 95 % intervals, at most of the sizes."""
+    appca, each, half = (_of(table, method) for method in ("appca", "each", "half"))
+    better = [
+        own["gain_at_k"] - joint["gain_at_k"] > own["gain_at_k_error"]
+        for own, joint in zip(each, appca, strict=True)
+    ]
+    as_well = sum(
+        pattern["accuracy"] >= own["accuracy"]
+        for pattern, own in zip(_of(table, "pattern"), half, strict=True)
+    )
+    return [
+        _fewer(table, appca),
+        checked(
+            "At equal K, aPPCA with L = K − 1 does better than PCA",
+            _gains(appca, "gain_at_k"),
+            _mostly([row["gain_at_k"] > row["gain_at_k_error"] for row in appca]),
+        ),
+        checked(
+            "One classifier for each subspace does better still",
+            f"than one for all at {sum(better)} of {len(each)} sizes; {_gains(each, 'gain_at_k')}",
+            _mostly(better),
+        ),
+        checked(
+            "At equal active coordinates, aPPCA with K = 2 L does better than PCA",
+            f"{_gains(half, 'gain_at_l')}; PCA with the pattern of zeros as good at {as_well}",
+            _mostly([row["gain_at_l"] > row["gain_at_l_error"] for row in half]),
+        ),
+    ]
+
+
+def _fewer(table: Sequence[Row], appca: Sequence[Row]) -> CheckedClaim:
+    """Compare the least K that comes within `NEAR` of the raw values, among the K of aPPCA."""
+    (raw,), sizes = _of(table, RAW), [row["K"] for row in appca]
+    near = [
+        min((row["K"] for row in rows if row["accuracy"] >= raw["accuracy"] - NEAR), default=NEVER)
+        for rows in (appca, [row for row in _of(table, PCA) if row["K"] in sizes])
+    ]
+    own, other = (f"above {max(sizes)}" if K == NEVER else f"= {K}" for K in near)
+    measured = f"within {100 * NEAR:.0f} points of the raw values at K {own}, PCA at K {other}"
+    claim = "aPPCA needs fewer components than PCA for the same accuracy"
+    return checked(claim, measured, [near[0] < near[1]] if min(near) < NEVER else [])
+
+
+def _mostly(tests: Sequence[bool]) -> Sequence[bool]:
+    """Let a claim hold wholly if more than half of its tests do."""
+    return [True] if sum(tests) > len(tests) / 2 else tests
+
+
+def _gains(rows: Sequence[Row], measure: str) -> str:
+    """Write how far each size is above PCA, in points, with the 95 % interval."""
+    size = measure[-1].upper()
+    told = ", ".join(
+        f"{fixed(100 * row[measure], 1)} ± {100 * row[f'{measure}_error']:.1f} "
+        f"({size} = {row[size]})"
+        for row in rows
+    )
+    return f"points above PCA: {told}" if told else "too few features to compare"
+
+
+def _of(table: Sequence[Row], method: str) -> list[Row]:
+    return sorted((row for row in table if row["method"] == method), key=lambda row: row["L"] or 0)
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

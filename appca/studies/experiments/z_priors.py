@@ -4,15 +4,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from appca.data.numbers import percent
 from appca.data.sources.designs import DESIGNS, draw_indicators
-from appca.studies.study import Outcome, Report, Row, Study
+from appca.studies.claims import CheckedClaim, checked
+from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-def run(options: dict, report: Report, processes: int = 1) -> Outcome:
+NOTE = "The paper does not say how it drew its matrices; the generator writes down every choice."
+
+
+def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Draw one matrix of each design."""
     del processes
     arrays, rows = {}, []
@@ -24,7 +27,7 @@ def run(options: dict, report: Report, processes: int = 1) -> Outcome:
         )
         arrays[design] = Z
         rows.append(described(design, Z))
-    return Outcome({"designs": rows}, arrays, _text(rows))
+    return Outcome({"designs": rows}, arrays, claims(rows), NOTE)
 
 
 def described(design: str, Z: np.ndarray) -> Row:
@@ -40,20 +43,22 @@ def described(design: str, Z: np.ndarray) -> Row:
     }
 
 
-def _text(rows: list[Row]) -> str:
-    told = "; ".join(
-        f"{row['design']}: {row['per_row']:.1f} factors a row (sd {row['per_row_sd']:.1f}), "
-        f"{row['different_sets']} different sets, popularity {percent(row['least_popular'])} to "
-        f"{percent(row['most_popular'])}"
-        for row in rows
+def claims(rows: list[Row]) -> list[CheckedClaim]:
+    """Judge the draws by what the paper calls the designs; its picture has no numbers."""
+    sparse, dense, classes, balanced, single = rows  # in the order of `DESIGNS`
+    measured = (
+        f"{sparse['per_row']:.1f} and {dense['per_row']:.1f} factors a row, "
+        f"{classes['different_sets']} classes, a spread of {balanced['per_row_sd']:.1f} factors "
+        f"a row where balanced, {single['different_sets']} state"
     )
-    unequal = " and ".join(str(row["design"]) for row in rows if row["per_row_sd"] > 0)
-    return (
-        "The paper shows one matrix of each design and does not say how it was drawn; here every "
-        f"choice is written down in the generator. {told}.\n\n"
-        f"It agrees as far as a picture without numbers can be compared: {len(rows)} kinds of "
-        f"matrices, with unequal numbers of factors a row in {unequal} and equal ones elsewhere."
-    )
+    tests = [
+        sparse["per_row"] < dense["per_row"],
+        1 < classes["different_sets"] < balanced["different_sets"],
+        balanced["per_row_sd"] == 0,
+        single["different_sets"] == 1,
+    ]
+    claim = "Z is sparse, dense, of latent classes, balanced, or a single state"
+    return [checked(claim, measured, tests)]
 
 
 def figures(outcome: Outcome) -> "dict[str, go.Figure]":

@@ -5,13 +5,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.analysis.explore.subspaces import Subspace, ranked, title
-from appca.studies.study import Report, Row
+from appca.data.numbers import percent
+from appca.studies.claims import CheckedClaim, checked
+from appca.studies.study import Options, Report, Row
 
 if TYPE_CHECKING:
     from appca.analysis.check.quality import Crowding
+    from appca.models.algebra.loop import Callback, Progress
+
+CLEARLY = 0.01  # accuracy
 
 
-class Fit(NamedTuple):
+class SubspaceFit(NamedTuple):
     """What the experiments need of a fitted model."""
 
     scores: np.ndarray  # (N, K)
@@ -24,7 +29,9 @@ class Fit(NamedTuple):
         return sorted(ranked(self.active), key=lambda subspace: subspace.components)
 
 
-def fit(Y: np.ndarray, options: dict, report: Report, start: float = 0.0, end: float = 1.0) -> Fit:
+def fit(
+    Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
+) -> SubspaceFit:
     """
     Fit aPPCA by EM and describe all rows.
 
@@ -36,20 +43,27 @@ def fit(Y: np.ndarray, options: dict, report: Report, start: float = 0.0, end: f
     report : callable
         Told (stage, share), from `start` to `end`.
     """
-    from appca import AdaptivePPCA
-
-    def callback(progress: object) -> None:
-        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        report("fitting aPPCA", start + (end - start) * share)
+    from appca.models.adaptive_ppca import AdaptivePPCA
 
     model = AdaptivePPCA(
         n_components=options["n_components"],
         n_active=options["n_active"],
         random_state=options["seed"],
-        callback=callback,
+        callback=passes_told("fitting aPPCA", report, start, end),
     ).fit(Y)
     found = model.describe(Y)
-    return Fit(found.scores, found.active, np.asarray(model.components_))
+    return SubspaceFit(found.scores, found.active, np.asarray(model.components_))
+
+
+def passes_told(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
+    """Report every pass of a fit, between two shares; an exception from `report` ends the fit."""
+
+    def callback(progress: "Progress") -> None:
+        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
+        report(stage, start + (end - start) * share)
+
+    report(stage, start)
+    return callback
 
 
 def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
@@ -60,7 +74,7 @@ def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
     return names, np.array([place[text] for text in texts.tolist()])
 
 
-def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: Fit) -> list[Row]:
+def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: SubspaceFit) -> list[Row]:
     """One line a panel: k-NN accuracy in it, and of the same rows in PCA."""
     members = {subspace.components: subspace.rows for subspace in fitted.subspaces}
     return [
@@ -77,24 +91,22 @@ def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: Fit) -> li
     ]
 
 
-def mean_of(rows: list[Row], name: str) -> float:
-    """Mean over the panels, each counted by its rows."""
-    weights = np.array([float(row["rows"]) for row in rows])
-    return float(np.average([float(row[name]) for row in rows], weights=weights))
+def crowding_claim(rows: list[Row]) -> CheckedClaim:
+    """
+    Judge whether panels of subspaces keep classes apart better than PCA, by more than `CLEARLY`.
 
-
-def crowding_verdict(rows: list[Row]) -> str:
-    """Say whether panels of subspaces keep classes apart better than one picture by PCA."""
+    It holds in part if only the fewer rows of a panel make the difference: against PCA's picture of
+    all rows, but not against that of the same rows.
+    """
+    weights = [row["rows"] for row in rows]
     panel, same, whole = (
-        mean_of(rows, name) for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
+        float(np.average([row[name] for row in rows], weights=weights))
+        for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
     )
-    better = sum(float(row["panel_accuracy"]) > float(row["pca_same_rows"]) for row in rows)
-    count = f"{better} of {len(rows)} panels are better than PCA's picture of the same rows"
-    if panel > same + 0.01:
-        return f"The panels are less crowded than PCA, as the paper says: {count}"
-    if panel > whole + 0.01:
-        return (
-            "The panels are less crowded than PCA's one picture, but because each shows fewer "
-            f"rows: {count}"
-        )
-    return f"The panels are not less crowded than PCA here: {count}"
+    measured = (
+        f"{percent(panel, 1)} read off the nearest rows, {percent(same, 1)} in PCA's picture of "
+        f"the same rows, {percent(whole, 1)} in that of all"
+    )
+    less = panel > same + CLEARLY
+    tests = [less, less or panel > whole + CLEARLY]
+    return checked("The subspaces are less crowded than PCA", measured, tests)

@@ -26,7 +26,7 @@ class Labelled(NamedTuple):
     preprocessing: Preprocessing  # fitted to the training rows of a fold, never to all
 
 
-class Fold(NamedTuple):
+class LabelledFold(NamedTuple):
     """One division of the rows, preprocessed."""
 
     X: np.ndarray  # (n, D) float32, to learn from
@@ -59,8 +59,7 @@ def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
 
 def _opened(source: str, n_rows: int) -> Dataset:
     if source in SOURCES:
-        options = {"n": n_rows} if source == "mnist" else {}
-        return load(source, **options)
+        return load(source, n=n_rows) if source == "mnist" else load(source)
     path = Path(source).expanduser()
     if path.is_dir():
         return DatasetStore(path.parent.parent).get(path.name)
@@ -115,9 +114,9 @@ def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(data.X, data.y))
 
 
-def fold(data: Labelled, n_folds: int, seed: int, number: int) -> Fold:
+def fold(data: Labelled, n_folds: int, seed: int, number: int) -> LabelledFold:
     """Give one of the folds, preprocessed as its training rows ask for."""
     train, test = folds(data, n_folds, seed)[number]
     fitted = data.preprocessing.fit(data.X[train])
     X, X_test = (np.asarray(fitted.transform(data.X[rows]), np.float32) for rows in (train, test))
-    return Fold(X, data.y[train], X_test, data.y[test])
+    return LabelledFold(X, data.y[train], X_test, data.y[test])

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.studies.study import Options
+
 BATCH, LEAST_BATCH = 200, 32  # rows of a step of the optimiser
 LEAST_ROWS = 100  # of a subspace that gets a classifier of its own
 
@@ -58,7 +60,7 @@ def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndar
 
 
 def predict(
-    X: np.ndarray, y: np.ndarray, X_test: np.ndarray, options: dict, n_all: int | None = None
+    X: np.ndarray, y: np.ndarray, X_test: np.ndarray, options: Options, n_all: int | None = None
 ) -> np.ndarray:
     """
     Train a perceptron with one hidden layer and predict the classes of `X_test`.
@@ -85,11 +87,11 @@ def predict(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # all get the same number of steps
-        return network.fit(X, y).predict(X_test)
+        return np.asarray(network.fit(X, y).predict(X_test))
 
 
 def predict_each(
-    train: Scores, y: np.ndarray, test: Scores, joint: np.ndarray, options: dict
+    train: Scores, y: np.ndarray, test: Scores, joint: np.ndarray, options: Options
 ) -> np.ndarray:
     """
     Classify by a perceptron of its own in every subspace.

@@ -30,7 +30,7 @@ class Task(NamedTuple):
     callback: "Callback | None"
 
 
-class Fitted(NamedTuple):
+class MethodFit(NamedTuple):
     """What it gives back."""
 
     R: np.ndarray  # (N, D) reconstruction of the rows it was fitted to
@@ -42,7 +42,7 @@ class Fitted(NamedTuple):
     seconds: float  # of the fit alone
 
 
-class Method(NamedTuple):
+class ComparedMethod(NamedTuple):
     """A row of the table."""
 
     title: str
@@ -60,7 +60,7 @@ def harmonic(n: int) -> float:
     return float((1.0 / np.arange(1, n + 1)).sum())
 
 
-def fit(method: Method, task: Task) -> Fitted | None:
+def fit(method: ComparedMethod, task: Task) -> MethodFit | None:
     """Fit, reconstruct, and ask for the likelihood of the fresh rows; None if left out."""
     estimator = method.make(task)
     if estimator is None:
@@ -78,7 +78,7 @@ def fit(method: Method, task: Task) -> Fitted | None:
         Z, fresh = np.ones(H.shape, dtype=bool), estimator.score_samples(task.fresh)
         error, how = 0.0, "exact"
     R = H @ estimator.components_ + estimator.mean_
-    return Fitted(R, estimator.components_, Z, float(fresh.mean()), error, how, seconds)
+    return MethodFit(R, estimator.components_, Z, float(fresh.mean()), error, how, seconds)
 
 
 def _factor_analysis(n_components: int, seed: int) -> Any:
@@ -98,9 +98,9 @@ def _fa_l(task: Task) -> Any:
 def _afa(task: Task, n_active: int | None = None, **settings: Any) -> Any:
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
 
-    own = {"random_state": task.seed, "callback": task.callback}
+    settings |= {"random_state": task.seed, "callback": task.callback}
     L = task.n_active if n_active is None else n_active
-    return AdaptiveFactorAnalysis(task.n_components, L, **own, **settings)
+    return AdaptiveFactorAnalysis(task.n_components, L, **settings)
 
 
 def _afa_paper(task: Task) -> Any:
@@ -128,11 +128,11 @@ def _of_sweeps(callback: "Callback | None") -> "Callback | None":
     return heard
 
 
-def _chain(task: Task) -> dict:
+def _chain(task: Task) -> dict[str, int]:
     return {"n_chains": 1, "burn_in": task.burn_in, "n_draws": task.n_draws}
 
 
-def _sparse(task: Task) -> dict:
+def _sparse(task: Task) -> dict[str, Any]:
     return {**_chain(task), "random_state": task.seed, "callback": task.callback}
 
 
@@ -153,30 +153,32 @@ def _isfa_k(task: Task) -> Any:
     return _isfa(task, task.n_components / harmonic(len(task.Y)))
 
 
-METHODS: dict[str, Method] = {
-    "fa_k": Method("FA, K factors", "FA", _fa_k, "scikit-learn's FactorAnalysis"),
-    "fa_l": Method("FA, L factors", None, _fa_l, "as many factors as aFA gives to one row"),
-    "fsfa": Method("fsFA, Gibbs", "fsFA", _fsfa, "K factors, alpha inferred"),
-    "isfa_k": Method(
+METHODS: dict[str, ComparedMethod] = {
+    "fa_k": ComparedMethod("FA, K factors", "FA", _fa_k, "scikit-learn's FactorAnalysis"),
+    "fa_l": ComparedMethod("FA, L factors", None, _fa_l, "as many factors as aFA gives to one row"),
+    "fsfa": ComparedMethod("fsFA, Gibbs", "fsFA", _fsfa, "K factors, alpha inferred"),
+    "isfa_k": ComparedMethod(
         "isFA, Gibbs, alpha for K",
         "isFA",
         _isfa_k,
         f"alpha = K / H_N, so that K factors are expected; at most K + {MOST_BEYOND}",
     ),
-    "isfa": Method(
+    "isfa": ComparedMethod(
         "isFA, Gibbs, alpha inferred", "isFA", _isfa, f"at most K + {MOST_BEYOND} factors"
     ),
-    "afa_gibbs": Method(
+    "afa_gibbs": ComparedMethod(
         "aFA, Gibbs", "aFA Gibbs", _afa_gibbs, f"begun by {CLIMB} passes of EM from ICA"
     ),
-    "afa_paper": Method(
+    "afa_paper": ComparedMethod(
         "aFA, EM, the paper's start",
         "aFA EM",
         _afa_paper,
         "from principal components, one set a row, sample mean",
     ),
-    "afa": Method("aFA, EM", "aFA EM", _afa, "default settings: from independent components"),
-    "afa_most": Method(
+    "afa": ComparedMethod(
+        "aFA, EM", "aFA EM", _afa, "default settings: from independent components"
+    ),
+    "afa_most": ComparedMethod(
         "aFA, EM, L of the fullest row",
         "aFA EM",
         _afa_most,

@@ -64,7 +64,7 @@ def _of_one_size(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
 
     K, L, noise = truth.W.shape[1], law.n_active, truth.noise_sd**2
     c, G = Y @ truth.W / noise, truth.W.T @ truth.W / noise
-    model, seeds = row_blocks.Model(G, 1.0), row_blocks.row_seeds(Y)
+    model, seeds = row_blocks.CollapsedModel(G, 1.0), row_blocks.row_seeds(Y)
     members = fixed_size_supports.best(c, model, L, seeds)[0]
     found = fixed_size_supports.summed(c, model, L, seeds, 16)
     Z = np.zeros((len(Y), K), dtype=bool)
@@ -107,7 +107,7 @@ def _log_density(Y: np.ndarray, W: np.ndarray, noise_sd: float) -> np.ndarray:
     factor = np.linalg.cholesky(W @ W.T + noise_sd**2 * np.eye(D))
     white = np.linalg.solve(factor, Y.T)
     log_det = 2 * np.log(np.diagonal(factor)).sum()
-    return -0.5 * (D * np.log(2 * np.pi) + log_det + np.square(white).sum(axis=0))
+    return np.asarray(-0.5 * (D * np.log(2 * np.pi) + log_det + np.square(white).sum(axis=0)))
 
 
 def _nothing(Y: np.ndarray, noise: float) -> np.ndarray:

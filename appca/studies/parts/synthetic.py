@@ -5,6 +5,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.sources.designs import DESIGNS, Synthetic, draw_synthetic
 from appca.storage.errors import InputError
+from appca.studies.study import Options
 
 MOST_LABELLED = 50  # different sets of factors that still make a label
 MOST_VALUES = 5_000_000  # of a data set made here
@@ -18,7 +19,7 @@ LIMITS = {
 }
 
 
-def drawn(design: str, choices: dict) -> Synthetic:
+def drawn(design: str, choices: Options) -> Synthetic:
     """
     Draw data of one design.
 
@@ -57,7 +58,7 @@ def drawn(design: str, choices: dict) -> Synthetic:
     return draw_synthetic(rng, design, **sizes)
 
 
-def dataset_of(design: str, choices: dict) -> Dataset:
+def dataset_of(design: str, choices: Options) -> Dataset:
     """
     Make a data set of `drawn`, with the choices, W and Z in its provenance.
 

@@ -9,7 +9,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.dataset import Dataset
 from appca.data.readers import kind_of, read_many
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.runs.home import home
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
@@ -126,7 +126,7 @@ def _read(upload: Upload, options: dict) -> Outcome:
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
 def _outcome(key: str, options_text: str, _files: list[UploadedFile], _options: dict) -> Outcome:
     del key, options_text  # they say which
-    limits = Limits(scratch=home() / SCRATCH)
+    limits = ReadLimits(scratch=home() / SCRATCH)
     try:
         dataset = read_many([(file.name, file) for file in _files], limits=limits, **_options)
     except InputError as error:

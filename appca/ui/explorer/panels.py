@@ -158,7 +158,7 @@ def _panel(
     cells = [
         Cell(
             label=cell.label,
-            count=len(cell.rows),
+            n_rows=len(cell.rows),
             rows=rows[cell.rows],
             corner=(cell.signs[0], 1 if strip else cell.signs[1]),
             image=None if sprites is None else mean_image(sprites, rows[cell.rows]),

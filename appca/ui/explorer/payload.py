@@ -207,7 +207,7 @@ def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict:
         "cells": [
             {
                 "label": cell.label,
-                "count": int(cell.count),
+                "count": int(cell.n_rows),
                 "corner": [int(sign) for sign in cell.corner],
                 "image": None if cell.image is None else buffers.add(cell.image.ravel()),
                 "shape": None if cell.image is None else list(cell.image.shape),

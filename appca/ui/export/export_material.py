@@ -7,7 +7,6 @@ from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore
 from appca.analysis.export.as_python import Recipe
 from appca.data.dataset import Dataset
 from appca.runs.configuration import MODELS
-from appca.runs.fit import DESCRIBED_AT_ONCE
 from appca.runs.home import home, threads
 from appca.runs.quality import Comparison, QualityConfig, QualityStore
 from appca.runs.store import title
@@ -73,7 +72,7 @@ def recipe(shown: Shown) -> Recipe:
         parameters=config.parameters,
         preprocessing=config.preprocessing,
         stopped_at=config.stopped_at,
-        described_at_once=DESCRIBED_AT_ONCE if spec.compiled else None,
+        compiled=spec.compiled,
         threads=threads(),
         log_likelihood=shown.info.log_likelihood,
     )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from appca.data.brain import recording as brain
+from appca.data.brain.cleaning import MEAN_SIGNAL
 from appca.runs.home import home
 from appca.storage.wording import counted
 from appca.studies.experiments.brain import STUDY
@@ -74,7 +75,7 @@ def _choices() -> dict[str, Choice]:
     found += [
         Choice(one.digest, one.name, one.n_rows, one.n_features)
         for one in services.datasets().list()
-        if brain.MEAN_SIGNAL in one.labels
+        if MEAN_SIGNAL in one.labels
     ]
     return {one.key: one for one in found}
 

@@ -14,7 +14,7 @@ from appca.studies.experiments.brain import STUDY, titles_of
 from appca.studies.store import Stored, StudyStore, csv_text
 from appca.studies.study import Row
 from appca.ui.parts.chart import chart
-from appca.ui.parts.study_files import made
+from appca.ui.parts.study_files import claims_table, made
 from appca.ui.parts.text import markdown
 
 TABLE = {
@@ -111,9 +111,7 @@ def _numbers(kept: Stored) -> None:
     st.dataframe(rows, key="brain_table", hide_index=True, width="content")
     st.caption(f"{EXPLAINED} Below come all other sizes this recording was separated with.")
     st.markdown(f"**The paper.** {markdown(STUDY.paper)}")
-    measured, _, verdict = kept.outcome.text.rpartition("\n\n")
-    st.markdown(f"**Measured.** {markdown(measured)}")
-    st.markdown(f"**Verdict.** {markdown(verdict)}")
+    claims_table(kept.outcome)
 
 
 def _short(value: object) -> object:

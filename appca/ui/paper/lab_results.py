@@ -11,7 +11,7 @@ from appca.studies.study import Study
 from appca.ui.paper.lab_table import comparison_table
 from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
-from appca.ui.parts.study_files import made, save_buttons
+from appca.ui.parts.study_files import claims_table, made, save_buttons
 from appca.ui.parts.text import about, duration, markdown
 from appca.ui.session import services, watching
 
@@ -122,12 +122,12 @@ def _start(study: Study, options: dict) -> None:
 
 
 def result(study: Study, kept: Stored) -> None:
-    """Draw table, figures, the paragraph, and the buttons that save the tables."""
+    """Draw table, figures, the claims, and the buttons that save the tables."""
     if study.name == "table1":
         comparison_table(kept.outcome.tables["table1"])
     for name, figure in study.figures(kept.outcome).items():
         chart(figure, key=f"lab_figure_{name}", config={"displayModeBar": False})
     st.markdown(f"**The paper.** {markdown(study.paper)}")
-    st.markdown(f"**Measured.** {markdown(kept.outcome.text)}")
+    claims_table(kept.outcome)
     save_buttons(study, kept, "lab")
     st.caption(f"{made(kept)}.")

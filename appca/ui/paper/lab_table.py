@@ -44,7 +44,8 @@ MEASURES = {
     "cosine": Measure(
         "Columns",
         "|cos| between true and found columns, matched one to one, mean over the factors that at "
-        "least 1 % of the rows use.",
+        "least 1 % of the rows use. Factors that are always used together (subspace, single) are "
+        "found only up to a rotation.",
         _points(3),
         max,
     ),

@@ -13,7 +13,7 @@ from appca.ui.paper.lab_results import AT_ONCE, SIZES
 from appca.ui.paper.lab_table import comparison_table
 from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
-from appca.ui.parts.study_files import made, save_buttons
+from appca.ui.parts.study_files import claims_table, made, save_buttons
 from appca.ui.parts.text import about, markdown
 from appca.ui.session import services, watching
 from appca.ui.session.callbacks import guarded
@@ -123,10 +123,7 @@ def _start_all(studies: list[Study], size: str) -> None:
 
 
 def _result(study: Study, kept: Stored) -> None:
-    measured, verdict = report.split(kept.outcome.text)
-    if verdict:
-        st.markdown(f"**Verdict.** {markdown(verdict)}")
-    st.markdown(f"**Measured.** {_paragraphs(measured)}")
+    claims_table(kept.outcome)
     if st.toggle("Figures and tables", key=f"paper_show_{study.name}", persist_state="session"):
         _figures(study, kept)
     settings = ", ".join(f"{name} {value}" for name, value in kept.options.items())
@@ -144,10 +141,6 @@ def _figures(study: Study, kept: Stored) -> None:
         rows = [{name: row[name] for name in study.columns} for row in first[:MOST_ROWS]]
         st.dataframe(rows, key=f"paper_table_{study.name}", hide_index=True, width="content")
     save_buttons(study, kept, "paper")
-
-
-def _paragraphs(text: str) -> str:
-    return "\n\n".join(map(markdown, text.split("\n\n")))
 
 
 def _id(study: Study, size: str) -> str:

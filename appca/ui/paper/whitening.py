@@ -9,12 +9,11 @@ from appca.data.dataset import Dataset
 from appca.runs.home import home
 from appca.storage.wording import capital, counted
 from appca.studies.experiments.whitening import STUDY
-from appca.studies.report import split
 from appca.studies.store import Stored, StudyStore
 from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.class_choice import columns, none_yet
-from appca.ui.parts.study_files import made, save_buttons
+from appca.ui.parts.study_files import claims_table, made, save_buttons
 from appca.ui.parts.text import about, markdown
 from appca.ui.session import services, watching
 
@@ -156,9 +155,7 @@ def result(kept: Stored) -> None:
     (figure,) = STUDY.figures(kept.outcome).values()
     chart(figure, key="whitening_curves", config={"displayModeBar": False})
     st.caption("Mean over the folds; bars: standard deviation over the folds.")
-    measured, verdict = split(kept.outcome.text)
-    st.markdown(f"**Verdict.** {markdown(verdict)}")
-    st.markdown(f"**Measured.** {markdown(measured)}")
+    claims_table(kept.outcome)
     with st.expander("All numbers"):
         _numbers(kept)
     save_buttons(STUDY, kept, "whitening")

@@ -1,12 +1,28 @@
-"""What stands below the result of every experiment: its tables as files, and when it was made."""
+"""What stands with the result of every experiment: its claims, its tables as files, its date."""
 
 from datetime import datetime
 
 import streamlit as st
 
+from appca.studies.claims import HEADINGS
 from appca.studies.store import Stored, csv_text
-from appca.studies.study import Study
-from appca.ui.parts.text import duration
+from appca.studies.study import Outcome, Study
+from appca.ui.parts.text import duration, markdown
+
+MARKS = {"yes": "✓", "partly": "◐", "no": "✗", "not tested": "–"}
+
+
+def claims_table(outcome: Outcome) -> None:
+    """Draw what the paper claims and what came out here; older results have a text instead."""
+    if outcome.claims:
+        lines = [HEADINGS, ("---",) * len(HEADINGS)]
+        lines += [
+            (*map(markdown, claim[:-1]), f"{MARKS[claim.holds]} **{claim.holds}**")
+            for claim in outcome.claims
+        ]
+        st.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    if outcome.text:
+        st.markdown("\n\n".join(map(markdown, outcome.text.split("\n\n"))))
 
 
 def save_buttons(study: Study, kept: Stored, page: str) -> None:

@@ -45,7 +45,7 @@ def _adopt(job: str, status: JobStatus | None, run_id: str | None) -> None:
     if status is None:
         st.session_state[KEYS.job] = None
     elif status.kind == "fit":
-        config = RunConfig.from_dict(status.spec["config"])
+        config = RunConfig.from_record(status.spec["config"])
         _watched()[job] = Watched("fit", config.id)
         if status.state not in ENDED and run_id in (None, config.id):
             state.open_config(config)

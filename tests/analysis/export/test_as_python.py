@@ -15,13 +15,14 @@ from appca.data.readers import read
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import MODELS, RunConfig
-from appca.runs.fit import DESCRIBED_AT_ONCE, fit_run
+from appca.runs.fit import fit_run
 from appca.runs.home import threads
 from appca.runs.run import FitResult
 from tests.fitted_runs import differing, fitted_run, info_of
 
 ROOT = Path(__file__).parents[3]
 DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
+REDUCED, FEW = {"pca": 20}, {"max_iter": 3, "n_init": 1}
 SHORT = {"n_chains": 2, "burn_in": 5, "n_draws": 6}
 COMPARED = ("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error")
 SAVE = """
@@ -44,7 +45,7 @@ def recipe_of(config: RunConfig, result: FitResult) -> Recipe:
         parameters=config.parameters,
         preprocessing=config.preprocessing,
         stopped_at=config.stopped_at,
-        described_at_once=DESCRIBED_AT_ONCE if spec.compiled else None,
+        compiled=spec.compiled,
         threads=threads(),
         log_likelihood=result.info.log_likelihood,
     )
@@ -77,6 +78,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
         ("digits", DIVIDED, "aPPCA", {"n_components": 4, "n_active": 2}),
         ("wine", SCALED, "aFA", {"n_components": 4, "n_active": 2}),
         ("wine", SCALED, "isFA", {"max_components": 4, **SHORT}),
+        ("digits", REDUCED, "aFA", {"n_components": 16, "n_active": 7, "n_paths": 2, **FEW}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from appca.data.readers import MANY, SUFFIXES, kind_of, read, read_many
-from appca.data.readers.source import Limits, checksum, plain_file
+from appca.data.readers.source import ReadLimits, checksum, plain_file
 from appca.storage.errors import InputError
 from tests.data.readers.images.test_images import encoded, noise, packed
 
@@ -86,7 +86,7 @@ def test_mixed_sizes_need_a_choice_and_colour_is_kept_by_choice():
 def test_more_pixels_than_the_limit_are_refused_after_the_first_image():
     files = {**pictures(["a.png", "b.png", "c.png"], 40, 40), "d.png": b"not looked at"}
     with pytest.raises(InputError, match="choose a smaller size or fewer images"):
-        load(files, limits=Limits(n_bytes=6000))
+        load(files, limits=ReadLimits(n_bytes=6000))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,9 @@ def test_a_file_on_the_disk_is_opened_where_it_is_and_others_are_copied(tmp_path
     path.write_bytes(b"numbers")
     with plain_file("plain", path) as stream:
         assert stream.name == str(path)
-    with plain_file("plain", io.BytesIO(b"numbers"), Limits(scratch=tmp_path / "new")) as stream:
+    with plain_file(
+        "plain", io.BytesIO(b"numbers"), ReadLimits(scratch=tmp_path / "new")
+    ) as stream:
         assert stream.read() == b"numbers"
         assert stream.fileno() > 2
     assert list((tmp_path / "new").iterdir()) == []
@@ -148,7 +150,7 @@ def test_a_file_on_the_disk_is_opened_where_it_is_and_others_are_copied(tmp_path
 def test_a_disk_without_room_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="cannot be laid down for reading"):
-        plain_file("x", io.BytesIO(b"1"), Limits(scratch=tmp_path / "file"))
+        plain_file("x", io.BytesIO(b"1"), ReadLimits(scratch=tmp_path / "file"))
 
 
 def test_every_suffix_has_a_reader_and_several_of_a_kind_are_known():

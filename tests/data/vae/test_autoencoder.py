@@ -283,3 +283,14 @@ def test_the_networks_take_the_dtype_of_the_rows(fitted):
         X = np.full((2, 64), 0.5, dtype)
         assert fitted.vae.encode(X).dtype == dtype
         assert fitted.vae.decode(fitted.vae.encode(X)).dtype == dtype
+
+
+def test_a_row_is_encoded_the_same_in_whatever_company_by_steady_products(digits, fitted):
+    from appca.models.rows.steady_products import times
+
+    X = digits.X[:40]
+    whole = fitted.transform(X, times)
+    np.testing.assert_allclose(whole, fitted.transform(X), rtol=1e-3, atol=1e-4)
+    for step in (1, 2, 7):
+        parts = [fitted.transform(X[i : i + step], times) for i in range(0, len(X), step)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)

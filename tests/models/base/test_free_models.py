@@ -9,6 +9,7 @@ from appca import FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
 from appca.models.supports import independent_supports
 from appca.models.supports.free_supports import MOST_COLUMNS, Question
 from tests.models import gibbs_oracles as oracle
+from tests.references import low_rank
 
 SHORT = {"n_chains": 2, "burn_in": 15, "n_draws": 20, "random_state": 0}
 MODELS = [NonparametricPPCA, FiniteSparseFA, InfiniteSparseFA]
@@ -74,7 +75,9 @@ def test_the_likelihood_and_the_inclusion_are_those_of_all_sets(fitted):
     sets = [z[0] for z in oracle.every_binary_matrix(1, model.n_components_)]
     prior = [np.where(z, np.log(model.weights_), np.log1p(-model.weights_)).sum() for z in sets]
     for y in Y[:5]:
-        rows = [oracle.log_row(y, W, z, mu, noise, model.latent_variance_) for z in sets]
+        rows = [
+            low_rank.log_density(y, W[:, z], mu, noise, model.latent_variance_[z]) for z in sets
+        ]
         log_joint = np.array(rows) + prior
         log_p = np.logaddexp.reduce(log_joint)
         assert model.score_samples(y[None])[0] == pytest.approx(log_p, abs=1e-8)

@@ -46,13 +46,15 @@ def test_all_components_active_with_one_variance_spans_the_principal_subspace(X)
 @pytest.mark.parametrize("latent_variance", ["shared", "component"])
 def test_em_leaves_the_closed_form_where_it_is(X, latent_variance):
     from appca.models.algebra import stiefel
-    from appca.models.orthonormal.em import Settings, State, step
+    from appca.models.orthonormal.em import EMSettings, SubspaceState, step
     from appca.models.rows.observations import about, centre_of
 
     model = fitted(X, 4, 4, latent_variance=latent_variance)
     rows = about(X, centre_of(X))
-    settings = Settings(4, 4, latent_variance, True, False, stiefel.polar, 1e-12)
-    start = State(model.components_.T, np.zeros(4), model.latent_variance_, model.noise_variance_)
+    settings = EMSettings(4, 4, latent_variance, True, False, stiefel.polar, 1e-12)
+    start = SubspaceState(
+        model.components_.T, np.zeros(4), model.latent_variance_, model.noise_variance_
+    )
     value, after = step(start, rows, settings)
     assert step(after, rows, settings)[0] == pytest.approx(value, rel=1e-12)
     assert after.noise == pytest.approx(start.noise, rel=1e-8)

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from appca.models.factors import factor_em
-from appca.models.factors.factor_em import Settings, State
+from appca.models.factors.factor_em import FactorSettings, FactorState
 from appca.models.rows.observations import about, centre_of
-from tests.models import factor_oracles as oracle
+from tests.models.synthetic import drawn
+from tests.references import em_adaptive_fa
 
 
 def settings(n_active, *, loading_variance=math.inf, learn_mean=True):
-    return Settings(n_active, loading_variance, learn_mean, 1e-12)
+    return FactorSettings(n_active, loading_variance, learn_mean, 1e-12)
 
 
 def start(seed, Y, K):
     rng = np.random.default_rng(seed)
-    return State(rng.standard_normal((Y.shape[1], K)), np.zeros(K), float(np.var(Y)))
+    return FactorState(rng.standard_normal((Y.shape[1], K)), np.zeros(K), float(np.var(Y)))
 
 
 def mean_of(state, rows):
@@ -28,7 +29,7 @@ def mean_of(state, rows):
 @pytest.mark.parametrize("loading_variance", [math.inf, 0.7])
 def test_em_over_all_sets_never_lowers_the_likelihood(seed, learn_mean, loading_variance):
     for s in range(seed, seed + 10):
-        Y, *_ = oracle.drawn(s, 60, 6, 5, 2)
+        Y, *_ = drawn(s, 60, 6, 5, 2)
         rows = about(Y, centre_of(Y))
         given = settings(2, learn_mean=learn_mean, loading_variance=loading_variance)
         state, values = start(s, Y, 5), []
@@ -43,7 +44,7 @@ def test_em_over_all_sets_never_lowers_the_likelihood(seed, learn_mean, loading_
 @pytest.mark.parametrize("loading_variance", [math.inf, 0.7])
 def test_em_with_one_set_a_row_never_lowers_the_joint_density(seed, loading_variance):
     for s in range(seed, seed + 5):
-        Y, *_ = oracle.drawn(s, 60, 6, 5, 2)
+        Y, *_ = drawn(s, 60, 6, 5, 2)
         rows = about(Y, centre_of(Y))
         given = settings(2, loading_variance=loading_variance)
         rng = np.random.default_rng(s)
@@ -57,29 +58,9 @@ def test_em_with_one_set_a_row_never_lowers_the_joint_density(seed, loading_vari
         assert values[-1] > values[0] + 1.0
 
 
-def test_the_monitored_values_are_the_dense_ones(seed):
-    Y, *_ = oracle.drawn(seed, 20, 6, 5, 2)
-    rows = about(Y, centre_of(Y))
-    state = start(seed, Y, 5)._replace(shift=np.arange(5.0) / 10)
-    mu = mean_of(state, rows)
-    exact = factor_em.expect_all(state, rows, settings(2)).log_likelihood
-    assert exact == pytest.approx(oracle.log_likelihoods(Y, state.W, 2, mu, state.noise).sum())
-    none = np.full((20, 2), -1), None
-    rng = np.random.default_rng(seed)
-    sums, members, worth = factor_em.expect_sets(rng, state, rows, settings(2), none)
-    dense = [
-        oracle.log_row(y, state.W, S, mu, state.noise) for y, S in zip(Y, members, strict=True)
-    ]
-    np.testing.assert_allclose(worth, dense, rtol=1e-9)
-    assert sums.log_likelihood == pytest.approx(np.sum(dense) - 20 * np.log(10))
-    prior = factor_em.expect_all(state, rows, settings(2, loading_variance=0.7)).log_likelihood
-    log_w = -0.5 * (state.W.size * np.log(2 * np.pi * 0.7) + np.square(state.W).sum() / 0.7)
-    assert prior - exact == pytest.approx(log_w)
-
-
 @pytest.mark.parametrize("loading_variance", [math.inf, 0.7])
 def test_a_fixed_point_is_a_maximum_of_the_dense_likelihood(seed, loading_variance):
-    Y, *_ = oracle.drawn(seed, 80, 4, 3, 2, noise=0.5)
+    Y, *_ = drawn(seed, 80, 4, 3, 2, noise=0.5)
     rows = about(Y, centre_of(Y))
     given = settings(2, loading_variance=loading_variance)
     state = start(seed, Y, 3)
@@ -87,7 +68,7 @@ def test_a_fixed_point_is_a_maximum_of_the_dense_likelihood(seed, loading_varian
         state = factor_em.maximise(factor_em.expect_all(state, rows, given), state, rows, given)
 
     def dense(W, mu, noise):
-        total = oracle.log_likelihoods(Y, W, 2, mu, noise).sum()
+        total = em_adaptive_fa.log_likelihoods(Y, W, mu, noise, 2).sum()
         return total - 0.5 * np.square(W).sum() / loading_variance
 
     mu = mean_of(state, rows)
@@ -115,7 +96,7 @@ def test_parameter_expansion_reaches_the_scale_in_one_step(seed):
     w = rng.standard_normal(5)
     Y = np.outer(rng.standard_normal(400), w) + 1e-3 * rng.standard_normal((400, 5))
     rows = about(Y, centre_of(Y))
-    state = State(100.0 * w[:, None], np.zeros(1), 1e-6)
+    state = FactorState(100.0 * w[:, None], np.zeros(1), 1e-6)
     sums = factor_em.expect_all(state, rows, settings(1))
     after = factor_em.maximise(sums, state, rows, settings(1))
     spread = np.sqrt(np.mean((Y - Y.mean(axis=0)) ** 2) * 5)
@@ -123,7 +104,7 @@ def test_parameter_expansion_reaches_the_scale_in_one_step(seed):
 
 
 def test_a_factor_that_no_row_uses_keeps_its_column(seed):
-    Y, *_ = oracle.drawn(seed, 30, 6, 4, 2)
+    Y, *_ = drawn(seed, 30, 6, 4, 2)
     rows = about(Y, centre_of(Y))
     state = start(seed, Y, 4)
     none = np.full((30, 2), -1), None
@@ -140,12 +121,12 @@ def test_a_factor_that_no_row_uses_keeps_its_column(seed):
 
 
 def test_momentum_goes_on_along_the_line_and_stays_where_em_has_converged(seed):
-    Y, *_ = oracle.drawn(seed, 50, 5, 4, 2)
+    Y, *_ = drawn(seed, 50, 5, 4, 2)
     now = start(seed, Y, 4)
     there = factor_em.extend(now, now, 0.9, settings(2))
     np.testing.assert_array_equal(there.W, now.W)
     assert there.noise == now.noise
-    before = State(now.W - 0.2, now.shift - 0.4, now.noise / 1.21)
+    before = FactorState(now.W - 0.2, now.shift - 0.4, now.noise / 1.21)
     ahead = factor_em.extend(before, now, 0.5, settings(2))
     np.testing.assert_allclose(ahead.W, now.W + 0.1)
     np.testing.assert_allclose(ahead.shift, now.shift + 0.2)

@@ -8,15 +8,16 @@ import pytest
 
 import appca.models.factors
 from appca.models.factors import sparse_gibbs
-from appca.models.factors.sparse_gibbs import Prior, State
+from appca.models.factors.sparse_gibbs import SparsePrior, SparseState
 from appca.models.rows.observations import about
-from appca.models.rows.row_sums import data_of, look
+from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.conditionals import Gamma, InverseGamma
+from appca.models.sampling.row_sums import look
 from tests.geweke import broken, broken_kernels, geweke_z, is_caught, named, worst
 from tests.models.gibbs_oracles import draw_buffet
 
 N, D, K = 4, 2, 3
-PRIOR = Prior(InverseGamma(6.0, 1.5), InverseGamma(6.0, 5.0), Gamma(3.0, 2.0), 0.5)
+PRIOR = SparsePrior(InverseGamma(6.0, 1.5), InverseGamma(6.0, 5.0), Gamma(3.0, 2.0), 0.5)
 # so many columns wanted that the cut at K matters
 CROWDED = PRIOR._replace(noise=InverseGamma(6.0, 3.0), alpha=Gamma(12.0, 3.0))
 
@@ -26,9 +27,9 @@ def draw_finite_Z(rng, alpha):
     return rng.random((N, K)) < rng.beta(alpha / K, 1.0, K)
 
 
-def model_of(module, sweep, infinite):
+def model_of(module, sweep, infinite, prior=None):
     """Bundle prior, data, sweep and statistics for Geweke's test."""
-    prior = CROWDED if infinite else PRIOR
+    prior = prior or (CROWDED if infinite else PRIOR)
 
     def draw_prior(rng):
         alpha = rng.gamma(prior.alpha.shape) / prior.alpha.rate
@@ -39,7 +40,7 @@ def model_of(module, sweep, infinite):
         if infinite:
             W = W * Z.any(axis=0)
         mu = np.sqrt(prior.mean_variance) * rng.normal(size=D)
-        return State(W, rng.normal(size=(N, K)) * Z, Z, mu, sigma2, sigma2_W, alpha)
+        return SparseState(W, rng.normal(size=(N, K)) * Z, Z, mu, sigma2, sigma2_W, alpha)
 
     def step(rng, data, state):
         return getattr(module, sweep)(rng, data, look(data, state), prior).state
@@ -117,14 +118,14 @@ BROKEN_FINITE = {
     "odds with N - 1 - m": (KERNELS, "np.log(n_rows - m)", "np.log(n_rows - 1 - m)"),
     "gain without the determinant": (
         KERNELS,
-        "finite_log_odds(m, N, pseudo) + gain(T, k, Z[n, k], v.tau2)",
-        "finite_log_odds(m, N, pseudo) + gain(T, k, Z[n, k], v.tau2)"
+        "finite_log_odds(m, N, pseudo) + increment(T, k, Z[n, k], v.tau2)",
+        "finite_log_odds(m, N, pseudo) + increment(T, k, Z[n, k], v.tau2)"
         " + 0.5 * np.log(v.tau2 * (-1.0 / T[k, k] if Z[n, k] else T[k, k]))",
     ),
     "x not redrawn after z": (
         SWEEP,
-        "return State(state.W, X, Z, *state[3:])",
-        "return State(state.W, np.where(state.Z, state.X, 1e-3) * Z, Z, *state[3:])",
+        "return SparseState(state.W, X, Z, *state[3:])",
+        "return SparseState(state.W, np.where(state.Z, state.X, 1e-3) * Z, Z, *state[3:])",
     ),
     "scales without the volume": (STEPS, "(len(W) - Z.sum(axis=0)) / 2", "0.0 * Z.sum(axis=0)"),
     "noise from a stale residual": (
@@ -149,26 +150,30 @@ BROKEN_FINITE = {
     ),
 }
 BROKEN_INFINITE = {
-    "singletons deleted": (KERNELS, "                Z[n] |= own", "                own &= False"),
+    "singletons deleted": (
+        KERNELS,
+        "                Z[n] |= singletons",
+        "                singletons &= False",
+    ),
     "x not redrawn after z": (
         SWEEP,
-        "return State(Wt.T * Z.any(axis=0), X, Z, *state[3:])",
-        "return State(\n"
+        "return SparseState(Wt.T * Z.any(axis=0), X, Z, *state[3:])",
+        "return SparseState(\n"
         "        Wt.T * Z.any(axis=0), np.where(state.X, state.X, 1e-3) * Z, Z, *state[3:]\n    )",
     ),
     "kappa clipped": (
         KERNELS,
-        "        return -np.inf, own",
+        "        return -np.inf, singletons",
         "        V = V[: len(z) - (others > 0).sum()]",
     ),
-    # what the own columns explain is gone from the residual that both sides are weighed on
+    # what the singletons explain is gone from the residual that both sides are weighed on
     "residual with the singletons in": (
         KERNELS,
         "    before = remove_singletons(T, z, others, v.tau2)\n",
-        "    after = new_gain(T, z, shared, V, y, v)\n"
+        "    after = singletons_increment(T, z, Wt, V, y, v)\n"
         "    before = remove_singletons(T, z, others, v.tau2)\n"
         "    if (others > 0).sum() + len(V) <= len(z):\n"
-        "        return after, own\n",
+        "        return after, singletons\n",
     ),
     "alpha without Q": (
         STEPS,

@@ -1,6 +1,5 @@
-"""Rows with missing entries, against Gaussians of what was observed and against loops over rows."""
+"""Rows with missing entries, against the reference and against loops over rows."""
 
-import itertools
 from functools import partial
 
 import numpy as np
@@ -17,8 +16,9 @@ from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
 from appca.models.algebra.stiefel import polar
 from appca.models.incomplete import missing_em, missing_supports
 from appca.models.orthonormal import em
-from appca.models.rows.incomplete_rows import Chunk, Gappy, split
+from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData, split
 from appca.models.rows.observations import about
+from tests.references import em_incomplete, low_rank
 
 
 def planted(seed, n_rows=300, n_features=8, n_components=5, n_active=2, share=0.2):
@@ -32,35 +32,22 @@ def planted(seed, n_rows=300, n_features=8, n_components=5, n_active=2, share=0.
 
 
 class Mixture:
-    """What a fitted model says of a row, from the Gaussian of every set, one after the other."""
+    """What a fitted model says of a row, by the reference."""
 
     def __init__(self, model, row):
-        W, tau2 = model.components_.T, model.latent_variance_
-        K, L = len(tau2), model.n_active_
-        self.sets = list(itertools.combinations(range(K), L))
-        seen = ~np.isnan(row)
-        densities, self.means, self.imputed = [], [], []
-        for members in self.sets:
-            loads = W[:, members] * tau2[list(members)]
-            C = loads @ W[:, members].T + model.noise_variance_ * np.eye(len(W))
-            left = (row - model.mean_)[seen]
-            weights = np.linalg.solve(C[np.ix_(seen, seen)], left) if seen.any() else left
-            densities.append(
-                multivariate_normal(cov=C[np.ix_(seen, seen)]).logpdf(left) if seen.any() else 0.0
-            )
-            self.means.append(loads[seen].T @ weights)
-            signal = W[:, members] @ self.means[-1]
-            self.imputed.append(np.where(seen, row, model.mean_ + signal))
-        self.log_density = logsumexp(densities) - np.log(len(self.sets))
-        self.chances = np.exp(np.array(densities) - logsumexp(densities))
+        self.row, self.W, self.mean = row, model.components_.T, model.mean_
+        self.at = self.W, self.mean, model.latent_variance_, model.noise_variance_
+        self.supports, log_p_S = em_incomplete.log_joint(row, *self.at, model.n_active_)
+        posterior = em_incomplete.row_posterior(row, *self.at, model.n_active_)
+        self.log_density, self.inclusion, self.h, _ = posterior
+        self.chances = np.exp(log_p_S - self.log_density)
 
-    def inclusion(self, K):
-        hold = np.array([[k in members for k in range(K)] for members in self.sets])
-        return self.chances @ hold
+    def imputed(self):
+        return np.where(np.isnan(self.row), self.mean + self.W @ self.h, self.row)
 
-    def scores(self, K):
-        best, scores = int(self.chances.argmax()), np.zeros(K)
-        scores[list(self.sets[best])] = self.means[best]
+    def scores(self):
+        S, scores = self.supports[self.chances.argmax()], np.zeros(self.W.shape[1])
+        scores[S] = low_rank.scores(*em_incomplete.observed(self.row, S, *self.at))[0]
         return scores
 
 
@@ -81,11 +68,11 @@ def test_answers_are_those_of_the_gaussians_of_what_was_observed(fitted):
     for n, row in enumerate(rows):
         oracle = Mixture(model, row)
         assert told.log_likelihood[n] == pytest.approx(oracle.log_density, abs=1e-8)
-        np.testing.assert_allclose(told.inclusion[n], oracle.inclusion(5), atol=1e-8)
-        np.testing.assert_allclose(full[n], oracle.chances @ np.array(oracle.imputed), atol=1e-8)
+        np.testing.assert_allclose(told.inclusion[n], oracle.inclusion, atol=1e-8)
+        np.testing.assert_allclose(full[n], oracle.imputed(), atol=1e-8)
         assert told.membership[n] == pytest.approx(oracle.chances.max(), abs=1e-8)
         if not np.isnan(row).all():
-            np.testing.assert_allclose(told.scores[n], oracle.scores(5), atol=1e-7)
+            np.testing.assert_allclose(told.scores[n], oracle.scores(), atol=1e-7)
             left = row - model.mean_ - told.scores[n] @ model.components_
             assert told.error[n] == pytest.approx(np.nanmean(left**2), abs=1e-8)
 
@@ -129,14 +116,14 @@ def test_rows_without_gaps_are_answered_as_if_there_were_no_others(fitted):
 
 
 def settings_of(K, L, **changes):
-    usual = em.Settings(K, L, "shared", True, False, polar, 1e-8)
+    usual = em.EMSettings(K, L, "shared", True, False, polar, 1e-8)
     return usual._replace(**changes)
 
 
 def some_state(X, K, seed=0):
     rng = np.random.default_rng(seed)
     W = np.linalg.qr(rng.normal(size=(X.shape[1], K)))[0]
-    return missing_em.State(W, np.zeros(X.shape[1]), np.full(K, 2.0), 0.5)
+    return missing_em.IncompleteState(W, np.zeros(X.shape[1]), np.full(K, 2.0), 0.5)
 
 
 @pytest.mark.parametrize("as_chunk", [False, True], ids=["complete rows", "a chunk without gaps"])
@@ -148,10 +135,10 @@ def test_without_gaps_iterations_are_those_of_complete_data(as_chunk, latent):
     gappy = split(X, rows.origin)
     if as_chunk:
         none = scipy.sparse.csr_array(X.shape)
-        chunk = Chunk(np.arange(len(X)), X - rows.origin, none, alike=False)
-        gappy = Gappy(X.shape, rows.origin, X[:0], np.arange(0), [chunk])
+        chunk = IncompleteBlock(np.arange(len(X)), X - rows.origin, none, alike=False)
+        gappy = IncompleteData(X.shape, rows.origin, X[:0], np.arange(0), [chunk])
     mine = some_state(X, 5)
-    plain = em.State(mine.W, np.zeros(5), mine.latent, mine.noise)
+    plain = em.SubspaceState(mine.W, np.zeros(5), mine.latent, mine.noise)
     for _ in range(4):
         value, mine = missing_em.step(mine, gappy, settings)
         wanted, plain = em.step(plain, rows, settings)
@@ -188,21 +175,6 @@ def test_the_observed_likelihood_never_falls(seed, mean, accelerate):
         np.testing.assert_allclose(model.mean_, fixed, atol=1e-12)
 
 
-def observed_log_likelihood(X, W, mean, latent, noise, L):
-    """Sum over rows of the log of the mixture of Gaussians over all sets; no line of ours."""
-    total = 0.0
-    sets = list(itertools.combinations(range(W.shape[1]), L))
-    for row in X:
-        seen = ~np.isnan(row)
-        each = []
-        for members in sets:
-            B = W[np.ix_(seen, members)] * np.sqrt(latent[list(members)])
-            C = B @ B.T + noise * np.eye(seen.sum())
-            each.append(multivariate_normal(cov=C).logpdf((row - mean)[seen]))
-        total += logsumexp(each) - np.log(len(sets))
-    return total
-
-
 def test_the_fit_ends_where_the_observed_likelihood_is_stationary(seed):
     _, X, _ = planted(seed, n_rows=80, n_features=5, n_components=3, n_active=1)
     X = X[~np.isnan(X).all(axis=1)]
@@ -217,9 +189,8 @@ def test_the_fit_ends_where_the_observed_likelihood_is_stationary(seed):
     def value(t, dW=0.0, d_mean=0.0, d_logs=0.0):
         variances = np.exp(logs + t * d_logs)
         moved = polar(W + t * dW)
-        return observed_log_likelihood(
-            X, moved, mean + t * d_mean, variances[:-1], variances[-1], 1
-        )
+        at = moved, mean + t * d_mean, variances[:-1], variances[-1]
+        return sum(logsumexp(em_incomplete.log_joint(row, *at, 1)[1]) for row in X)
 
     h = 1e-4
     for change in (
@@ -399,7 +370,9 @@ def test_blocks_of_rows_do_not_change_the_answer(monkeypatch):
     rng = np.random.default_rng(14)
     B = rng.normal(size=(9, 5, 6))
     i, j = np.triu_indices(5)
-    seen = missing_supports.Seen((B @ np.swapaxes(B, 1, 2))[:, i, j], rng.normal(size=(9, 5)))
+    seen = missing_supports.IncompleteProjections(
+        (B @ np.swapaxes(B, 1, 2))[:, i, j], rng.normal(size=(9, 5))
+    )
     answer = partial(missing_supports.posterior, seen, 3)
     whole = answer()
     monkeypatch.setattr(missing_supports, "BLOCK_FLOATS", 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.models.algebra import stiefel
-from appca.models.orthonormal.em import Settings, State, expect, floor_of
+from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor_of
 from appca.models.rows.observations import about, centre_of
 
 
@@ -44,7 +44,7 @@ def problem(rng, n, d, k, dtype, noise):
     """Return rows with an origin far from 0, and a state with a spread of variances."""
     X = (rng.standard_normal((n, d)) * rng.uniform(0.5, 3.0, d) + 5.0).astype(dtype)
     W = np.linalg.qr(rng.standard_normal((d, k)))[0]
-    return X, State(W, 0.3 * rng.standard_normal(k), rng.uniform(0.5, 2.0, k), noise)
+    return X, SubspaceState(W, 0.3 * rng.standard_normal(k), rng.uniform(0.5, 2.0, k), noise)
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -57,7 +57,7 @@ def test_the_sweep_equals_the_plain_e_step(d, k, n_active, hard, seed):
     rng = np.random.default_rng(seed)
     X, state = problem(rng, 130 + 7 * k, d, k, np.float64, 0.7)
     rows = about(X, centre_of(X))
-    plain = Settings(k, n_active, "shared", True, hard, stiefel.polar, floor_of(rows))
+    plain = EMSettings(k, n_active, "shared", True, hard, stiefel.polar, floor_of(rows))
     sums = [expect(state, rows, plain._replace(compiled=c)) for c in (False, True)]
     for a, b in zip(*sums, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-8)
@@ -70,7 +70,7 @@ def test_in_float32_it_keeps_four_digits_and_more(d, k, n_active, noise, seed):
     rng = np.random.default_rng(seed)
     X, state = problem(rng, 500, d, k, np.float32, noise)
     rows, exact = (about(Y, centre_of(Y)) for Y in (X, X.astype(np.float64)))
-    plain = Settings(k, n_active, "shared", True, False, stiefel.polar, floor_of(rows))
+    plain = EMSettings(k, n_active, "shared", True, False, stiefel.polar, floor_of(rows))
     wanted = expect(state, exact._replace(origin=rows.origin), plain)
     found = expect(state, rows, plain._replace(compiled=True))
     assert found.log_likelihood == pytest.approx(wanted.log_likelihood, rel=1e-5)
@@ -82,7 +82,7 @@ def test_the_order_of_rows_in_memory_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     X, state = problem(rng, 333, 260, 6, np.float64, 0.7)
     some = [X, np.asfortranarray(X), np.hstack([X, X])[:, :260]]
-    settings = Settings(6, 2, "shared", True, False, stiefel.polar, 1e-9, compiled=True)
+    settings = EMSettings(6, 2, "shared", True, False, stiefel.polar, 1e-9, compiled=True)
     sums = [expect(state, about(Y, centre_of(X)), settings) for Y in some]
     for other in sums[1:]:
         for a, b in zip(sums[0], other, strict=True):

@@ -4,15 +4,15 @@ import pytest
 from appca.models.algebra import stiefel
 from appca.models.algebra.loop import STOPPED
 from appca.models.orthonormal import screening, starts
-from appca.models.orthonormal.em import Passes, Settings, expect, floor_of
-from appca.models.orthonormal.screening import Course
+from appca.models.orthonormal.em import EMSettings, Passes, expect, floor_of
+from appca.models.orthonormal.screening import EMControl
 from appca.models.rows import observations as blocks_of_rows
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import planted, principal_cosines
 
 
 def settings(rows, k, n_active, *, learn_mean=True):
-    return Settings(k, n_active, "shared", learn_mean, False, stiefel.polar, floor_of(rows))
+    return EMSettings(k, n_active, "shared", learn_mean, False, stiefel.polar, floor_of(rows))
 
 
 def rows_of(X):
@@ -21,7 +21,7 @@ def rows_of(X):
 
 def searched(rng, rows, chosen, seen, candidates, *, max_iter=500, tol=1e-4):
     call = seen if callable(seen) else seen.append
-    course = Course(chosen, call, max_iter, tol, True, rows.n)
+    course = EMControl(chosen, call, max_iter, tol, True, rows.n)
     return screening.search(rng, Passes(rows, chosen), candidates, course)
 
 
@@ -155,7 +155,7 @@ def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
     chosen = settings(rows, 6, 3)
     ring = screening.arena(rng, rows, chosen)
     seen = []
-    course = Course(chosen, seen.append, 500, 1e-4, True, 600)
+    course = EMControl(chosen, seen.append, 500, 1e-4, True, 600)
     run = screening.race(rng, ring.sample, starts.candidates("auto", 2, 6), course)
     names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", "random rotation"]
     stages = [f"race {i} of 5: {name}" for i, name in enumerate(names, start=1)]

@@ -3,13 +3,13 @@ import pytest
 
 from appca.models.algebra import stiefel
 from appca.models.orthonormal import starts
-from appca.models.orthonormal.em import Settings, floor_of
+from appca.models.orthonormal.em import EMSettings, floor_of
 from appca.models.rows.observations import about, centre_of, project
 from tests.models.synthetic import matched_cosines, planted
 
 
 def settings(rows, n_active, latent="shared", k=4):
-    return Settings(k, n_active, latent, True, False, stiefel.polar, floor_of(rows))
+    return EMSettings(k, n_active, latent, True, False, stiefel.polar, floor_of(rows))
 
 
 def rows_of(X):

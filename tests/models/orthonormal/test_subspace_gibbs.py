@@ -10,15 +10,16 @@ import pytest
 
 from appca.models.algebra import gaussian, stiefel
 from appca.models.orthonormal import adaptive_ppca_gibbs, nonparametric_gibbs, subspace_gibbs
-from appca.models.orthonormal.subspace_gibbs import Prior, State
+from appca.models.orthonormal.subspace_gibbs import SubspaceGibbsState, SubspacePrior
 from appca.models.rows.observations import Rows
-from appca.models.sampling import conditionals
+from appca.models.sampling import chain_data, conditionals
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from tests.geweke import broken, broken_kernels, geweke_z, is_caught, worst
 from tests.models import gibbs_oracles as oracle
+from tests.references import low_rank
 
 N, D, K, L = 5, 4, 3, 2
-PRIOR = Prior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 8.0), False, 0.5)
+PRIOR = SubspacePrior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 8.0), False, 0.5)
 
 
 def draw_fixed_size(rng, alpha, shape):
@@ -37,7 +38,7 @@ def draw_buffet(rng, alpha, shape):
 
 def data_of(Y):
     """Rows as they are, about zero."""
-    return subspace_gibbs.data_of(Rows(Y, None, np.square(Y).sum(axis=1), Y.shape[1]))
+    return chain_data.data_of(Rows(Y, None, np.square(Y).sum(axis=1), Y.shape[1]))
 
 
 class Case(SimpleNamespace):
@@ -55,7 +56,9 @@ class Case(SimpleNamespace):
         tau2 = np.broadcast_to(tau2, k).copy()
         W = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :k] * rng.choice([-1.0, 1.0], k)
         mu = np.sqrt(prior.mean_variance) * rng.normal(size=d)
-        return State(W, np.sqrt(tau2) * rng.normal(size=(n, k)) * Z, Z, mu, sigma2, tau2, alpha)
+        return SubspaceGibbsState(
+            W, np.sqrt(tau2) * rng.normal(size=(n, k)) * Z, Z, mu, sigma2, tau2, alpha
+        )
 
     def draw_data(self, rng, state):
         n, d, _ = self.shape
@@ -63,8 +66,8 @@ class Case(SimpleNamespace):
 
     def sweep(self, rng, state, Y):
         P = (Y - state.mu) @ state.W
-        cross = subspace_gibbs.Cross(Y.T @ state.X, state.X.sum(axis=0))
-        seen = subspace_gibbs.Seen(state, P, cross)
+        cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ state.X, state.X.sum(axis=0))
+        seen = subspace_gibbs.CachedSubspaceState(state, P, cross)
         return self.step(rng, data_of(Y), seen, self.prior).state
 
     def statistics(self, state, Y):
@@ -233,16 +236,16 @@ BROKEN = {
         "ibp",
         with_source(
             "ibp_kernels",
-            "chance(np.log(m) - np.log(N - m) + logits[n, k])",
-            "chance(np.log(m) - np.log(N - 1 - m) + logits[n, k])",
+            "probability(np.log(m) - np.log(N - m) + logits[n, k])",
+            "probability(np.log(m) - np.log(N - 1 - m) + logits[n, k])",
         ),
     ),
     "Beta-Bernoulli odds with N - 1 - m": (
         "beta-bernoulli",
         with_source(
             "ibp_kernels",
-            "chance(np.log(m + pseudo) - np.log(N - m) + logits[n, k])",
-            "chance(np.log(m + pseudo) - np.log(N - 1 - m) + logits[n, k])",
+            "probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])",
+            "probability(np.log(m + pseudo) - np.log(N - 1 - m) + logits[n, k])",
         ),
     ),
 }
@@ -266,7 +269,7 @@ def world(seed):
 def test_directions_have_the_ratios_of_the_joint(world):
     rng, Y, state = world
     W, X, Z, mu, sigma2, *_ = state
-    cross = subspace_gibbs.Cross(Y.T @ X, X.sum(axis=0))
+    cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
     F = subspace_gibbs.concentration(cross, mu, sigma2)
     other = stiefel.random(rng, *W.shape)
     left = (F * W).sum() - (F * other).sum()
@@ -280,7 +283,7 @@ def test_indicators_have_the_ratios_of_the_dense_joint(world):
     for n, k in np.ndindex(Z.shape):
         on, off = Z[n].copy(), Z[n].copy()
         on[k], off[k] = True, False
-        joint = [oracle.log_row(Y[n], W, z, mu, sigma2, tau2) for z in (on, off)]
+        joint = [low_rank.log_density(Y[n], W[:, z], mu, sigma2, tau2[z]) for z in (on, off)]
         assert a[n, k] == pytest.approx(joint[0] - joint[1], abs=1e-9)
 
 
@@ -301,7 +304,7 @@ def test_scores_have_the_ratios_of_the_joint(world):
 
 def test_residual_squares_are_those_of_the_residual(world):
     _, Y, (W, X, _, mu, *_) = world
-    cross = subspace_gibbs.Cross(Y.T @ X, X.sum(axis=0))
+    cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
     got = subspace_gibbs.residual_squares(data_of(Y), cross, W, X, mu)
     assert got == pytest.approx(np.square(Y - mu - X @ W.T).sum(), abs=1e-10)
 
@@ -325,7 +328,7 @@ def test_the_exact_likelihood_sums_over_all_subsets(world):
     total = 0.0
     for y in Y:
         rows = [
-            oracle.log_row(y, W, Z[0], mu, sigma2, tau2)
+            low_rank.log_density(y, W[:, Z[0]], mu, sigma2, tau2[Z[0]])
             for Z in oracle.every_fixed_size_matrix(1, K, L)
         ]
         total += np.logaddexp.reduce(rows) - np.log(len(rows))

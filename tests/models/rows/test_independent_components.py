@@ -6,8 +6,7 @@ from scipy.linalg import sqrtm
 
 from appca.models.rows import independent_components
 from appca.models.rows.observations import about, centre_of
-from tests.models import factor_oracles as oracle
-from tests.models.synthetic import matched_cosines
+from tests.models.synthetic import drawn, matched_cosines
 
 
 def rows_of(Y):
@@ -60,7 +59,7 @@ def test_fast_ica_takes_the_steps_of_its_equation_on_scores_made_white(dtype, se
 
 
 def test_independent_components_start_at_the_true_loadings_and_principal_ones_do_not(seed):
-    Y, W, *_ = oracle.drawn(seed, 1000, 50, 10, 5, noise=0.1)
+    Y, W, *_ = drawn(seed, 1000, 50, 10, 5, noise=0.1)
     rng = np.random.default_rng(seed)
     found = independent_components.ica(rng, rows_of(Y), 10, 5)
     assert least_cosine(found.W, W) > 0.97
@@ -72,7 +71,7 @@ def test_independent_components_start_at_the_true_loadings_and_principal_ones_do
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_all_starts_explain_the_variance_there_is(dtype, seed):
-    Y = oracle.drawn(seed, 300, 8, 6, 2, noise=0.5)[0].astype(dtype)
+    Y = drawn(seed, 300, 8, 6, 2, noise=0.5)[0].astype(dtype)
     rows = rows_of(Y)
     rng = np.random.default_rng(seed)
     total = rows.squares.sum() / 300
@@ -88,7 +87,7 @@ def test_all_starts_explain_the_variance_there_is(dtype, seed):
 
 
 def test_all_factors_active_start_from_principal_components(seed):
-    Y = oracle.drawn(seed, 200, 8, 3, 3, noise=0.5)[0]
+    Y = drawn(seed, 200, 8, 3, 3, noise=0.5)[0]
     rng = np.random.default_rng(seed)
     np.testing.assert_allclose(
         independent_components.ica(rng, rows_of(Y), 3, 3).W,
@@ -98,7 +97,7 @@ def test_all_factors_active_start_from_principal_components(seed):
 
 
 def test_more_factors_than_dimensions_start_from_rows_and_want_annealing(seed):
-    Y = oracle.drawn(seed, 100, 4, 6, 1)[0]
+    Y = drawn(seed, 100, 4, 6, 1)[0]
     rows = rows_of(Y)
     found = independent_components.ica(np.random.default_rng(seed), rows, 6, 1)
     assert found.annealing == 30
@@ -114,7 +113,7 @@ def test_rows_that_repeat_still_give_every_factor_a_loading():
 
 
 def test_given_loadings_are_taken_with_their_lengths(seed):
-    Y, W, _, mu = oracle.drawn(seed, 200, 8, 3, 2, noise=2.0)
+    Y, W, _, mu = drawn(seed, 200, 8, 3, 2, noise=2.0)
     found = independent_components.given(about(Y, mu), W)
     np.testing.assert_array_equal(found.W, W)
     assert found.noise == pytest.approx(4.0, rel=0.15)

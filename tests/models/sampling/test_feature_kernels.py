@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from appca.models.factors import sparse_kernels
 from appca.models.orthonormal import ibp_kernels
@@ -9,6 +10,7 @@ from appca.models.sampling import feature_priors
 from appca.models.supports import support_kernels
 from tests.geweke import broken_kernels
 from tests.models import gibbs_oracles as oracle
+from tests.references import low_rank
 
 SIGMA2, TAU2 = 0.6, 1.3
 VARIANCES = sparse_kernels.Variances(SIGMA2, TAU2)
@@ -29,7 +31,7 @@ def tableau(W, y, z):
 
 
 def log_row(y, W, z):
-    return oracle.log_row(y, W, z, np.zeros(len(y)), SIGMA2, TAU2)
+    return low_rank.log_density(y, W[:, z], 0.0, SIGMA2, TAU2)
 
 
 def test_gain_is_the_ratio_of_dense_densities_inside_and_outside(seed):
@@ -41,7 +43,7 @@ def test_gain_is_the_ratio_of_dense_densities_inside_and_outside(seed):
             on, off = z.copy(), z.copy()
             on[k], off[k] = True, False
             wanted = log_row(y, W, on) - log_row(y, W, off)
-            assert support_kernels.gain(T, k, z[k], TAU2) == pytest.approx(wanted, abs=1e-10)
+            assert support_kernels.increment(T, k, z[k], TAU2) == pytest.approx(wanted, abs=1e-10)
 
 
 def test_a_column_taken_in_and_out_leaves_the_tableau_as_it_was(seed):
@@ -58,7 +60,7 @@ def test_a_column_taken_in_and_out_leaves_the_tableau_as_it_was(seed):
 def test_gains_of_a_set_add_up_to_its_dense_density(seed):
     rng, W, Y = small_world(seed, n_rows=8, n_components=4)
     Z = rng.random((8, 4)) < 0.5
-    gains = sparse_kernels.active_gains(Z, W.T @ W, Y @ W, VARIANCES)
+    gains = sparse_kernels.support_increments(Z, W.T @ W, Y @ W, VARIANCES)
     nobody = np.zeros(4, dtype=bool)
     wanted = [log_row(y, W, z) - log_row(y, W, nobody) for y, z in zip(Y, Z, strict=True)]
     assert gains == pytest.approx(np.array(wanted), abs=1e-10)
@@ -72,32 +74,43 @@ def test_gain_of_new_columns_is_the_ratio_of_dense_densities(seed, kappa):
     wanted = log_row(Y[0], with_new, np.ones(2 + kappa, dtype=bool)) - log_row(Y[0], W, z)
     T = tableau(W, Y[0], z)
     Wt = np.ascontiguousarray(W.T)
-    assert sparse_kernels.new_gain(T, z, Wt, V, Y[0], VARIANCES) == pytest.approx(wanted, abs=1e-10)
+    assert sparse_kernels.singletons_increment(T, z, Wt, V, Y[0], VARIANCES) == pytest.approx(
+        wanted, abs=1e-10
+    )
 
 
 def replacement_error(kernels, seed):
-    """Log ratio of a replacement against dense densities; columns 1 and 4 are the row's own."""
+    """Log ratio of a replacement against dense densities; columns 1 and 4 are singletons."""
     rng, W, Y = small_world(seed, n_components=5, n_features=4)
     z, others = np.array([True, True, False, True, True]), np.array([1, 0, 2, 2, 0])
     V = rng.normal(size=(2, 4))
     kept = W[:, z & (others > 0)]
     wanted = log_row(Y[0], np.hstack([kept, V.T]), np.ones(4, dtype=bool)) - log_row(Y[0], W, z)
     Wt, T = np.ascontiguousarray(W.T), tableau(W, Y[0], z)
-    ratio, own = kernels.replace_singletons(T, z.copy(), others, V, Y[0], VARIANCES, Wt)
-    np.testing.assert_array_equal(own, z & (others == 0))
+    ratio, singletons = kernels.replace_singletons(T, z.copy(), others, V, Y[0], VARIANCES, Wt)
+    np.testing.assert_array_equal(singletons, z & (others == 0))
     return abs(ratio - wanted)
 
 
-def test_own_columns_are_weighed_against_the_offer_by_dense_densities(seed):
+def test_the_worked_example_of_the_sweep_operator_is_right():
+    T, M, beta = np.empty((2, 3)), np.array([[4.0, 2.0], [2.0, 4.0]]), np.array([4.0, 6.0])
+    support_kernels.fill(T, M, beta, np.array([True, False]))
+    np.testing.assert_allclose(T, [[-1 / 4, 1 / 2, 1.0], [1 / 2, 3.0, 4.0]])
+    support_kernels.pivot(T, 1, False)
+    np.testing.assert_allclose(T[:, :2], -np.linalg.inv(M))
+    np.testing.assert_allclose(T[:, 2], np.linalg.solve(M, beta))
+
+
+def test_singletons_are_weighed_against_the_proposal_by_dense_densities(seed):
     assert replacement_error(sparse_kernels, seed) < 1e-10
 
 
 SINGLETONS_LEFT_IN = (
     "    before = remove_singletons(T, z, others, v.tau2)\n",
-    "    after = new_gain(T, z, shared, V, y, v)\n"
+    "    after = singletons_increment(T, z, Wt, V, y, v)\n"
     "    before = remove_singletons(T, z, others, v.tau2)\n"
     "    if (others > 0).sum() + len(V) <= len(z):\n"
-    "        return after, own\n",
+    "        return after, singletons\n",
 )
 
 
@@ -105,7 +118,10 @@ SINGLETONS_LEFT_IN = (
     "change",
     [
         SINGLETONS_LEFT_IN,
-        ("new_gain(T, z, shared, V, y, v) - before", "new_gain(T, z, shared, V, y, v)"),
+        (
+            "singletons_increment(T, z, Wt, V, y, v) - before",
+            "singletons_increment(T, z, Wt, V, y, v)",
+        ),
     ],
     ids=["residual with the singletons in", "the old ones for nothing"],
 )
@@ -156,7 +172,7 @@ def existing_p_value(seed, kernels, n_draws=20_000):
     others, states = np.array([1, 2, 1]), list(oracle.every_binary_matrix(1, 3))
     variances = sparse_kernels.Variances(SIGMA2 / 6, TAU2)
     prior = np.log(others) - np.log(3 - others)
-    rows = [oracle.log_row(Y[0], W, Z[0], np.zeros(2), SIGMA2 / 6, TAU2) for Z in states]
+    rows = [low_rank.log_density(Y[0], W[:, Z[0]], 0.0, SIGMA2 / 6, TAU2) for Z in states]
     log_weights = np.array(rows) + [(prior * Z).sum() for Z in states]
     A, beta = sparse_kernels.precision(W.T @ W, variances), Y[0] @ W / variances.sigma2
     T = np.empty((3, 4))
@@ -195,11 +211,11 @@ def infinite_p_value(seed, kernels, n_draws=30_000):
         signal = (np.sqrt(TAU2) * rng.normal(size=(N, K)) * Z) @ Wt
         Y = signal + np.sqrt(0.3) * rng.normal(size=(N, D))
         kappa = rng.poisson(alpha / N, N)
-        offer = sparse_kernels.Proposal(kappa, rng.normal(size=(kappa.sum(), D)))
+        proposal = sparse_kernels.Proposal(kappa, rng.normal(size=(kappa.sum(), D)))
         order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
         numbers = sparse_kernels.Numbers(rng.random((N, K + 1)), rng.normal(size=(N, K)), order)
         centred = sparse_kernels.Centred(Y, np.zeros(D), Y @ Wt.T)
-        kernels.scan_infinite(Z, X, Wt, centred, variances, offer, numbers)
+        kernels.scan_infinite(Z, X, Wt, centred, variances, proposal, numbers)
         return by_history(Z)
 
     return oracle.stationary_p_value(rng, states, np.array(log_weights), step, n_draws)
@@ -286,19 +302,19 @@ BROKEN_SCANS = {
         "    for k in np.argsort(-1.0 * z):\n",
     ),
     "residual with the singletons in": (sparse_kernels, infinite_p_value, *SINGLETONS_LEFT_IN),
-    "own columns deleted": (
+    "singletons deleted": (
         sparse_kernels,
         infinite_p_value,
-        "                Z[n] |= own",
-        "                own &= False",
+        "                Z[n] |= singletons",
+        "                singletons &= False",
     ),
     "kappa clipped": (
         sparse_kernels,
         infinite_p_value,
-        "        return -np.inf, own",
+        "        return -np.inf, singletons",
         "        V = V[: len(z) - (others > 0).sum()]",
     ),
-    "own columns scanned as if shared": (
+    "singletons scanned as others are": (
         sparse_kernels,
         infinite_p_value,
         "        if m > 0:\n",
@@ -313,16 +329,16 @@ BROKEN_SCANS = {
     "truncated odds with N - 1 - m": (
         ibp_kernels,
         buffet_p_value,
-        "chance(np.log(m) - np.log(N - m) + logits[n, k])",
-        "chance(np.log(m) - np.log(N - 1 - m) + logits[n, k])",
+        "probability(np.log(m) - np.log(N - m) + logits[n, k])",
+        "probability(np.log(m) - np.log(N - 1 - m) + logits[n, k])",
     ),
     "beta-bernoulli odds with N - 1 - m": (
         ibp_kernels,
         beta_bernoulli_p_value,
-        "chance(np.log(m + pseudo) - np.log(N - m) + logits[n, k])",
-        "chance(np.log(m + pseudo) - np.log(N - 1 - m) + logits[n, k])",
+        "probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])",
+        "probability(np.log(m + pseudo) - np.log(N - 1 - m) + logits[n, k])",
     ),
-    "singletons deleted": (
+    "no singleton ever proposed": (
         ibp_kernels,
         buffet_p_value,
         "t = draw_size(table[u], u, log_rate, U[n, K])",
@@ -356,3 +372,27 @@ def test_log_priors_of_z_agree_with_their_definitions(seed):
     assert finite == pytest.approx(oracle.log_finite(Z, 1.7), abs=1e-10)
     total = [oracle.log_truncated_buffet(Z, 1.7) for Z in oracle.every_binary_matrix(2, 3)]
     assert np.exp(total).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_number_of_columns_is_poisson_with_mean_alpha_times_the_harmonic_number():
+    alpha, (N, K) = 0.8, (3, 4)
+    number = np.zeros(K + 1)
+    for Z in oracle.every_binary_matrix(N, K):
+        number[Z.any(axis=0).sum()] += np.exp(feature_priors.log_buffet(Z, alpha, labelled=True))
+    poisson = stats.poisson.pmf(np.arange(K + 1), alpha * (1 + 1 / 2 + 1 / 3))
+    np.testing.assert_allclose(number, poisson / poisson.sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("finite", [True, False])
+def test_new_rows_expect_what_the_prior_of_one_more_row_says(finite, seed):
+    rng, alpha = np.random.default_rng(seed), 1.7
+    Z = rng.random((6, 4)) < 0.4
+    Z[0] = True  # the buffet expects nothing of a column that is not there
+    log_prior = oracle.log_finite if finite else oracle.log_truncated_buffet
+    expected = feature_priors.expected_beta_bernoulli if finite else feature_priors.expected_buffet
+    for k in range(4):
+        with_row, without_row = np.zeros((2, 7, 4), dtype=bool)
+        with_row[:6], without_row[:6] = Z, Z
+        with_row[6, k] = True
+        log_odds = log_prior(with_row, alpha) - log_prior(without_row, alpha)
+        assert expected(Z, alpha)[k] == pytest.approx(1 / (1 + np.exp(-log_odds)), abs=1e-12)

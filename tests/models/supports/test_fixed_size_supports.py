@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from appca.models.supports import enumeration, fixed_size_supports, row_blocks
-from appca.models.supports.row_blocks import Model
-from tests.models import factor_oracles as oracle
+from appca.models.supports.row_supports import CollapsedModel
+from tests.models.synthetic import drawn
+from tests.references import em_adaptive_fa
 
 
 def seen(Y, W, mu, sigma2):
-    return (Y - mu) @ W / sigma2, Model(W.T @ W / sigma2, 1.0)
+    return (Y - mu) @ W / sigma2, CollapsedModel(W.T @ W / sigma2, 1.0)
 
 
 def base(Y, mu, sigma2):
@@ -17,49 +18,58 @@ def base(Y, mu, sigma2):
     return -0.5 * (Y.shape[1] * np.log(2 * np.pi * sigma2) + np.square(Y - mu).sum(axis=1) / sigma2)
 
 
+def weighed(t, c):
+    """f(S) of every row and set, (n, C)."""
+    from appca.models.supports import set_sum_kernels as kernels
+
+    sets = kernels.SupportArrays(t.sets.T.copy(), np.moveaxis(t.root, 0, 2).copy(), t.half_log_det)
+    f = np.empty((len(c), len(t.sets)))
+    for own, one in zip(np.swapaxes(c[:, t.sets], 1, 2).copy(), f, strict=True):
+        kernels.weigh(sets, own, np.empty_like(own), one)
+    return f
+
+
 @pytest.mark.parametrize(("K", "L", "D"), [(4, 2, 6), (5, 5, 5), (6, 1, 3), (7, 3, 4)])
 def test_enumeration_is_exact(K, L, D, seed):
-    Y, W, _, mu = oracle.drawn(seed, 15, D, K, L)
+    Y, W, _, mu = drawn(seed, 15, D, K, L)
     c, model = seen(Y, W, mu, 0.09)
     t = enumeration.table(model, L)
-    table = oracle.log_table(Y, W, L, mu, 0.09)
+    sets = em_adaptive_fa.supports_of(K, L)
+    table = em_adaptive_fa.log_joint(Y, W, mu, 0.09, L) + np.log(len(sets))
     f = table - base(Y, mu, 0.09)[:, None]
-    np.testing.assert_allclose(enumeration.scores(t, c).T, f, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(weighed(t, c), f, rtol=1e-8, atol=1e-8)
     found = enumeration.posterior(t, c)
     log_sum = np.logaddexp.reduce(f, axis=1)
     np.testing.assert_allclose(found.log_sum, log_sum, rtol=1e-9)
-    np.testing.assert_allclose(
-        found.inclusion, oracle.inclusion(Y, W, L, mu, 0.09), rtol=1e-7, atol=1e-9
-    )
-    H, second = np.zeros_like(found.H), np.zeros_like(found.second)
-    for S, p in zip(oracle.all_sets(K, L), np.exp(f - log_sum[:, None]).T, strict=True):
-        for n, y in enumerate(Y):
-            m, C = oracle.scores(y, W, S, mu, 0.09)
-            H[n, list(S)] += p[n] * m
-            second[np.ix_(S, S)] += p[n] * (C + np.outer(m, m))
+    p = em_adaptive_fa.support_probabilities(Y, W, mu, 0.09, L)
+    inclusion, H, second = em_adaptive_fa.moments(Y, W, mu, 0.09, L, p)
+    np.testing.assert_allclose(found.inclusion, inclusion, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found.H, H, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found.second, second, rtol=1e-7, atol=1e-8)
     members, value = enumeration.best(t, c)
-    np.testing.assert_array_equal(members, np.array(oracle.all_sets(K, L))[f.argmax(axis=1)])
+    np.testing.assert_array_equal(members, sets[f.argmax(axis=1)])
     np.testing.assert_allclose(value, f.max(axis=1), rtol=1e-8, atol=1e-8)
 
 
 def test_blocks_of_rows_change_nothing(seed, monkeypatch):
-    Y, W, _, mu = oracle.drawn(seed, 50, 6, 6, 3)
+    Y, W, _, mu = drawn(seed, 50, 6, 6, 3)
     c, model = seen(Y, W, mu, 0.09)
     t = enumeration.table(model, 3)
-    whole = enumeration.posterior(t, c)
-    monkeypatch.setattr(enumeration, "BLOCK_FLOATS", 7 * t.sets.size)
-    for one, other in zip(whole, enumeration.posterior(t, c), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    whole = enumeration.best(t, c) + enumeration.posterior(t, c)
+    monkeypatch.setattr(enumeration, "LEAST_ROWS", 7)
+    parts = enumeration.best(t, c) + enumeration.posterior(t, c)
+    for one, other in zip(whole[:-1], parts[:-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(whole[-1], parts[-1], rtol=1e-10, atol=1e-12)  # a sum over rows
 
 
 def test_posterior_means_are_those_of_the_joint_normal(seed):
-    Y, W, _, mu = oracle.drawn(seed, 12, 6, 7, 3)
+    Y, W, _, mu = drawn(seed, 12, 6, 7, 3)
     c, model = seen(Y, W, mu, 0.09)
     rng = np.random.default_rng(seed)
     members = np.argsort(rng.random((12, 7)), axis=1)[:, :3]
-    H = oracle.moments(Y, W, members, mu, 0.09)[0]
+    p = em_adaptive_fa.certain(members, 7)
+    H = em_adaptive_fa.moments(Y, W, mu, 0.09, 3, p)[1]
     np.testing.assert_allclose(
         fixed_size_supports.means(c, members, model), H, rtol=1e-8, atol=1e-10
     )
@@ -85,7 +95,7 @@ def sampled(monkeypatch):
 @pytest.mark.parametrize("regime", REGIMES)
 def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
     D, noise, size, near = REGIMES[regime]
-    Y, W, _, mu = oracle.drawn(seed, 60, D, 12, 6, noise=noise, size=size)
+    Y, W, _, mu = drawn(seed, 60, D, 12, 6, noise=noise, size=size)
     c, model = seen(Y, W, mu, noise**2)
     t = enumeration.table(model, 6)
     exact = enumeration.posterior(t, c)
@@ -101,7 +111,7 @@ def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
 
 
 def test_more_paths_bring_estimates_nearer(seed, sampled):
-    Y, W, _, mu = oracle.drawn(seed, 60, 20, 10, 5, noise=1.0, size=0.5)
+    Y, W, _, mu = drawn(seed, 60, 20, 10, 5, noise=1.0, size=0.5)
     c, model = seen(Y, W, mu, 1.0)
     exact = enumeration.posterior(enumeration.table(model, 5), c).log_sum
     seeds = row_blocks.row_seeds(Y)
@@ -113,7 +123,7 @@ def test_more_paths_bring_estimates_nearer(seed, sampled):
 
 
 def test_the_search_finds_nearly_every_best_set(seed, sampled):
-    Y, W, _, mu = oracle.drawn(seed, 200, 20, 12, 6, noise=0.3)
+    Y, W, _, mu = drawn(seed, 200, 20, 12, 6, noise=0.3)
     c, model = seen(Y, W, mu, 0.09)
     members, value = fixed_size_supports.best(c, model, 6, row_blocks.row_seeds(Y))
     best, most = enumeration.best(enumeration.table(model, 6), c)
@@ -122,7 +132,7 @@ def test_the_search_finds_nearly_every_best_set(seed, sampled):
 
 
 def test_estimates_are_functions_of_the_row(seed, sampled):
-    Y, W, _, mu = oracle.drawn(seed, 70, 20, 10, 5, noise=0.3)
+    Y, W, _, mu = drawn(seed, 70, 20, 10, 5, noise=0.3)
     c, model = seen(Y, W, mu, 0.09)
     some = np.array([69, 0, 31])
     whole = fixed_size_supports.summed(c, model, 5, row_blocks.row_seeds(Y), 4)

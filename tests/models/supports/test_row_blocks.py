@@ -7,22 +7,43 @@ import pytest
 from scipy import stats
 
 from appca.models.factors import factor_gibbs
-from appca.models.supports import row_blocks
-from appca.models.supports.row_blocks import Model, Route, Rows
-from tests.models import factor_oracles as oracle
+from appca.models.supports import row_blocks, slot_kernels
+from appca.models.supports.row_supports import AnnealingSchedule, CollapsedModel, RowSupports
 from tests.models.slot_controls import CONTROLS, uncompiled
+from tests.models.synthetic import drawn
+from tests.references import em_adaptive_fa, gibbs_adaptive_fa, low_rank
 
 BEST = np.array([math.inf])
 DRAW = np.array([1.0])
 
 
 def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
-    """Make the kernels' view of rows: (Rows, Model)."""
+    """Make the kernels' view of rows: (RowSupports, CollapsedModel)."""
     if members is None:
         members = np.full((len(Y), n_active), -1)
     c = (Y - mu) @ W / sigma2
     seeds = row_blocks.seeds(np.random.default_rng(seed), len(Y))
-    return Rows(c, np.asarray(members), seeds), Model(W.T @ W / sigma2, 1.0)
+    return RowSupports(c, np.asarray(members), seeds), CollapsedModel(W.T @ W / sigma2, 1.0)
+
+
+def test_the_worked_example_of_the_slot_kernels_is_right():
+    """Each quantity against a dense inverse, then the moves from {0} to {0, 1} to {1}."""
+    A, c, prior = np.array([[3.0, 2.0], [2.0, 3.0]]), np.array([4.0, 6.0]), 1.0
+    model = CollapsedModel(A, prior)
+    w = slot_kernels.row_state(2, 2)
+    slot_kernels.build(np.array([0, 1]), model, c, w)
+    Lam = A + prior * np.eye(2)
+    np.testing.assert_allclose(w.cov, np.linalg.inv(Lam))
+    np.testing.assert_allclose(w.mean, [1 / 3, 4 / 3])
+    log_det = slot_kernels.remove(0, 2, 0, w)
+    assert log_det == pytest.approx(np.log(4.0) - np.linalg.slogdet(Lam)[1])
+    assert w.cov[1, 1] == pytest.approx(1 / 4)
+    assert w.mean[1] == pytest.approx(3 / 2)
+    assert (w.coef[1, 0], w.schur[0], w.resid[0]) == pytest.approx((1 / 2, 3.0, 1.0))
+    slot_kernels.score_additions(1, prior, w)
+    assert w.increment[0] == pytest.approx(1 / 6 - np.log(3.0) / 2)
+    assert slot_kernels.insert(0, 0, 2, 1, A, w) == pytest.approx(np.log(3.0))
+    np.testing.assert_allclose(w.cov, np.linalg.inv(Lam))
 
 
 def random_members(rng, N, K, L):
@@ -31,21 +52,22 @@ def random_members(rng, N, K, L):
 
 @pytest.mark.parametrize(("K", "L", "D"), [(5, 2, 4), (7, 7, 9), (6, 5, 3), (4, 1, 2), (9, 4, 20)])
 def test_moments_and_values_are_those_of_dense_algebra(K, L, D, seed):
-    Y, W, _, mu = oracle.drawn(seed, 12, D, K, L)
+    Y, W, _, mu = drawn(seed, 12, D, K, L)
     start = random_members(np.random.default_rng(seed), 12, K, L)
     at, model = seen(Y, W, mu, 0.09, start)
     members, found = row_blocks.search(at, np.empty(0), model)
     np.testing.assert_array_equal(members, start)
-    H, second = oracle.moments(Y, W, members, mu, 0.09)
+    p = em_adaptive_fa.certain(members, K)
+    _, H, second = em_adaptive_fa.moments(Y, W, mu, 0.09, L, p)
     np.testing.assert_allclose(found.H, H, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found.second, second, rtol=1e-7, atol=1e-7)
     background = stats.multivariate_normal.logpdf(Y, mu, 0.09 * np.eye(D))
-    dense = [oracle.log_row(y, W, S, mu, 0.09) for y, S in zip(Y, members, strict=True)]
+    dense = em_adaptive_fa.log_joint(Y, W, mu, 0.09, L)[p == 1] + np.log(p.shape[1])
     np.testing.assert_allclose(found.value, dense - background, rtol=1e-8, atol=1e-8)
 
 
 def test_many_sweeps_of_changes_leave_no_error_behind(seed):
-    Y, W, _, mu = oracle.drawn(seed, 20, 15, 12, 5, noise=0.1)
+    Y, W, _, mu = drawn(seed, 20, 15, 12, 5, noise=0.1)
     at, model = seen(Y, W, mu, 0.01, n_active=5, seed=seed)
     members, found = row_blocks.search(at, np.ones(60), model)
     again = row_blocks.search(at._replace(members=members), np.empty(0), model)[1]
@@ -55,26 +77,22 @@ def test_many_sweeps_of_changes_leave_no_error_behind(seed):
 
 
 def test_a_slot_is_scored_as_the_joint_density_says(seed):
-    Y, W, _, mu = oracle.drawn(seed, 4, 6, 7, 3)
+    Y, W, _, mu = drawn(seed, 4, 6, 7, 3)
     rng = np.random.default_rng(seed)
     members = random_members(rng, 4, 7, 3)
     at, model = seen(Y, W, mu, 0.09)
     for y, c, own in zip(Y, at.c, members, strict=True):
         for slot in range(3):
             factors, log_weights = factor_gibbs.slot(c, own, slot, model)
-            assert sorted(factors) == sorted(set(range(7)) - set(np.delete(own, slot)))
-            joint = []
-            for k in factors:
-                S = own.copy()
-                S[slot] = k
-                joint.append(oracle.log_row(y, W, S, mu, 0.09))
-            np.testing.assert_allclose(
-                log_weights - log_weights[0], np.array(joint) - joint[0], rtol=0, atol=1e-10
-            )
+            candidates, joint = gibbs_adaptive_fa.slot(y, own, slot, W, mu, 0.09)
+            order = np.argsort(factors)
+            np.testing.assert_array_equal(factors[order], candidates)
+            gap = log_weights[order] - joint
+            np.testing.assert_allclose(gap - gap[0], 0.0, atol=1e-10)
 
 
 def test_the_density_ratio_sees_a_gain_without_the_determinant(seed):
-    Y, W, _, mu = oracle.drawn(seed, 1, 6, 7, 3)
+    Y, W, _, mu = drawn(seed, 1, 6, 7, 3)
     at, model = seen(Y, W, mu, 0.09)
     own = np.array([0, 1, 2])
     factors, log_weights = factor_gibbs.slot(at.c[0], own, 0, model)
@@ -84,13 +102,13 @@ def test_the_density_ratio_sees_a_gain_without_the_determinant(seed):
         1 + model.A[k, k] - model.A[k, rest] @ np.linalg.solve(lam, model.A[rest, k])
         for k in factors
     ]
-    joint = np.array([oracle.log_row(Y[0], W, [k, 1, 2], mu, 0.09) for k in factors])
+    joint = np.array([low_rank.log_density(Y[0], W[:, [k, 1, 2]], mu, 0.09) for k in factors])
     wrong = log_weights + 0.5 * np.log(s)
     assert np.abs((wrong - wrong[0]) - (joint - joint[0])).max() > 0.01
 
 
 def test_sweeps_to_the_best_never_lower_a_row(seed):
-    Y, W, _, mu = oracle.drawn(seed, 200, 8, 10, 4, noise=0.5)
+    Y, W, _, mu = drawn(seed, 200, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
     members, found = row_blocks.search(at, np.empty(0), model)
     for _ in range(4):
@@ -100,12 +118,12 @@ def test_sweeps_to_the_best_never_lower_a_row(seed):
 
 
 def test_a_search_that_keeps_goes_back_from_where_it_is_worse(seed):
-    Y, W, _, mu = oracle.drawn(seed, 100, 8, 10, 4, noise=0.5)
+    Y, W, _, mu = drawn(seed, 100, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
     members, found = row_blocks.search(at, np.full(20, math.inf), model)
-    drawn = row_blocks.search(at._replace(members=members), DRAW, model)[1]
+    tried = row_blocks.search(at._replace(members=members), DRAW, model)[1]
     kept_members, kept = row_blocks.search(at._replace(members=members), DRAW, model, keep=True)
-    assert np.any(drawn.value < found.value - 1.0)
+    assert np.any(tried.value < found.value - 1.0)
     assert np.all(kept.value >= found.value - 1e-9 * np.abs(found.value))
     back = np.isclose(kept.value, found.value, rtol=1e-12)
     np.testing.assert_array_equal(
@@ -114,11 +132,11 @@ def test_a_search_that_keeps_goes_back_from_where_it_is_worse(seed):
 
 
 def test_rows_get_the_same_answer_in_any_company_and_block(seed):
-    Y, W, _, mu = oracle.drawn(seed, 150, 8, 10, 4, noise=0.5)
+    Y, W, _, mu = drawn(seed, 150, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
     members = row_blocks.search(at, np.ones(3), model)[0]
     some = np.array([149, 3, 70])
-    few = Rows(at.c[some], at.members[some], at.seeds[some])
+    few = RowSupports(at.c[some], at.members[some], at.seeds[some])
     np.testing.assert_array_equal(row_blocks.search(few, np.ones(3), model)[0], members[some])
     np.testing.assert_array_equal(at.members, -1)  # what is passed in stays as it was
 
@@ -153,9 +171,9 @@ def chi_square(counts, expected):
 
 def after_a_sweep(search, n, seed, *, flat=False):
     """Start one row n times from its exact posterior, sweep once; p-value of the sets it is in."""
-    Y, W, _, mu = oracle.drawn(3, 1, 4, 5, 3, noise=1.0, size=0.0 if flat else 0.8)
-    sets = np.array(oracle.all_sets(5, 3))
-    posterior = oracle.set_probabilities(Y, W, 3, mu, 1.0)[0]
+    Y, W, _, mu = drawn(3, 1, 4, 5, 3, noise=1.0, size=0.0 if flat else 0.8)
+    sets = em_adaptive_fa.supports_of(5, 3)
+    posterior = em_adaptive_fa.support_probabilities(Y, W, mu, 1.0, 3)[0]
     assert posterior.max() < 0.5  # or the test could not see much
     rng = np.random.default_rng(seed)
     members = sets[rng.choice(len(sets), n, p=posterior)]
@@ -173,7 +191,7 @@ def test_a_sweep_of_draws_leaves_the_exact_posterior_alone(seed, flat):
 
 
 def test_the_compiled_kernels_do_what_their_source_says(seed, tmp_path):
-    Y, W, _, mu = oracle.drawn(seed, 30, 4, 6, 3)
+    Y, W, _, mu = drawn(seed, 30, 4, 6, 3)
     at, model = seen(Y, W, mu, 0.09, n_active=3, seed=seed)
     slow = uncompiled(tmp_path, "source")(at, np.array([1.0, 0.5, math.inf]), model)
     np.testing.assert_array_equal(
@@ -188,28 +206,28 @@ def test_the_invariance_test_sees_kernels_broken_on_purpose(name, tmp_path):
 
 
 def test_importance_paths_sum_over_all_sets_without_bias(seed):
-    Y, W, _, mu = oracle.drawn(seed, 40, 6, 6, 3, noise=1.0)
+    Y, W, _, mu = drawn(seed, 40, 6, 6, 3, noise=1.0)
     at, model = seen(Y, W, mu, 1.0, n_active=3, seed=seed)
-    exact = oracle.log_table(Y, W, 3, mu, 1.0)
-    exact = np.logaddexp.reduce(exact, axis=1) - stats.multivariate_normal.logpdf(Y, mu, np.eye(6))
+    exact = em_adaptive_fa.log_likelihoods(Y, W, mu, 1.0, 3) + np.log(20)
+    exact -= stats.multivariate_normal.logpdf(Y, mu, np.eye(6))
     rng = np.random.default_rng(seed)
     for r in (np.full((40, 6), 0.5), rng.uniform(0.1, 0.9, (40, 6))):
-        route = Route(np.array([0.2, 0.6, 1.0]), 1)
+        route = AnnealingSchedule(np.array([0.2, 0.6, 1.0]), 1)
         paths = row_blocks.importance(at, r, 400, route, model)
         ratio = np.exp(paths.log_weights - exact[:, None])
         error = ratio.std(axis=1, ddof=1) / np.sqrt(400)
         z = (ratio.mean(axis=1) - 1.0) / error
         assert abs(z.mean()) * np.sqrt(40) < 5
-        np.testing.assert_allclose(paths.chances.sum(axis=2), 3.0, rtol=1e-9)
+        np.testing.assert_allclose(paths.inclusion.sum(axis=2), 3.0, rtol=1e-9)
 
 
 def test_the_start_of_a_path_is_an_exact_draw(seed):
     """With beta 1 at once the weight is exp f(S) / q(S) of the start, whose mean is the sum."""
-    Y, W, _, mu = oracle.drawn(seed, 1, 6, 5, 2, noise=2.0, size=0.3)
+    Y, W, _, mu = drawn(seed, 1, 6, 5, 2, noise=2.0, size=0.3)
     at, model = seen(np.repeat(Y, 20, axis=0), W, mu, 4.0, n_active=2, seed=seed)
     r = np.tile(np.random.default_rng(seed).uniform(0.1, 0.9, 5), (20, 1))
-    paths = row_blocks.importance(at, r, 1000, Route(np.array([1.0]), 0), model)
-    exact = np.logaddexp.reduce(oracle.log_table(Y, W, 2, mu, 4.0)[0])
+    paths = row_blocks.importance(at, r, 1000, AnnealingSchedule(np.array([1.0]), 0), model)
+    exact = em_adaptive_fa.log_likelihoods(Y, W, mu, 4.0, 2)[0] + np.log(10)
     exact -= stats.multivariate_normal.logpdf(Y[0], mu, 4.0 * np.eye(6))
     ratio = np.exp(paths.log_weights - exact)
     assert abs(ratio.mean() - 1.0) < 5 * ratio.std() / np.sqrt(ratio.size)

@@ -109,7 +109,7 @@ def test_without_a_browser_one_sentence_says_what_is_missing(monkeypatch):
 def test_without_kaleido_the_module_still_works():
     script = (
         "import sys; sys.modules['kaleido'] = None\n"
-        "from appca.plots import figure_files as f; import plotly.graph_objects as go\n"
+        "from appca.plots.export import figure_files as f; import plotly.graph_objects as go\n"
         "assert not f.can_draw()\n"
         "try: f.picture(go.Figure(), 'png')\n"
         "except ValueError as error: print(error)"

@@ -8,8 +8,7 @@ from appca.data.brain import recording
 from appca.data.sources import samples
 from appca.plots.paper import brain as plots
 from appca.storage.errors import InputError
-from appca.studies.experiments.brain import STUDY, figures, separate, titles_of
-from appca.studies.parts.brain_text import text_of
+from appca.studies.experiments.brain import STUDY, claims, figures, separate, titles_of
 
 
 def silent(_stage: str, _share: float) -> None:
@@ -41,7 +40,7 @@ def test_the_component_follows_the_stimulus_and_not_one_six_seconds_later(outcom
     assert appca["p"] < 0.05
     for row in (appca, small, large):
         assert abs(row["r_shifted"]) < row["r"] / 2
-    assert "falls below half" in outcome.text
+    assert f"{appca['r']:.2f}" in outcome.claims[2].measured
 
 
 def test_the_map_is_where_the_stimulus_was_put(outcome):
@@ -64,7 +63,7 @@ def test_errors_are_forced_down_by_choice_and_stay_above_those_of_all_components
         assert appca["rmse"] < small["rmse"]
     assert table[3]["p"] > 0.05
     best = max(table[:3], key=lambda row: row["heldout"])
-    assert f"{best['model']} {best['K']}" in outcome.text.split("describes them best")[0][-20:]
+    assert outcome.text.endswith(f"{best['model']} with K = {best['K']}, L = {best['L']}.")
 
 
 def test_the_same_seed_gives_the_same_numbers(small):
@@ -75,7 +74,7 @@ def test_the_same_seed_gives_the_same_numbers(small):
 
 def test_without_events_nothing_is_said_of_a_stimulus(small):
     found = separate(small._replace(events=()), tiny(), silent)
-    assert "Without events" in found.text
+    assert [claim.holds for claim in found.claims[2:]] == ["not tested"] * 2
     assert found.tables["fmri"][0]["r"] is None
     assert "map_t" not in found.arrays
     assert len(figures(found)) == 3
@@ -102,18 +101,31 @@ def test_settings_that_do_not_suit_are_one_sentence(small, changes, words):
         separate(small, tiny() | changes, silent)
 
 
-def test_the_verdict_follows_the_numbers(outcome):
-    rows = [dict(row) for row in outcome.tables["fmri"]]
-    facts = outcome.tables["recording"][0]
-    rows[0] |= {"dice": 0.99, "energy_inside": 0.99, "rmse": 0.1, "rmse_sd": 0.01}
-    good = text_of(rows, facts).rpartition("\n\n")[2]
-    assert "also lower" in good
-    assert "holds here on both measures" in good
-    rows[0] |= {"dice": 0.01, "energy_inside": 0.01, "rmse": 9.0, "r_shifted": 0.99}
-    bad = text_of(rows, facts)
-    assert "holds here on neither measure" in bad
-    assert "but not lower" in bad
-    assert "does not fall below half" in bad
+@pytest.mark.parametrize(
+    ("place", "changes", "holds"),
+    [
+        (0, {"rmse": 0.79}, "yes"),
+        (0, {"rmse": 0.81}, "partly"),  # lower, but so it is with random phases
+        (0, {"rmse": 1.01}, "no"),
+        (1, {"rmse_sd": 0.39}, "yes"),
+        (1, {"rmse_sd": 0.51}, "no"),
+        (2, {"r": 0.7, "p": 0.04, "r_shifted": -0.34}, "yes"),
+        (2, {"r": 0.7, "p": 0.04, "r_shifted": -0.36}, "partly"),
+        (2, {"r": 0.7, "p": 0.06, "r_shifted": 0.34}, "partly"),
+        (2, {"r": 0.6, "p": 0.06, "r_shifted": 0.34}, "no"),
+        (3, {"dice": 0.51, "energy_inside": 0.51}, "yes"),
+        (3, {"dice": 0.51, "energy_inside": 0.49}, "partly"),
+        (3, {"dice": 0.49, "energy_inside": 0.49}, "no"),
+    ],
+)
+def test_claims_follow_the_numbers(place, changes, holds):
+    ppca = {"model": "PPCA", "K": 3, "L": 3, "rmse": 1.0, "rmse_sd": 0.5, "heldout": 0.0}
+    ppca |= {"r": 0.65, "p": 0.5, "r_shifted": 0.0, "dice": 0.4, "energy_inside": 0.4}
+    large = {**ppca, "K": 8, "dice": 0.5, "energy_inside": 0.5}
+    control = [{**ppca, "rmse": 0.8, "rmse_sd": 0.4}, ppca, ppca]
+    rows = [{**ppca, **changes}, ppca, large, *control]
+    assert claims(rows, {"active_voxels": 77})[place].holds == holds
+    assert claims(rows, {"active_voxels": 0})[3].holds == "not tested"
 
 
 def test_the_figures_show_each_map_once(outcome):

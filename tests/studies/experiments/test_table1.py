@@ -8,7 +8,7 @@ from appca.storage.errors import InputError
 from appca.studies.experiments import table1
 from appca.studies.experiments.table1 import MEASURES, REFERENCES, STUDY, summary
 from appca.studies.parts.methods import METHODS, Task
-from appca.studies.parts.table1_text import paragraph
+from appca.studies.parts.table1_claims import claims
 
 
 def cells(outcome, design: str) -> dict[str, dict]:
@@ -59,7 +59,7 @@ def test_the_same_options_give_the_same_numbers_on_one_process_and_on_two(tiny):
         return [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in rows]
 
     assert without_time(one.tables["cells"]) == without_time(two.tables["cells"])
-    assert one.text == two.text
+    assert (one.claims, one.text) == (two.claims, two.text)
 
 
 def test_every_data_set_is_another_one(tiny):
@@ -93,32 +93,87 @@ def test_the_paper_s_number_stands_beside_the_method_it_belongs_to(outcome):
     assert beside["oracle_s"] is beside["noise"] is None
 
 
-def test_the_paragraph_is_made_of_the_measured_numbers(outcome, tiny):
-    table = outcome.tables["table1"]
+def _claims(rows, options):
+    return {claim.claim: claim for claim in claims(rows, options)}
+
+
+LOWEST = "aFA by EM has the lowest error of the five methods"
+FRESH = "It describes new rows best, too"
+EVERYWHERE = "aFA performs well across all settings"
+OPTIMA = "EM converges to good local optima (balanced data)"
+GIBBS = "aFA by EM has a lower error than by Gibbs"
+SURPLUS = "isFA uses more factors than there are"
+PRINTED = "The errors are mean absolute errors"
+
+
+def _made_up(changes=None, K=10, designs=("balanced", "sparse")):
+    """A table in which every method reaches the oracle; changes by (design, method)."""
+    usual = {"K": K, "mae": 0.07, "mse": 0.01, "heldout": 1.0, "cosine_least": 1.0, "z_right": 1.0}
+    usual |= {"n_used": K, "title": ""}
+    return [
+        {**usual, "design": design, "method": method} | (changes or {}).get((design, method), {})
+        for design in designs
+        for method in (*METHODS, "oracle_z", "oracle_s", "noise")
+    ]
+
+
+def test_the_measured_numbers_stand_in_the_claims(outcome, tiny):
     told = cells(outcome, "balanced")
     ratio = told["afa"]["mse"] / told["oracle_s"]["mse"]
-    assert f"{ratio:.2f} times the squared error" in outcome.text
-    worse = [{**row, "mse": 50 * row["mse"]} if row["method"] == "afa" else row for row in table]
-    assert f"{50 * ratio:.2f} times the squared error" in paragraph(worse, tiny)
-    assert "Measured in-sample" not in outcome.text  # the paper has nothing at K = 4
-    at_10 = [{**row, "K": 10} for row in table]
-    assert "Measured in-sample, the lowest of the five methods is" in paragraph(at_10, tiny)
-    assert "45 of the paper's 50 numbers lie below the noise" in outcome.text
+    found = {claim.claim: claim for claim in outcome.claims}
+    assert found[OPTIMA].measured.startswith(f"{ratio:.2f} times the squared error")
+    assert found[LOWEST].holds == "not tested"  # the paper has nothing at K = 4
+    at_10 = _claims([{**row, "K": 10} for row in outcome.tables["table1"]], tiny)
+    assert at_10[LOWEST].paper == "5 of 5 columns"
+    assert "45 of 50 numbers lie below 0.080" in found[PRINTED].measured
 
 
-def test_the_verdict_follows_the_measured_order(outcome, tiny):
-    def verdict(**times):
-        table = [
-            {**row, "K": 10, "mae": row["mae"] * times.get(row["method"], 1.0)}
-            | ({"heldout": -1e9} if row["method"] in times and row["heldout"] else {})
-            for row in outcome.tables["table1"]
-        ]
-        return paragraph(table, tiny).split("\n\n")[-1]
+@pytest.mark.parametrize(
+    ("least", "holds"),
+    [(("balanced", "sparse"), "yes"), (("balanced",), "partly"), ((), "no")],
+)
+def test_the_lowest_error_is_counted_by_column(tiny, least, holds):
+    changes = {("balanced", "fa_k"): {"mae": 0.06}, ("sparse", "fa_k"): {"mae": 0.06}}
+    changes |= {(design, "afa"): {"mae": 0.05} for design in least}
+    found = _claims(_made_up(changes), tiny)[LOWEST]
+    assert (found.paper, found.holds) == ("2 of 2 columns", holds)
+    assert found.measured.startswith(f"in {len(least)} of 2; ")
 
-    assert outcome.text.split("\n\n")[-1].startswith("The paper has no numbers for these K; aFA")
-    assert verdict(afa=1e-6).startswith("It agrees: aFA by EM has the lowest error in")
-    worst = dict.fromkeys(("afa", "afa_most", "afa_paper"), 1e6)
-    assert verdict(**worst).startswith("It does not agree: aFA by EM predicts new rows best in 0")
+
+@pytest.mark.parametrize(
+    ("claim", "changes", "holds"),
+    [
+        (
+            FRESH,
+            {("balanced", "afa_most"): {"heldout": 2}, ("sparse", "afa"): {"heldout": 2}},
+            "yes",
+        ),
+        (
+            FRESH,
+            {("balanced", "afa"): {"heldout": 2}, ("sparse", "fsfa"): {"heldout": 2}},
+            "partly",
+        ),
+        (FRESH, {("balanced", "fa_k"): {"heldout": 2}, ("sparse", "fsfa"): {"heldout": 2}}, "no"),
+        (EVERYWHERE, {("sparse", "afa"): {"mse": 0.0119}}, "yes"),
+        (EVERYWHERE, {("sparse", "afa"): {"mse": 0.0121}}, "partly"),
+        (OPTIMA, {("sparse", "afa"): {"mse": 1.0}}, "yes"),
+        (OPTIMA, {("balanced", "afa_paper"): {"mse": 0.0121}}, "partly"),
+        (OPTIMA, {("balanced", key): {"mse": 0.0121} for key in ("afa", "afa_paper")}, "no"),
+        (GIBBS, {(d, "afa_gibbs"): {"mse": 0.0101} for d in ("balanced", "sparse")}, "yes"),
+        (GIBBS, {("sparse", "afa_gibbs"): {"mse": 0.0101}}, "partly"),
+        (GIBBS, {("sparse", "afa_gibbs"): {"mse": 0.0099}}, "no"),
+        (SURPLUS, {(d, "isfa_k"): {"n_used": 11} for d in ("balanced", "sparse")}, "yes"),
+        (SURPLUS, {("sparse", "isfa_k"): {"n_used": 10.4}}, "no"),
+        (PRINTED, {}, "no"),
+        (PRINTED, {("sparse", "fa_k"): {"mae": 0.011}}, "yes"),  # so low an error can be reached
+    ],
+)
+def test_claims_follow_the_numbers(tiny, claim, changes, holds):
+    assert _claims(_made_up(changes), tiny)[claim].holds == holds
+
+
+def test_without_balanced_data_nothing_is_said_of_optima(tiny):
+    assert _claims(_made_up(designs=("sparse",)), tiny)[OPTIMA].holds == "not tested"
 
 
 def test_an_unknown_design_is_refused_in_a_sentence(tiny):

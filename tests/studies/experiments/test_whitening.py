@@ -1,4 +1,4 @@
-"""Whitening before a classifier: folds, local whitening, comparison, and the words about it."""
+"""Whitening before a classifier: folds, local whitening, comparison, and what is claimed."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from appca import AdaptivePPCA
 from appca.data.dataset import Dataset
 from appca.storage.errors import InputError
-from appca.studies.experiments.whitening import STUDY, gain, summary
-from appca.studies.parts import whitening_text
+from appca.studies.experiments.whitening import STUDY, claims, gain, summary
 from appca.studies.parts.labelled import classified, fold, folds, labelled
 from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
 
@@ -224,29 +223,56 @@ def _table(gains, half):
 
 
 @pytest.mark.parametrize(
-    ("gains", "half", "words"),
+    ("gains", "half", "holds"),
     [
-        ((0.05, 0.04, 0.0), (), "statement holds here: at equal K aPPCA does better than PCA."),
-        ((0.05, 0.0, -0.05), (), "holds here in part: at equal K aPPCA does better at some K."),
-        ((-0.05, 0.0), (0.1, 0.1), "does not beat PCA; at an equal number of active"),
-        (
-            (0.0, 0.005),
-            (0.1, 0.0, 0.0),
-            "aPPCA from PCA; at an equal number of active coordinates it does at some L.",
-        ),
+        ((0.05, 0.04, 0.0), (), ("yes", "not tested")),
+        ((0.05, 0.0, -0.05), (), ("partly", "not tested")),
+        ((-0.05, 0.0), (0.1, 0.1), ("no", "yes")),
+        ((0.0, 0.005), (0.1, 0.0, 0.0), ("no", "partly")),
+        ((0.005, 0.011), (0.009, 0.009), ("partly", "no")),  # half of the interval is 0.01
     ],
 )
-def test_the_verdict_follows_from_the_intervals(gains, half, words):
-    assert words in whitening_text.verdict(_table(gains, half))
+def test_gains_count_beyond_their_intervals_at_most_sizes(gains, half, holds):
+    found = claims(_table(gains, half))
+    assert (found[1].holds, found[3].holds) == holds
+    told = [f"{100 * gain:.1f} ± 1.0 (K = {K})" for K, gain in enumerate(gains, start=3)]
+    assert ", ".join(told).replace("-", "−") in found[1].measured
 
 
-def test_the_paragraph_counts_where_intervals_leave_zero_out():
-    text = whitening_text.paragraph(_table((-0.05, 0.03, 0.0), (0.1,)), "rows", {"folds": 10})
-    assert "is above PCA at 1 and below it at 1 of 3 sizes" in text
-    assert "-5.0 ± 1.0 (K = 3), +3.0 ± 1.0 (K = 4)" in text
-    assert "rows, 4 of 10 folds: raw values give 95.0 % (sd 1.0 %)" in text
-    assert "takes PCA K = 3 and aPPCA K = 3" in text
-    assert text.split("\n\n")[1] == whitening_text.verdict(_table((-0.05, 0.03, 0.0), (0.1,)))
+@pytest.mark.parametrize(
+    ("each", "holds"), [((0.02, 0.02), "yes"), ((0.02, 0.009), "partly"), ((0.009, 0.0), "no")]
+)
+def test_a_classifier_for_each_subspace_must_beat_the_one_for_all(each, holds):
+    rows = [
+        {**row, "gain_at_k": row["gain_at_k"] + each[row["K"] - 3]}
+        if row["method"] == "each"
+        else row
+        for row in _table((0.5, -0.5), ())
+    ]
+    assert claims(rows)[2].holds == holds
+
+
+@pytest.mark.parametrize(
+    ("appca", "pca", "holds", "words"),
+    [
+        ((0.93, 0.95), (0.92, 0.95), "yes", "at K = 3, PCA at K = 4"),
+        ((0.92, 0.95), (0.92, 0.95), "no", "at K = 4, PCA at K = 4"),
+        ((0.92, 0.92), (0.92, 0.95), "no", "at K above 4, PCA at K = 4"),
+        ((0.92, 0.95), (0.92, 0.92), "yes", "at K = 4, PCA at K above 4"),
+        ((0.92, 0.92), (0.92, 0.92), "not tested", "at K above 4, PCA at K above 4"),
+    ],
+)
+def test_components_are_counted_up_to_the_accuracy_of_raw_values(appca, pca, holds, words):
+    reached = {"appca": appca, "pca": pca}
+    rows = [
+        {**row, "accuracy": reached[row["method"]][row["K"] - 3]}
+        if row["method"] in reached
+        else row
+        for row in _table((0.0, 0.0), ())
+    ]
+    first = claims(rows)[0]
+    assert first.holds == holds
+    assert first.measured.endswith(words)
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,7 @@ def test_labels_that_cannot_be_stored_are_said(start, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("appca.runs.labels.atomic.write", full)
+    monkeypatch.setattr("appca.runs.labels.write_json", full)
     app.button(key="flip-0").click().run()
     assert any("No space left" in sentence for sentence in sentences(app))
     assert not app.exception

@@ -97,7 +97,7 @@ def test_sign_cells_count_and_show_their_own_rows(digits):
             inside = [places[row] for row in cell.rows]
             assert (np.sign(panel.x[inside]) == cell.corner[0]).all()
             assert (np.sign(panel.y[inside]) == cell.corner[1]).all()
-            assert cell.count == len(cell.rows)
+            assert cell.n_rows == len(cell.rows)
             mean = digits.images(cell.rows).mean(axis=0)
             np.testing.assert_allclose(cell.image, mean, atol=0.51)
 

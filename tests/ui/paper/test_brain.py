@@ -78,7 +78,7 @@ def test_a_result_has_slices_that_move_numbers_and_maps_to_save(start, outcome):
     StudyStore(home()).save(STUDY, STUDY.options("quick"), outcome, 5.0)
     app = healthy(start(PAGE))
     assert len(app.dataframe[0].value) == 6
-    assert "Verdict." in texts(app)
+    assert "The component of the stimulus is better localised" in texts(app)
     other = outcome._replace(
         tables={"fmri": [{**row, "K": row["K"] + 1} for row in outcome.tables["fmri"]]}
     )

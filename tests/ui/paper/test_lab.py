@@ -112,7 +112,7 @@ def test_a_stored_result_is_shown_with_table_figures_paragraph_and_files(start, 
     app = healthy(start(PAGE))
     assert charts(app) == 3  # Z, errors, columns
     assert "aFA, EM" in html(app)
-    assert "On the balanced design at K = 4" in texts(app)
+    assert "EM converges to good local optima (balanced data)" in texts(app)
     assert [item.proto.label for item in app.get("download_button")] == [
         "Save table1.csv",
         "Save cells.csv",

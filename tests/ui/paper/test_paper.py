@@ -58,7 +58,9 @@ def test_results_are_computed_side_by_side_and_come_back_after_a_reload(start, j
     kept = StudyStore(home()).save(study, study.options(), popularity, 9.0)
     jobs.end(first, "done", study=kept)
     again.run()
-    assert popularity.text.split("\n\n")[0] in texts(healthy(again))
+    for claim in popularity.claims:
+        assert f"| {claim.claim} |  | {claim.measured} |" in texts(healthy(again))
+        assert f"**{claim.holds}** |" in texts(again)
     assert "paper_run_table1" in keys(again)
     again.toggle(key="paper_show_popularity").set_value(True).run()
     assert len(healthy(again).get("plotly_chart")) == 1
@@ -72,3 +74,11 @@ def test_all_others_are_computed_with_one_button(start, jobs):
     slow = [study for study in STUDIES.values() if study.takes["quick"] >= 1]
     assert set(jobs.keys.values()) == {study.id(study.options("quick")) for study in slow}
     assert "paper_all" not in keys(healthy(app))
+
+
+def test_a_result_of_before_there_were_claims_shows_its_text(start, popularity):
+    study = STUDIES["popularity"]
+    old = popularity._replace(claims=[], text="Measured *here*: 0.5.\n\nIt does not agree.")
+    StudyStore(home()).save(study, study.options(), old, 9.0)
+    app = healthy(start(PAGE))
+    assert "Measured *here*: 0.5.\n\nIt does not agree." in texts(app)

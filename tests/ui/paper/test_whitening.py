@@ -51,7 +51,7 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(start, job
     jobs.end(job, "done", study=kept)
     again.run()
     assert charts(healthy(again)) == 1
-    assert "Verdict." in texts(again)
+    assert "At equal K, aPPCA" in texts(again)
     assert "Of 178 rows of Wine" in texts(again)
     rows = StudyStore(home()).get(kept).outcome.tables["whitening"]
     shown = again.dataframe[0].value

@@ -1,7 +1,6 @@
 """Words and small pieces of HTML: numbers read well, and data is only ever text."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.plots.palette import colour_by
 from appca.ui.data import intake_report
+from appca.ui.frame import frame
 from appca.ui.parts import component_list, text, tray
 from tests.fitted_runs import fitted_run, info_of
 
@@ -72,7 +72,7 @@ def test_markdown_loses_its_meaning_but_not_its_words():
 
 def test_like_buttons_are_told_apart_by_words_that_are_not_seen():
     assert text.apart("Open", "run a*b") == "Open *run a\\*b*"
-    style = (Path(text.__file__).parent / "style.css").read_text("utf-8")
+    style = frame.STYLE.read_text("utf-8")
     assert "button em { position: absolute" in style
 
 

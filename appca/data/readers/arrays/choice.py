@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import DTYPES, Dataset
-from appca.data.readers.intake import left_to_the_model, note_quality, settle_missing
-from appca.data.readers.source import LIMITS, Limits, check_matrix
+from appca.data.readers.intake import FileReport, left_to_the_model, note_quality, settle_missing
+from appca.data.readers.source import LIMITS, ReadLimits, check_matrix
 from appca.data.readers.tables.roles import FEW, is_label_name
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
@@ -20,7 +20,7 @@ _ID_NAMES = ("ids", "id")
 _LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
 
 
-class Found(NamedTuple):
+class ArrayInfo(NamedTuple):
     """An array as a file states it, before it is read."""
 
     shape: tuple[int, ...]
@@ -36,10 +36,10 @@ class Beside(NamedTuple):
 
 def choose(
     name: str,
-    arrays: Mapping[str, Found],
+    arrays: Mapping[str, ArrayInfo],
     wanted: str | None,
-    report: dict,
-    limits: Limits = LIMITS,
+    report: FileReport,
+    limits: ReadLimits = LIMITS,
 ) -> str:
     """
     Return the name of the array that holds the rows.
@@ -48,12 +48,12 @@ def choose(
     ----------
     name : str
         Of the file.
-    arrays : mapping of str to Found
+    arrays : mapping of str to ArrayInfo
     wanted : str or None
         What the person chose; else it is the one named X, or the only one it can be.
     report : dict
         Receives ``arrays``: those it can be, with their sizes in words.
-    limits : Limits
+    limits : ReadLimits
         An array with less rows than usual is taken only where no other can be.
     """
     possible = _matrices(arrays, LIMITS.least_rows) or _matrices(arrays, limits.least_rows)
@@ -77,7 +77,7 @@ def choose(
     raise InputError(msg, report)
 
 
-def check_array(name: str, array: Found, limits: Limits) -> None:
+def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
     """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
     shape, dtype = array
     if dtype.hasobject or dtype.kind not in "buif":
@@ -98,10 +98,10 @@ def check_array(name: str, array: Found, limits: Limits) -> None:
     check_matrix(name, shape[0], math.prod(shape[1:]), max(4, dtype.itemsize), limits)
 
 
-def mapped(file: BinaryIO, array: Found, offset: int, *, fortran: bool = False) -> np.ndarray:
+def mapped(file: BinaryIO, array: ArrayInfo, offset: int, *, fortran: bool = False) -> np.ndarray:
     """Map numbers of a file on the disk into memory, where they stay if their type may."""
     shape, dtype = array
-    order = "F" if fortran else "C"
+    order: Literal["F", "C"] = "F" if fortran else "C"
     values = np.memmap(file, dtype, "r", offset, shape, order)
     return native(values)
 
@@ -116,7 +116,9 @@ def native(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, dtype=kept)
 
 
-def beside(n_rows: int, arrays: Mapping[str, Found], load: Callable[[str], np.ndarray]) -> Beside:
+def beside(
+    n_rows: int, arrays: Mapping[str, ArrayInfo], load: Callable[[str], np.ndarray]
+) -> Beside:
     """
     Find ids and label columns among the arrays that have one entry for each row.
 
@@ -126,7 +128,7 @@ def beside(n_rows: int, arrays: Mapping[str, Found], load: Callable[[str], np.nd
     Parameters
     ----------
     n_rows : int
-    arrays : mapping of str to Found
+    arrays : mapping of str to ArrayInfo
     load : callable
         Returns an array by its name.
     """
@@ -155,8 +157,8 @@ def build(
     found: Beside,
     missing: str,
     image_shape: Sequence[int] | None,
-    report: dict,
-    limits: Limits = LIMITS,
+    report: FileReport,
+    limits: ReadLimits = LIMITS,
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
     sides = tuple(image_shape) if image_shape else image_sides(array.shape)
@@ -188,17 +190,17 @@ def image_sides(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     return shape[1:3] if len(shape) == 3 or shape[3] == 1 else shape[1:]
 
 
-def _matrices(arrays: Mapping[str, Found], least_rows: int) -> dict[str, Found]:
+def _matrices(arrays: Mapping[str, ArrayInfo], least_rows: int) -> dict[str, ArrayInfo]:
     return {key: one for key, one in arrays.items() if _is_matrix(one, least_rows)}
 
 
-def _is_matrix(array: Found, least_rows: int) -> bool:
+def _is_matrix(array: ArrayInfo, least_rows: int) -> bool:
     shape, dtype = array
     plain = dtype.kind in "buif" and not dtype.hasobject
     return plain and len(shape) >= 2 and shape[0] >= least_rows and math.prod(shape[1:]) >= 2
 
 
-def _named(arrays: Mapping[str, Found]) -> bool:
+def _named(arrays: Mapping[str, ArrayInfo]) -> bool:
     return _LABEL_NAMES in arrays and arrays[_LABEL_NAMES].dtype.kind == "U"
 
 
@@ -222,7 +224,7 @@ def _sides(shape: tuple[int, ...]) -> str:
     return " x ".join(f"{side:,}" for side in shape) or "one value"
 
 
-def _listed(arrays: Mapping[str, Found]) -> str:
+def _listed(arrays: Mapping[str, ArrayInfo]) -> str:
     shown = [
         f"“{shortened(key)}” ({_sides(one.shape)})"
         for key, one in list(arrays.items())[:_MOST_LISTED]

@@ -2,16 +2,16 @@
 
 import math
 import re
-from collections.abc import Sequence
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.arrays.choice import Beside, Found, build, check_array, mapped
+from appca.data.readers.arrays.choice import ArrayInfo, Beside, build, check_array, mapped
 from appca.data.readers.arrays.idx_format import header
-from appca.data.readers.source import LIMITS, Limits, check_matrix, plain_file
+from appca.data.readers.intake import FileReport
+from appca.data.readers.reader import Reader
+from appca.data.readers.source import LIMITS, File, Files, ReadLimits, check_matrix, plain_file
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
@@ -19,30 +19,26 @@ _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: "
 _ROLE = re.compile(r"images?|imgs?|labels?|idx\d?|ubyte|gz|[^a-z0-9]")  # what pairs do not share
 
 
-class Options(NamedTuple):
+class IdxOptions(NamedTuple):
     """How to read IDX files."""
 
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 
-class Part(NamedTuple):
+class IdxArray(NamedTuple):
     """One file, its numbers still on the disk."""
 
     name: str
     values: np.ndarray  # (N,) labels, else (N, ...)
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: IdxOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a file without its labels; see `read_many`."""
     return read_many([(name, file)], options, limits)
 
 
-def read_many(
-    files: Sequence[tuple[str, Path | str | BinaryIO]], options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read_many(files: Files, options: IdxOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read images and, from files with one number for each, their labels.
 
@@ -70,7 +66,7 @@ def read_many(
         names["file"] = np.repeat([_stem(part.name) for part in rows], sizes)
     values = rows[0].values
     values = np.concatenate([part.values for part in rows]) if len(rows) > 1 else values
-    report: dict = {}
+    report: FileReport = {}
     beside = Beside(None, names)
     dataset = build(
         rows[0].name, values, beside, options.missing, options.image_shape, report, limits
@@ -79,18 +75,18 @@ def read_many(
     return dataset
 
 
-def _part(name: str, file: Path | str | BinaryIO, limits: Limits) -> Part:
+def _part(name: str, file: File, limits: ReadLimits) -> IdxArray:
     with plain_file(name, file, limits) as stream:
         kind, sides = header(stream, name, _TYPES, "an IDX file")
-        array = Found(tuple(sides), np.dtype(_TYPES[kind]))
+        array = ArrayInfo(tuple(sides), np.dtype(_TYPES[kind]))
         start = stream.tell()
         _check_length(name, array, stream.seek(0, 2) - start)
         if len(array.shape) > 1:
             check_array(name, array, limits)
-        return Part(name, mapped(stream, array, start))
+        return IdxArray(name, mapped(stream, array, start))
 
 
-def _check_length(name: str, array: Found, present: int) -> None:
+def _check_length(name: str, array: ArrayInfo, present: int) -> None:
     expected = math.prod(array.shape) * array.dtype.itemsize
     if present != expected or not expected:
         sides = " x ".join(map(str, array.shape))
@@ -101,7 +97,7 @@ def _check_length(name: str, array: Found, present: int) -> None:
         raise InputError(msg)
 
 
-def _check_alike(rows: list[Part], limits: Limits) -> None:
+def _check_alike(rows: list[IdxArray], limits: ReadLimits) -> None:
     first = rows[0]
     for part in rows[1:]:
         if part.values.shape[1:] != first.values.shape[1:]:
@@ -116,7 +112,7 @@ def _check_alike(rows: list[Part], limits: Limits) -> None:
     check_matrix(first.name, total, columns, first.values.itemsize, limits)
 
 
-def _labels(rows: list[Part], columns: list[Part]) -> np.ndarray:
+def _labels(rows: list[IdxArray], columns: list[IdxArray]) -> np.ndarray:
     """Return the labels of all images, each file's own beside it."""
     if len(columns) != len(rows):
         msg = (
@@ -125,10 +121,10 @@ def _labels(rows: list[Part], columns: list[Part]) -> np.ndarray:
         )
         raise InputError(msg)
     by_name = {_shared(part.name): part for part in columns}
-    ordered = [by_name.get(_shared(part.name)) for part in rows]
-    if len(rows) == 1:
-        ordered = columns
-    if None in ordered or len(by_name) < len(columns):
+    ordered = columns
+    if len(rows) > 1:
+        ordered = [by_name[key] for part in rows if (key := _shared(part.name)) in by_name]
+    if len(ordered) < len(rows) or len(by_name) < len(columns):
         names = ", ".join(f"“{part.name}”" for part in columns)
         msg = f"The names do not say which images {names} belong to; give one pair at a time."
         raise InputError(msg)
@@ -148,3 +144,6 @@ def _shared(name: str) -> str:
 
 def _stem(name: str) -> str:
     return name.split(".", maxsplit=1)[0]
+
+
+READER = Reader(IdxOptions, read, read_many)

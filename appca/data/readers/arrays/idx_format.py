@@ -33,16 +33,17 @@ def read_idx(path: Path, first: int | None = None) -> np.ndarray:
     """
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    opener = gzip.open if packed else open
     try:
-        with opener(path, "rb") as file:
-            return _read(file, path.name, first)
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            return _read(stream, path.name, first)
     except (EOFError, OSError, zlib.error) as error:
         msg = f"{path.name} breaks off or is damaged inside its gzip packing; fetch it again."
         raise InputError(msg) from error
 
 
-def header(file: BinaryIO, name: str, kinds: Collection[int], what: str) -> tuple[int, list[int]]:
+def header(
+    file: BinaryIO | gzip.GzipFile, name: str, kinds: Collection[int], what: str
+) -> tuple[int, list[int]]:
     """
     Read the beginning of an unpacked IDX file.
 
@@ -79,10 +80,10 @@ def header(file: BinaryIO, name: str, kinds: Collection[int], what: str) -> tupl
     return magic[2], list(struct.unpack(f">{magic[3]}I", sides))
 
 
-def _read(file: BinaryIO, name: str, first: int | None) -> np.ndarray:
+def _read(file: BinaryIO | gzip.GzipFile, name: str, first: int | None) -> np.ndarray:
     _, sides = header(file, name, {_BYTES}, "an IDX file of bytes")
     complete = first is None or first >= sides[0]
-    sides[0] = sides[0] if complete else first
+    sides[0] = sides[0] if first is None else min(first, sides[0])
     expected = math.prod(sides)
     data = file.read(expected)
     if len(data) < expected or (complete and file.read(1)):

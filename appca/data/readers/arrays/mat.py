@@ -2,22 +2,23 @@
 
 import struct
 import zlib
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.arrays.choice import Found, beside, build, check_array, choose, native
+from appca.data.readers.arrays.choice import ArrayInfo, beside, build, check_array, choose, native
 from appca.data.readers.arrays.mat5 import HEADER, Variable, values, variables
-from appca.data.readers.source import LIMITS, Limits, plain_file
+from appca.data.readers.intake import FileReport
+from appca.data.readers.reader import Reader
+from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
 _TEXT_OF_7_3 = b"\x89HDF\r\n\x1a\n"
 
 
-class Options(NamedTuple):
+class MatOptions(NamedTuple):
     """How to read a MAT file."""
 
     array: str | None = None  # the variable with the rows; None takes X, or the only one it can be
@@ -27,11 +28,9 @@ class Options(NamedTuple):
     by_column: bool = True  # pixels run down the columns of the image, as in MATLAB's img(:)
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
-    Read one variable as rows, and vectors with one entry a row as labels.
+    Read one variable as rows, and vectors with one entry per row as labels.
 
     Three sides are images: (n, h, w), or with `transpose` (h, w, n).
 
@@ -40,11 +39,11 @@ def read(
     Dataset
         With `image_shape`, pixels are put in row-major order.
     """
-    report: dict = {}
+    report: FileReport = {}
     with plain_file(name, file, limits) as stream:
         _check_version(name, stream)
         inside = _contents(name, stream, limits)
-        arrays = {key: Found(one.shape, one.dtype) for key, one in inside.items()}
+        arrays = {key: ArrayInfo(one.shape, one.dtype) for key, one in inside.items()}
         wanted = choose(name, arrays, options.array, report, limits)
         check_array(shortened(wanted), _turned(arrays[wanted], options.transpose), limits)
         report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
@@ -69,7 +68,7 @@ def _check_version(name: str, stream: BinaryIO) -> None:
         raise InputError(msg)
 
 
-def _contents(name: str, stream: BinaryIO, limits: Limits) -> dict[str, Variable]:
+def _contents(name: str, stream: BinaryIO, limits: ReadLimits) -> dict[str, Variable]:
     """List what can be read: numbers and texts."""
     try:
         listed = variables(stream, limits.n_bytes)
@@ -84,7 +83,7 @@ def _contents(name: str, stream: BinaryIO, limits: Limits) -> dict[str, Variable
     return {key: one for key, one in listed.items() if one.plain and not key.startswith("__")}
 
 
-def _load(name: str, stream: BinaryIO, variable: Variable, limits: Limits) -> np.ndarray:
+def _load(name: str, stream: BinaryIO, variable: Variable, limits: ReadLimits) -> np.ndarray:
     try:
         return values(stream, variable, limits.n_bytes)
     except (ValueError, struct.error, zlib.error) as error:
@@ -95,11 +94,11 @@ def _damaged(name: str) -> InputError:
     return InputError(f"“{name}” is damaged or no MAT file; save it again in MATLAB with '-v7'.")
 
 
-def _turned(array: Found, transpose: bool) -> Found:
+def _turned(array: ArrayInfo, transpose: bool) -> ArrayInfo:
     return array._replace(shape=_order(array.shape)) if transpose else array
 
 
-def _order(sides: tuple) -> tuple:
+def _order(sides: tuple[int, ...]) -> tuple[int, ...]:
     return (sides[-1], *sides[:-1])
 
 
@@ -107,7 +106,7 @@ def _turn(values: np.ndarray, transpose: bool) -> np.ndarray:
     return np.moveaxis(values, -1, 0) if transpose else values
 
 
-def _row_major(values: np.ndarray, options: Options) -> np.ndarray:
+def _row_major(values: np.ndarray, options: MatOptions) -> np.ndarray:
     """Bring pixels that run down an image's columns into the order of its rows."""
     if not (options.image_shape and options.by_column and values.ndim == 2):
         return values
@@ -120,3 +119,6 @@ def _row_major(values: np.ndarray, options: Options) -> np.ndarray:
         raise InputError(msg)
     stack = values.reshape(len(values), *colour[::-1], w, h)
     return np.ascontiguousarray(np.moveaxis(stack, (-1, -2), (1, 2)).reshape(len(values), -1))
+
+
+READER = Reader(MatOptions, read)

@@ -10,7 +10,7 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -49,6 +49,9 @@ _START = 1 << 16  # bytes of a variable in which its name and sides must be
 _CHUNK = 1 << 20
 
 
+Order = Literal["<", ">"]  # of the bytes of a number
+
+
 class Variable(NamedTuple):
     """A variable as the file states it, and where it lies."""
 
@@ -58,7 +61,7 @@ class Variable(NamedTuple):
     place: int  # of its element in the file
     size: int  # bytes of that element
     packed: bool
-    order: str  # "<" or ">"
+    order: Order
     body: int  # where its numbers begin, within the unpacked element
     plain: bool  # whether it is numbers or texts, none of them complex
 
@@ -76,8 +79,9 @@ def variables(stream: BinaryIO, most: int) -> dict[str, Variable]:
     """
     end = stream.seek(0, 2)
     stream.seek(126)
-    order = "<" if stream.read(2) == b"IM" else ">"
-    found, total = {}, 0
+    order: Order = "<" if stream.read(2) == b"IM" else ">"
+    found: dict[str, Variable] = {}
+    total = 0
     while stream.tell() + 8 <= end:
         kind, size = struct.unpack(f"{order}II", stream.read(8))
         place = stream.tell()
@@ -135,7 +139,7 @@ def _unpacked(stream: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _variable(
-    start: bytes, order: str, place: int, size: int, *, packed: bool
+    start: bytes, order: Order, place: int, size: int, *, packed: bool
 ) -> tuple[str, Variable]:
     """Parse what stands before the numbers: flags, sides and name."""
     at = 0
@@ -178,7 +182,7 @@ def _element(data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
 
 
 def _texts(body: bytes, kind: int, stored: np.dtype, sides: tuple[int, ...]) -> np.ndarray:
-    """Join characters, which run down the columns, to one text a row."""
+    """Join characters, which run down the columns, to one text per row."""
     if kind == 16:
         codes = np.array([ord(sign) for sign in body.decode("utf-8", "replace")], np.uint32)
     else:
@@ -192,6 +196,6 @@ def _texts(body: bytes, kind: int, stored: np.dtype, sides: tuple[int, ...]) -> 
     return np.array(texts, dtype=str).reshape(sides[:-1])
 
 
-def _refuse(what: str) -> None:
+def _refuse(what: str) -> NoReturn:
     msg = f"the file holds {what}"
     raise ValueError(msg)

@@ -2,14 +2,14 @@
 
 import io
 import math
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.arrays.choice import Beside, Found, build, check_array, mapped
-from appca.data.readers.source import LIMITS, Limits, plain_file
+from appca.data.readers.arrays.choice import ArrayInfo, Beside, build, check_array, mapped
+from appca.data.readers.reader import Reader
+from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
 from appca.storage.errors import InputError
 
 _MOST_HEADER = 1 << 16  # bytes; NumPy itself believes no header of more than 10,000
@@ -19,7 +19,7 @@ _HEADERS = {
 }
 
 
-class Options(NamedTuple):
+class NpyOptions(NamedTuple):
     """How to read an array."""
 
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
@@ -29,13 +29,11 @@ class Options(NamedTuple):
 class Header(NamedTuple):
     """What an NPY file states before its numbers."""
 
-    array: Found
+    array: ArrayInfo
     fortran: bool  # the first index runs fastest
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read an array of numbers: (N, D), images (N, h, w) or (N, h, w, 3).
 
@@ -67,10 +65,10 @@ def header(name: str, stream: BinaryIO) -> Header:
         msg = f"“{name}” does not start like an NPY file; write it with numpy.save."
         raise InputError(msg) from error
     stream.seek(start + piece.tell())
-    return Header(Found(shape, dtype), fortran)
+    return Header(ArrayInfo(shape, dtype), fortran)
 
 
-def check_length(name: str, stream: BinaryIO, array: Found) -> None:
+def check_length(name: str, stream: BinaryIO, array: ArrayInfo) -> None:
     """Refuse a file with fewer bytes behind its header than that promises."""
     start = stream.tell()
     present = stream.seek(0, 2) - start
@@ -82,3 +80,6 @@ def check_length(name: str, stream: BinaryIO, array: Found) -> None:
             f"{present:,} are there; copy or write it again."
         )
         raise InputError(msg)
+
+
+READER = Reader(NpyOptions, read)

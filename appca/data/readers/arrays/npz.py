@@ -2,23 +2,24 @@
 
 import io
 import zipfile
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.archive import content, members, unpacked
 from appca.data.readers.arrays import npy
-from appca.data.readers.arrays.choice import Found, beside, build, check_array, choose, mapped
-from appca.data.readers.source import LIMITS, Limits, file_stream, temporary_file
+from appca.data.readers.arrays.choice import ArrayInfo, beside, build, check_array, choose, mapped
+from appca.data.readers.intake import FileReport
+from appca.data.readers.reader import Reader
+from appca.data.readers.source import LIMITS, File, ReadLimits, file_stream, temporary_file
 from appca.storage.errors import InputError
 from appca.storage.wording import is_text, shortened
 
 _MOST = 1 << 26  # bytes of an array of ids or labels
 
 
-class Options(NamedTuple):
+class NpzOptions(NamedTuple):
     """How to read a file of arrays."""
 
     array: str | None = None  # the one with the rows; None takes X, or the only one it can be
@@ -26,18 +27,16 @@ class Options(NamedTuple):
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
-    Read one array as rows, and those with one entry a row as ids and labels.
+    Read one array as rows, and those with one entry per row as ids and labels.
 
     Returns
     -------
     Dataset
         Types as from NPY. What ``python -m appca data --out x.npz`` writes comes back as it was.
     """
-    report: dict = {}
+    report: FileReport = {}
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
         inside = {_key(item): item for item in items if item.filename.endswith(".npy")}
@@ -59,13 +58,13 @@ def _key(item: zipfile.ZipInfo) -> str:
     return item.filename.removesuffix(".npy")
 
 
-def _found(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Found:
+def _found(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> ArrayInfo:
     start = next(unpacked(name, archive, item), b"")  # a megabyte: more than any header has
     return npy.header(shortened(item.filename), io.BytesIO(start)).array
 
 
 def _values(
-    name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo, limits: Limits
+    name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo, limits: ReadLimits
 ) -> np.ndarray:
     label = shortened(item.filename)
     with temporary_file(name, unpacked(name, archive, item), limits) as stream:
@@ -85,3 +84,6 @@ def _small(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.nda
         msg = f"“{label}” in “{name}” holds characters that do not exist; write it again."
         raise InputError(msg)
     return values
+
+
+READER = Reader(NpzOptions, read)

@@ -1,9 +1,10 @@
-"""Images as one data set, from a zip or many files: a row for each, its class from its name."""
+"""Images as one data set, from a zip or many files: one row per image, its class from its name."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from appca.data.dataset import Dataset
 from appca.data.readers.archive import content, members, parts
 from appca.data.readers.images import naming
 from appca.data.readers.images.picture import NotAnImageError, decode, grey
-from appca.data.readers.intake import note_quality
-from appca.data.readers.source import LIMITS, Limits, file_stream
+from appca.data.readers.intake import FileReport, note_quality
+from appca.data.readers.reader import LONGEST_NAME, Reader
+from appca.data.readers.source import LIMITS, File, Files, ReadLimits, file_stream
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
@@ -23,11 +25,11 @@ ENDINGS = (
 _MOST_SIDE = 4096
 
 
-class Options(NamedTuple):
+class ImageOptions(NamedTuple):
     """How to read images."""
 
     size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
-    colour: str = "grey"  # or "keep": three values a pixel when at least one image has colour
+    colour: str = "grey"  # or "keep": three values per pixel when at least one image has colour
     classes: str = "auto"  # or "folder", "name", "none": see `naming.labels_of`
     pattern: str | None = None  # for names, such as {class}__{n}; each part becomes a label column
     broken: str = "refuse"  # or "skip": what to do with files that end like images and are none
@@ -40,9 +42,7 @@ class Entry(NamedTuple):
     load: Callable[[], bytes]
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read the images of a zip, in natural order of their paths.
 
@@ -53,33 +53,32 @@ def read(
     """
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
-        entries = [
-            Entry(item.filename, lambda item=item: content(name, archive, item)) for item in items
-        ]
+        entries = [Entry(item.filename, partial(content, name, archive, item)) for item in items]
         return _dataset(name, entries, options, limits)
 
 
-def read_many(
-    files: Sequence[tuple[str, Path | str | BinaryIO]], options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
-    Read images that came as files of their own, such as those of a folder.
+    Read images that came as files of their own, such as those of a folder, or as one zip.
 
     Parameters
     ----------
     files : sequence of (name, file)
         The names may hold folders; they are never used as paths.
     """
+    if len(files) == 1 and files[0][0].lower().endswith(".zip"):
+        name, file = files[0]
+        return read(shortened(name, LONGEST_NAME), file, options, limits)
     if len(files) > limits.members:
         msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
         raise InputError(msg)
-    entries = [Entry(name, lambda pair=(name, file): _bytes(*pair, limits)) for name, file in files]
+    entries = [Entry(name, partial(_bytes, name, file, limits)) for name, file in files]
     dataset = _dataset(_title([name for name, _ in files]), entries, options, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
 
-def _bytes(name: str, file: Path | str | BinaryIO, limits: Limits) -> bytes:
+def _bytes(name: str, file: File, limits: ReadLimits) -> bytes:
     with file_stream(name, file, limits) as stream:
         return stream.read()
 
@@ -91,9 +90,9 @@ def _title(names: list[str]) -> str:
     return shared[-1] if shared else counted(len(names), "image")
 
 
-def _dataset(name: str, entries: list[Entry], options: Options, limits: Limits) -> Dataset:
+def _dataset(name: str, entries: list[Entry], options: ImageOptions, limits: ReadLimits) -> Dataset:
     _check_options(options)
-    report: dict = {}
+    report: FileReport = {}
     paths, X, sides = _read_all(name, entries, options, report, limits)
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
@@ -122,7 +121,7 @@ def _dataset(name: str, entries: list[Entry], options: Options, limits: Limits) 
     )
 
 
-def _check_options(options: Options) -> None:
+def _check_options(options: ImageOptions) -> None:
     size = options.size
     if size is not None and (len(size) != 2 or not all(1 <= side <= _MOST_SIDE for side in size)):
         msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
@@ -134,7 +133,7 @@ def _check_options(options: Options) -> None:
 
 
 def _read_all(
-    name: str, entries: list[Entry], options: Options, report: dict, limits: Limits
+    name: str, entries: list[Entry], options: ImageOptions, report: FileReport, limits: ReadLimits
 ) -> tuple[list[tuple[str, ...]], np.ndarray, tuple[int, ...]]:
     """Return paths in natural order, pixels (N, D) and an image's shape, held in memory once."""
     rows = _Rows(name, sum(_is_image(entry) for entry in entries), options, limits)
@@ -147,7 +146,7 @@ def _read_all(
 class _Rows:
     """A matrix that is made when the first image is known, and filled by one after the other."""
 
-    def __init__(self, name: str, most: int, options: Options, limits: Limits) -> None:
+    def __init__(self, name: str, most: int, options: ImageOptions, limits: ReadLimits) -> None:
         self.name, self.most, self.limits = name, most, limits
         self.keep_colour = options.colour == "keep"
         self.stack, self.n = np.zeros((0, 1, 1), np.uint8), 0
@@ -190,7 +189,7 @@ def _is_hidden(entry: Entry) -> bool:
 
 
 def _images(
-    name: str, entries: list[Entry], options: Options, report: dict, limits: Limits
+    name: str, entries: list[Entry], options: ImageOptions, report: FileReport, limits: ReadLimits
 ) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
     """Paths and pixels in natural order; the report receives what was skipped and resized."""
     entries = [entry for entry in entries if not _is_hidden(entry)]
@@ -215,8 +214,13 @@ def _images(
         yield paths[i], pixels
 
 
-def _check_same_size(first: tuple[str, tuple], other: tuple[str, tuple], report: dict) -> None:
+def _check_same_size(
+    first: tuple[str, tuple[int, ...]], other: tuple[str, tuple[int, ...]], report: FileReport
+) -> None:
     if first[1][:2] != other[1][:2]:
         sizes = " and ".join(f"“{label}” has {w} x {h}" for label, (h, w, *_) in (first, other))
         msg = f"The images differ in size ({sizes}); choose a size to bring all of them to."
         raise InputError(msg, report)
+
+
+READER = Reader(ImageOptions, read, read_many)

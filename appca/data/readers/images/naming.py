@@ -36,11 +36,9 @@ def without_root(paths: list[Path]) -> list[Path]:
 
 def ids_of(paths: list[Path]) -> list[str]:
     """Make unique ids: the file's name without its ending if that suffices, else the path."""
-    for make in (
-        lambda path: _stem(path[-1]),
-        lambda path: "/".join((*path[:-1], _stem(path[-1]))),
-    ):
-        ids = [make(path) for path in paths]
+    stems = [_stem(path[-1]) for path in paths]
+    inner = ["/".join((*path[:-1], stem)) for path, stem in zip(paths, stems, strict=True)]
+    for ids in (stems, inner):
         if len(set(ids)) == len(ids):
             return ids
     whole = ["/".join(path) for path in paths]
@@ -97,8 +95,8 @@ def _from_folders(paths: list[Path]) -> dict[str, np.ndarray]:
 def _from_names(paths: list[Path], required: bool) -> dict[str, np.ndarray]:
     stems = [_stem(path[-1]) for path in paths]
     for pattern in _PATTERNS:
-        matches = [re.fullmatch(pattern, stem) for stem in stems]
-        if all(matches):
+        matches = [match for stem in stems if (match := re.fullmatch(pattern, stem))]
+        if len(matches) == len(stems):
             classes = [match["class"] for match in matches]
             if 1 < len(set(classes)) < len(classes):
                 return {
@@ -122,17 +120,17 @@ def _from_pattern(paths: list[Path], pattern: str) -> dict[str, np.ndarray]:
         raise InputError(msg)
     deep = "/" in pattern
     texts = ["/".join((*path[:-1], _stem(path[-1]))) if deep else _stem(path[-1]) for path in paths]
-    found = [compiled.fullmatch(text) for text in texts]
-    if not all(found):
-        odd = texts[found.index(None)][:40]
-        msg = f"The pattern {pattern!r} does not fit the file name “{odd}”; widen it."
+    found = [match for text in texts if (match := compiled.fullmatch(text))]
+    if len(found) < len(texts):
+        odd = next(text for text in texts if not compiled.fullmatch(text))
+        msg = f"The pattern {pattern!r} does not fit the file name “{odd[:40]}”; widen it."
         raise InputError(msg)
     if not compiled.groupindex:
         return {"class": _column([match[1] for match in found])}
     return {name: _column([match[name] for match in found]) for name in names}
 
 
-def _compiled(pattern: str) -> re.Pattern:
+def _compiled(pattern: str) -> re.Pattern[str]:
     expression = _template(pattern) if _FIELD.search(pattern) else pattern
     try:
         return re.compile(expression)

@@ -1,11 +1,11 @@
-"""One image file from a stranger, decoded to grey or RGB within limits."""
+"""One untrusted image file, decoded to grey or RGB within limits."""
 
 import io
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class NotAnImageError(Exception):
     """The bytes are no image of a known format."""
 
 
-def decode(data: bytes, name: str, size: tuple[int, int] | None, limits: Limits) -> np.ndarray:
+def decode(data: bytes, name: str, size: tuple[int, int] | None, limits: ReadLimits) -> np.ndarray:
     """
     Decode an image; upright as its maker held it, transparent parts black, first frame only.
 
@@ -69,7 +69,7 @@ def grey(pixels: np.ndarray) -> np.ndarray:
     return pixels if pixels.ndim == 2 else np.asarray(Image.fromarray(pixels).convert("L"))
 
 
-def _check_pixels(size: tuple[int, int], name: str, limits: Limits) -> None:
+def _check_pixels(size: tuple[int, int], name: str, limits: ReadLimits) -> None:
     width, height = size
     if width * height > limits.pixels:
         msg = (

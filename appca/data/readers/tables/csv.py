@@ -1,13 +1,13 @@
-"""Text tables: CSV, TSV and their kin, packed by gzip or not."""
+"""Text tables: CSV, TSV and the like, gzipped or not."""
 
 import io
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, Limits, file_bytes
+from appca.data.readers.reader import Reader
+from appca.data.readers.source import LIMITS, File, ReadLimits, file_bytes
 from appca.data.readers.tables.dialect import BLANK, Dialect, as_text, check_rectangle, guess
-from appca.data.readers.tables.frame import build
+from appca.data.readers.tables.frame import ImageShape, build
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _GAPS = ["?", "-", "."]  # beside those pandas knows
 
 
-class Options(NamedTuple):
+class CsvOptions(NamedTuple):
     """How to read a text table; what is None is guessed."""
 
     separator: str | None = None  # one character; a blank stands for any run of blanks
@@ -25,12 +25,10 @@ class Options(NamedTuple):
     encoding: str | None = None
     roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
     missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
-    image_shape: tuple[int, ...] | str | None = "auto"  # "auto" takes squares of grey for images
+    image_shape: ImageShape = "auto"  # "auto" takes squares of grey for images
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read a text table.
 
@@ -81,3 +79,6 @@ def _header_lines(text: bytes) -> int:
     """Count the lines up to the header's end; blank lines may stand before it."""
     blank = len(text) - len(text.lstrip(b"\n"))
     return blank + 1
+
+
+READER = Reader(CsvOptions, read)

@@ -1,18 +1,19 @@
 """A table whose cells are parsed, from CSV or Parquet: roles, numbers, and then a data set."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import (
+    FileReport,
     are_bytes,
     left_to_the_model,
     note_quality,
     settle_missing,
 )
-from appca.data.readers.source import Limits, check_matrix
+from appca.data.readers.source import ReadLimits, check_matrix
 from appca.data.readers.tables.roles import (
     Column,
     counts_matter,
@@ -26,7 +27,11 @@ from appca.storage.wording import counted, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-_LONGEST_LABEL = 500  # characters; a column with longer texts is no label unless somebody says so
+    from appca.data.readers.tables.csv import CsvOptions
+    from appca.data.readers.tables.parquet import ParquetOptions
+
+ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
+_LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
 KINDS = {
     "number": "numbers",
@@ -42,9 +47,9 @@ def build(
     name: str,
     frame: "pd.DataFrame",
     named: list[bool],
-    options: tuple,
-    report: dict,
-    limits: Limits,
+    options: "CsvOptions | ParquetOptions",
+    report: FileReport,
+    limits: ReadLimits,
 ) -> Dataset:
     """
     Give the columns roles and make a data set of them.
@@ -56,12 +61,11 @@ def build(
     frame : DataFrame
         Its columns have different names.
     named : list of bool
-        For each column whether its name stands in the file.
-    options : NamedTuple
-        Of the reader, with ``roles``, ``missing`` and ``image_shape``.
+        Whether the column's name is in the file.
+    options : CsvOptions or ParquetOptions
     report : dict
         Receives rows, columns, kinds, roles and what the intake notes.
-    limits : Limits
+    limits : ReadLimits
     """
     report.update(rows=len(frame), columns=len(frame.columns))
     _check_rows(name, frame, report, limits)
@@ -80,7 +84,7 @@ def build(
     note_quality(X, features, report, limits.least_rows)
     shape = _image_shape(options.image_shape, features, any(named), X)
     report["image_shape"] = shape
-    provenance = {"source": "file", "files": [name], "report": report}
+    provenance: dict[str, Any] = {"source": "file", "files": [name], "report": report}
     if shape is not None:
         provenance["image_range"] = image_range(X)
         X = X.astype(np.uint8) if are_bytes(X) else X
@@ -97,7 +101,9 @@ def build(
     )
 
 
-def _roles(columns: list[Column], n: int, chosen: dict, report: dict) -> dict[str, str]:
+def _roles(
+    columns: list[Column], n: int, chosen: dict[str, str], report: FileReport
+) -> dict[str, str]:
     try:
         return guess_roles(columns, n, chosen)
     except InputError as error:
@@ -110,11 +116,11 @@ def describe(frame: "pd.DataFrame", named: list[bool]) -> list[Column]:
     """Say of every column what the guess of its role needs to know."""
     found = []
     for j, (label, values) in enumerate(frame.items()):
+        name = str(label)
         if values.dtype.kind in "iuf":
-            matter = counts_matter(label, j)
-            found.append(_numbers(values.to_numpy(), label, named[j], matter))
+            found.append(_numbers(values.to_numpy(), name, named[j], counts_matter(name, j)))
         else:
-            found.append(_words(values, named[j]))
+            found.append(_words(values, name, named[j]))
     return found
 
 
@@ -133,19 +139,19 @@ def _numbers(values: np.ndarray, name: str, named: bool, matter: bool) -> Column
     return Column(name, named, "number", distinct, whole, complete, counts=steps)
 
 
-def _words(values: "pd.Series", named: bool) -> Column:
+def _words(values: "pd.Series[Any]", name: str, named: bool) -> Column:
     """Describe a column that is not stored as numbers; it may hold some all the same."""
     import pandas as pd
 
     present = values.dropna()
-    base = {"name": values.name, "named": named, "complete": len(present) == len(values)}
+    complete = len(present) == len(values)
+    base = Column(name, named, "empty", 0, whole=False, complete=complete, counts=False)
     if not len(present) or isinstance(present.iloc[0], (list, dict, np.ndarray)):
-        kind = "list" if len(present) else "empty"
-        return Column(kind=kind, distinct=0, whole=False, counts=False, **base)
-    once, codes = _distinct(present)  # a text that stands in many rows is looked at once
-    base["distinct"] = len(once)
+        return base._replace(kind="list") if len(present) else base
+    once, codes = _distinct(present)  # a text that many rows share is parsed once
+    base = base._replace(distinct=len(once))
     if max((len(one) for one in once if isinstance(one, str)), default=0) > _LONGEST_LABEL:
-        return Column(kind="long", whole=False, counts=False, **base)
+        return base._replace(kind="long")
     flags = all(isinstance(one, (bool, np.bool_)) for one in once)
     plain = pd.Series([str(one) for one in once] if flags else once, dtype=object)
     floats = _as_numbers(plain).to_numpy(np.float64)[codes]
@@ -154,20 +160,20 @@ def _words(values: "pd.Series", named: bool) -> Column:
         mixed = odd.sum() < _MOSTLY * len(present)
         kind, n_odd = ("mixed", int(odd.sum())) if mixed else ("text", 0)
         example = str(present.iloc[int(odd.argmax())])
-        return Column(kind=kind, whole=False, counts=False, example=example, n_odd=n_odd, **base)
+        return base._replace(kind=kind, example=example, n_odd=n_odd)
     whole = bool(np.isfinite(floats).all() and (floats == np.floor(floats)).all())
-    steps = base["complete"] and floats[0] in (0, 1) and bool((np.diff(floats) == 1).all())
-    return Column(kind="number", whole=whole, counts=steps, **base)
+    steps = complete and floats[0] in (0, 1) and bool((np.diff(floats) == 1).all())
+    return base._replace(kind="number", whole=whole, counts=steps)
 
 
-def _distinct(values: "pd.Series") -> tuple[list, np.ndarray]:
+def _distinct(values: "pd.Series[Any]") -> tuple[list[Any], np.ndarray]:
     """Return the different values and their places in the rows, by hashes Python keeps."""
-    places: dict = {}
+    places: dict[tuple[type, Any], int] = {}
     codes = [places.setdefault((type(one), one), len(places)) for one in values.tolist()]
     return [one for _, one in places], np.array(codes)
 
 
-def _as_numbers(values: "pd.Series") -> "pd.Series":
+def _as_numbers(values: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return floats, NaN where there is none; pandas itself fails on whole numbers above 1e308."""
     import pandas as pd
 
@@ -177,7 +183,7 @@ def _as_numbers(values: "pd.Series") -> "pd.Series":
         return pd.to_numeric(values.astype(str), errors="coerce")
 
 
-def _check_rows(name: str, frame: "pd.DataFrame", report: dict, limits: Limits) -> None:
+def _check_rows(name: str, frame: "pd.DataFrame", report: FileReport, limits: ReadLimits) -> None:
     if len(frame) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         rows = counted(len(frame), "row")
@@ -189,7 +195,9 @@ def _with(roles: dict[str, str], role: str) -> list[str]:
     return [column for column, given in roles.items() if given == role]
 
 
-def _check_features(name: str, features: list[str], roles: dict[str, str], report: dict) -> None:
+def _check_features(
+    name: str, features: list[str], roles: dict[str, str], report: FileReport
+) -> None:
     if len(features) < 2:
         msg = (
             f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}; at least 2 "
@@ -198,7 +206,7 @@ def _check_features(name: str, features: list[str], roles: dict[str, str], repor
         raise InputError(msg, report)
 
 
-def _matrix(frame: "pd.DataFrame", features: list[str], report: dict) -> np.ndarray:
+def _matrix(frame: "pd.DataFrame", features: list[str], report: FileReport) -> np.ndarray:
     import pandas as pd
 
     kinds = frame.dtypes
@@ -217,7 +225,7 @@ def _matrix(frame: "pd.DataFrame", features: list[str], report: dict) -> np.ndar
 
 
 def _image_shape(
-    chosen: tuple[int, ...] | str | None, features: list[str], named: bool, X: np.ndarray
+    chosen: ImageShape, features: list[str], named: bool, X: np.ndarray
 ) -> tuple[int, ...] | None:
     if chosen != "auto":
         return None if chosen is None else tuple(chosen)
@@ -234,7 +242,7 @@ def image_range(X: np.ndarray) -> list[float]:
     return [low, high]
 
 
-def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: Limits) -> None:
+def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: ReadLimits) -> None:
     """Refuse labels and ids whose longest text, times the rows, would fill the memory."""
     for column in [*_with(roles, "label"), *_with(roles, "id")]:
         if frame[column].dtype.kind in "iufb":
@@ -248,7 +256,7 @@ def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: Limits) -
             raise InputError(msg)
 
 
-def _label(values: "pd.Series") -> np.ndarray:
+def _label(values: "pd.Series[Any]") -> np.ndarray:
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):

@@ -1,12 +1,12 @@
 """Parquet tables: columns with types of their own, with the roles that a CSV's would get."""
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, Limits, check_matrix, plain_file
-from appca.data.readers.tables.frame import build
+from appca.data.readers.reader import Reader
+from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, plain_file
+from appca.data.readers.tables.frame import ImageShape, build
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -18,17 +18,15 @@ _NO_TIME = re.compile(r"( 00:00:00)?\.0+$")  # of a date written as a point in t
 _INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
 
 
-class Options(NamedTuple):
+class ParquetOptions(NamedTuple):
     """How to read a Parquet table."""
 
     roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
     missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
-    image_shape: tuple[int, ...] | str | None = None  # "auto" takes squares of grey for images
+    image_shape: ImageShape = None  # "auto" takes squares of grey for images
 
 
-def read(
-    name: str, file: Path | str | BinaryIO, options: Options, limits: Limits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """
     Read a Parquet table.
 
@@ -46,7 +44,7 @@ def read(
     return build(name, frame, [True] * len(frame.columns), options, {}, limits)
 
 
-def _table(name: str, stream: BinaryIO, limits: Limits) -> "pa.Table":
+def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -67,7 +65,7 @@ def _table(name: str, stream: BinaryIO, limits: Limits) -> "pa.Table":
         raise InputError(msg) from error
 
 
-def _frame(name: str, table: "pa.Table", limits: Limits) -> "pd.DataFrame":
+def _frame(name: str, table: "pa.Table", limits: ReadLimits) -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
 
@@ -93,7 +91,7 @@ def _check_names(name: str, names: list[str]) -> None:
         raise InputError(msg)
 
 
-def _check_size(name: str, metadata: Any, limits: Limits) -> None:
+def _check_size(name: str, metadata: Any, limits: ReadLimits) -> None:
     check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
     unpacked = sum(
         metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)
@@ -110,10 +108,10 @@ def _is_text(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
     types = pa.types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
 
 
-def _columns(name: str, values: "pa.ChunkedArray", limits: Limits) -> dict[str, Any]:
+def _columns(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> dict[str, Any]:
     """Return a column by its name, or a list's places as columns name[0], name[1], ..."""
     import pandas as pd
     import pyarrow as pa
@@ -148,7 +146,7 @@ def _texts(values: "pa.ChunkedArray") -> "pd.Series":
     )
 
 
-def _places(name: str, values: "pa.ChunkedArray", limits: Limits) -> dict[str, Any]:
+def _places(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> dict[str, Any]:
     """Return a column for each place in lists of numbers that are all equally long."""
     import pyarrow as pa
     from pyarrow import compute
@@ -168,3 +166,6 @@ def _left_out(rows: int) -> "pd.Series":
     import pandas as pd
 
     return pd.Series([[]] * rows, dtype=object)
+
+
+READER = Reader(ParquetOptions, read)

@@ -22,7 +22,7 @@ class Column(NamedTuple):
     """What the guess needs to know of a column."""
 
     name: str
-    named: bool  # the name stands in the file
+    named: bool  # the name is in the file
     kind: str  # "number", "text", "mixed" (numbers and words), "long", "list" or "empty"
     distinct: int  # values; 0 in a column of numbers where `counts_matter` says no
     whole: bool  # all numbers are whole
@@ -40,7 +40,7 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
     ------
     InputError
         When a chosen column or role does not exist, when two columns are ids, or when a column of
-        numbers holds some words and nobody said what it is.
+        numbers holds some words and no role was chosen for it.
     """
     _check_choice(chosen, {column.name for column in columns})
     roles = dict(chosen)

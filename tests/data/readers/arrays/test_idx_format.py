@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from appca.data.readers import kind_of, read, read_many
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.storage.errors import InputError
 
 
@@ -73,7 +73,7 @@ def test_packed_files_are_known_by_their_content_whatever_they_are_called(seed):
 def test_bytes_stay_on_the_disk_and_the_temporary_file_has_no_name(seed, tmp_path):
     images = noise(seed, 50, 8, 8)
     dataset = read(
-        "x.idx.gz", io.BytesIO(gzip.compress(idx(images))), limits=Limits(scratch=tmp_path)
+        "x.idx.gz", io.BytesIO(gzip.compress(idx(images))), limits=ReadLimits(scratch=tmp_path)
     )
     base = dataset.X
     while base.base is not None and not isinstance(base, np.memmap):

@@ -5,7 +5,7 @@ import pytest
 from scipy.io import savemat
 
 from appca.data.readers import read
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.storage.errors import InputError
 
 
@@ -93,4 +93,4 @@ def test_a_variable_that_unpacks_beyond_the_limit_is_refused_before_it_is_read()
     data = saved(X=np.zeros((1000, 1000)))
     assert len(data) < 100_000
     with pytest.raises(InputError, match="unpacks to more than 1 MB"):
-        load(data, limits=Limits(n_bytes=1_000_000))
+        load(data, limits=ReadLimits(n_bytes=1_000_000))

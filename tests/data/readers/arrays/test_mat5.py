@@ -8,7 +8,7 @@ from scipy.io import loadmat, savemat
 
 from appca.data.readers import read
 from appca.data.readers.arrays.mat5 import values, variables
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.storage.errors import InputError
 
 MOST = 1 << 24
@@ -82,4 +82,4 @@ def test_every_single_bit_may_be_wrong(seed):
 def test_a_variable_that_unpacks_beyond_the_limit_is_refused():
     data = saved({"X": np.zeros((1000, 1000))}, do_compression=True)
     with pytest.raises(InputError, match="unpacks to more than 1 MB"):
-        read("x.mat", io.BytesIO(data), limits=Limits(n_bytes=1_000_000))
+        read("x.mat", io.BytesIO(data), limits=ReadLimits(n_bytes=1_000_000))

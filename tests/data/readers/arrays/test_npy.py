@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.data.readers import read
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.storage.errors import InputError
 
 
@@ -128,4 +128,4 @@ def test_a_header_that_promises_the_world_is_not_believed():
 
 def test_a_matrix_beyond_the_limit_is_refused():
     with pytest.raises(InputError, match="more than"):
-        load(np.eye(100, dtype=np.uint8), limits=Limits(n_bytes=20_000))
+        load(np.eye(100, dtype=np.uint8), limits=ReadLimits(n_bytes=20_000))

@@ -6,7 +6,7 @@ import pytest
 
 from appca.cli import main
 from appca.data.readers import read
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.data.sources.builtin import load as built_in
 from appca.storage.errors import InputError
 
@@ -127,4 +127,4 @@ def test_an_array_beyond_the_limit_is_refused_by_its_header():
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("X.npy", header.getvalue() + bytes(64))
     with pytest.raises(InputError, match="would become 1,000,000 x 1,000,000"):
-        load(stream.getvalue(), limits=Limits())
+        load(stream.getvalue(), limits=ReadLimits())

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from appca.data.readers import read
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.storage.errors import InputError
 
 
@@ -252,7 +252,7 @@ def test_one_name_twice_gives_two_rows_with_ids_of_their_own():
 def test_a_bomb_is_refused_by_what_it_claims_before_it_is_unpacked():
     zeros = packed({f"{i}.png": bytes(40_000_000) for i in range(3)}, zipfile.ZIP_DEFLATED)
     with pytest.raises(InputError, match="unpacks to 120 MB, more than 100 MB"):
-        load(zeros, limits=Limits(n_bytes=100_000_000))
+        load(zeros, limits=ReadLimits(n_bytes=100_000_000))
     with pytest.raises(InputError, match=r"unpacks to 1,\d\d\d times its size"):
         load(zeros)
 
@@ -270,7 +270,7 @@ def test_a_member_that_lies_about_its_size_yields_no_more_than_it_claimed():
 def test_too_many_files_are_refused():
     files = {f"{i}.png": b"" for i in range(20)}
     with pytest.raises(InputError, match="holds 20 files, more than 10"):
-        load(files, limits=Limits(members=10))
+        load(files, limits=ReadLimits(members=10))
 
 
 def test_an_image_of_50_000_by_50_000_pixels_is_refused_unopened():
@@ -285,13 +285,13 @@ def test_an_image_of_50_000_by_50_000_pixels_is_refused_unopened():
 def test_an_image_beyond_the_pixel_limit_is_refused():
     files = {"a.png": encoded(noise(0, 30, 40)), "b.png": encoded(noise(1, 30, 40))}
     with pytest.raises(InputError, match=r"“a\.png” has 40 x 30 pixels, more than"):
-        load(files, limits=Limits(pixels=1000))
+        load(files, limits=ReadLimits(pixels=1000))
 
 
 def test_images_that_together_fill_more_than_the_limit_are_refused():
     files = {f"{i}.png": encoded(np.full((100, 100), i, np.uint8)) for i in range(9)}
     with pytest.raises(InputError, match=r"The pixels of “pictures\.zip” fill more than"):
-        load(files, limits=Limits(n_bytes=50_000))
+        load(files, limits=ReadLimits(n_bytes=50_000))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from appca.data.readers import read
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.data.readers.tables.dialect import check_rectangle, guess
 from appca.storage.errors import InputError
 
@@ -255,15 +255,15 @@ def test_a_truncated_gzip_is_refused():
 def test_a_gzip_that_unpacks_beyond_the_limit_is_stopped_early():
     bomb = gzip.compress(b"\0" * 30_000_000)
     with pytest.raises(InputError, match="unpacks to more than 2 MB"):
-        table(bomb, name="x.csv.gz", limits=Limits(n_bytes=2_000_000))
+        table(bomb, name="x.csv.gz", limits=ReadLimits(n_bytes=2_000_000))
 
 
 def test_a_file_or_a_matrix_beyond_the_limit_is_refused():
     text = "a,b\n" + "1,2\n3,4\n" * 100
     with pytest.raises(InputError, match="more than the 0 MB one file may have"):
-        table(text, limits=Limits(n_bytes=500))
+        table(text, limits=ReadLimits(n_bytes=500))
     with pytest.raises(InputError, match="200 x 2 numbers"):
-        table(text, limits=Limits(n_bytes=1000))
+        table(text, limits=ReadLimits(n_bytes=1000))
 
 
 def test_squares_of_grey_values_are_taken_for_images(seed):
@@ -377,7 +377,7 @@ def test_a_suffix_nobody_knows_is_refused():
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot be opened"):
+    with pytest.raises(InputError, match="could not be opened"):
         read("x.csv", tmp_path / "x.csv")
 
 

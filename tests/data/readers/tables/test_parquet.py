@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from appca.data.readers import read
-from appca.data.readers.source import Limits
+from appca.data.readers.source import ReadLimits
 from appca.storage.errors import InputError
 
 
@@ -113,4 +113,4 @@ def test_a_table_beyond_the_limit_is_refused_by_its_footer():
     data = written({"a": np.zeros(200_000), "b": np.zeros(200_000)})
     assert len(data) < 10_000
     with pytest.raises(InputError, match="would become 200,000 x 2 numbers"):
-        load(data, limits=Limits(n_bytes=1_000_000))
+        load(data, limits=ReadLimits(n_bytes=1_000_000))

@@ -1,0 +1,34 @@
+"""
+Recorded settings of a model, and the keywords it was given after runs of it had been stored.
+
+The id of a run is made of its settings. A keyword of `LATER` is part of them only where it differs
+from the value beside it, which does what was done before the keyword was there: so the runs from
+before keep their ids, and are found for the same settings. That value stays as it is even if the
+keyword's default changes. A keyword that does not stand here is part of every id.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from appca.storage.identity import Recorded, without
+
+# model -> keyword -> the value that does what was done before
+LATER: dict[str, dict[str, object]] = {}
+
+
+class OfModel(Recorded):
+    """Base of recorded settings with those of a model, ``parameters``, among them."""
+
+    model: str
+    parameters: dict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able settings, from which `from_dict` makes equal ones."""
+        later = LATER.get(self.model, {})
+        return super().to_dict() | {"parameters": without(self.parameters, later)}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping) -> Self:
+        """Rebuild settings from `to_dict`."""
+        later = LATER.get(settings.get("model", getattr(cls, "model", "")), {})
+        return super().from_dict({**settings, "parameters": {**later, **settings["parameters"]}})

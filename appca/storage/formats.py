@@ -1,0 +1,73 @@
+"""
+The number of the format in which something was stored.
+
+It stands in the description of all that is stored, under "format". What has none is of format 1.
+A format that changes gets the next number, an entry in `STEPS` that brings what was stored before
+into the present form when it is read, and a home of its own in ``tests/fixtures``.
+"""
+
+from collections.abc import Callable, Mapping
+
+from appca.storage.errors import InputError
+
+FORMAT = 1
+KEY = "format"
+# kind of description -> number of a format -> what brings it to the next one
+STEPS: dict[str, dict[int, Callable[[dict], dict]]] = {}
+
+
+class TooNew(InputError):
+    """Something was written by a later version; it is neither read nor replaced."""
+
+
+def numbered(facts: Mapping) -> dict:
+    """Return a description with the number of the present format."""
+    return {KEY: FORMAT, **facts}
+
+
+def refuse_newer(what: str, number: object, newest: int | None = None) -> None:
+    """
+    Refuse what a later version wrote; `newest` is `FORMAT` where nothing else is said.
+
+    Raises
+    ------
+    TooNew
+    ValueError
+        For a number that no version writes.
+    """
+    newest = FORMAT if newest is None else newest
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        msg = "the number of its format is none"
+        raise ValueError(msg)
+    if number > newest:
+        msg = (
+            f"{what} was written by a newer version of appca (format {number}, this version reads "
+            f"up to {newest}); update appca."
+        )
+        raise TooNew(msg)
+
+
+def current(what: str, facts: Mapping, kind: str = "") -> dict:
+    """
+    Return a stored description in its present form, without the number.
+
+    Parameters
+    ----------
+    what : str
+        Was stored, for the refusal: “Run 1a2b3c4d5e6f”.
+    facts : mapping
+    kind : str
+        Key of `STEPS`.
+
+    Raises
+    ------
+    TooNew
+    ValueError
+        See `refuse_newer`.
+    """
+    number = facts.get(KEY, 1)
+    refuse_newer(what, number)
+    found = {name: value for name, value in facts.items() if name != KEY}
+    for step in range(number, FORMAT):
+        found = STEPS.get(kind, {}).get(step, dict)(found)
+    return found

@@ -1,0 +1,29 @@
+"""What the paper claims, what came out here, and whether the claim holds, as rows of a table."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+HEADINGS = ("The paper says", "Its number", "Measured here", "Holds")  # of the fields of a claim
+Holds = Literal["yes", "partly", "no", "not tested"]
+
+
+class CheckedClaim(NamedTuple):
+    """One claim of the paper beside the measurement that decides on it."""
+
+    claim: str  # a short sentence
+    paper: str  # its number; empty if it gives none
+    measured: str
+    holds: Holds
+
+
+def checked(claim: str, measured: str, tests: Iterable[bool], paper: str = "") -> CheckedClaim:
+    """Judge a claim: "yes" if all tests hold, "no" if none does, "not tested" without any."""
+    found = list(tests)
+    holds: Holds = "yes" if all(found) else "partly" if any(found) else "no"
+    return CheckedClaim(claim, paper, measured, holds if found else "not tested")
+
+
+def span(values: Sequence[float], form: str = ".2f") -> str:
+    """Write the least and the largest value: "1.20 to 3.45"."""
+    low, high = format(min(values), form), format(max(values), form)
+    return low if low == high else f"{low} to {high}"

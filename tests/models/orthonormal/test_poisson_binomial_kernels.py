@@ -1,0 +1,121 @@
+"""The E step by points on a circle, against enumeration, exact integers and the tables."""
+
+import math
+
+import numpy as np
+import pytest
+
+from appca.models.algebra.stiefel import polar
+from appca.models.orthonormal import em, poisson_binomial_kernels
+from appca.models.orthonormal.expectation_kernels import exponential
+from appca.models.polynomials import subsets
+from appca.models.rows.observations import Block, about, centre_of
+from tests import oracles
+
+
+def summed(a, n_active):
+    """Run the kernel on logits a (N, K) as if projections had given them: log sum, r, totals.
+
+    With slope 1 and offset c, logits a come from projections sqrt(a + c); without shrinkage the
+    posterior means are those times r.
+    """
+    n, K = a.shape
+    offset = 1.0 - a.min()
+    P = np.ascontiguousarray(np.sqrt(a + offset).T)
+    constants = np.array([np.ones(K), np.full(K, offset), np.ones(K), np.full(K, 0.5)])
+    S, totals = P.copy(), np.zeros((3, K))
+    given = np.zeros(K), constants, exponential(np.dtype(float)), (K, n_active, False)
+    value = poisson_binomial_kernels.expect(S, n, given, totals)
+    return value, (S / P).T, totals
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("n_columns", [2, 3, 5, 8])
+def test_sums_and_inclusion_equal_enumeration(seed, n_columns, scale):
+    a = np.random.default_rng(seed).standard_normal((35, n_columns)) * scale
+    for n_active in range(1, n_columns):
+        value, r, totals = summed(a, n_active)
+        expected_value, expected_r = oracles.inclusion(a, n_active)
+        size = 1e-12 * max(1.0, np.abs(a).max())
+        np.testing.assert_allclose(r, expected_r, rtol=0, atol=size)
+        assert value == pytest.approx(expected_value.sum(), rel=1e-13, abs=len(a) * size)
+        np.testing.assert_allclose(totals[2], expected_r.sum(axis=0), atol=len(a) * size)
+
+
+@pytest.mark.parametrize(("n_columns", "n_active"), [(40, 3), (100, 50), (60, 58), (1000, 480)])
+def test_large_problems_equal_integer_arithmetic(seed, n_columns, n_active):
+    rng = np.random.default_rng(seed)
+    weights = [2 ** int(n) + 1 for n in rng.integers(0, 90, n_columns)]
+    a = np.array([[math.log(w) for w in weights]])
+    columns = range(0, n_columns, max(1, n_columns // 40))
+    expected_value, expected_r = oracles.integer_inclusion(weights, n_active, columns)
+    value, r, _ = summed(a, n_active)
+    np.testing.assert_allclose(r[0, columns], expected_r, rtol=0, atol=1e-12)
+    assert value == pytest.approx(expected_value, rel=1e-13)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 5.0, 100.0, 5000.0])
+@pytest.mark.parametrize(("n_columns", "n_active"), [(30, 1), (90, 45), (300, 120), (700, 690)])
+def test_points_equal_tables(seed, n_columns, n_active, scale):
+    a = np.random.default_rng(seed).standard_normal((70, n_columns)) * scale
+    a[40:] = np.round(a[40:])  # with ties
+    value, r, _ = summed(a, n_active)
+    expected_value, expected_r = subsets.inclusion(a, n_active)
+    size = 1e-12 * max(1.0, np.abs(a).max())
+    np.testing.assert_allclose(r, expected_r, rtol=0, atol=size)
+    assert value == pytest.approx(expected_value.sum(), rel=1e-13, abs=len(a) * size)
+    np.testing.assert_allclose(r.sum(axis=1), n_active, rtol=1e-12)
+
+
+def test_flat_logits_count_subsets():
+    for n_columns, n_active in [(25, 12), (2000, 1000)]:
+        value, r, _ = summed(np.full((3, n_columns), -7.5), n_active)
+        expected = 3 * (math.log(math.comb(n_columns, n_active)) - 7.5 * n_active)
+        assert value == pytest.approx(expected, rel=1e-13)
+        np.testing.assert_allclose(r, n_active / n_columns, rtol=1e-12)
+
+
+def test_a_row_comes_out_the_same_in_any_company(seed):
+    a = np.random.default_rng(seed).standard_normal((50, 40)) * np.logspace(-2, 3, 50)[:, None]
+    a[:, 0] = a.min()  # so that all calls have the same offset
+    _, r, _ = summed(a, 15)
+    _, turned, _ = summed(a[::-1], 15)
+    np.testing.assert_array_equal(turned[::-1], r)
+    kept = np.argmin(a.min(axis=1))
+    _, alone, _ = summed(a[kept : kept + 1], 15)
+    np.testing.assert_array_equal(alone[0], r[kept])
+
+
+def test_what_is_no_number_is_not_hidden(seed):
+    a = np.random.default_rng(seed).standard_normal((3, 30))
+    a[1, 4] = np.nan
+    P = np.ascontiguousarray(a.T)
+    given = np.zeros(30), np.ones((4, 30)), exponential(np.dtype(float)), (30, 7, False)
+    assert math.isnan(poisson_binomial_kernels.expect(P, 3, given, np.zeros((3, 30))))
+
+
+def test_no_variance_asks_for_more_points_than_there_is_room_for():
+    lanes = poisson_binomial_kernels.LANES
+    turn = np.empty((3, poisson_binomial_kernels.MOST_POINTS, lanes))
+    most = 0
+    for part in np.geomspace(1e-6, 1e4, 50 * lanes).reshape(-1, lanes):
+        most = max(
+            most, poisson_binomial_kernels.points(part, 10**5, 5 * 10**4, turn, np.empty(lanes))
+        )
+    assert 10 < most < poisson_binomial_kernels.MOST_POINTS
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.01])
+def test_a_block_of_rows_has_the_sums_of_the_step_in_numpy(seed, beta):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((130, 60)) @ rng.standard_normal((60, 60))
+    origin = centre_of(X)
+    rows = about(X, origin)
+    settings = em.EMSettings(30, 15, "component", True, False, polar, em.floor_of(rows))
+    W = np.linalg.qr(rng.standard_normal((60, 30)))[0]
+    state = em.SubspaceState(W, rng.standard_normal(30), rng.uniform(5, 50, 30), 2.0)
+    block = Block(slice(0, 130), X, origin)
+    expected = em._expect_block(block, state, settings, beta)
+    found = em._expect_compiled(block, state, settings, beta)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * np.abs(other).max())

@@ -1,0 +1,306 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from appca.models.polynomials import subset_tilt, subsets
+from tests import oracles
+
+# Probabilities below this are left out on purpose (subsets.LEAST_LOG_WEIGHT).
+NOTHING = 1e-45
+
+
+@pytest.fixture(params=["columns", "rows", "rescaled rows"])
+def route(request, monkeypatch):
+    """Each way of summing the halves, whatever K is."""
+    if request.param != "columns":
+        monkeypatch.setattr(subsets, "LARGEST_FOR_COLUMNS", 0)
+    if request.param == "rescaled rows":
+        monkeypatch.setattr(subsets, "LARGEST_LOG_COUNT", -1.0)
+    return request.param
+
+
+@st.composite
+def wide_problems(draw):
+    """Logits over thousands of nats, with ties, at any K up to 24, and any L."""
+    n_columns = draw(st.integers(1, 24))
+    values = st.one_of(
+        st.floats(-5000, 5000, allow_subnormal=False), st.floats(-3, 3), st.integers(-2, 2)
+    )
+    logits = draw(arrays(np.float64, (3, n_columns), elements=values.map(float)))
+    return logits, draw(st.integers(0, n_columns))
+
+
+def log_error(logits):
+    """What rounding the logits alone may do to a sum of them."""
+    return 1e-12 * max(1.0, np.abs(logits).max())
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 100.0, 4000.0])
+@pytest.mark.parametrize("n_columns", range(1, 8))
+def test_sums_and_inclusion_equal_enumeration(route, seed, n_columns, scale):
+    a = np.random.default_rng(seed).standard_normal((6, n_columns)) * scale
+    for n_active in range(n_columns + 1):
+        log_e, r = subsets.inclusion(a, n_active)
+        expected_log_e, expected_r = oracles.inclusion(a, n_active)
+        np.testing.assert_allclose(r, expected_r, rtol=1e-12, atol=NOTHING)
+        np.testing.assert_allclose(log_e, expected_log_e, rtol=0, atol=log_error(a))
+        log_e = subsets.log_elementary(a, n_active)
+        np.testing.assert_allclose(log_e, expected_log_e, rtol=0, atol=log_error(a))
+
+
+@pytest.mark.parametrize("step", [0.3, 1.0, 4.0, 15.0, 40.0])
+def test_columns_that_are_hardly_ever_swapped_keep_their_digits(route, seed, step):
+    a = -step * np.arange(12.0) + np.random.default_rng(seed).uniform(0, 0.1, (2, 12))
+    for n_active in (1, 5, 6, 11):
+        _, r = subsets.inclusion(a, n_active)
+        np.testing.assert_allclose(r, oracles.inclusion(a, n_active)[1], rtol=1e-12, atol=NOTHING)
+
+
+@pytest.mark.parametrize(("n_columns", "n_active"), [(40, 3), (100, 50), (60, 58), (1000, 480)])
+def test_large_problems_equal_integer_arithmetic(seed, n_columns, n_active):
+    rng = np.random.default_rng(seed)
+    weights = [2 ** int(n) + 1 for n in rng.integers(0, 90, n_columns)]
+    a = np.array([[math.log(w) for w in weights]])
+    columns = range(0, n_columns, max(1, n_columns // 40))
+    expected_log_e, expected_r = oracles.integer_inclusion(weights, n_active, columns)
+    log_e, r = subsets.inclusion(a, n_active)
+    np.testing.assert_allclose(r[0, columns], expected_r, rtol=1e-11, atol=NOTHING)
+    assert log_e[0] == pytest.approx(expected_log_e, rel=1e-13)
+    assert subsets.log_elementary(a, n_active)[0] == pytest.approx(expected_log_e, rel=1e-13)
+
+
+@pytest.mark.parametrize(("n_columns", "n_active"), [(10, 3), (100, 50), (2000, 1000)])
+def test_flat_logits_count_subsets(n_columns, n_active):
+    log_e, r = subsets.inclusion(np.full((2, n_columns), -1234.5), n_active)
+    count = math.log(math.comb(n_columns, n_active))
+    np.testing.assert_allclose(log_e, count - 1234.5 * n_active, rtol=1e-14)
+    np.testing.assert_allclose(r, n_active / n_columns, rtol=1e-11)
+
+
+@given(wide_problems())
+def test_inclusions_are_probabilities_that_sum_to_the_subset_size(problem):
+    a, n_active = problem
+    _, r = subsets.inclusion(a, n_active)
+    assert r.min() >= 0.0
+    assert r.max() <= 1.0
+    np.testing.assert_allclose(r.sum(axis=1), n_active, rtol=1e-13)
+
+
+@given(wide_problems(), st.randoms(use_true_random=False))
+def test_order_of_columns_and_rows_does_not_matter(problem, random):
+    a, n_active = problem
+    columns = random.sample(range(a.shape[1]), a.shape[1])
+    log_e, r = subsets.inclusion(a, n_active)
+    shuffled_log_e, shuffled_r = subsets.inclusion(a[::-1][:, columns], n_active)
+    np.testing.assert_allclose(shuffled_r, r[::-1][:, columns], rtol=1e-12, atol=NOTHING)
+    np.testing.assert_allclose(shuffled_log_e, log_e[::-1], rtol=0, atol=log_error(a))
+
+
+@given(wide_problems(), st.floats(-100, 100))
+def test_a_shift_of_all_logits_only_shifts_the_sum(problem, shift):
+    a, n_active = problem
+    log_e, r = subsets.inclusion(a, n_active)
+    shifted_log_e, shifted_r = subsets.inclusion(a + shift, n_active)
+    # a + shift is rounded at the size of a, which moves r by as much
+    np.testing.assert_allclose(shifted_r, r, rtol=1e-10, atol=NOTHING)
+    np.testing.assert_allclose(shifted_log_e, log_e + n_active * shift, atol=20 * log_error(a))
+
+
+@given(wide_problems())
+def test_choosing_members_is_choosing_who_stays_out(problem):
+    a, n_active = problem
+    log_e, r = subsets.inclusion(a, n_active)
+    log_e_out, r_out = subsets.inclusion(-a, a.shape[1] - n_active)
+    np.testing.assert_allclose(r_out, 1.0 - r, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(log_e_out + a.sum(axis=1), log_e, atol=10 * log_error(a))
+
+
+def test_blocks_and_threads_do_not_change_a_digit(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(subsets, "ROWS_PER_BLOCK", 7)
+    for n_columns in (9, 25):
+        a = rng.standard_normal((100, n_columns)) * 30
+        monkeypatch.setattr(subsets, "COLUMN_TABLE_FLOATS", 2**18)
+        log_e, r = subsets.inclusion(a, 4)
+        monkeypatch.setattr(subsets, "COLUMN_TABLE_FLOATS", 2**9)
+        again = subsets.inclusion(a, 4)
+        alone = [subsets.inclusion(row[None], 4) for row in a]
+        np.testing.assert_array_equal(again[1], r)
+        np.testing.assert_allclose(np.concatenate([one[1] for one in alone]), r, rtol=1e-14)
+        np.testing.assert_allclose(np.concatenate([one[0] for one in alone]), log_e, rtol=1e-14)
+
+
+def test_single_precision_logits_are_worked_on_in_double_precision(route, seed):
+    a = (np.random.default_rng(seed).standard_normal((50, 6)) * 50).astype(np.float32)
+    a.flags.writeable = False
+    log_e, r = subsets.inclusion(a, 2)
+    expected_log_e, expected_r = subsets.inclusion(a.astype(np.float64), 2)
+    assert r.dtype == log_e.dtype == np.float64
+    np.testing.assert_array_equal(r, expected_r)
+    np.testing.assert_array_equal(log_e, expected_log_e)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3, 25])
+def test_all_or_none_leaves_one_subset(n_columns):
+    a = np.arange(2.0 * n_columns).reshape(2, n_columns)
+    log_e, r = subsets.inclusion(a, n_columns)
+    np.testing.assert_array_equal(log_e, a.sum(axis=1))
+    assert (r == 1.0).all()
+    assert subsets.top(a, n_columns).all()
+    assert subsets.draw(np.random.default_rng(0), a, n_columns).all()
+    log_e, r = subsets.inclusion(a, 0)
+    assert (log_e == 0.0).all()
+    assert (r == 0.0).all()
+    assert not subsets.top(a, 0).any()
+    assert not subsets.draw(np.random.default_rng(0), a, 0).any()
+
+
+@pytest.mark.parametrize("n_columns", [4, 25])
+def test_no_rows_give_no_rows(n_columns):
+    nothing = np.empty((0, n_columns))
+    log_e, r = subsets.inclusion(nothing, 2)
+    assert log_e.shape == (0,)
+    assert r.shape == (0, n_columns)
+    assert subsets.log_elementary(nothing, 2).shape == (0,)
+    assert subsets.top(nothing, 2).shape == (0, n_columns)
+    assert subsets.draw(np.random.default_rng(0), nothing, 2).shape == (0, n_columns)
+
+
+@given(wide_problems())
+def test_top_is_the_heaviest_subset_and_ties_go_to_lower_columns(problem):
+    a, n_active = problem
+    active = subsets.top(a, n_active)
+    by_rank = np.argsort(-a, axis=1, kind="stable")[:, :n_active]
+    expected = np.zeros(a.shape, dtype=bool)
+    np.put_along_axis(expected, by_rank, True, axis=1)
+    np.testing.assert_array_equal(active, expected)
+
+
+# Draws -------------------------------------------------------------------------------------------
+
+
+def subset_z(active, logits, n_active):
+    """Largest |z| of the frequency of any subset against its probability."""
+    _, p = oracles.subset_probabilities(logits, n_active)
+    codes = active @ (1 << np.arange(len(logits)))
+    names = [sum(1 << k for k in subset) for subset in oracles.subsets_of(len(logits), n_active)]
+    frequency = np.array([(codes == name).mean() for name in names])
+    return np.abs((frequency - p) / np.sqrt(p * (1 - p) / len(active))).max()
+
+
+def successive(rng, logits, n_active):
+    """Draw members one after the other without replacement: near, but another distribution."""
+    noisy = logits + rng.gumbel(size=logits.shape)
+    return subsets.top(noisy, n_active)
+
+
+@pytest.mark.parametrize("n_active", [1, 2, 4])
+def test_draws_have_the_frequencies_of_every_subset(route, seed, n_active):
+    rng = np.random.default_rng(seed)
+    logits = np.array([0.0, 2.5, -1.0, 0.7, 0.7])
+    a = np.tile(logits, (20_000, 1))
+    active = subsets.draw(rng, a, n_active)
+    assert (active.sum(axis=1) == n_active).all()
+    assert subset_z(active, logits, n_active) < 5
+    if n_active == 2:
+        assert subset_z(successive(rng, a, n_active), logits, n_active) > 10
+
+
+def test_draws_on_large_problems_have_the_inclusion_frequencies(seed):
+    rng = np.random.default_rng(seed)
+    logits = 3 * rng.standard_normal(60)
+    active = subsets.draw(rng, np.tile(logits, (5_000, 1)), 25)
+    r = subsets.inclusion(logits[None], 25)[1][0]
+    assert (active.sum(axis=1) == 25).all()
+    error = np.sqrt(r * (1 - r) / len(active))
+    unusual = np.abs(active.mean(axis=0) - r) > 5 * error + 5 / len(active)
+    assert not unusual.any()
+
+
+@given(wide_problems(), st.integers(0, 2**32))
+def test_a_draw_always_has_the_right_size_and_never_an_impossible_member(problem, seed):
+    a, n_active = problem
+    active = subsets.draw(np.random.default_rng(seed), a, n_active)
+    _, r = subsets.inclusion(a, n_active)
+    assert (active.sum(axis=1) == n_active).all()
+    assert (r[active] > 1e-12).all()
+    assert (r[~active] < 1 - 1e-12).all()
+
+
+class Stuck:
+    """A generator of one number."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def random(self, shape):
+        return np.full(shape, self.number)
+
+
+@pytest.mark.parametrize("number", [0.0, np.nextafter(1.0, 0.0)])
+def test_the_ends_of_the_unit_interval_still_give_subsets_of_the_right_size(route, seed, number):
+    a = (
+        np.random.default_rng(seed).standard_normal((200, 11))
+        * np.geomspace(0.1, 3000, 200)[:, None]
+    )
+    for n_active in (1, 5, 10):
+        active = subsets.draw(Stuck(number), a, n_active)
+        assert (active.sum(axis=1) == n_active).all()
+
+
+def test_both_routes_draw_the_same_subsets_from_the_same_numbers(seed, monkeypatch):
+    a = np.random.default_rng(seed).standard_normal((500, 9)) * 3
+    in_columns = subsets.draw(np.random.default_rng(seed), a, 4)
+    monkeypatch.setattr(subsets, "LARGEST_FOR_COLUMNS", 0)
+    np.testing.assert_array_equal(subsets.draw(np.random.default_rng(seed), a, 4), in_columns)
+
+
+# The tilted approximation ------------------------------------------------------------------------
+
+
+def test_the_tilt_makes_the_mean_size_right(seed):
+    a = np.random.default_rng(seed).standard_normal((40, 30)) * np.geomspace(0.1, 3000, 40)[:, None]
+    for n_active in (1, 12, 29):
+        x = a + subset_tilt.tilt(a, n_active)[:, None]
+        size = (1.0 / (1.0 + np.exp(np.clip(-x, -700, 700)))).sum(axis=1)
+        np.testing.assert_allclose(size, n_active, rtol=1e-9)
+
+
+def test_tilted_sums_stand_in_only_where_the_variance_allows(seed):
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal((60, 80)) * np.repeat([1.0, 1000.0], 30)[:, None]
+    variance = subset_tilt.tilted(a, 40)[2]
+    assert (variance[:30] > 5).all()
+    assert (variance[30:] < 5).all()
+    log_e, r = subsets.inclusion(a, 40)
+    near_log_e, near_r = subsets.inclusion(a, 40, method="tilted")
+    np.testing.assert_array_equal(near_log_e[30:], log_e[30:])
+    np.testing.assert_array_equal(near_r[30:], r[30:])
+    assert (near_log_e[:30] != log_e[:30]).all()
+    np.testing.assert_allclose(near_log_e[:30], log_e[:30], rtol=0, atol=0.02)
+    np.testing.assert_allclose(near_r[:30], r[:30], rtol=0, atol=0.01)
+    np.testing.assert_array_equal(subsets.log_elementary(a, 40, method="tilted"), near_log_e)
+
+
+# Words -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [subsets.inclusion, subsets.log_elementary, subsets.top])
+def test_a_subset_larger_than_the_row_is_refused_in_words(call):
+    sentence = "n_active must be between 0 and 3, the number of columns; got 4."
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        call(np.zeros((2, 3)), 4)
+
+
+def test_logits_of_one_row_alone_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"must be a matrix, rows by components; got 1 dimension"):
+        subsets.draw(np.random.default_rng(0), np.zeros(3), 1)
+
+
+def test_an_unknown_method_is_refused_in_words():
+    with pytest.raises(ValueError, match=r"^method must be 'exact' or 'tilted'; got 'fast'\.$"):
+        subsets.inclusion(np.zeros((2, 3)), 1, method="fast")

@@ -1,0 +1,62 @@
+"""Products whose bits do not depend on the company: against plain loops, to the bit."""
+
+import numpy as np
+import pytest
+
+from appca.models.algebra import threads
+from appca.models.rows import steady_products
+from appca.models.rows.observations import Rows
+from appca.models.rows.steady_products import mean_squares, projected, times
+
+
+def from_left(numbers):
+    """Sum as written down, one rounding after the other."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+def loops(X, W):
+    return np.array([[from_left((x * w).tolist()) for w in W.T] for x in X])
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (3, 7, 2), (5, 64, 9), (2, 33, 40)])
+def test_every_bit_is_that_of_a_plain_loop(n, d, k, seed):
+    rng = np.random.default_rng(seed)
+    X, W = rng.standard_normal((n, d)), rng.standard_normal((d, k))
+    np.testing.assert_array_equal(times(X, W), loops(X, W))
+    whole = d - d % 4
+    places = [[*range(q, whole, 4), *(range(whole, d) if q == 0 else ())] for q in range(4)]
+    sums = [[from_left((x[place] ** 2).tolist()) for place in places] for x in X]
+    squares = projected(Rows(X, None, np.empty(0), d), W).squares
+    np.testing.assert_array_equal(squares, [(a + b) + (c + e) for a, b, c, e in sums])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_and_squares_are_those_of_the_centred_rows(dtype, seed):
+    rng = np.random.default_rng(seed)
+    X = (50.0 + rng.standard_normal((700, 40))).astype(dtype)
+    origin, W = X.mean(axis=0), rng.standard_normal((40, 6))
+    H = rng.standard_normal((700, 6)) * (rng.random((700, 6)) < 0.5)
+    rows, Y = Rows(X, origin, np.empty(0), 40), X.astype(np.float64) - origin
+    found = projected(rows, W)
+    np.testing.assert_allclose(found.products, Y @ W, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(found.squares, np.square(Y).sum(axis=1), rtol=1e-13)
+    error = np.square(Y - H @ W.T).mean(axis=1)
+    np.testing.assert_allclose(mean_squares(rows, H, W.T), error, rtol=1e-12)
+    assert times(X, W).dtype == dtype
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_neither_tiles_nor_threads_nor_the_order_in_memory_move_a_bit(cores, seed, monkeypatch):
+    monkeypatch.setattr(threads, "cores", lambda: cores)
+    rng = np.random.default_rng(seed)
+    X, W = rng.standard_normal((9000, 11)), rng.standard_normal((11, 5))
+    whole = times(X, W)
+    read_only = np.asfortranarray(X)
+    read_only.flags.writeable = False
+    np.testing.assert_array_equal(times(read_only, W), whole)
+    np.testing.assert_array_equal(times(X[4:5], W), whole[4:5])
+    monkeypatch.setattr(steady_products, "TILE_BYTES", 1000)
+    np.testing.assert_array_equal(times(X, W), whole)

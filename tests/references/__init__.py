@@ -1,0 +1,19 @@
+"""The algorithms in plain NumPy, an equation a line: to be read first, and tested against.
+
+Supports are enumerated and densities are dense, so all of it is slow and none of it is clever;
+nothing here imports the package. Rows are observations, as everywhere: Y is (N, D), W is (D, K),
+X and Z are (N, K).
+
+| page | algorithm | docs/mathematics.md |
+|---|---|---|
+| `em_orthonormal` | EM and classification EM of aPPCA | 1.1, 1.2, 1.5 |
+| `em_incomplete` | EM of aPPCA around missing entries | 1.8 |
+| `gibbs_adaptive_ppca` | Gibbs sweep of aPPCA | 1.3, 1.4 |
+| `gibbs_nonparametric_ppca` | Gibbs sweep of nonparametric PPCA | 2 |
+| `em_adaptive_fa` | EM and classification EM of aFA | 3 |
+| `gibbs_adaptive_fa` | Gibbs sweep of aFA | 3 |
+| `gibbs_sparse_fa` | Gibbs sweeps of fsFA and isFA | 4 |
+
+They share `low_rank` (the normal with x integrated out), `conditionals` (means, variances, loadings
+and alpha given the rest) and `matrix_von_mises_fisher` (draws of orthonormal W).
+"""

@@ -1,0 +1,70 @@
+"""One exact EM step of adaptive PPCA where entries of Y are missing (NaN) at random.
+
+    y_n = W (x_n * z_n) + mu + e_n,  W'W = I_K, of which the entries O_n are observed
+    x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I_D),  z_n uniform over the C(K, L) supports of size L
+
+The observed rows of W are not orthonormal, so that components do compete for a row. The missing
+entries are expected together with x and z.
+
+See docs/mathematics.md 1.8.
+"""
+
+from itertools import combinations
+
+import numpy as np
+from scipy.special import logsumexp
+
+from tests.references import low_rank
+
+
+def observed(y, S, W, mu, tau2, sigma2):
+    """Arguments of `low_rank` for the observed entries of one row and the components S."""
+    seen = ~np.isnan(y)
+    return y[seen], W[np.ix_(seen, S)], mu[seen], sigma2, tau2[S]
+
+
+def log_joint(y, W, mu, tau2, sigma2, L):
+    """Supports (C, L) and log p(y_O, S) (C,) of one row, x integrated out."""
+    supports = np.array(list(combinations(range(W.shape[1]), L)))
+    log_p = [low_rank.log_density(*observed(y, S, W, mu, tau2, sigma2)) for S in supports]
+    return supports, np.array(log_p) - np.log(len(supports))
+
+
+def row_posterior(y, W, mu, tau2, sigma2, L):
+    """Of one row: log p(y_O), r = p(z | y_O) (K,), h = E[x * z] (K,), M = E[(x * z)(x * z)']."""
+    K = W.shape[1]
+    supports, log_p_S = log_joint(y, W, mu, tau2, sigma2, L)
+    log_p = logsumexp(log_p_S)
+    r, h, M = np.zeros(K), np.zeros(K), np.zeros((K, K))
+    for S, p in zip(supports, np.exp(log_p_S - log_p), strict=True):
+        m, V = low_rank.scores(*observed(y, S, W, mu, tau2, sigma2))
+        r[S] += p
+        h[S] += p * m
+        M[np.ix_(S, S)] += p * (V + np.outer(m, m))
+    return log_p, r, h, M
+
+
+def step(Y, W, mu, tau2, sigma2, L, *, learn_mean=True, latent="shared"):
+    """Log-likelihood of what was observed, and W, mu, tau2, sigma2 one EM step later.
+
+    With e = y - mu and s = x * z, whose posterior given y_O is that of `row_posterior`.
+    """
+    (N, D), K = Y.shape, W.shape[1]
+    log_p, used, s, M = 0.0, np.zeros(K), np.zeros(K), np.zeros((K, K))
+    e, es, ee = np.zeros(D), np.zeros((D, K)), 0.0  # sums of E[e], E[e s'], E[e'e]
+    for y in Y:
+        mis = np.isnan(y)
+        log_p_n, r_n, h_n, M_n = row_posterior(y, W, mu, tau2, sigma2, L)
+        e += np.where(mis, W @ h_n, y - mu)
+        es += np.where(mis[:, None], W @ M_n, np.outer(y - mu, h_n))
+        ee += np.sum((y - mu)[~mis] ** 2) + np.trace(W[mis] @ M_n @ W[mis].T) + mis.sum() * sigma2
+        log_p, used, s, M = log_p + log_p_n, used + r_n, s + h_n, M + M_n
+    ebar, sbar = (e / N, s / N) if learn_mean else (np.zeros(D), np.zeros(K))
+    U, _, Vt = np.linalg.svd(es - N * np.outer(ebar, sbar), full_matrices=False)
+    W = U @ Vt
+    c = ebar - W @ sbar  # the mean moves by c
+    residual = ee - 2 * c @ e + N * c @ c - 2 * np.trace(W.T @ es) + 2 * c @ W @ s + np.trace(M)
+    if isinstance(latent, str):
+        each, shared = np.diag(M) / used, np.full(K, np.trace(M) / used.sum())
+        tau2 = each if latent == "component" else shared
+    return log_p, (W, mu + c, tau2, residual / (N * D))

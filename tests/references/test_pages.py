@@ -1,0 +1,65 @@
+"""The pages of this folder stand alone, on a normal distribution that is SciPy's."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+import tests.references
+from tests.references import low_rank
+
+PAGES = [
+    path
+    for path in sorted(Path(__file__).parent.glob("*.py"))
+    if not path.name.startswith(("test_", "__"))
+]
+ALLOWED = {"itertools", "math", "numpy", "scipy", "tests", "typing"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_a_reference_imports_nothing_of_the_package(page):
+    tree = ast.parse(page.read_text("utf-8"))
+    found = {
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert {name.split(".")[0] for name in found} <= ALLOWED
+    within = {name for name in found if name.startswith("tests")}
+    assert all(name.startswith("tests.references") for name in within)
+    assert "docs/mathematics.md" in ast.get_docstring(tree)
+
+
+def test_the_low_rank_normal_is_that_of_scipy_and_of_conditioning(seed):
+    rng = np.random.default_rng(seed)
+    W, mu, tau2 = rng.standard_normal((4, 3)), rng.standard_normal(4), rng.uniform(0.5, 2.0, 3)
+    Y = 2.0 * rng.standard_normal((6, 4))
+    C = 0.3 * np.eye(4) + W @ np.diag(tau2) @ W.T
+    wanted = multivariate_normal(mu, C).logpdf(Y)
+    np.testing.assert_allclose(low_rank.log_density(Y, W, mu, 0.3, tau2), wanted, rtol=1e-10)
+    one = low_rank.log_density(Y[0], W, mu, 0.3, tau2)
+    assert one == pytest.approx(wanted[0], rel=1e-10)
+    m, V = low_rank.scores(Y, W, mu, 0.3, tau2)
+    gain = np.diag(tau2) @ W.T @ np.linalg.inv(C)  # x given y from their joint normal
+    np.testing.assert_allclose(m, (Y - mu) @ gain.T, atol=1e-10)
+    np.testing.assert_allclose(V, np.diag(tau2) - gain @ W @ np.diag(tau2), atol=1e-10)
+
+
+def test_no_component_and_no_observed_entry_leave_noise_and_nothing():
+    y, none = np.array([1.0, -2.0]), np.empty((2, 0))
+    wanted = multivariate_normal(np.zeros(2), 0.3 * np.eye(2)).logpdf(y)
+    assert low_rank.log_density(y, none, 0.0, 0.3) == pytest.approx(wanted, rel=1e-12)
+    assert low_rank.log_density(y[:0], np.empty((0, 3)), np.zeros(0), 0.3) == 0.0
+
+
+def test_every_page_is_in_the_table():
+    table = tests.references.__doc__
+    assert [page.stem for page in PAGES if f"`{page.stem}`" not in table] == []

@@ -1,0 +1,233 @@
+"""Ids are recorded: a keyword that comes later changes nothing about the runs from before."""
+
+import inspect
+import io
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from appca import AdaptivePPCA
+from appca.analysis import keywords
+from appca.analysis.check.choose import GridConfig
+from appca.analysis.check.choose_stability import StabilityConfig
+from appca.analysis.explore.masked import MaskedConfig
+from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.runs import configuration as config_module
+from appca.runs.configuration import MODELS, RunConfig
+from appca.runs.fit import fit_run
+from appca.runs.model_file import model_bytes
+from appca.runs.preview import preview
+from appca.runs.quality import QualityConfig
+from appca.runs.session import Session, pack, unpack
+from appca.runs.store import RunStore
+from appca.storage.errors import InputError
+from appca.storage.identity import Recorded, digest_of
+from appca.studies.catalogue import STUDIES
+from tests.fitted_runs import differing
+
+SETTINGS = {"n_components": 2, "n_active": 1, "max_iter": 30}
+
+
+class Sharper(AdaptivePPCA):
+    """Adaptive PPCA of a later version, with a keyword more."""
+
+    def __init__(self, **given):
+        self.sharpness = given.pop("sharpness", 0.0)
+        super().__init__(**given)
+
+    own = inspect.signature(AdaptivePPCA.__init__)
+    new = inspect.Parameter("sharpness", inspect.Parameter.KEYWORD_ONLY, default=0.0)
+    __init__.__signature__ = own.replace(parameters=[*own.parameters.values(), new])
+
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        self.components_ = self.components_ * (1.0 + self.sharpness)
+        return self
+
+
+@pytest.fixture
+def planes(tmp_path):
+    store = DatasetStore(tmp_path)
+    return store.get(store.put(load("planes").take(np.arange(0, 900, 10))))
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Return a step into the version in which aPPCA has the keyword "sharpness"."""
+
+    def step(default: float = 0.0, named: bool = True) -> None:
+        module = ModuleType("appca_of_later")
+        module.Sharper = Sharper
+        monkeypatch.setitem(sys.modules, "appca_of_later", module)
+        spec = MODELS["aPPCA"]._replace(
+            estimator="appca_of_later:Sharper",
+            parameters=MODELS["aPPCA"].parameters | {"sharpness": default},
+        )
+        monkeypatch.setitem(config_module.MODELS, "aPPCA", spec)
+        monkeypatch.setattr(keywords, "LATER", {"aPPCA": {"sharpness": 0.0}} if named else {})
+
+    return step
+
+
+def stored(home: Path, dataset, **parameters):
+    config = RunConfig(dataset.digest, {}, "aPPCA", SETTINGS | parameters)
+    return RunStore(home).save(config, fit_run(dataset, config))
+
+
+def test_old_runs_open_and_are_found_for_the_same_settings(planes, later, tmp_path):
+    before = [stored(tmp_path, planes), stored(tmp_path, planes, random_state=1)]
+    known = [run.fitted for run in before]
+    later()
+    store = RunStore(tmp_path)
+    assert store.problems() == ()
+    for run, fitted in zip(before, known, strict=True):
+        found = store.get(run.id)
+        assert found.config.parameters["sharpness"] == 0.0
+        today = RunConfig(planes.digest, {}, "aPPCA", run.config.parameters)
+        spelled_out = replace(today, parameters=today.parameters | {"sharpness": 0})
+        assert today.id == spelled_out.id == found.config.id == run.id
+        assert found.config == today
+        assert differing(found.fitted, fitted) == []
+        again = fit_run(planes, found.config)
+        np.testing.assert_array_equal(again.fitted.components, fitted.components)
+
+
+def test_another_value_of_the_new_keyword_is_another_run(planes, later, tmp_path):
+    old = stored(tmp_path, planes)
+    later()
+    new = stored(tmp_path, planes, sharpness=0.5)
+    assert new.id != old.id
+    assert RunStore(tmp_path).get(new.id).config.parameters["sharpness"] == 0.5
+    assert {run.id for run in RunStore(tmp_path).list()} == {old.id, new.id}
+    assert not np.array_equal(new.fitted.components, old.fitted.components)
+
+
+def test_a_default_that_changes_again_takes_no_run_for_another(planes, later, tmp_path):
+    old = stored(tmp_path, planes)
+    later(default=0.5)
+    store = RunStore(tmp_path)
+    today = RunConfig(planes.digest, {}, "aPPCA", SETTINGS)
+    assert today.parameters["sharpness"] == 0.5
+    assert store.get(today.id) is None
+    assert store.get(old.id).config.parameters["sharpness"] == 0.0
+    run = store.save(today, fit_run(planes, today))
+    assert RunConfig.from_dict(json.loads(json.dumps(today.to_dict()))) == today == run.config
+
+
+def test_a_keyword_nobody_declared_damages_no_run(planes, later, tmp_path):
+    """Its runs are asked for under new ids, which the fixture home finds out; none is lost."""
+    old = stored(tmp_path, planes)
+    later(named=False)
+    assert RunStore(tmp_path).problems() == ()
+    assert RunStore(tmp_path).get(old.id).config.id == old.id
+
+
+def test_a_run_with_a_keyword_that_is_gone_opens_and_is_not_fitted_again(
+    planes, later, tmp_path, monkeypatch
+):
+    later()
+    new = stored(tmp_path, planes, sharpness=0.5)
+    monkeypatch.undo()
+    found = RunStore(tmp_path).get(new.id)
+    assert found.config.id == new.id
+    assert found.config.unknown == ["sharpness"]
+    assert "sharpness" not in found.config.parameters
+    for fit in (fit_run, preview):
+        with pytest.raises(InputError, match=r"fitted with sharpness, which .* choose other"):
+            fit(planes, found.config)
+    with pytest.raises(InputError, match="got sharpness"):
+        RunConfig.from_dict(found.config.to_dict())
+    other = replace(found.config, stopped_at=3)
+    assert other.unknown == []
+    assert other.id != new.id
+    packed = pack(Session(planes, [found]))
+    assert unpack("s.appca", io.BytesIO(packed), tmp_path / "b").runs == (new.id,)
+    assert model_bytes(found.config, found.fitted, found.info)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("parameters", "n_active", 2),
+        ("parameters", "sharpness", 0.5),
+        ("preprocessing", "divide", 2.0),
+        (None, "stopped_at", 5),
+    ],
+)
+def test_tampering_with_recorded_settings_is_noticed(planes, tmp_path, part, name, value):
+    run = stored(tmp_path, planes)
+    file = run.path / "config.json"
+    meta = json.loads(file.read_text())
+    (meta["config"][part] if part else meta["config"])[name] = value
+    file.write_text(json.dumps(meta))
+    assert RunStore(tmp_path).get(run.id) is None
+    (problem,) = RunStore(tmp_path).problems()
+    assert "its settings are not those it was fitted with" in problem
+
+
+def others(dataset) -> list[Recorded]:
+    """Return settings of every other kind that name a model's keywords."""
+    run = RunConfig(dataset.digest, {}, "aPPCA", SETTINGS)
+    cells = {"components": (2, 3), "actives": (1,)}
+    return [
+        GridConfig(dataset.digest, {}, "aPPCA", run.parameters, **cells),
+        StabilityConfig(dataset.digest, {}, "aPPCA", run.parameters),
+        MaskedConfig(dataset.digest, {}, run.parameters),
+        QualityConfig(run.to_dict(), 2, 1),
+    ]
+
+
+def test_what_is_made_with_a_models_settings_keeps_its_id_too(planes, later):
+    before = [(config.id, config.to_dict()) for config in others(planes)]
+    later()
+    for (name, settings), today in zip(before, others(planes), strict=True):
+        assert today.id == name
+        assert type(today).from_dict(settings) == today
+    changed = SETTINGS | {"sharpness": 0.5}
+    assert MaskedConfig(planes.digest, {}, changed).id != MaskedConfig(planes.digest, {}, SETTINGS)
+
+
+def test_a_field_that_came_later_is_recorded_where_it_changes_something():
+    @dataclass(frozen=True, eq=False)
+    class Before(Recorded):
+        size: int
+
+    @dataclass(frozen=True, eq=False)
+    class After(Recorded):
+        later: ClassVar = {"shape": "round"}
+        size: int
+        shape: str = "square"
+
+    old, neutral, new = Before(3), After(3, "round"), After(3)
+    assert old.id == neutral.id != new.id
+    assert After.from_dict(old.to_dict()) == neutral
+    assert After.from_dict(new.to_dict()) == new
+    assert neutral != old, "settings of another kind"
+
+
+def test_a_map_is_checked_by_what_was_recorded(tmp_path, monkeypatch):
+    store, config = EmbeddingStore(tmp_path), EmbeddingConfig("d" * 64, {})
+    store.save(config, Embedding(np.zeros((5, 2), np.float32), {"seconds": 1.0, "n_rows": 5}))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("recorded settings were filled in with the defaults of today")
+
+    monkeypatch.setattr(EmbeddingConfig, "__post_init__", refuse)
+    assert store.get(config.id).info["n_rows"] == 5
+
+
+def test_an_option_of_an_experiment_that_came_later_keeps_its_results():
+    study = STUDIES["z-priors"]
+    options = study.options("quick")
+    after = study._replace(sizes={"quick": {**options, "twist": 0}}, later={"twist": 0})
+    assert after.id(after.options("quick")) == study.id(options)
+    assert after.id(after.options("quick", twist=1)) != study.id(options)
+    assert digest_of({"twist": 0}) != digest_of({})
