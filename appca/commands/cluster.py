@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.commands.terminal import Meter, clear, say
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
 from appca.runs.cluster import Given, connected, losses, refuse_missing_packages
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import PREPROCESSING, described, versions
+from appca.runs.fit import versions
+from appca.runs.run import RunInfo
 from appca.storage import atomic
 from appca.storage.errors import InputError
 
@@ -78,18 +80,20 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
         seconds = round(time.perf_counter() - began, 3)
         say(f"{model.stop_reason_}; {model.n_iter_} iterations, {seconds} s")
         say(f"log-likelihood {mean:.6g} nats a row")
-        info = {
-            "n_iter": int(model.n_iter_),
-            "stop_reason": str(model.stop_reason_),
-            "log_likelihood": mean * X.shape[0],
-            "likelihood": "exact",
-            "likelihood_error": 0.0,
-            "n_rows": X.shape[0],
-            "n_features": X.shape[1],
-            "versions": versions(),
-            "stopped_at": None,
-            "seconds": seconds,
-        }
+        info = RunInfo(
+            n_iter=int(model.n_iter_),
+            stop_reason=str(model.stop_reason_),
+            log_likelihood=mean * X.shape[0],
+            likelihood="exact",
+            likelihood_error=0.0,
+            n_rows=X.shape[0],
+            n_features=X.shape[1],
+            versions=versions(),
+            stopped_at=None,
+            n_missing=None,
+            preview=False,
+            seconds=seconds,
+        )
         if options.out:
             _write(options.out, model, X, config, info)
 
@@ -143,14 +147,13 @@ def _digest(path: Path, X: "Array") -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _write(path: Path, model: Any, X: "Array", config: RunConfig, info: dict[str, Any]) -> None:
+def _write(path: Path, model: Any, X: "Array", config: RunConfig, info: RunInfo) -> None:
     if path.suffix == ".npz":
         from appca.runs.model_file import model_bytes
 
         nothing = Preprocessing().fit(np.zeros((2, X.shape[1]), X.dtype))
-        arrays = {PREPROCESSING + name: value for name, value in nothing.arrays().items()}
-        arrays |= model.fitted_arrays() | {"log_likelihoods": np.asarray(model.log_likelihoods_)}
-        atomic.write(path, model_bytes(config, arrays, info))
+        fitted = FittedModel.from_estimator(model, nothing)
+        atomic.write(path, model_bytes(config, fitted, info))
     else:
         _write_tables(path, _tables(model, X))
     say(f"wrote {path}, {path.stat().st_size} bytes")
@@ -164,7 +167,7 @@ def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
     for found in model.describe_chunks(X):
         ids = np.arange(first, first + len(found.scores)).astype(str)
         rows = cast("Dataset", Numbered(ids, {}))  # the table asks for nothing else
-        yield projection_table(rows, described(found))
+        yield projection_table(rows, DescribedRows.from_description(found))
         first += len(ids)
 
 

@@ -1,7 +1,6 @@
 """``appca fit``: fit a model and describe every row."""
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,10 @@ from appca.data.preprocessing import SCALES, Preprocessing, suggest
 from appca.data.store import DatasetStore
 from appca.data.vae import autoencoder
 from appca.runs.configuration import MODELS, RunConfig, defaults
-from appca.runs.fit import Result, fit_run
+from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.model_file import about_run
+from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 
@@ -80,8 +81,8 @@ def run(options: argparse.Namespace) -> None:
     result = fit_run(dataset, config, Meter(dataset.n_rows), fitted)
     clear()
     info = result.info
-    say(f"{info['stop_reason']}; {info['n_iter']} iterations, {info['seconds']} s")
-    say(f"log-likelihood {info['log_likelihood'] / info['n_rows']:.6g} nats a row")
+    say(f"{info.stop_reason}; {info.n_iter} iterations, {info.seconds} s")
+    say(f"log-likelihood {info.log_likelihood / info.n_rows:.6g} nats a row")
     if dataset.missing is not None:
         say(f"{dataset.n_missing} missing cells, fitted around")
     if options.store:
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
 
         writing.write(
             options.out,
-            lambda: projection_table(dataset, result.arrays),
+            lambda: projection_table(dataset, result.fitted),
             lambda: _arrays(dataset, config, result),
         )
 
@@ -121,14 +122,14 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None} | dict(options.set)
 
 
-def _arrays(dataset: Dataset, config: RunConfig, result: Result) -> dict[str, np.ndarray]:
+def _arrays(dataset: Dataset, config: RunConfig, result: FitResult) -> dict[str, np.ndarray]:
     """Return a model file (see `appca.runs.model_file`) that also holds what was said of the rows.
 
     `project` reads from it, beside the model, what new rows must look like and how far out the
     rows of the fit lie.
     """
-    text = json.dumps({"config": config.to_dict(), "info": result.info}, ensure_ascii=False)
-    found = {**result.arrays, **writing.identity(dataset), "run": np.array(text)}
+    found = {**result.fitted.to_arrays(), **writing.identity(dataset)}
+    found |= about_run(config, result.info)
     found["data_type"] = np.array(str(dataset.X.dtype))
     if dataset.feature_names is not None:
         found["feature_names"] = np.array(dataset.feature_names, dtype="U")

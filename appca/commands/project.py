@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.data.new_data import LEVEL, Verdict, distances_of_new, new_rows_table, verdict
+from appca.analysis.data.new_data import LEVEL, Verdict, new_rows_table, verdict
 from appca.analysis.explore.outliers import distances
+from appca.analysis.fitted import ROW_ARRAYS, DescribedRows, FittedModel, FittedRun
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_as
 from appca.commands.terminal import Meter, clear, say
 from appca.data.columns import Matched, Wanted, wanted_by
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import fitted_preprocessing, project
+from appca.runs.fit import project
 from appca.runs.home import home
 from appca.runs.model_file import read_model
 from appca.runs.store import RunStore
@@ -28,16 +29,15 @@ EXAMPLES = (
     "python -m appca project digits.npz new.csv --flag",
     "python -m appca project digits.npz digits --flag --level 0.999 --out rows.csv",
 )
-_ROWS = ("scores", "active", "error")  # what limits from the rows of the fit are made of
 _ABOUT = ("data_type", "feature_names", "image_shape")
 
 
-class FittedModel(NamedTuple):
+class RowsDescriber(NamedTuple):
     """A model, and what is known of the rows it was fitted to."""
 
     config: RunConfig
-    arrays: dict[str, np.ndarray]
-    rows: dict[str, np.ndarray] | None  # None: the file holds the model only
+    model: FittedModel
+    run: FittedRun | None  # None: the file holds the model only
     wanted: Wanted
 
 
@@ -70,9 +70,9 @@ def run(options: argparse.Namespace) -> None:
     new = opened_as(options, fitted.wanted)
     _say_columns(new)
     dataset = new.dataset
-    found = project(fitted.config, fitted.arrays, dataset.with_gaps(), Meter(dataset.n_rows))
+    found = project(fitted.config, fitted.model, dataset.with_gaps(), Meter(dataset.n_rows))
     clear()
-    share = np.mean(found["membership"] < 0.5)
+    share = np.mean(found.membership < 0.5)
     say(f"{counted(dataset.n_rows, 'row')}; {share:.1%} of them with doubtful membership")
     said = _judged(fitted, found, options.level) if options.flag else None
     if options.out:
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> None:
                 if said is None
                 else new_rows_table(dataset, found, said)
             ),
-            lambda: {**found, **writing.identity(dataset), **_flags(said)},
+            lambda: {**found.row_arrays(), **writing.identity(dataset), **_flags(said)},
         )
 
 
@@ -106,9 +106,9 @@ def _say_columns(new: Matched) -> None:
         say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
 
 
-def _judged(fitted: FittedModel, found: dict[str, np.ndarray], level: float) -> Verdict:
-    known = None if fitted.rows is None else distances(fitted.arrays | fitted.rows)
-    said = verdict(distances_of_new(fitted.arrays, found), known, level)
+def _judged(fitted: RowsDescriber, found: DescribedRows, level: float) -> Verdict:
+    known = None if fitted.run is None else distances(fitted.run)
+    said = verdict(distances(fitted.model.with_rows(found)), known, level)
     t2, q = (said.ratios > 1).sum(axis=0)
     whose = "the run's rows" if known is not None else "rows drawn from the model"
     say(
@@ -123,33 +123,34 @@ def _flags(said: Verdict | None) -> dict[str, np.ndarray]:
     return {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
 
 
-def _fitted(text: str) -> FittedModel:
+def _fitted(text: str) -> RowsDescriber:
     run = RunStore(home()).get(text)
     if run is not None:
-        wanted = _wanted_by_run(run.config, run.arrays)
-        return FittedModel(run.config, run.arrays, run.arrays, wanted)
+        wanted = _wanted_by_run(run.config, run.fitted)
+        return RowsDescriber(run.config, run.fitted, run.fitted, wanted)
     path = Path(text)
     if not path.is_file():
         msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run."
         raise InputError(msg)
-    model = read_model(path.name, path)
+    config, _, model = read_model(path.name, path)
     with path.open("rb") as stream:
         packed = Packed(path.name, stream)
         more = {
             name: packed.array(f"{name}.npy")
-            for name in (*_ROWS, *_ABOUT)
+            for name in (*ROW_ARRAYS, *_ABOUT)
             if f"{name}.npy" in packed
         }
-    wanted = _wanted_by_file(more, len(fitted_preprocessing(model.arrays).offset))
-    rows = {name: more[name] for name in _ROWS} if set(_ROWS) <= set(more) else None
-    return FittedModel(model.config, model.arrays, rows, wanted)
+    wanted = _wanted_by_file(more, len(model.preprocessing.offset))
+    whole = set(ROW_ARRAYS) <= set(more)
+    fitted = model.with_rows(DescribedRows.from_arrays(more)) if whole else None
+    return RowsDescriber(config, model, fitted, wanted)
 
 
-def _wanted_by_run(config: RunConfig, arrays: dict[str, np.ndarray]) -> Wanted:
+def _wanted_by_run(config: RunConfig, model: FittedModel) -> Wanted:
     try:
         return wanted_by(DatasetStore(home()).get(config.dataset))
     except InputError:  # the data are gone, the run is not
-        return Wanted(len(fitted_preprocessing(arrays).offset))
+        return Wanted(len(model.preprocessing.offset))
 
 
 def _wanted_by_file(more: dict[str, np.ndarray], n_features: int) -> Wanted:

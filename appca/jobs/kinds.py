@@ -47,10 +47,10 @@ def fit(spec: dict, context: Context) -> dict:
     place = Place(config, gaps=dataset.missing is not None, tell=context.report)
     watch = FitProgress(context, tol, config.is_sampled)
     result = fit_run(dataset, config, watch, fitted, place)
-    result.info.update(place.facts)
+    result = result._replace(info=result.info._replace(place=place.place))
     context.report("storing", 1.0)
     context.check()
-    config = replace(config, stopped_at=result.info["stopped_at"])
+    config = replace(config, stopped_at=result.info.stopped_at)
     return {"run": store.save(config, result, name=spec.get("name")).id}
 
 
@@ -68,7 +68,7 @@ def umap(spec: dict, context: Context) -> dict:
         context.report("reading the data", 0.0)
         dataset = DatasetStore(context.home).get(config.dataset)
         run = RunStore(context.home).get(config.run) if config.run else None
-        scores = run.arrays["scores"] if run else None
+        scores = run.fitted.scores if run else None
         options = Preprocessing.from_dict(config.preprocessing)
         fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
         embedding = embed(dataset, config, store, scores, _timed(context), fitted)

@@ -24,10 +24,10 @@ def project(spec: dict, context: Context) -> dict:
     def report(progress: Progress) -> None:
         context.report("describing the rows", progress.iteration / progress.max_iter)
 
-    found = described(run.config, run.arrays, rows["X"], report)
+    found = described(run.config, run.fitted, rows["X"], report)
     context.check()
     file = new_data.file_of(home, key)
-    cache.write(file, **found)
+    cache.write(file, **found.row_arrays())
     new_data.rows_file(home, key).unlink(missing_ok=True)
     cache.prune(file.parent, "*.npz", new_data.MOST_BYTES, keep=file)
     return {"key": key}

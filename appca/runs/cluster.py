@@ -80,7 +80,7 @@ class Place:
 
     def __init__(self, config: RunConfig, *, gaps: bool, tell: Report) -> None:
         self.config, self.gaps, self.tell = config, gaps, tell
-        self.facts: dict[str, str] = {}  # what to note beside the run
+        self.place: str | None = None  # what to note beside the run
 
     def __call__(self, rows: np.ndarray, fit: Callable[[Any], R]) -> R:
         """
@@ -99,7 +99,7 @@ class Place:
         with connected(given) as client, losses(given):
             answer = self._fit(client, rows, fit)
             workers = counted(len(client.nthreads()), "worker")
-        self.facts = {"place": f"the Dask cluster at {address}, {workers}"}
+        self.place = f"the Dask cluster at {address}, {workers}"
         return answer
 
     def _fit(self, client: "Client", rows: np.ndarray, fit: Callable[[Any], R]) -> R:

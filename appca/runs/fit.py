@@ -1,20 +1,22 @@
-"""From data and settings to the arrays of a run; the same code for the page, workers and CLI."""
+"""From data and settings to a fitted run; the same code for the page, workers and CLI."""
 
 import contextlib
 import inspect
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.vae import autoencoder
 from appca.runs.cluster import Where, here
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
+from appca.runs.run import FitResult, RunInfo
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from appca.models.base.estimator import Description
 
 DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
-PREPROCESSING = "pre_"  # prefix of the preprocessing's arrays among those of a run
-POSTERIOR = "posterior_"  # prefix of the draws
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
 AROUND_GAPS = ("aPPCA", "PPCA")  # models that missing cells can be integrated out of, by EM
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
@@ -46,31 +46,13 @@ _PAIRS = 2.0e-9  # seconds an incomplete row, a feature and a pair of components
 _RACE_PASSES, _RACE_ROWS, _RACE_COLUMNS = 90, 5000, 64
 
 
-class Result(NamedTuple):
-    """
-    What a fit gives: arrays by name, and facts about it.
-
-    Arrays: the estimator's `fitted_arrays`, among them ``components`` (K, D') and ``mean`` (D',);
-    ``log_likelihoods`` (n_iter,) in nats; what `described` says of the rows; ``posterior_*``, the
-    draws of a sampled fit; ``imputed`` (m,), if cells are missing, what the model puts into them,
-    in data units, row by row; ``pre_*``, the preprocessing's. D' is the number of features after
-    preprocessing.
-    Info: n_iter, stop_reason, seconds, log_likelihood, likelihood (how it was come by),
-    likelihood_error (its standard error), n_rows, n_features, stopped_at, versions; n_missing if
-    cells are missing.
-    """
-
-    arrays: dict[str, np.ndarray]
-    info: dict
-
-
 def fit_run(
     dataset: Dataset,
     config: RunConfig,
     callback: "Callable[[Progress], object] | None" = None,
-    fitted: Fitted | None = None,
+    preprocessing: Fitted | None = None,
     where: Where = here,
-) -> Result:
+) -> FitResult:
     """
     Preprocess, fit, and describe every row.
 
@@ -82,8 +64,8 @@ def fit_run(
         With `stopped_at`, the fit stops after so many passes, as it did when it was stopped.
     callback : callable, optional
         Told `Progress` after each pass. Raising StopIteration ends the fit and keeps what there
-        is (``info["stopped_at"]`` says after how many passes); other exceptions propagate.
-    fitted : Fitted, optional
+        is (``info.stopped_at`` says after how many passes); other exceptions propagate.
+    preprocessing : Fitted, optional
         The preprocessing the config names, where it has been learned from these data before.
     where : callable
         Fits to the preprocessed rows; see `appca.runs.cluster`.
@@ -97,21 +79,24 @@ def fit_run(
     refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
-    if fitted is None:
+    if preprocessing is None:
         options = Preprocessing.from_dict(config.preprocessing)
-        fitted = options.fit(dataset.X, missing=dataset.missing)
+        preprocessing = options.fit(dataset.X, missing=dataset.missing)
     X = dataset.with_gaps()
-    Y = fitted.transform(X)
+    Y = preprocessing.transform(X)
     estimator, stopped_at = where(Y, lambda rows: fit_estimator(rows, config, callback))
-    if _follows_bits(config, fitted):
-        Y = prepared(config, fitted, X)
-    arrays, info = outcome(estimator, _describe(estimator, Y, config, callback))
-    arrays |= _draws(estimator) | prefixed(fitted)
-    info |= {"stopped_at": stopped_at}
+    if _follows_bits(config, preprocessing):
+        Y = prepared(config, preprocessing, X)
+    found = _describe(estimator, Y, config, callback)
+    model = FittedModel.from_estimator(estimator, preprocessing)
+    rows = DescribedRows.from_description(found)
+    info = told(estimator, found, model)._replace(stopped_at=stopped_at)
+    imputed = None
     if dataset.missing is not None:
-        arrays["imputed"] = _imputed(estimator, dataset, Y, fitted)
-        info["n_missing"] = dataset.n_missing
-    return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
+        imputed = _imputed(estimator, dataset, Y, preprocessing)
+        info = info._replace(n_missing=dataset.n_missing)
+    fitted = model.with_rows(rows, _draws(estimator), imputed)
+    return FitResult(fitted, info._replace(seconds=round(time.perf_counter() - began, 3)))
 
 
 def fits_around_gaps(config: RunConfig) -> bool:
@@ -147,10 +132,10 @@ def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
     return dataset.missing is not None and sets > _MOST_SUMMED
 
 
-def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, fitted: Fitted) -> np.ndarray:
+def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, before: Fitted) -> np.ndarray:
     """Return what the model puts into the missing cells (m,), in data units, row by row."""
     rows = dataset.incomplete_rows
-    return fitted.inverse_transform(estimator.impute(Y[rows]))[dataset.missing[rows]]
+    return before.inverse_transform(estimator.impute(Y[rows]))[dataset.missing[rows]]
 
 
 def estimate_seconds(
@@ -239,12 +224,12 @@ def _estimate_describing(n_rows: int, config: RunConfig) -> float:
 
 def project(
     config: RunConfig,
-    arrays: dict[str, np.ndarray],
+    model: FittedModel,
     X: np.ndarray,
     callback: "Callable[[Progress], object] | None" = None,
-) -> dict[str, np.ndarray]:
+) -> DescribedRows:
     """
-    Describe new rows (N, D), in data units, by the model of a run's arrays; see `described`.
+    Describe new rows (N, D), in data units, by a fitted model.
 
     The rows of the fit get the numbers of the fit again, all together to the bit. Each by itself
     does so, too, where sums over sets are estimated; elsewhere up to rounding. `callback` is told
@@ -254,72 +239,34 @@ def project(
     ------
     ValueError
         When the rows have another number of features than those the run was fitted on, or the
-        arrays lack something.
+        model lacks something.
     """
-    estimator = estimator_class(config.model)(**config.parameters).restore(arrays)
+    estimator = estimator_class(config.model)(**config.parameters)
+    estimator.restore(model.estimator_arrays())
     hold_threads()
-    fitted = fitted_preprocessing(arrays)
-    if fitted.reduces and X.dtype.kind == "f" and np.isnan(X).any():
+    before = model.preprocessing
+    if before.reduces and X.dtype.kind == "f" and np.isnan(X).any():
         msg = (
-            f"The run reduces rows of {X.shape[1]} features to {fitted.n_features} first, for "
+            f"The run reduces rows of {X.shape[1]} features to {before.n_features} first, for "
             "which they must be whole; fill in the missing cells or leave out their rows."
         )
         raise InputError(msg)
-    Y = prepared(config, fitted, X)
-    return described(_describe(estimator, Y, config, callback))
+    Y = prepared(config, before, X)
+    return DescribedRows.from_description(_describe(estimator, Y, config, callback))
 
 
-def prepared(config: RunConfig, fitted: Fitted, X: np.ndarray) -> np.ndarray:
+def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
     """Bring rows (N, D) to what the config's model is asked about, (N, D')."""
-    if not _follows_bits(config, fitted):
-        return fitted.transform(X)
+    if not _follows_bits(config, preprocessing):
+        return preprocessing.transform(X)
     from appca.models.rows.steady_products import times
 
-    return fitted.transform(X, times)
+    return preprocessing.transform(X, times)
 
 
-def _follows_bits(config: RunConfig, fitted: Fitted) -> bool:
+def _follows_bits(config: RunConfig, preprocessing: Fitted) -> bool:
     """Whether a row's last bits, which a reduction rounds, decide what is drawn about it."""
-    return MODELS[config.model].compiled and fitted.reduces
-
-
-def described(found: "Description") -> dict[str, np.ndarray]:
-    """
-    Name what a model says of rows as a run keeps it.
-
-    Returns
-    -------
-    dict
-        ``scores`` (N, K) float32: posterior means, 0 where inactive; ``active`` (N, K) bool: the
-        most probable set; ``membership`` (N,) float32: its probability; ``inclusion`` (N, K)
-        float32; ``error`` (N,) float32: mean squared reconstruction error a feature, in
-        preprocessed units; ``log_likelihood_rows`` (N,) float64, nats, and, where that is an
-        estimate, ``log_likelihood_errors`` (N,) float32, its standard error.
-    """
-    arrays = {
-        "scores": found.scores.astype(np.float32),
-        "active": found.active,
-        "inclusion": found.inclusion.astype(np.float32),
-        "membership": found.membership.astype(np.float32),
-        "error": found.error.astype(np.float32),
-        "log_likelihood_rows": found.log_likelihood,
-    }
-    if found.standard_error.any():
-        arrays["log_likelihood_errors"] = found.standard_error.astype(np.float32)
-    return arrays
-
-
-def posterior_of(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the draws of a sampled run by their plain names; nothing for other runs."""
-    cut = len(POSTERIOR)
-    return {key[cut:]: value for key, value in arrays.items() if key.startswith(POSTERIOR)}
-
-
-def fitted_preprocessing(arrays: dict[str, np.ndarray]) -> Fitted:
-    """Return the preprocessing a run was fitted with, from the run's arrays."""
-    cut = len(PREPROCESSING)
-    own = {key[cut:]: value for key, value in arrays.items() if key.startswith(PREPROCESSING)}
-    return Fitted.from_arrays(own)
+    return MODELS[config.model].compiled and preprocessing.reduces
 
 
 def fit_estimator(
@@ -374,21 +321,22 @@ def _describe(
     return Description(*joined, method=parts[0].method)
 
 
-def outcome(estimator: Any, found: "Description") -> tuple[dict[str, np.ndarray], dict]:
-    """Return arrays and facts of a fitted estimator and of its rows, as `Result` lists them."""
-    curve = {"log_likelihoods": np.asarray(estimator.log_likelihoods_)}
-    arrays = estimator.fitted_arrays() | curve | described(found)
-    info = {
-        "n_iter": int(estimator.n_iter_),
-        "stop_reason": str(estimator.stop_reason_),
-        "log_likelihood": float(found.log_likelihood.sum()),
-        "likelihood": found.method,
-        "likelihood_error": float(np.sqrt(np.square(found.standard_error).sum())),
-        "n_rows": len(found.scores),
-        "n_features": int(arrays["components"].shape[1]),
-        "versions": versions(),
-    }
-    return arrays, info
+def told(estimator: Any, found: "Description", fitted: FittedModel) -> RunInfo:
+    """Return the facts of a fit but for how long it took."""
+    return RunInfo(
+        n_iter=int(estimator.n_iter_),
+        stop_reason=str(estimator.stop_reason_),
+        log_likelihood=float(found.log_likelihood.sum()),
+        likelihood=found.method,
+        likelihood_error=float(np.sqrt(np.square(found.standard_error).sum())),
+        n_rows=len(found.scores),
+        n_features=fitted.components.shape[1],
+        versions=versions(),
+        stopped_at=None,
+        n_missing=None,
+        preview=False,
+        seconds=0.0,
+    )
 
 
 def _draws(estimator: Any) -> dict[str, np.ndarray]:
@@ -400,12 +348,7 @@ def _draws(estimator: Any) -> dict[str, np.ndarray]:
         draws["components"] = W[:, ::step].astype(np.float32)
     for name in {"Z_mean", "X_mean"} & set(draws):
         draws[name] = draws[name].astype(np.float32)
-    return {POSTERIOR + name: value for name, value in draws.items()}
-
-
-def prefixed(fitted: Fitted) -> dict[str, np.ndarray]:
-    """Return the preprocessing's arrays by their names among those of a run."""
-    return {PREPROCESSING + key: value for key, value in fitted.arrays().items()}
+    return draws
 
 
 def versions() -> dict[str, str]:

@@ -1,10 +1,11 @@
 """Names and signs that a person gave the components of a run: a small file in the run's folder."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.components.components import NAMES
+from appca.analysis.fitted import FittedRun
 from appca.runs.store import Run
 from appca.storage import lock
 from appca.storage.files import read_json, write_json
@@ -13,7 +14,6 @@ from appca.storage.refusal import storing
 
 FILE = "labels.json"
 NAME_LENGTH = 40
-_SIGNED = {"components": 0, "scores": 1}  # arrays that turn with a component, and its axis
 
 
 class Labels(NamedTuple):
@@ -31,7 +31,7 @@ class Labels(NamedTuple):
 
 def labels(run: Run) -> Labels:
     """Return the names and signs of a run's components; a damaged file counts as none."""
-    k = len(run.arrays["components"])
+    k = len(run.fitted.components)
     try:
         kept = read_json(run.path / FILE, _words(run), "labels")
         names = tuple(_tidy(name) for name in kept["names"])
@@ -56,23 +56,19 @@ def flip(run: Run, component: int) -> Labels:
         return _write(run, old._replace(signs=turned))
 
 
-def labelled(arrays: dict[str, np.ndarray], given: Labels) -> dict[str, np.ndarray]:
+def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
     """
-    Return a run's arrays as a person wants to see them.
+    Return a run as a person wants to see it.
 
     Components and scores are turned round where the sign says so; names are added. The
     draws of a sampled run stay as they are: they are brought to the components' signs wherever
     they are shown.
     """
     signs = np.array(given.signs, dtype=np.float32)
-    found = arrays | {NAMES: np.array(given.names, dtype=np.str_)}
     if (signs == 1).all():
-        return found
-    turned = {
-        name: arrays[name] * (signs[:, None] if axis == 0 else signs)
-        for name, axis in _SIGNED.items()
-    }
-    return found | turned
+        return replace(fitted, names=given.names)
+    turned = fitted.components * signs[:, None]
+    return replace(fitted, names=given.names, components=turned, scores=fitted.scores * signs)
 
 
 def _write(run: Run, given: Labels) -> Labels:

@@ -1,8 +1,8 @@
 """A fitted model in one file (NPZ, no pickle), and back again: the same numbers on new rows.
 
 The file holds, by name, the arrays of a run that answers about new rows depend on
-(`SubspaceModel.fitted_arrays`, with ``pre_`` those of the preprocessing), its curve
-``log_likelihoods``, and ``run``: a JSON text with ``config`` (`RunConfig.to_dict`) and ``info``.
+(`FittedModel.model_arrays`) and ``run``: a JSON text with ``config`` (`RunConfig.to_dict`) and
+``info`` (`RunInfo.to_dict`).
 Further arrays are left alone: the file of ``appca fit --out NAME.npz``, which holds what was said
 of the rows too, is such a file.
 """
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from appca.analysis.fitted import FittedModel, belongs_to_model
 from appca.data.dataset import DTYPES
 from appca.data.preprocessing import Fitted
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import PREPROCESSING, fitted_preprocessing, prepared
+from appca.runs.fit import prepared
+from appca.runs.run import RunInfo
 from appca.storage.errors import InputError
 from appca.storage.formats import TooNew, current, numbered
 from appca.storage.packed import Packed, as_object, write
@@ -27,16 +29,14 @@ if TYPE_CHECKING:
     from appca.models.base.estimator import Description
 
 RUN = "run"  # the text among the arrays
-_SINGLE = ("noise_variance", "n_active", "alpha")  # one number each
-CURVE = "log_likelihoods"
 
 
 class ModelFile(NamedTuple):
     """What a model file holds."""
 
     config: RunConfig
-    info: dict  # as `appca.runs.fit.Result` has it; empty where the file has none
-    arrays: dict[str, np.ndarray]  # enough for `appca.runs.fit.project`
+    info: dict[str, Any]  # as `RunInfo.to_dict` gives it; empty where the file has none
+    model: FittedModel
 
 
 class LoadedModel(NamedTuple):
@@ -130,43 +130,29 @@ def load_model(path: Path | str) -> LoadedModel:
     >>> model = load_model("model-1a2b3c4d5e6f.npz")  # doctest: +SKIP
     >>> model.transform(X_new)  # doctest: +SKIP
     """
-    config, info, arrays = read_model(Path(path).name, path)
+    config, info, model = read_model(Path(path).name, path)
     try:
-        estimator = estimator_class(config.model)(**config.parameters).restore(arrays)
+        estimator = estimator_class(config.model)(**config.parameters)
+        estimator.restore(model.estimator_arrays())
     except (TypeError, ValueError) as error:
         msg = f"“{Path(path).name}” does not hold a fitted {config.model} ({error})."
         raise InputError(msg) from error
-    estimator.log_likelihoods_ = arrays.get(CURVE, np.empty(0))
-    estimator.n_iter_ = int(info.get("n_iter", len(estimator.log_likelihoods_)))
+    estimator.log_likelihoods_ = model.log_likelihoods
+    estimator.n_iter_ = int(info.get("n_iter", len(model.log_likelihoods)))
     estimator.stop_reason_ = str(info.get("stop_reason", ""))
-    return LoadedModel(estimator, fitted_preprocessing(arrays), config, info)
+    return LoadedModel(estimator, model.preprocessing, config, info)
 
 
-def model_arrays(config: RunConfig, arrays: dict[str, np.ndarray], info: dict) -> dict:
-    """
-    Return what a model file holds, by name.
-
-    Parameters
-    ----------
-    config : RunConfig
-    arrays : dict
-        A run's; what new rows do not depend on is left out.
-    info : dict
-        As in `appca.runs.fit.Result`.
-    """
-    estimator = estimator_class(config.model)(**config.parameters).restore(arrays)
-    kept = estimator.fitted_arrays()
-    kept |= {key: value for key, value in arrays.items() if key.startswith(PREPROCESSING)}
-    kept |= {CURVE: arrays[CURVE]} if CURVE in arrays else {}
-    facts = numbered({"config": config.to_dict(), "info": info})
-    text = json.dumps(facts, ensure_ascii=False)
-    return kept | {RUN: np.array(text)}
+def about_run(config: RunConfig, info: RunInfo) -> dict[str, np.ndarray]:
+    """Return the text that makes a model file of arrays, by its name among them."""
+    facts = numbered({"config": config.to_dict(), "info": info.to_dict()})
+    return {RUN: np.array(json.dumps(facts, ensure_ascii=False))}
 
 
-def model_bytes(config: RunConfig, arrays: dict[str, np.ndarray], info: dict) -> bytes:
-    """Return a model file; see `model_arrays`."""
+def model_bytes(config: RunConfig, model: FittedModel, info: RunInfo) -> bytes:
+    """Return a model file; of a run, what new rows do not depend on is left out."""
     buffer = io.BytesIO()
-    kept = model_arrays(config, arrays, info)
+    kept = model.model_arrays() | about_run(config, info)
     write(buffer, {}, {f"{name}.npy": value for name, value in kept.items()})
     return buffer.getvalue()
 
@@ -206,46 +192,39 @@ def _read(packed: Packed, name: str) -> ModelFile:
     try:
         about = current(f"“{name}”", as_object(str(text)), "model")
         config, info = RunConfig.from_record(about["config"]), dict(about.get("info", {}))
-        wanted = _wanted(config, packed)
     except TooNew:
         raise
     except (KeyError, TypeError, ValueError) as error:
         msg = f"“{name}” does not say which model it holds ({error}); save the model again."
         raise InputError(msg) from error
-    arrays = {key: packed.array(f"{key}.npy") for key in wanted}
-    _check(arrays, config, name)
-    return ModelFile(config, info, arrays)
-
-
-def _wanted(config: RunConfig, packed: Packed) -> list[str]:
-    """Names of the arrays to read: those of the estimator and the preprocessing, no others."""
-    fitted = {name[:-1] for name in estimator_class(config.model)._found} | {CURVE}
     names = [member.removesuffix(".npy") for member in packed.names]
-    return [name for name in names if name in fitted or name.startswith(PREPROCESSING)]
-
-
-def _check(arrays: dict[str, np.ndarray], config: RunConfig, name: str) -> None:
-    """Refuse arrays that do not fit together: they would fail later, and less clearly."""
-    needed = {"components", "mean", "latent_variance", "scale", "noise_variance"}
-    needed |= {PREPROCESSING + part for part in ("divide", "offset", "scale")}
-    missing = sorted(needed - set(arrays))
-    if missing:
-        msg = f"“{name}” lacks {', '.join(missing)} of its {config.model}; save the model again."
-        raise InputError(msg)
+    arrays = {key: packed.array(f"{key}.npy") for key in names if belongs_to_model(key)}
     try:
-        fitted = fitted_preprocessing(arrays)
-        K, D = arrays["components"].shape
-        fits = (
-            arrays["mean"].shape == (D,)
-            and all(arrays[key].shape == () for key in _SINGLE if key in arrays)
-            and float(arrays["noise_variance"]) > 0
-            and 1 <= int(arrays.get("n_active", 1)) <= K
-            and arrays["latent_variance"].shape == arrays["scale"].shape == (K,)
-            and fitted.scale.shape == fitted.offset.shape
-            and fitted.n_features == D
-        )
-    except (KeyError, TypeError, ValueError, IndexError):
+        model = FittedModel.from_arrays(arrays)
+        fits = _fits_together(model)
+    except KeyError as error:
+        msg = f"“{name}” lacks {error.args[0]} of its {config.model}; save the model again."
+        raise InputError(msg) from error
+    except (TypeError, ValueError, IndexError):
         fits = False
-    if not fits or not all(np.isfinite(value).all() for value in arrays.values()):
+    if not fits:
         msg = f"The arrays in “{name}” do not fit together; save the model again."
         raise InputError(msg)
+    return ModelFile(config, info, model)
+
+
+def _fits_together(model: FittedModel) -> bool:
+    """Whether arrays are of one model: others would fail later, and less clearly."""
+    before = model.preprocessing
+    if model.components.ndim != 2 or before.offset.ndim != 1:
+        return False
+    K, D = model.components.shape
+    return (
+        model.mean.shape == (D,)
+        and model.noise_variance > 0
+        and (model.n_active is None or 1 <= model.n_active <= K)
+        and model.latent_variance.shape == model.scale.shape == (K,)
+        and before.scale.shape == before.offset.shape
+        and before.n_features == D
+        and all(np.isfinite(value).all() for value in model.model_arrays().values())
+    )

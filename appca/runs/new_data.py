@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from appca.analysis.fitted import DescribedRows
 from appca.runs.configuration import MODELS, RunConfig
 from appca.storage import cache
 from appca.storage.identity import digest_of
@@ -21,9 +22,12 @@ def key_of(run_id: str, digest: str) -> str:
     return digest_of([run_id, digest])
 
 
-def stored(home: Path, key: str) -> dict[str, np.ndarray] | None:
+def stored(home: Path, key: str) -> DescribedRows | None:
     """Return what `appca.runs.fit.project` said of the rows, if it is kept."""
-    return cache.read(file_of(home, key))
+    try:
+        return DescribedRows.from_arrays(cache.read(file_of(home, key)) or {})
+    except KeyError:
+        return None
 
 
 def keep_rows(home: Path, key: str, X: np.ndarray) -> None:

@@ -9,15 +9,18 @@ then costs passes over a few dozen coordinates of the sample and one look at tho
 """
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import Result, fit_estimator, outcome, prefixed, refuse_gaps, refuse_unknown
+from appca.runs.fit import fit_estimator, refuse_gaps, refuse_unknown, told
 from appca.runs.home import hold_threads
+from appca.runs.run import FitResult
 
 if TYPE_CHECKING:
     from appca.models.base.estimator import Description
@@ -33,7 +36,7 @@ _BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
 class Ground(NamedTuple):
     """What previews of one data set share, whatever their K and L."""
 
-    fitted: Fitted  # the preprocessing; learned from the sample where it was not given
+    preprocessing: Fitted  # learned from the sample where it was not given
     rows: np.ndarray  # (n,) numbers of the sample, rising
     origin: np.ndarray  # (D,) mean of the sample after preprocessing
     basis: np.ndarray  # (D, q) leading principal directions of the sample, orthonormal
@@ -46,14 +49,14 @@ def preview(
     config: RunConfig,
     rows: int = ROWS,
     passes: int = PASSES,
-    fitted: Fitted | None = None,
+    preprocessing: Fitted | None = None,
     ground: Ground | None = None,
-) -> Result:
+) -> FitResult:
     """
     Fit to a fixed random sample of rows with few passes, and describe all rows with it.
 
-    A stand-in to look at while the fit proper runs; ``info["preview"]`` is True, and it is not to
-    be stored. One start instead of a race of them: a slider waits for it.
+    A stand-in to look at while the fit proper runs, not to be stored (``info.preview``). One start
+    instead of a race of them: a slider waits for it.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ def preview(
         Size of the sample, if no ground is given.
     passes : int
         Most passes over the sample.
-    fitted : Fitted, optional
+    preprocessing : Fitted, optional
         The preprocessing where it is known; else it is learned from the sample.
     ground : Ground, optional
         From `prepare`, for configurations that `on_ground` allows; else it is made if it can be.
@@ -74,18 +77,17 @@ def preview(
     hold_threads()
     short = _short(config, passes)
     if on_ground(dataset, config):
-        ground = ground or prepare(dataset, config, rows, fitted)
-        arrays, info = _on_ground(ground, short)
-        arrays |= prefixed(ground.fitted)
+        ground = ground or prepare(dataset, config, rows, preprocessing)
+        estimator, found, model = _on_ground(ground, short)
     else:
         sample = _sample(dataset, rows)
-        fitted = fitted or _learned(dataset, config, sample)
-        Y = fitted.transform(dataset.with_gaps())
+        preprocessing = preprocessing or _learned(dataset, config, sample)
+        Y = preprocessing.transform(dataset.with_gaps())
         estimator, _ = fit_estimator(Y[sample], short, None)
-        arrays, info = outcome(estimator, estimator.describe(Y))
-        arrays |= prefixed(fitted)
-    info |= {"stopped_at": None, "preview": True}
-    return Result(arrays, info | {"seconds": round(time.perf_counter() - began, 3)})
+        found, model = estimator.describe(Y), FittedModel.from_estimator(estimator, preprocessing)
+    info = told(estimator, found, model)
+    info = info._replace(preview=True, seconds=round(time.perf_counter() - began, 3))
+    return FitResult(model.with_rows(DescribedRows.from_description(found)), info)
 
 
 def on_ground(dataset: Dataset, config: RunConfig) -> bool:
@@ -105,7 +107,7 @@ def width(config: RunConfig) -> int:
 
 
 def prepare(
-    dataset: Dataset, config: RunConfig, rows: int = ROWS, fitted: Fitted | None = None
+    dataset: Dataset, config: RunConfig, rows: int = ROWS, preprocessing: Fitted | None = None
 ) -> Ground:
     """
     Bring all rows of a data set into the leading principal coordinates of its sample.
@@ -118,8 +120,8 @@ def prepare(
 
     hold_threads()
     sample = _sample(dataset, rows)
-    fitted = fitted or _learned(dataset, config, sample)
-    Y = fitted.transform(dataset.X[sample])
+    preprocessing = preprocessing or _learned(dataset, config, sample)
+    Y = preprocessing.transform(dataset.X[sample])
     origin = centre_of(Y)
     q = min(width(config), *Y.shape)
     rng = np.random.default_rng(_SAMPLE_SEED)
@@ -129,11 +131,11 @@ def prepare(
     step = max(1, _BLOCK_VALUES // dataset.n_features)
     for start in range(0, dataset.n_rows, step):
         part = slice(start, start + step)
-        B = fitted.transform(dataset.X[part]) - origin
+        B = preprocessing.transform(dataset.X[part]) - origin
         C = coordinates[part] = B @ basis
         left = np.einsum("nd,nd->n", B, B) - np.einsum("nq,nq->n", C, C)
         outside[part] = np.maximum(left, 0.0)
-    return Ground(fitted, sample, origin, basis, coordinates, outside)
+    return Ground(preprocessing, sample, origin, basis, coordinates, outside)
 
 
 def _sample(dataset: Dataset, rows: int) -> np.ndarray:
@@ -159,7 +161,7 @@ def _short(config: RunConfig, passes: int) -> RunConfig:
     return RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
 
 
-def _on_ground(ground: Ground, config: RunConfig) -> tuple[dict[str, np.ndarray], dict]:
+def _on_ground(ground: Ground, config: RunConfig) -> tuple[Any, "Description", FittedModel]:
     """Fit in the coordinates of the sample, describe all rows, bring the model into features."""
     from appca.models.rows.observations import Rows
 
@@ -167,18 +169,16 @@ def _on_ground(ground: Ground, config: RunConfig) -> tuple[dict[str, np.ndarray]
     squares = squares + np.einsum("nq,nq->n", inside, inside, dtype=np.float64)
     sample = Rows(inside, None, squares, len(ground.origin))
     fit = _fitted(sample, config)
-    estimator = _estimator(fit, sample, ground.basis, config)
+    own = _model(fit, sample, ground, config)
+    estimator = estimator_class(config.model)(**config.parameters).restore(own.estimator_arrays())
+    estimator.n_iter_, estimator.stop_reason_ = len(fit.log_likelihoods), fit.stop_reason
     found = _with_outside(estimator.describe(ground.coordinates), estimator, ground)
     used = np.maximum(found.active.sum(axis=0), 1)
     power = np.sqrt(np.square(found.scores, dtype=np.float64).sum(axis=0) / used)
-    estimator.scale_ = np.where(power > 0.0, power, 1.0)
-    estimator.log_likelihoods_ = np.array(fit.log_likelihoods)
-    estimator.n_iter_, estimator.stop_reason_ = len(fit.log_likelihoods), fit.stop_reason
-    arrays, info = outcome(estimator, found)
-    W = arrays["components"] @ ground.basis.T
-    mean = ground.origin + ground.basis @ arrays["mean"]
-    arrays |= {"components": W, "mean": mean.astype(W.dtype)}
-    return arrays, info | {"n_features": W.shape[1]}
+    scale = np.where(power > 0.0, power, 1.0)
+    W = own.components @ ground.basis.T
+    mean = (ground.origin + ground.basis @ own.mean).astype(W.dtype)
+    return estimator, found, replace(own, components=W, mean=mean, scale=scale)
 
 
 def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
@@ -211,22 +211,23 @@ def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
     return fit_by_em(rng, sample, W, course)
 
 
-def _estimator(fit: "SubspaceFit", sample: "Rows", basis: np.ndarray, config: RunConfig) -> Any:
-    """Return the estimator of a fit in coordinates: by variance, largest entry positive."""
+def _model(fit: "SubspaceFit", sample: "Rows", ground: Ground, config: RunConfig) -> FittedModel:
+    """Return the model of a fit in coordinates: by variance, largest entry positive."""
     state, order = fit.state, np.argsort(-fit.second, kind="stable")
-    W = basis @ state.W[:, order]
+    W = ground.basis @ state.W[:, order]
     extreme = np.abs(W).argmax(axis=0)
     signs = np.where(W[extreme, range(config.k)] < 0, -1, 1)
-    arrays = {
-        "components": np.ascontiguousarray((state.W[:, order] * signs).T, dtype=sample.dtype),
-        "mean": (-state.W @ state.shift).astype(sample.dtype),
-        "noise_variance": np.array(float(state.noise)),
-        "latent_variance": state.latent[order],
-        "explained_variance": fit.second[order] / sample.n,
-        "scale": np.ones(config.k),
-        "n_active": np.array(config.parameters["n_active"]),
-    }
-    return estimator_class(config.model)(**config.parameters).restore(arrays)
+    return FittedModel(
+        components=np.ascontiguousarray((state.W[:, order] * signs).T, dtype=sample.dtype),
+        mean=(-state.W @ state.shift).astype(sample.dtype),
+        noise_variance=float(state.noise),
+        latent_variance=state.latent[order],
+        explained_variance=fit.second[order] / sample.n,
+        scale=np.ones(config.k),
+        n_active=config.parameters["n_active"],
+        preprocessing=ground.preprocessing,
+        log_likelihoods=np.array(fit.log_likelihoods),
+    )
 
 
 def _with_outside(found: "Description", estimator: Any, ground: Ground) -> "Description":

@@ -19,14 +19,16 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.selections import Saved, SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import Result, fitted_preprocessing, versions
+from appca.runs.fit import versions
 from appca.runs.labels import FILE as LABELS_FILE
 from appca.runs.labels import flip, labels, rename
+from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, RunStore
 from appca.storage.errors import InputError
 from appca.storage.formats import refuse_newer
@@ -36,7 +38,7 @@ from appca.storage.wording import shortened
 SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1
 CONTENTS, MISSING = "session.json", "data/missing.npy"
-# Arrays of a run that every page reads, and their axes: rows, components, features after
+# Parts of a fitted run that every page reads, and their axes: rows, components, features after
 # preprocessing.
 _AXES = {
     "components": "KD",
@@ -105,12 +107,14 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
     if strange:
         msg = f"Run {strange[0]} is not of “{dataset.name}”; pack runs with their own data."
         raise InputError(msg)
-    arrays = _data_arrays(dataset) if with_data else {}
+    members = _data_arrays(dataset) if with_data else {}
     for i, run in enumerate(session.runs):
-        arrays |= {f"runs/{i}/{name}.npy": values for name, values in run.arrays.items()}
-    arrays |= {f"selections/{i}.npy": kept.mask for i, kept in enumerate(session.selections)}
+        members |= {
+            f"runs/{i}/{name}.npy": values for name, values in run.fitted.to_arrays().items()
+        }
+    members |= {f"selections/{i}.npy": kept.mask for i, kept in enumerate(session.selections)}
     if session.selected is not None and session.selected.any():
-        arrays["selections/selected.npy"] = session.selected
+        members["selections/selected.npy"] = session.selected
     contents = {
         "format": FORMAT,
         "version": VERSION,
@@ -121,7 +125,7 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
         "opened": session.opened,
     }
     buffer = io.BytesIO()
-    write(buffer, {CONTENTS: contents}, arrays)
+    write(buffer, {CONTENTS: contents}, members)
     return buffer.getvalue()
 
 
@@ -184,7 +188,7 @@ class _RunParts(NamedTuple):
     """A run as read from a file."""
 
     config: RunConfig
-    result: Result
+    result: FitResult
     name: str | None
     names: list[str]  # of components, empty where none was given
     signs: list[int]
@@ -211,7 +215,7 @@ def _about_run(run: Run) -> dict:
     given = labels(run)
     return {
         "config": run.config.to_dict(),
-        "info": run.info,
+        "info": run.info.to_dict(),
         "name": run.name if run.named else None,
         "components": {"names": given.names, "signs": given.signs},
     }
@@ -274,37 +278,34 @@ def _data_at_hand(file: str, about: dict, digest: str, home: Path) -> Dataset:
 
 def _read_run(packed: Packed, number: int, about: dict, dataset: Dataset) -> _RunParts:
     config = RunConfig.from_record(about["config"])
-    arrays = packed.arrays(f"runs/{number}/")
+    fitted = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
     info = dict(about["info"])
-    _check(config, arrays, info, dataset)
+    _check(config, fitted, info, dataset)
     given = about["components"]
     return _RunParts(
         config,
-        Result(arrays, info),
+        FitResult(fitted, RunInfo.from_dict(info)),
         about["name"] and str(about["name"]),
         [str(name) for name in given["names"]],
         [-1 if sign == -1 else 1 for sign in given["signs"]],
     )
 
 
-def _check(config: RunConfig, arrays: dict, info: dict, dataset: Dataset) -> None:
+def _check(config: RunConfig, fitted: FittedRun, info: dict, dataset: Dataset) -> None:
     """Raise ValueError for arrays and facts that are not those of a run of this data set."""
-    missing = sorted(set(_AXES) - set(arrays))
-    if missing:
-        msg = f"lacks {missing[0]}"
-        raise ValueError(msg)
-    sizes = dict(zip("KD", arrays["components"].shape, strict=True))
-    sizes |= {"N": dataset.n_rows, "I": len(arrays["log_likelihoods"])}
+    sizes = dict(zip("KD", fitted.components.shape, strict=True))
+    sizes |= {"N": dataset.n_rows, "I": len(fitted.log_likelihoods)}
+    given = {name: np.asarray(getattr(fitted, name)) for name in _AXES}
     wrong = [
-        name for name, axes in _AXES.items() if arrays[name].shape != tuple(map(sizes.get, axes))
+        name for name, axes in _AXES.items() if given[name].shape != tuple(map(sizes.get, axes))
     ]
     wrong += [name for name, kind in _INFO.items() if not isinstance(info.get(name), kind)]
     wrong += [
-        name for name in _AXES if name != "log_likelihoods" and not np.isfinite(arrays[name]).all()
+        name for name in _AXES if name != "log_likelihoods" and not np.isfinite(given[name]).all()
     ]
-    fitted = fitted_preprocessing(arrays)
-    fits = fitted.n_features == sizes["D"] and len(fitted.offset) == dataset.n_features
-    if wrong or not fits or arrays["active"].dtype != bool or config.dataset != dataset.digest:
+    before = fitted.preprocessing
+    fits = before.n_features == sizes["D"] and len(before.offset) == dataset.n_features
+    if wrong or not fits or fitted.active.dtype != bool or config.dataset != dataset.digest:
         msg = f"{wrong[0] if wrong else 'a run'} does not fit the data"
         raise ValueError(msg)
 
@@ -322,7 +323,7 @@ def _keep(store: RunStore, one: _RunParts) -> str:
     name = None if known is not None and known.named else one.name
     run = store.save(one.config, one.result, name)
     if not (run.path / LABELS_FILE).exists() and len(one.names) == len(one.signs):
-        for k in range(min(len(one.names), len(run.arrays["components"]))):
+        for k in range(min(len(one.names), len(run.fitted.components))):
             if one.names[k]:
                 rename(run, k, one.names[k])
             if one.signs[k] == -1:

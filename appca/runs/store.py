@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import Result
+from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
 from appca.storage.errors import InputError
 from appca.storage.files import read_arrays, read_json, write_arrays, write_json
@@ -33,7 +34,7 @@ class Run:
 
     id: str
     config: RunConfig
-    info: dict  # n_iter, stop_reason, seconds, log_likelihood, versions, n_rows, n_features, ...
+    info: RunInfo
     name: str  # for people; made from the settings until somebody gives one
     named: bool  # whether somebody gave it
     created: float  # seconds since 1970
@@ -41,9 +42,9 @@ class Run:
     path: Path
 
     @property
-    def arrays(self) -> dict[str, np.ndarray]:
+    def fitted(self) -> FittedRun:
         """
-        Arrays of the run by name (see `appca.runs.fit.Result`), read-only.
+        The model, and what it says of the rows.
 
         Raises
         ------
@@ -90,7 +91,7 @@ class RunStore:
         self.folder = Path(home) / "runs"
 
     def save(
-        self, config: RunConfig, result: Result, name: str | None = None, origin: str = "fit"
+        self, config: RunConfig, result: FitResult, name: str | None = None, origin: str = "fit"
     ) -> Run:
         """
         Store a result; a run that is there already is kept, and counts as new again.
@@ -98,7 +99,7 @@ class RunStore:
         Parameters
         ----------
         config : RunConfig
-        result : Result
+        result : FitResult
         name : str, optional
             For people; by default made from the settings.
         origin : {"fit", "live"}
@@ -112,8 +113,8 @@ class RunStore:
         target = self.folder / config.id
         with storing("The run", self.folder):
             if self.renew(config.id, name, origin) is None:
-                meta = _meta(config, result, name, origin)
-                atomic.put_folder(target, partial(_write, meta, result.arrays), _is_sound)
+                meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
+                atomic.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
             self._prune()
         return _read(target)
@@ -249,7 +250,7 @@ def _read(folder: Path) -> Run:
     return Run(
         id=folder.name,
         config=config,
-        info=meta["info"],
+        info=RunInfo.from_dict(meta["info"]),
         name=meta["name"] or title(config),
         named=bool(meta["name"]),
         created=float(meta["created"]),
@@ -288,11 +289,11 @@ def title(config: RunConfig) -> str:
     return ", ".join(parts)
 
 
-def _meta(config: RunConfig, result: Result, name: str | None, origin: str) -> dict:
+def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -> dict:
     return {
         "id": config.id,
         "config": config.to_dict(),
-        "info": result.info,
+        "info": result.info.to_dict(),
         "name": _tidy(name),
         "created": time.time(),
         "origin": origin,
@@ -319,8 +320,5 @@ def _tidy(name: str | None) -> str | None:
 
 
 @lru_cache(maxsize=4)
-def _load(file: Path, _changed: int) -> dict[str, np.ndarray]:
-    arrays = read_arrays(file)
-    for array in arrays.values():
-        array.flags.writeable = False  # shared by all sessions
-    return arrays
+def _load(file: Path, _changed: int) -> FittedRun:
+    return FittedRun.from_arrays(read_arrays(file))

@@ -63,7 +63,7 @@ def test_the_first_visit_of_a_server_may_be_a_deep_link(arrived):
 
 def test_every_file_opens_and_holds_the_run(files, sender):
     (run,) = RunStore(sender.home).list()
-    scores, names = run.arrays["scores"], [f"component_{k + 1}" for k in range(5)]
+    scores, names = run.fitted.scores, [f"component_{k + 1}" for k in range(5)]
     tables = {
         "projection-csv": pd.read_csv,
         "projection-parquet": pd.read_parquet,
@@ -76,7 +76,7 @@ def test_every_file_opens_and_holds_the_run(files, sender):
     model = load_model(files["model"])
     digits = load("digits").X
     np.testing.assert_allclose(
-        model.score_samples(digits), run.arrays["log_likelihood_rows"], rtol=1e-10
+        model.score_samples(digits), run.fitted.log_likelihood_rows, rtol=1e-10
     )
     assert files["components-png"].read_bytes()[:4] == b"\x89PNG"
     assert len(pd.read_csv(files["components-csv"])) == 64
@@ -120,5 +120,5 @@ def test_a_session_opens_on_a_server_that_knows_nothing_of_it(visit, serve, send
     open_page(page, "Subspaces")
     drawn(page, "explorer.querySelectorAll('.appca-panel').length == 10")
     kept = RunStore(fresh.home).get(run.id)
-    assert kept.arrays["scores"].tobytes() == run.arrays["scores"].tobytes()
+    assert kept.fitted.scores.tobytes() == run.fitted.scores.tobytes()
     assert DatasetStore(fresh.home).get(run.config.dataset).n_rows == 1797

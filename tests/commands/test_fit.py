@@ -23,7 +23,7 @@ def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
     config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", parameters)
     expected = fit_run(wine, config)
     found = arrays_of(out)
-    for name, values in expected.arrays.items():
+    for name, values in expected.fitted.to_arrays().items():
         assert found[name].tobytes() == values.tobytes(), name
     np.testing.assert_array_equal(found["ids"], wine.ids)
     assert RunConfig.from_dict(json.loads(str(found["run"]))["config"]) == config

@@ -6,6 +6,7 @@ from appca.cli import main
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.model_file import model_bytes, read_model
+from appca.runs.run import RunInfo
 from appca.runs.store import RunStore
 from tests.commands.conftest import arrays_of
 
@@ -70,8 +71,8 @@ def test_one_of_twenty_rows_of_the_fit_is_beyond_each_limit_at_95_percent(wine, 
 
 
 def test_a_file_with_the_model_alone_has_the_model_s_limits(wine, folder, capsys):
-    config, info, arrays = read_model("wine.npz", folder / "wine.npz")
-    (folder / "model.npz").write_bytes(model_bytes(config, arrays, info))
+    config, info, fitted = read_model("wine.npz", folder / "wine.npz")
+    (folder / "model.npz").write_bytes(model_bytes(config, fitted, RunInfo.from_dict(info)))
     assert main(["project", "model.npz", "wine.csv", "--ignore", "grower", "--flag"]) == 0
     assert "rows drawn from the model" in capsys.readouterr().out
 
@@ -117,7 +118,7 @@ def test_a_stored_run_whose_data_are_gone_still_describes_rows(wine, appca_home,
     (run,) = RunStore(appca_home).list()
     DatasetStore(appca_home).delete(run.config.dataset)
     assert main(["project", run.id, "wine.csv", "--out", "rows.npz"]) == 0
-    np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], run.arrays["scores"])
+    np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], run.fitted.scores)
 
 
 def test_a_model_that_learns_the_number_is_fitted_and_projects(tmp_path, capsys):

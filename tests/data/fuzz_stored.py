@@ -58,7 +58,7 @@ def stored(name: str) -> tuple[bytes, ...]:
 @cache
 def models() -> tuple[bytes, ...]:
     run = work().run
-    return (model_bytes(run.config, run.arrays, run.info),)
+    return (model_bytes(run.config, run.fitted, run.info),)
 
 
 @cache
@@ -92,13 +92,13 @@ def open_run(name: str, data: bytes) -> Dataset:
 
 
 def open_model(data: bytes) -> Dataset:
-    config, _, arrays = read_model("model.npz", io.BytesIO(data))
+    config, _, fitted = read_model("model.npz", io.BytesIO(data))
     try:
         with np.errstate(all="ignore"):  # numbers of any size may stand in a model
-            found = project(config, arrays, work().dataset.X)
+            found = project(config, fitted, work().dataset.X)
     except ValueError as error:  # the models know no InputError; it must be a sentence all the same
         raise InputError(str(error)) from error
-    assert found["scores"].shape[0] == 30
+    assert found.scores.shape[0] == 30
     return work().dataset
 
 
@@ -119,9 +119,10 @@ def _use(run: Run) -> None:
     assert run.config.id
     assert run.config.k >= 1
     assert (run.partial, run.named, float(run.created), str(run.origin)) is not None
-    assert {"n_iter", "stop_reason"} <= set(run.info)
-    for values in run.arrays.values():
-        assert values.flags.writeable is False
+    assert run.info.n_iter is not None
+    assert run.info.stop_reason
+    for values in run.fitted.to_arrays().values():
+        assert values.ndim == 0 or values.flags.writeable is False
 
 
 class _Broken:

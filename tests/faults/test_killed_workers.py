@@ -72,7 +72,7 @@ WAYS: tuple[Callable, ...] = (while_it_runs, while_it_writes)
 
 def whole(yard: Yard, config: RunConfig) -> bool:
     run = RunStore(yard.home).get(config.id)
-    return run is not None and run.arrays["scores"].shape == (run.info["n_rows"], 4)
+    return run is not None and run.fitted.scores.shape == (run.info.n_rows, 4)
 
 
 def check(yard: Yard, status: JobStatus, config: RunConfig) -> None:

@@ -81,7 +81,7 @@ def test_a_run_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home
     for page in ("explore/subspaces", "components/components", "export/export"):
         healthy(one.switch_page(f"pages/{page}.py").run())
     assert address(one)["run"] == run
-    assert RunStore(appca_home).get(run).arrays["scores"].shape == (DIGITS, 4)
+    assert RunStore(appca_home).get(run).fitted.scores.shape == (DIGITS, 4)
 
 
 def test_a_run_deleted_while_another_tab_compares_it_leaves_a_page_that_works(start, appca_home):

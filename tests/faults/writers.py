@@ -14,12 +14,13 @@ from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs import labels
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import Result
 from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
+from tests.fitted_runs import differing, fitted_run, info_of
 
 ROWS = 200
 DIGEST = "d" * 64
@@ -34,10 +35,9 @@ class Refused(Exception):
     """The command line left with exit code 2; the text is what it said."""
 
 
-def result() -> Result:
-    arrays = {"components": np.ones((4, 7)), "scores": np.full((ROWS, 4), 0.5)}
-    facts = {"n_iter": 3, "stop_reason": "converged", "log_likelihood": -1.5}
-    return Result(arrays, facts | {"n_rows": ROWS, "seconds": 0.1})
+def result() -> FitResult:
+    fitted = fitted_run(np.ones((ROWS, 4), dtype=bool), components=np.ones((4, 7)))
+    return FitResult(fitted, info_of(n_rows=ROWS))
 
 
 def dataset(version: int) -> Dataset:
@@ -75,7 +75,7 @@ def _run(home: Path) -> int | None:
     assert RunStore(home).problems() == ()
     if found is None or not found.named:
         return None
-    assert found.arrays["scores"].tobytes() == result().arrays["scores"].tobytes()
+    assert differing(found.fitted, result().fitted) == []
     return int(found.name)
 
 

@@ -15,8 +15,9 @@ import numpy as np
 from appca.jobs.progress import Context
 from appca.jobs.worker import serve
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import Result
+from appca.runs.run import FitResult
 from appca.runs.store import RunStore
+from tests.fitted_runs import fitted_run, info_of
 
 
 def wait(spec: dict, context: Context) -> dict:
@@ -75,7 +76,9 @@ def die_saving(spec: dict, context: Context) -> dict:
 
     np.savez = half
     config = RunConfig.from_dict(spec["config"])
-    RunStore(context.home).save(config, Result({"mean": np.zeros(3)}, {}))
+    RunStore(context.home).save(
+        config, FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
+    )
     return {}
 
 

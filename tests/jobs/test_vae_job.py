@@ -15,7 +15,7 @@ from appca.data.vae.autoencoder import VAE
 from appca.data.vae.training import STAGE
 from appca.jobs.queue import Jobs
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import estimate_seconds, fitted_preprocessing, project
+from appca.runs.fit import estimate_seconds, project
 from appca.runs.store import RunStore
 from tests.jobs.waiting import ended, until
 
@@ -55,13 +55,14 @@ def test_training_is_cancelled_within_two_seconds_and_done_once_for_all_runs(job
     trained = file.read_bytes()
     other = ended(jobs, submit(jobs, config_of(TINY, n_active=1)))
     assert file.read_bytes() == trained
-    first, second = (RunStore(tmp_path).get(each.result["run"]).arrays for each in (status, other))
-    assert first["components"].shape == (3, 3)
-    for name in (name for name in first if name.startswith("pre_")):
-        assert first[name].tobytes() == second[name].tobytes(), name
+    first, second = (RunStore(tmp_path).get(each.result["run"]).fitted for each in (status, other))
+    assert first.components.shape == (3, 3)
+    again = second.preprocessing.arrays()
+    for name, values in first.preprocessing.arrays().items():
+        assert values.tobytes() == again[name].tobytes(), name
     found = project(config_of(TINY), first, DIGITS.X[:20])
-    np.testing.assert_allclose(found["scores"], first["scores"][:20], atol=1e-5)
-    assert fitted_preprocessing(first).n_features == 3
+    np.testing.assert_allclose(found.scores, first.scores[:20], atol=1e-5)
+    assert first.preprocessing.n_features == 3
 
 
 def test_the_id_names_the_autoencoder_and_the_estimate_its_training():

@@ -26,6 +26,7 @@ from appca.models.algebra.loop import Progress
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING, fit_run
 from appca.runs.store import RunStore
+from tests.fitted_runs import differing
 from tests.jobs.waiting import ended, is_alive, runs, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +67,7 @@ def store_is_clean(home: Path) -> bool:
     store = RunStore(home)
     listed = {run.id for run in store.list()}
     for run in store.list():
-        assert run.arrays["scores"].shape[0] == run.info["n_rows"]
+        assert run.fitted.scores.shape[0] == run.info.n_rows
     return store.problems() == () and {path.name for path in store.folder.glob("*")} == listed
 
 
@@ -78,10 +79,9 @@ def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home,
     run = RunStore(home).get(config.id)
     here = fit_run(digits, config)
     assert run.name == "six"
-    assert run.info["n_iter"] == here.info["n_iter"] == status.iteration
-    for name, values in here.arrays.items():
-        assert run.arrays[name].tobytes() == values.tobytes(), name
-    assert status.curve[-1][1] == here.arrays["log_likelihoods"][-1]
+    assert run.info.n_iter == here.info.n_iter == status.iteration
+    assert differing(here.fitted, run.fitted) == []
+    assert status.curve[-1][1] == here.fitted.log_likelihoods[-1]
     assert status.fraction == 1.0
     changed = (run.path / "arrays.npz").stat().st_mtime_ns
     again = ended(jobs, jobs.submit("fit", spec_of(config)))
@@ -99,11 +99,11 @@ def test_stop_here_and_keep_stores_a_partial_run_that_can_be_repeated(jobs, home
     run = RunStore(home).get(status.result["run"])
     assert run.partial
     assert run.id != config.id
-    assert run.config == replace(config, stopped_at=run.info["stopped_at"])
-    assert f"stopped at step {run.info['stopped_at']}" in run.name
+    assert run.config == replace(config, stopped_at=run.info.stopped_at)
+    assert f"stopped at step {run.info.stopped_at}" in run.name
     assert RunStore(home).get(config.id) is None, "the whole fit is another run"
     again = fit_run(digits, run.config)
-    assert again.arrays["components"].tobytes() == run.arrays["components"].tobytes()
+    assert again.fitted.components.tobytes() == run.fitted.components.tobytes()
 
 
 def test_a_fit_is_cancelled_within_two_seconds_and_leaves_nothing(jobs, home, digits):
@@ -328,8 +328,8 @@ def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
     done = kinds.fit(spec_of(config), context)
     run = RunStore(context.home).get(done["run"])
     assert run.config == replace(config, stopped_at=1)
-    assert run.info["stop_reason"] == "stopped by the callback"
+    assert run.info.stop_reason == "stopped by the callback"
     assert run.name.endswith("stopped at step 1")
-    assert run.arrays["scores"].shape == (60, run.config.k)
+    assert run.fitted.scores.shape == (60, run.config.k)
     assert [stage for stage in stages if stage.endswith("fit")] == [curve]
     assert len(Curve(context.folder.curve_file).read()) == 1

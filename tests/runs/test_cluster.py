@@ -85,11 +85,12 @@ def test_a_job_fits_on_the_cluster_what_it_fits_here(model, parameters, dataset,
     assert state.state == "done", state.message
     assert state.result == {"run": config.id}
     run, whole = RunStore(tmp_path).get(config.id), fit_run(dataset, config)
-    assert run.info["place"] == f"the Dask cluster at {named}, 2 workers"
-    assert set(run.arrays) == set(whole.arrays)
-    for name, values in whole.arrays.items():
-        np.testing.assert_allclose(run.arrays[name], values, rtol=1e-6, atol=1e-6, err_msg=name)
-    assert run.info["n_iter"] == whole.info["n_iter"]
+    assert run.info.place == f"the Dask cluster at {named}, 2 workers"
+    found, expected = run.fitted.to_arrays(), whole.fitted.to_arrays()
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-6, atol=1e-6, err_msg=name)
+    assert run.info.n_iter == whole.info.n_iter
 
 
 ELSEWHERE = {
@@ -197,7 +198,7 @@ def test_cancel_and_keep_are_obeyed_and_leave_nothing_with_the_workers(
     (run,) = RunStore(tmp_path).list()
     assert run.partial
     whole = fit_run(dataset, run.config)
-    np.testing.assert_allclose(run.arrays["components"], whole.arrays["components"], atol=1e-6)
+    np.testing.assert_allclose(run.fitted.components, whole.fitted.components, atol=1e-6)
     until(lambda: not here.scheduler.tasks, "the workers to forget the rows")
 
 
@@ -252,6 +253,6 @@ def test_a_fit_begins_anew_with_the_same_bits_when_a_worker_dies_with_its_rows(
             jobs.close()
     assert status.state == "done", status.message + jobs.log(job)
     run, whole = RunStore(tmp_path).get(config.id), fit_run(dataset, config)
-    np.testing.assert_allclose(run.arrays["components"], whole.arrays["components"], atol=1e-6)
+    np.testing.assert_allclose(run.fitted.components, whole.fitted.components, atol=1e-6)
     points = [line.split(",")[1:] for line in folder.curve_file.read_text().splitlines()]
     assert points.count(points[0]) == 2

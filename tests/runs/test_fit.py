@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,11 +14,10 @@ from appca.runs.fit import (
     DESCRIBING,
     estimate_seconds,
     fit_run,
-    fitted_preprocessing,
-    posterior_of,
     prepared,
     project,
 )
+from tests.fitted_runs import differing
 
 
 @pytest.fixture(scope="module")
@@ -66,29 +67,27 @@ def test_arrays_are_what_the_estimators_own_methods_say(digits, model, parameter
     config = config_of(digits, model, **parameters)
     result = fit_run(digits, config)
     for name, expected in explicit(digits, config).items():
-        got = result.arrays[name]
+        got = getattr(result.fitted, name)
         assert got.shape == expected.shape
         np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5, err_msg=name)
-    assert result.arrays["active"].dtype == bool
+    assert result.fitted.active.dtype == bool
     for name in ("scores", "inclusion", "membership", "error"):
-        assert result.arrays[name].dtype == np.float32
-    assert result.info["log_likelihood"] == result.arrays["log_likelihood_rows"].sum()
-    assert result.info["n_rows"] == 600
-    assert result.info["n_features"] == 20
-    assert result.info["stopped_at"] is None
-    estimated = result.arrays.get("log_likelihood_errors", np.zeros(1))
-    error = np.sqrt(np.square(estimated.astype(float)).sum())
-    assert result.info["likelihood_error"] == pytest.approx(error)
-    assert ("importance sampling" in result.info["likelihood"]) == (error > 0)
-    assert {"numpy", "scipy", "scikit-learn", "appca", "python"} == set(result.info["versions"])
+        assert getattr(result.fitted, name).dtype == np.float32
+    assert result.info.log_likelihood == result.fitted.log_likelihood_rows.sum()
+    assert result.info.n_rows == 600
+    assert result.info.n_features == 20
+    assert result.info.stopped_at is None
+    errors = result.fitted.log_likelihood_errors
+    error = 0.0 if errors is None else np.sqrt(np.square(errors.astype(float)).sum())
+    assert result.info.likelihood_error == pytest.approx(error)
+    assert ("importance sampling" in result.info.likelihood) == (error > 0)
+    assert {"numpy", "scipy", "scikit-learn", "appca", "python"} == set(result.info.versions)
 
 
 def test_the_same_config_gives_the_same_bits(digits):
     config = config_of(digits, n_components=6, n_active=3)
     first, second = fit_run(digits, config), fit_run(digits, config)
-    assert first.arrays.keys() == second.arrays.keys()
-    for name, values in first.arrays.items():
-        assert values.tobytes() == second.arrays[name].tobytes(), name
+    assert differing(first.fitted, second.fitted) == []
 
 
 @pytest.mark.parametrize("passes", [3, 45, 85])
@@ -102,14 +101,13 @@ def test_a_fit_stopped_by_hand_is_repeated_by_its_config(digits, passes):
             raise StopIteration
 
     by_hand = fit_run(digits, config, stop)
-    assert by_hand.info["stopped_at"] == passes == len(seen)
-    assert by_hand.info["stop_reason"] == "stopped by the callback"
+    assert by_hand.info.stopped_at == passes == len(seen)
+    assert by_hand.info.stop_reason == "stopped by the callback"
     again = fit_run(digits, RunConfig(**{**config.to_dict(), "stopped_at": passes}))
-    assert again.info["stopped_at"] == passes
-    for name, values in by_hand.arrays.items():
-        assert values.tobytes() == again.arrays[name].tobytes(), name
+    assert again.info.stopped_at == passes
+    assert differing(by_hand.fitted, again.fitted) == []
     whole = fit_run(digits, config)
-    assert whole.info["log_likelihood"] > by_hand.info["log_likelihood"]
+    assert whole.info.log_likelihood > by_hand.info.log_likelihood
 
 
 CHAINS = {"n_components": 4, "n_active": 2, "inference": "gibbs", **SHORT}
@@ -130,13 +128,12 @@ def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, mo
     by_hand = fit_run(digits, config, stop)
     heard = [stage for stage in seen if stage != DESCRIBING]
     assert all(stage.startswith("chain ") for stage in heard)
-    assert by_hand.info["stopped_at"] == passes == len(heard)
-    assert by_hand.info["stop_reason"] == "stopped by the callback"
-    assert by_hand.info["n_iter"] == 1
+    assert by_hand.info.stopped_at == passes == len(heard)
+    assert by_hand.info.stop_reason == "stopped by the callback"
+    assert by_hand.info.n_iter == 1
     again = fit_run(digits, RunConfig(**{**config.to_dict(), "stopped_at": passes}))
-    assert again.info["stopped_at"] == passes
-    for name, values in by_hand.arrays.items():
-        assert values.tobytes() == again.arrays[name].tobytes(), name
+    assert again.info.stopped_at == passes
+    assert differing(by_hand.fitted, again.fitted) == []
 
 
 def test_another_exception_from_the_callback_ends_the_fit(digits):
@@ -152,38 +149,38 @@ def test_projecting_the_training_rows_gives_the_runs_own_description(digits, mod
     config = config_of(digits, model, **parameters)
     result = fit_run(digits, config)
     rows = np.array([5, 17, 300])
-    found = project(config, result.arrays, digits.X[rows])
-    np.testing.assert_array_equal(found["active"], result.arrays["active"][rows])
-    np.testing.assert_allclose(found["scores"], result.arrays["scores"][rows], atol=1e-5)
+    found = project(config, result.fitted, digits.X[rows])
+    np.testing.assert_array_equal(found.active, result.fitted.active[rows])
+    np.testing.assert_allclose(found.scores, result.fitted.scores[rows], atol=1e-5)
     np.testing.assert_allclose(
-        found["log_likelihood_rows"], result.arrays["log_likelihood_rows"][rows], rtol=1e-5
+        found.log_likelihood_rows, result.fitted.log_likelihood_rows[rows], rtol=1e-5
     )
     if SPECS[model].compiled:
         for some in ([300], rows[::-1], np.arange(290, 310)):
-            found = project(config, result.arrays, digits.X[some])
-            for name, values in found.items():
-                np.testing.assert_array_equal(values, result.arrays[name][some], err_msg=name)
+            found = project(config, result.fitted, digits.X[some]).row_arrays()
+            for name, values in result.fitted.take(np.array(some)).row_arrays().items():
+                np.testing.assert_array_equal(found[name], values, err_msg=name)
     with pytest.raises(ValueError, match="must have the 64 features"):
-        project(config, result.arrays, digits.X[:, :63])
+        project(config, result.fitted, digits.X[:, :63])
 
 
 def test_arrays_that_lack_what_the_model_needs_are_refused_by_name(digits):
     config = config_of(digits, "isFA", **FREE)
-    arrays = {k: v for k, v in fit_run(digits, config).arrays.items() if k != "weights"}
+    fitted = replace(fit_run(digits, config).fitted, weights=None)
     with pytest.raises(ValueError, match=r"InfiniteSparseFA .* weights is missing: fit the model"):
-        project(config, arrays, digits.X)
+        project(config, fitted, digits.X)
 
 
 def test_a_sampled_run_keeps_its_draws_and_others_have_none(digits, monkeypatch):
     config = config_of(digits, "isFA", **FREE)
-    posterior = posterior_of(fit_run(digits, config).arrays)
+    posterior = fit_run(digits, config).fitted.posterior
     assert posterior["components"].shape == (2, 8, 4, 20)
     assert posterior["components"].dtype == np.float32
     assert posterior["log_joint"].shape == posterior["noise_variance"].shape == (2, 8)
     assert posterior["Z_mean"].shape == (2, 600, 4)
-    assert posterior_of(fit_run(digits, config_of(digits)).arrays) == {}
+    assert fit_run(digits, config_of(digits)).fitted.posterior == {}
     monkeypatch.setattr(fit_module, "MOST_DRAWN_BYTES", 2 * 4 * 4 * 20 * 4)
-    thinned = posterior_of(fit_run(digits, config).arrays)
+    thinned = fit_run(digits, config).fitted.posterior
     np.testing.assert_array_equal(thinned["components"], posterior["components"][:, ::2])
     assert thinned["noise_variance"].shape == (2, 8)
 
@@ -199,14 +196,14 @@ def test_describing_is_watched_where_it_takes_long_and_cannot_be_cut_short(digit
     config = config_of(digits, "aFA", n_components=3, n_active=1)
     result = fit_run(digits, config, watch)
     assert seen == [(1, 2), (2, 2)]
-    assert result.info["stopped_at"] is None
-    assert len(result.arrays["scores"]) == 600
+    assert result.info.stopped_at is None
+    assert len(result.fitted.scores) == 600
 
 
 def test_the_preprocessing_comes_back_from_the_arrays(digits):
     config = config_of(digits)
     fitted = Preprocessing.from_dict(config.preprocessing).fit(digits.X)
-    restored = fitted_preprocessing(fit_run(digits, config).arrays)
+    restored = fit_run(digits, config).fitted.preprocessing
     np.testing.assert_array_equal(restored.transform(digits.X), fitted.transform(digits.X))
 
 

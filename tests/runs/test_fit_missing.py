@@ -13,13 +13,13 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import (
     estimate_seconds,
     fit_run,
-    fitted_preprocessing,
     project,
     waits_for_compiler,
 )
 from appca.runs.preview import preview
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
+from tests.fitted_runs import differing
 
 OPTIONS = {"centre": True, "scale": "feature"}
 
@@ -47,24 +47,24 @@ def config_of(dataset, model="aPPCA", **parameters):
 def test_a_run_says_of_observed_cells_what_the_estimator_says(wine, model):
     config = config_of(wine, model)
     result = fit_run(wine, config)
-    assert result.info["n_missing"] == wine.n_missing
+    assert result.info.n_missing == wine.n_missing
     holes = wine.with_gaps()
     scaled = (holes - np.nanmean(holes, axis=0)) / np.nanstd(holes, axis=0)
-    H, W = result.arrays["scores"], result.arrays["components"]
-    left = scaled - result.arrays["mean"] - H @ W
-    np.testing.assert_allclose(result.arrays["error"], np.nanmean(left**2, axis=1), rtol=1e-4)
+    H, W = result.fitted.scores, result.fitted.components
+    left = scaled - result.fitted.mean - H @ W
+    np.testing.assert_allclose(result.fitted.error, np.nanmean(left**2, axis=1), rtol=1e-4)
     if model == "aPPCA":
         sizes = {"n_components": 4, "n_active": 2, "random_state": 0}
         estimator = AdaptivePPCA(**sizes).fit(scaled)
         full = estimator.impute(scaled) * np.nanstd(holes, axis=0) + np.nanmean(holes, axis=0)
-        np.testing.assert_allclose(result.arrays["imputed"], full[wine.missing], rtol=1e-4)
+        np.testing.assert_allclose(result.fitted.imputed, full[wine.missing], rtol=1e-4)
 
 
 def test_ppca_around_gaps_is_watched_and_repeats_where_it_was_stopped(wine):
     config, curve = config_of(wine, "PPCA"), []
     whole = fit_run(wine, config, lambda progress: curve.append(progress.log_likelihood))
-    assert curve == list(whole.arrays["log_likelihoods"])
-    assert whole.info["stopped_at"] is None
+    assert curve == list(whole.fitted.log_likelihoods)
+    assert whole.info.stopped_at is None
     seen = []
 
     def stop(progress):
@@ -74,17 +74,16 @@ def test_ppca_around_gaps_is_watched_and_repeats_where_it_was_stopped(wine):
 
     by_hand = fit_run(wine, config, stop)
     assert seen == curve[:3]
-    assert by_hand.info["stopped_at"] == by_hand.info["n_iter"] == 3
-    assert by_hand.info["stop_reason"] == "stopped by the callback"
+    assert by_hand.info.stopped_at == by_hand.info.n_iter == 3
+    assert by_hand.info.stop_reason == "stopped by the callback"
     again = fit_run(wine, replace(config, stopped_at=3))
-    for name, values in by_hand.arrays.items():
-        assert values.tobytes() == again.arrays[name].tobytes(), name
-    assert whole.info["log_likelihood"] > by_hand.info["log_likelihood"]
+    assert differing(by_hand.fitted, again.fitted) == []
+    assert whole.info.log_likelihood > by_hand.info.log_likelihood
 
 
 def test_what_the_model_puts_in_is_nearer_to_the_truth_than_the_placeholders():
     gappy, whole = with_gaps()
-    found = fit_run(gappy, config_of(gappy)).arrays["imputed"]
+    found = fit_run(gappy, config_of(gappy)).fitted.imputed
     spread = np.broadcast_to(whole.X.std(axis=0), whole.X.shape)[gappy.missing]
     truth = whole.X[gappy.missing]
     mine = np.square((found - truth) / spread).mean()
@@ -94,9 +93,9 @@ def test_what_the_model_puts_in_is_nearer_to_the_truth_than_the_placeholders():
 def test_the_rows_of_the_fit_get_the_numbers_of_the_fit_again(wine, tmp_path):
     config = config_of(wine)
     run = RunStore(tmp_path).save(config, fit_run(wine, config))
-    again = project(config, run.arrays, wine.with_gaps())
-    for name, values in again.items():
-        np.testing.assert_array_equal(values, run.arrays[name], err_msg=name)
+    again = project(config, run.fitted, wine.with_gaps())
+    for name, values in again.row_arrays().items():
+        np.testing.assert_array_equal(values, getattr(run.fitted, name), err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -122,10 +121,9 @@ def test_models_that_cannot_refuse_in_a_sentence_that_names_those_that_can(wine,
 
 def test_a_preview_has_gaps_too(wine):
     found = preview(wine, config_of(wine), rows=100)
-    assert found.info["preview"]
-    assert np.isfinite(found.arrays["log_likelihood_rows"]).all()
+    assert np.isfinite(found.fitted.log_likelihood_rows).all()
     whole = fit_run(wine, config_of(wine))
-    near = np.mean(found.arrays["log_likelihood_rows"] - whole.arrays["log_likelihood_rows"])
+    near = np.mean(found.fitted.log_likelihood_rows - whole.fitted.log_likelihood_rows)
     assert abs(near) < 1.5
 
 
@@ -134,7 +132,7 @@ def test_new_rows_with_gaps_must_be_whole_where_they_are_reduced(wine):
     config = RunConfig(whole.digest, {"centre": True, "pca": 5}, "PPCA", {"n_components": 2})
     result = fit_run(whole, config)
     with pytest.raises(InputError, match="reduces rows of 13 features to 5 first"):
-        project(config, result.arrays, wine.with_gaps())
+        project(config, result.fitted, wine.with_gaps())
 
 
 def test_missing_cells_cost_time_and_many_sets_a_compiler(wine):
@@ -158,13 +156,13 @@ def test_the_run_in_python_is_fitted_around_the_gaps(wine):
 
 
 def test_a_row_with_gaps_is_taken_apart_by_its_observed_cells(wine):
-    arrays = fit_run(wine, config_of(wine)).arrays
+    fitted = fit_run(wine, config_of(wine)).fitted
     filled = np.array(wine.X)
-    filled[wine.missing] = arrays["imputed"]
+    filled[wine.missing] = fitted.imputed
     for row in wine.incomplete_rows[:10]:
-        np.testing.assert_allclose(row_of(wine, arrays, row), filled[row])
+        np.testing.assert_allclose(row_of(wine, fitted, row), filled[row])
         rows = wine.with_gaps(slice(row, row + 1))
-        y = fitted_preprocessing(arrays).transform(rows)[0].astype(np.float64)
-        found = alternatives(arrays, y)
-        assert found.probability[0] == pytest.approx(arrays["membership"][row], abs=1e-4)
-        assert found.sets[0] == tuple(np.flatnonzero(arrays["active"][row]))
+        y = fitted.preprocessing.transform(rows)[0].astype(np.float64)
+        found = alternatives(fitted, y)
+        assert found.probability[0] == pytest.approx(fitted.membership[row], abs=1e-4)
+        assert found.sets[0] == tuple(np.flatnonzero(fitted.active[row]))

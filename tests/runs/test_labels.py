@@ -23,8 +23,8 @@ def test_a_run_nobody_labelled_has_no_names_and_the_signs_of_the_fit(run):
     found = labels.labels(run)
     assert found == labels.Labels(("", "", ""), (1, 1, 1))
     assert found.key == ""
-    seen = labels.labelled(run.arrays, found)
-    assert seen["scores"] is run.arrays["scores"]
+    seen = labels.labelled(run.fitted, found)
+    assert seen.scores is run.fitted.scores
 
 
 def test_names_and_signs_come_back_from_the_disk(run):
@@ -44,16 +44,16 @@ def test_names_and_signs_come_back_from_the_disk(run):
 
 
 def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run):
-    before = run.arrays
+    before = run.fitted
     after = labels.labelled(before, labels.flip(run, 1))
-    np.testing.assert_array_equal(after["components"][1], -before["components"][1])
-    np.testing.assert_array_equal(after["scores"][:, [0, 2]], before["scores"][:, [0, 2]])
-    assert np.abs(after["scores"][:, 1] - before["scores"][:, 1]).max() > 1
+    np.testing.assert_array_equal(after.components[1], -before.components[1])
+    np.testing.assert_array_equal(after.scores[:, [0, 2]], before.scores[:, [0, 2]])
+    assert np.abs(after.scores[:, 1] - before.scores[:, 1]).max() > 1
     np.testing.assert_array_equal(
-        after["scores"] @ after["components"], before["scores"] @ before["components"]
+        after.scores @ after.components, before.scores @ before.components
     )
     again = project(run.config, after, load("wine").X)  # new rows follow the sign
-    np.testing.assert_allclose(again["scores"], after["scores"], atol=1e-5)
+    np.testing.assert_allclose(again.scores, after.scores, atol=1e-5)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"names": ["a"], "signs": [1]}', "null"])
@@ -64,8 +64,8 @@ def test_a_damaged_or_foreign_file_counts_as_no_labels(run, text):
 
 
 def test_a_name_for_a_run_that_is_gone_is_refused_in_a_sentence(run, tmp_path):
-    arrays = run.arrays  # still in the cache
-    assert len(arrays["components"]) == 3
+    fitted = run.fitted  # still in the cache
+    assert len(fitted.components) == 3
     kept = run.path / "arrays.npz"
     RunStore(tmp_path).delete(run.id)
     with pytest.raises(InputError, match="cannot be read"):

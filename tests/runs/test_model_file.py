@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from appca import load_model
+from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import fit_run, prepared, project
-from appca.runs.model_file import model_arrays, model_bytes, read_model
+from appca.runs.model_file import about_run, model_bytes, read_model
 from appca.storage.errors import InputError
 
 SHORT = {"n_chains": 1, "burn_in": 4, "n_draws": 4}
@@ -52,7 +53,7 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
     before = estimator_class(model)(**config.parameters).fit(Y)
     result = fit_run(digits, config)
     path = tmp_path / "model.npz"
-    path.write_bytes(model_bytes(config, result.arrays, result.info))
+    path.write_bytes(model_bytes(config, result.fitted, result.info))
 
     after = load_model(path)
     assert type(after.estimator) is type(before)
@@ -66,31 +67,31 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
         assert got.tobytes() == expected.tobytes(), query
     assert after.sample(3).tobytes() == fitted.inverse_transform(before.sample(3)).tobytes()
     scores = after.transform(digits.X).astype(np.float32)
-    np.testing.assert_allclose(scores, result.arrays["scores"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(scores, result.fitted.scores, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
-        after.score_samples(digits.X), result.arrays["log_likelihood_rows"], rtol=1e-10
+        after.score_samples(digits.X), result.fitted.log_likelihood_rows, rtol=1e-10
     )
 
 
 def test_a_model_file_is_enough_for_projecting_and_holds_nothing_of_the_rows(digits):
     config = config_of(digits, "aPPCA")
     result = fit_run(digits, config)
-    content = model_bytes(config, result.arrays, result.info)
-    assert content == model_bytes(config, result.arrays, result.info)
+    content = model_bytes(config, result.fitted, result.info)
+    assert content == model_bytes(config, result.fitted, result.info)
     read = read_model("model.npz", io.BytesIO(content))
-    assert not {"scores", "active", "membership"} & set(read.arrays)
-    again = project(read.config, read.arrays, digits.X)
-    assert again["scores"].tobytes() == result.arrays["scores"].tobytes()
+    assert not isinstance(read.model, DescribedRows)
+    again = project(read.config, read.model, digits.X)
+    assert again.scores.tobytes() == result.fitted.scores.tobytes()
 
 
 def test_a_file_that_holds_the_rows_too_is_a_model_file(digits, tmp_path):
     config = config_of(digits, "aPPCA")
     result = fit_run(digits, config)
     path = tmp_path / "fit.npz"
-    np.savez_compressed(path, **{**result.arrays, **model_arrays(config, *result)})
+    np.savez_compressed(path, **result.fitted.to_arrays(), **about_run(config, result.info))
     rows = np.asarray(digits.X[:5], dtype=np.int64)  # other numbers than the store keeps
-    np.testing.assert_array_equal(load_model(path).allocate(rows), result.arrays["active"][:5])
-    assert "scores" not in read_model("fit.npz", path).arrays
+    np.testing.assert_array_equal(load_model(path).allocate(rows), result.fitted.active[:5])
+    assert not isinstance(read_model("fit.npz", path).model, DescribedRows)
 
 
 def test_an_autoencoder_goes_with_its_model(tmp_path):
@@ -101,9 +102,9 @@ def test_an_autoencoder_goes_with_its_model(tmp_path):
     config = RunConfig(data.digest, {"vae": vae}, "PPCA", {"n_components": 2})
     result = fit_run(data, config)
     path = tmp_path / "model.npz"
-    path.write_bytes(model_bytes(config, result.arrays, result.info))
+    path.write_bytes(model_bytes(config, result.fitted, result.info))
     model = load_model(path)
-    assert model.describe(X).scores.tobytes() == result.arrays["scores"].tobytes()
+    assert model.describe(X).scores.tobytes() == result.fitted.scores.tobytes()
     assert model.inverse_transform(model.transform(X)).shape == (60, 6)
 
 
@@ -121,7 +122,7 @@ def altered(content: bytes, **changes: np.ndarray | None) -> io.BytesIO:
 def content(digits) -> bytes:
     config = config_of(digits, "aPPCA")
     result = fit_run(digits, config)
-    return model_bytes(config, result.arrays, result.info)
+    return model_bytes(config, result.fitted, result.info)
 
 
 @pytest.mark.parametrize(
@@ -169,13 +170,13 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 def test_any_flipped_byte_gives_the_same_numbers_or_a_refusal(content, seed):
     rng = np.random.default_rng(seed)
-    whole = read_model("given.npz", io.BytesIO(content)).arrays
+    whole = read_model("given.npz", io.BytesIO(content)).model.model_arrays()
     refused = 0
     for place in rng.choice(len(content), 200, replace=False):
         damaged = bytearray(content)
         damaged[place] ^= 1 << rng.integers(8)
         try:
-            found = read_model("given.npz", io.BytesIO(bytes(damaged))).arrays
+            found = read_model("given.npz", io.BytesIO(bytes(damaged))).model.model_arrays()
         except InputError:
             refused += 1
             continue

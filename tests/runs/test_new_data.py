@@ -39,7 +39,7 @@ def test_rows_are_described_once_and_kept_under_run_and_rows(tmp_path, fitted):
     assert project(spec, context(tmp_path)) == {"key": key}
     found = stored(tmp_path, key)
     for name in ("scores", "active", "membership", "error", "log_likelihood_rows"):
-        np.testing.assert_array_equal(found[name], result.arrays[name])
+        np.testing.assert_array_equal(getattr(found, name), getattr(result.fitted, name))
     (kept,) = (tmp_path / "projections").iterdir()  # the rows themselves are gone
     RunStore(tmp_path).delete(config.id)
     assert project(spec, context(tmp_path)) == {"key": key}  # known: nothing is needed any more

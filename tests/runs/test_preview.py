@@ -6,7 +6,7 @@ import pytest
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import fit_run, fitted_preprocessing, project
+from appca.runs.fit import fit_run, project
 from appca.runs.preview import on_ground, prepare, preview, width
 
 
@@ -29,16 +29,16 @@ def wide(digits: Dataset) -> Dataset:
 def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
     config = config_of(digits, n_components=6, n_active=3)
     first, second = preview(digits, config, rows=200, passes=5), preview(digits, config, rows=200)
-    assert first.info["preview"] is True
-    assert first.info["n_iter"] <= 5
-    assert first.arrays["scores"].shape == (600, 6)
-    assert first.info["n_rows"] == 600
-    assert second.info["n_iter"] > 5
+    assert first.info.preview
+    assert first.info.n_iter <= 5
+    assert first.fitted.scores.shape == (600, 6)
+    assert first.info.n_rows == 600
+    assert second.info.n_iter > 5
     whole = fit_run(digits, config)
-    assert "preview" not in whole.info
-    assert whole.info["log_likelihood"] > second.info["log_likelihood"]
+    assert not whole.info.preview
+    assert whole.info.log_likelihood > second.info.log_likelihood
     again = preview(digits, config, rows=200, passes=5)
-    assert again.arrays["scores"].tobytes() == first.arrays["scores"].tobytes()
+    assert again.fitted.scores.tobytes() == first.fitted.scores.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -54,29 +54,29 @@ def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits, p
     data = wide(digits)
     config = config_of(data, **parameters)
     found = preview(data, config, rows=300)
-    arrays = found.arrays
-    W = arrays["components"].astype(np.float64)
+    fitted = found.fitted
+    W = fitted.components.astype(np.float64)
     assert W.shape == (config.k, data.n_features)
     np.testing.assert_allclose(W @ W.T, np.eye(config.k), atol=1e-5)
     assert (W[range(config.k), np.abs(W).argmax(axis=1)] > 0).all()
-    assert (np.diff(arrays["explained_variance"]) <= 0).all()
+    assert (np.diff(fitted.explained_variance) <= 0).all()
     # The same model, asked with all features at hand.
-    model = estimator_class("aPPCA")(**config.parameters).restore(arrays)
-    Y = fitted_preprocessing(arrays).transform(data.X)
-    np.testing.assert_allclose(arrays["scores"], model.transform(Y), atol=2e-4)
-    np.testing.assert_array_equal(arrays["active"], model.allocate(Y))
-    np.testing.assert_allclose(arrays["membership"], model.allocation_probability(Y), atol=1e-3)
-    np.testing.assert_allclose(arrays["log_likelihood_rows"], model.score_samples(Y), rtol=1e-4)
+    model = estimator_class("aPPCA")(**config.parameters).restore(fitted.estimator_arrays())
+    Y = fitted.preprocessing.transform(data.X)
+    np.testing.assert_allclose(fitted.scores, model.transform(Y), atol=2e-4)
+    np.testing.assert_array_equal(fitted.active, model.allocate(Y))
+    np.testing.assert_allclose(fitted.membership, model.allocation_probability(Y), atol=1e-3)
+    np.testing.assert_allclose(fitted.log_likelihood_rows, model.score_samples(Y), rtol=1e-4)
     rest = Y - model.inverse_transform(model.transform(Y))
-    np.testing.assert_allclose(arrays["error"], np.square(rest).mean(axis=1), rtol=1e-3)
-    assert set(project(config, arrays, data.X[:3])) <= set(arrays)
+    np.testing.assert_allclose(fitted.error, np.square(rest).mean(axis=1), rtol=1e-3)
+    assert project(config, fitted, data.X[:3]).scores.shape == (3, config.k)
 
 
 def test_a_preview_is_near_the_fit_that_replaces_it(digits):
     data = wide(digits)
     config = config_of(data, n_components=4, n_active=2)
-    rows = fit_run(data, config).info["log_likelihood"] / 600
-    assert rows - 3 < preview(data, config, rows=300).info["log_likelihood"] / 600 < rows + 0.1
+    rows = fit_run(data, config).info.log_likelihood / 600
+    assert rows - 3 < preview(data, config, rows=300).info.log_likelihood / 600 < rows + 0.1
 
 
 def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
@@ -91,7 +91,8 @@ def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
         alone = preview(digits, config, rows=300)
         shared = preview(digits, config, ground=ground)
         for name in ("components", "scores", "log_likelihood_rows"):
-            assert alone.arrays[name].tobytes() == shared.arrays[name].tobytes()
+            one, other = getattr(alone.fitted, name), getattr(shared.fitted, name)
+            assert one.tobytes() == other.tobytes()
 
 
 def test_few_sizes_of_the_ground_serve_all_k(digits):
@@ -111,8 +112,7 @@ def test_other_models_are_previewed_in_features(digits, model, parameters):
     config = config_of(digits, model, **parameters)
     assert not on_ground(digits, config)
     found = preview(digits, config, rows=200)
-    assert found.info["preview"] is True
-    assert found.arrays["scores"].shape == (600, 3)
+    assert found.fitted.scores.shape == (600, 3)
 
 
 def test_rows_that_are_all_equal_are_refused_in_a_sentence():

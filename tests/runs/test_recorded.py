@@ -31,6 +31,7 @@ from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 from appca.storage.identity import Recorded, digest_of
 from appca.studies.catalogue import STUDIES
+from tests.fitted_runs import differing
 
 SETTINGS = {"n_components": 2, "n_active": 1, "max_iter": 30}
 
@@ -83,21 +84,20 @@ def stored(home: Path, dataset, **parameters):
 
 def test_old_runs_open_and_are_found_for_the_same_settings(planes, later, tmp_path):
     before = [stored(tmp_path, planes), stored(tmp_path, planes, random_state=1)]
-    arrays = [dict(run.arrays) for run in before]
+    known = [run.fitted for run in before]
     later()
     store = RunStore(tmp_path)
     assert store.problems() == ()
-    for run, values in zip(before, arrays, strict=True):
+    for run, fitted in zip(before, known, strict=True):
         found = store.get(run.id)
         assert found.config.parameters["sharpness"] == 0.0
         today = RunConfig(planes.digest, {}, "aPPCA", run.config.parameters)
         spelled_out = replace(today, parameters=today.parameters | {"sharpness": 0})
         assert today.id == spelled_out.id == found.config.id == run.id
         assert found.config == today
-        assert found.arrays.keys() == values.keys()
-        assert all(np.array_equal(found.arrays[name], values[name]) for name in values)
+        assert differing(found.fitted, fitted) == []
         again = fit_run(planes, found.config)
-        np.testing.assert_array_equal(again.arrays["components"], values["components"])
+        np.testing.assert_array_equal(again.fitted.components, fitted.components)
 
 
 def test_another_value_of_the_new_keyword_is_another_run(planes, later, tmp_path):
@@ -107,7 +107,7 @@ def test_another_value_of_the_new_keyword_is_another_run(planes, later, tmp_path
     assert new.id != old.id
     assert RunStore(tmp_path).get(new.id).config.parameters["sharpness"] == 0.5
     assert {run.id for run in RunStore(tmp_path).list()} == {old.id, new.id}
-    assert not np.array_equal(new.arrays["components"], old.arrays["components"])
+    assert not np.array_equal(new.fitted.components, old.fitted.components)
 
 
 def test_a_default_that_changes_again_takes_no_run_for_another(planes, later, tmp_path):
@@ -150,7 +150,7 @@ def test_a_run_with_a_keyword_that_is_gone_opens_and_is_not_fitted_again(
     assert other.id != new.id
     packed = pack(Session(planes, [found]))
     assert unpack("s.appca", io.BytesIO(packed), tmp_path / "b").runs == (new.id,)
-    assert model_bytes(found.config, found.arrays, found.info)
+    assert model_bytes(found.config, found.fitted, found.info)
 
 
 @pytest.mark.parametrize(

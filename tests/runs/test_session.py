@@ -55,7 +55,7 @@ def content(session) -> bytes:
 
 
 def everything_of(run: Run) -> dict:
-    arrays = {name: (v.dtype, v.shape, v.tobytes()) for name, v in run.arrays.items()}
+    arrays = {name: (v.dtype, v.shape, v.tobytes()) for name, v in run.fitted.to_arrays().items()}
     return {
         "id": run.id,
         "config": run.config,

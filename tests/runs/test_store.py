@@ -12,10 +12,11 @@ import pytest
 
 from appca.runs import store as store_module
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import Result
+from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.storage import atomic, lock
 from appca.storage.errors import InputError
+from tests.fitted_runs import differing, fitted_run, info_of
 
 CONFIG = RunConfig("d" * 64, {}, "aPPCA", {"n_components": 4, "n_active": 2})
 
@@ -24,17 +25,18 @@ def seeded(seed: int) -> RunConfig:
     return replace(CONFIG, parameters={"random_state": seed})
 
 
-def result_of(seed: int = 0) -> Result:
+def result_of(seed: int = 0) -> FitResult:
     rng = np.random.default_rng(seed)
-    arrays = {
-        "scores": rng.standard_normal((30, 4)).astype(np.float32),
-        "active": rng.random((30, 4)) > 0.5,
-        "noise_variance": np.array(0.1 + seed),
-        "log_likelihoods": np.array([-np.inf, np.nan, -0.0, 5e-324]),
-        "mean": rng.standard_normal(7),
-    }
-    info = {"n_iter": 3, "stop_reason": "converged", "log_likelihood": -1.5}
-    return Result(arrays, info | {"n_rows": 30, "seconds": 0.1})
+    scores = rng.standard_normal((30, 4)).astype(np.float32)
+    fitted = fitted_run(
+        rng.random((30, 4)) > 0.5,
+        scores=scores,
+        noise_variance=0.1 + seed,
+        log_likelihoods=np.array([-np.inf, np.nan, -0.0, 5e-324]),
+        components=rng.standard_normal((4, 7)),
+        mean=rng.standard_normal(7),
+    )
+    return FitResult(fitted, info_of())
 
 
 def files(folder: Path) -> set[str]:
@@ -53,19 +55,16 @@ def test_a_run_comes_back_bit_for_bit_in_another_store(store, tmp_path):
     assert found.config == CONFIG
     assert found.info == result_of().info
     assert (found.name, found.named, found.origin) == ("my run", True, "fit")
-    assert found.arrays.keys() == result_of().arrays.keys()
-    for name, values in result_of().arrays.items():
-        assert found.arrays[name].dtype == values.dtype
-        assert found.arrays[name].shape == values.shape
-        assert found.arrays[name].tobytes() == values.tobytes()
-        assert not found.arrays[name].flags.writeable, "sessions share the arrays"
+    assert differing(found.fitted, result_of().fitted) == []
+    for values in found.fitted.to_arrays().values():
+        assert values.ndim == 0 or not values.flags.writeable, "sessions share the arrays"
     assert files(store.folder / found.id) == {"config.json", "arrays.npz"}
     assert files(store.folder) == {found.id}
 
 
 def test_arrays_are_read_late_and_once(store):
     run = store.save(CONFIG, result_of())
-    assert store.get(run.id).arrays is run.arrays
+    assert store.get(run.id).fitted is run.fitted
 
 
 def test_runs_are_listed_newest_first_under_names_made_of_their_settings(store):
@@ -87,7 +86,7 @@ def test_saving_a_run_again_keeps_its_arrays_and_makes_it_the_newest(store):
     first = store.save(CONFIG, result_of(0), name="kept")
     store.save(seeded(1), result_of(1))
     again = store.save(CONFIG, result_of(9), origin="live")
-    assert again.arrays["mean"].tobytes() == first.arrays["mean"].tobytes()
+    assert again.fitted.mean.tobytes() == first.fitted.mean.tobytes()
     assert (again.name, again.origin) == ("kept", "fit")
     assert store.list()[0].id == CONFIG.id
 
@@ -152,7 +151,7 @@ def test_a_damaged_run_is_left_out_with_one_sentence_and_can_be_replaced(store, 
     assert problem.startswith(f"Run {run.id} is damaged (")
     assert words in problem
     assert problem.endswith("; delete it or fit it again.")
-    assert store.save(CONFIG, result_of()).arrays["mean"].size == 7
+    assert store.save(CONFIG, result_of()).fitted.mean.size == 7
     assert store.problems() == ()
     assert files(store.folder) == {run.id, healthy.id}
 
@@ -160,11 +159,11 @@ def test_a_damaged_run_is_left_out_with_one_sentence_and_can_be_replaced(store, 
 def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read(store):
     run = store.save(CONFIG, result_of())
     content = bytearray((run.path / "arrays.npz").read_bytes())
-    place = content.find(result_of().arrays["mean"].tobytes())
+    place = content.find(result_of().fitted.mean.tobytes())
     content[place] ^= 0xFF
     (run.path / "arrays.npz").write_bytes(content)
     with pytest.raises(InputError, match=rf"arrays of run {run.id} cannot be read; fit it again"):
-        _ = store.get(run.id).arrays
+        _ = store.get(run.id).fitted
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(store, monkeypatch):
@@ -222,13 +221,13 @@ def test_many_threads_saving_one_run_leave_one_whole_run(store):
         thread.join()
     assert failures == []
     assert files(store.folder) == {CONFIG.id}
-    assert store.get(CONFIG.id).arrays["mean"].tobytes() == result_of().arrays["mean"].tobytes()
+    assert store.get(CONFIG.id).fitted.mean.tobytes() == result_of().fitted.mean.tobytes()
 
 
 def test_the_files_need_no_pickle_and_can_be_read_by_anyone(store):
     run = store.save(CONFIG, result_of())
     with np.load(run.path / "arrays.npz", allow_pickle=False) as archive:
-        assert set(archive.files) == set(result_of().arrays)
+        assert set(archive.files) == set(result_of().fitted.to_arrays())
     meta = json.loads((run.path / "config.json").read_text())
     assert meta["config"] == CONFIG.to_dict()
 
@@ -245,5 +244,5 @@ def test_arrays_that_are_gone_count_as_damage(store):
     run = store.save(CONFIG, result_of())
     (run.path / "arrays.npz").unlink()
     with pytest.raises(InputError, match="fit it again") as refused:
-        _ = run.arrays
+        _ = run.fitted
     assert not store_module.is_passing(refused.value.__cause__)

@@ -19,6 +19,7 @@ from appca.runs.quality import QualityConfig
 from appca.runs.session import unpack
 from appca.runs.store import RunStore
 from appca.studies.catalogue import study_of
+from tests.fitted_runs import differing
 from tests.fixtures.contents import contents
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -106,8 +107,7 @@ def test_a_session_saved_with_it_opens_in_an_empty_home(told, home, tmp_path):
     (run_id,) = found.runs
     assert DatasetStore(tmp_path / "empty").get(found.dataset).digest in told["data sets"]
     here, there = (RunStore(place).get(run_id) for place in (tmp_path / "empty", home))
-    for name, values in there.arrays.items():
-        np.testing.assert_array_equal(here.arrays[name], values)
+    assert differing(here.fitted, there.fitted) == []
     assert set(found.selections) == set(told["data sets"][found.dataset]["selections"])
     assert found.opened == run_id
     both = [plain(contents(place)["runs"][run_id]) for place in (tmp_path / "empty", home)]
@@ -119,7 +119,7 @@ def test_a_model_saved_with_it_answers_as_the_run_did(told, home):
     model = load_model(FIXTURES / f"{home.name}_model.npz")
     run = RunStore(home).get(model.config.id)
     rows = DatasetStore(home).get(model.config.dataset).X
-    np.testing.assert_allclose(model.transform(rows), run.arrays["scores"], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(model.transform(rows), run.fitted.scores, rtol=1e-4, atol=1e-5)
 
 
 def test_a_home_is_small_and_names_no_machine(told, home):

@@ -163,10 +163,10 @@ def test_files_that_people_save_are_refused_when_a_later_version_saved_them(tmp_
         later(then)
         then.setattr(session, "VERSION", 3)
         saved = session.pack(session.Session(dataset, [run]))
-        model = model_bytes(run.config, run.arrays, run.info)
+        model = model_bytes(run.config, run.fitted, run.info)
     with pytest.raises(TooNew, match=rf"^“work\.appca”{NEWER}"):
         session.unpack("work.appca", io.BytesIO(saved), tmp_path / "b")
     assert not (tmp_path / "b").exists()
     with pytest.raises(TooNew, match=rf"^“model\.npz”{NEWER}"):
         read_model("model.npz", io.BytesIO(model))
-    assert read_model("m.npz", io.BytesIO(model_bytes(run.config, run.arrays, run.info)))
+    assert read_model("m.npz", io.BytesIO(model_bytes(run.config, run.fitted, run.info)))

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import Result
+from appca.runs.run import FitResult
 from appca.ui.session import fitting
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -21,15 +21,13 @@ SECONDS = 60
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 _fit = fitting.fit_run
-_fits: dict[str, Result] = {}
+_fits: dict[str, FitResult] = {}
 
 
-def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> Result:
+def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> FitResult:
     """Fit as a page does, or give what an earlier test's page got for the same configuration."""
     if config.id not in _fits:
         _fits[config.id] = _fit(dataset, config, **given)
-        for values in _fits[config.id].arrays.values():
-            values.flags.writeable = False
     return _fits[config.id]
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-NAMES = "component_names"  # the array of names that people gave, if they did: (K,) str
+from appca.analysis.fitted import DescribedRows, FittedModel
 
 
 class Extremes(NamedTuple):
@@ -21,36 +21,35 @@ class Partner(NamedTuple):
     share: float  # of the rows that use the other
 
 
-def own_name(arrays: dict[str, np.ndarray], k: int) -> str:
+def own_name(model: FittedModel, k: int) -> str:
     """Return the name somebody gave component k, counted from 0; empty without one."""
-    return str(arrays[NAMES][k]) if NAMES in arrays else ""
+    return model.names[k] if model.names else ""
 
 
-def name_of(arrays: dict[str, np.ndarray], k: int) -> str:
+def name_of(model: FittedModel, k: int) -> str:
     """
     Return what component k, counted from 0, is called: "component 3" or "3 · slant".
 
     The number stays, because subspaces and sign cells are named by numbers.
     """
-    own = own_name(arrays, k)
+    own = own_name(model, k)
     return f"{k + 1} · {own}" if own else f"component {k + 1}"
 
 
-def extremes(arrays: dict[str, np.ndarray], k: int, n: int) -> Extremes:
+def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
     """
     Return the rows with the lowest and the highest scores among those that use component k.
 
     Parameters
     ----------
-    arrays : dict
-        A run's `scores` (N, K) and `active` (N, K).
+    rows : DescribedRows
     k : int
         Counted from 0.
     n : int
         Rows at each end; of fewer than 2n users, each row is at one end only.
     """
-    users = np.flatnonzero(arrays["active"][:, k])
-    order = users[np.argsort(arrays["scores"][users, k], kind="stable")]
+    users = np.flatnonzero(rows.active[:, k])
+    order = users[np.argsort(rows.scores[users, k], kind="stable")]
     at_low = min(n, len(order) // 2)
     at_high = min(n, len(order) - at_low)
     return Extremes(order[:at_low], order[::-1][:at_high])

@@ -7,12 +7,12 @@ import numpy as np
 from appca.analysis.explore.outliers import (
     Distances,
     Limits,
-    distances,
     limits_of_the_data,
     limits_of_the_model,
     ratios,
 )
 from appca.analysis.export.projections import projection_table
+from appca.analysis.fitted import DescribedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,21 +51,6 @@ class Verdict(NamedTuple):
         return np.argsort(-self.ratios.max(axis=1), kind="stable")
 
 
-def distances_of_new(arrays: dict[str, np.ndarray], projected: dict[str, np.ndarray]) -> Distances:
-    """
-    Return T2 and Q of new rows.
-
-    Parameters
-    ----------
-    arrays : dict
-        A run's `components`, `noise_variance` and `latent_variance`.
-    projected : dict
-        What `appca.runs.fit.project` says of the rows.
-    """
-    model = {name: arrays[name] for name in ("components", "noise_variance", "latent_variance")}
-    return distances(model | projected)
-
-
 def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> Verdict:
     """
     Hold new rows against a run.
@@ -73,7 +58,7 @@ def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> Ve
     Parameters
     ----------
     found : Distances
-        Of the new rows; `distances_of_new`.
+        Of the new rows.
     run : Distances or None
         Of the rows the run was fitted to; None where only the model is known.
     level : float
@@ -87,7 +72,7 @@ def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> Ve
 
 def new_rows_table(
     dataset: "Dataset",
-    projected: dict[str, np.ndarray],
+    projected: DescribedRows,
     said: Verdict,
     rows: np.ndarray | None = None,
 ) -> "pd.DataFrame":

@@ -1,7 +1,7 @@
 """For each class its nearest other class in the projection."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,8 +23,24 @@ class ClassNeighbour(NamedTuple):
     alone: float  # share of them that lie in a subspace without any other class
 
 
+class Projected(Protocol):
+    """What is read of a fitted run."""
+
+    @property
+    def components(self) -> np.ndarray:
+        """(K, D)."""
+
+    @property
+    def scores(self) -> np.ndarray:
+        """(N, K)."""
+
+    @property
+    def active(self) -> np.ndarray:
+        """(N, K) bool."""
+
+
 def nearest_classes(
-    arrays: dict[str, np.ndarray],
+    fitted: Projected,
     codes: np.ndarray,
     names: Sequence[str],
     most: int = MOST_ROWS,
@@ -37,8 +53,7 @@ def nearest_classes(
 
     Parameters
     ----------
-    arrays : dict
-        A run's `scores` (N, K), `active` (N, K) and `components` (K, D).
+    fitted : FittedRun, or what has these of it
     codes : ndarray of int, shape (N,)
         Class of each row; negative for rows without one, which are left out.
     names : sequence of str
@@ -54,10 +69,10 @@ def nearest_classes(
     kept = np.flatnonzero(codes >= 0)
     if len(kept) > most:
         kept = np.sort(np.random.default_rng(_SEED).permutation(kept)[:most])
-    scores, active, own = arrays["scores"][kept], arrays["active"][kept], codes[kept]
+    scores, active, own = fitted.scores[kept], fitted.active[kept], codes[kept]
     nearest, distance = np.full(len(kept), -1), np.full(len(kept), np.nan)
     for subspace in ranked(active) if len(kept) else []:
-        points = projected(scores, arrays["components"], subspace)
+        points = projected(scores, fitted.components, subspace)
         index, away = _nearest_of_another_class(points, own[subspace.rows])
         found = index >= 0
         nearest[subspace.rows[found]] = own[subspace.rows[index[found]]]

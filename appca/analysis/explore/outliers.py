@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.fitted import FittedRun
+
 LEVELS = (0.95, 0.99, 0.999)
 _BLOCK_VALUES = 1 << 21  # of the sets' matrices that are held together
 _SINGULAR = 1e-6  # of a component's square, below which the others of the set make up for it
@@ -39,25 +41,24 @@ class Limits(NamedTuple):
     q: np.ndarray  # (N,)
 
 
-def distances(arrays: dict[str, np.ndarray]) -> Distances:
+def distances(fitted: FittedRun) -> Distances:
     """
     Return T2 and Q of every row of a run.
 
     Parameters
     ----------
-    arrays : dict
-        `components` (K, D'), `scores` and `active` (N, K), `error` (N,), `noise_variance` and
-        `latent_variance` (K,), all in the units after preprocessing.
+    fitted : FittedRun
+        Its rows are those of the fit, or others that the model describes.
     """
-    active, m = arrays["active"], arrays["scores"].astype(np.float64)
-    noise = float(arrays["noise_variance"])
-    tau2 = np.maximum(np.asarray(arrays["latent_variance"], float), np.finfo(float).tiny)
-    gram = _gram(arrays["components"])
+    active, m = fitted.active, fitted.scores.astype(np.float64)
+    noise = fitted.noise_variance
+    tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
+    gram = _gram(fitted.components)
     u = m * (noise / tau2)
     v, inside = (u, active.sum(axis=1)) if _is_identity(gram) else _solved(gram, active, u)
-    n_features = arrays["components"].shape[1]
+    n_features = fitted.components.shape[1]
     t2 = np.einsum("nk,nk->n", m + v, m / tau2)
-    squares = arrays["error"].astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
+    squares = fitted.error.astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
     q = np.maximum(squares, 0.0) / noise
     return Distances(t2, q, inside, np.maximum(n_features - inside, 0))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from appca.analysis.fitted import FittedModel, FittedRun
 from appca.data.preprocessing import Fitted
 
 if TYPE_CHECKING:
@@ -43,46 +44,41 @@ class Near(NamedTuple):
     distances: np.ndarray  # (m,) in the units after preprocessing
 
 
-def parts(fitted: Fitted, arrays: dict[str, np.ndarray], x: np.ndarray, row: int) -> Parts:
+def parts(fitted: FittedRun, x: np.ndarray, row: int) -> Parts:
     """
     Take row x (D,), in data units, apart.
 
     Parameters
     ----------
-    fitted : Fitted
-        Preprocessing of the run.
-    arrays : dict
-        A run's `components`, `mean`, `scores` and `active`.
+    fitted : FittedRun
     x : ndarray, shape (D,)
     row : int
         Its number.
     """
-    used = np.flatnonzero(arrays["active"][row])
-    scores = arrays["scores"][row, used].astype(np.float64)
+    used = np.flatnonzero(fitted.active[row])
+    scores = fitted.scores[row, used].astype(np.float64)
     # From the mean one component after the other; behind an autoencoder, whose pictures do not
     # simply add up, each term is what its step changes there.
-    steps = scores[:, None] * arrays["components"][used].astype(np.float64)
-    path = np.vstack([arrays["mean"][None].astype(np.float64), steps]).cumsum(axis=0)
-    pictures = fitted.inverse_transform(path)
+    steps = scores[:, None] * fitted.components[used].astype(np.float64)
+    path = np.vstack([fitted.mean[None].astype(np.float64), steps]).cumsum(axis=0)
+    pictures = fitted.preprocessing.inverse_transform(path)
     average, terms, reconstruction = pictures[0], np.diff(pictures, axis=0), pictures[-1]
     original = x.astype(np.float64)
     residual = original - reconstruction
     return Parts(original, average, tuple(used.tolist()), scores, terms, reconstruction, residual)
 
 
-def row_of(dataset: "Dataset", arrays: dict[str, np.ndarray], row: int) -> np.ndarray:
+def row_of(dataset: "Dataset", fitted: FittedRun, row: int) -> np.ndarray:
     """Return a row (D,) in data units, with what the run puts into its missing cells."""
-    if dataset.missing is None or "imputed" not in arrays:
+    if dataset.missing is None or fitted.imputed is None:
         return dataset.X[row]
     before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
     x = dataset.X[row].astype(np.float64)
-    x[gaps] = arrays["imputed"][before : before + int(gaps.sum())]
+    x[gaps] = fitted.imputed[before : before + int(gaps.sum())]
     return x
 
 
-def alternatives(
-    arrays: dict[str, np.ndarray], y: np.ndarray, most: int = 8
-) -> Alternatives | None:
+def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternatives | None:
     """
     Return the most probable sets of a row, exactly; None where there are too many sets to count.
 
@@ -92,21 +88,19 @@ def alternatives(
 
     Parameters
     ----------
-    arrays : dict
-        A run's `components` (K, D'), `mean`, `noise_variance`, `latent_variance` (K,), and
-        `n_active` or, for models where rows differ in that, `weights` (K,).
+    model : FittedModel
     y : ndarray, shape (D',)
         The row after preprocessing; NaN where a cell is missing, which then does not count.
     most : int
         How many sets to return at most.
     """
-    W = arrays["components"].astype(np.float64)
-    count, sets = _sets(arrays, len(W))
+    W = model.components.astype(np.float64)
+    count, sets = _sets(model)
     if count > MOST_SETS:
         return None
-    noise = float(arrays["noise_variance"])
-    tau2 = np.maximum(np.asarray(arrays["latent_variance"], float), np.finfo(float).tiny)
-    left = y - arrays["mean"].astype(np.float64)
+    noise = model.noise_variance
+    tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
+    left = y - model.mean.astype(np.float64)
     if np.isnan(left).any():
         W, left = W[:, ~np.isnan(left)], left[~np.isnan(left)]
     c = W @ left / noise
@@ -114,7 +108,7 @@ def alternatives(
     value: list[np.ndarray] = []
     for same_size in sets:
         members += [tuple(S) for S in same_size.tolist()]
-        value.append(_log_evidence(W @ W.T / noise, tau2, c, same_size) + _prior(arrays, same_size))
+        value.append(_log_evidence(W @ W.T / noise, tau2, c, same_size) + _prior(model, same_size))
     joined = np.concatenate(value)
     weight = np.exp(joined - joined.max())
     probability = weight / weight.sum()
@@ -151,17 +145,17 @@ def near_in_data(
     return _nearest(rows, squares, row, n)
 
 
-def near_in_subspace(arrays: dict[str, np.ndarray], row: int, n: int) -> Near:
+def near_in_subspace(fitted: FittedRun, row: int, n: int) -> Near:
     """
     Return the n nearest rows among those that use the same components as a row.
 
     Near means that the reconstructions are: |W s_i - W s_j|, after preprocessing.
     """
-    active = arrays["active"]
+    active = fitted.active
     rows = np.flatnonzero((active == active[row]).all(axis=1))
     used = np.flatnonzero(active[row])
-    W = arrays["components"][used].astype(np.float64)
-    off = arrays["scores"][np.ix_(rows, used)].astype(np.float64) - arrays["scores"][row, used]
+    W = fitted.components[used].astype(np.float64)
+    off = fitted.scores[np.ix_(rows, used)].astype(np.float64) - fitted.scores[row, used]
     return _nearest(rows, np.einsum("nk,kl,nl->n", off, W @ W.T, off), row, n)
 
 
@@ -179,9 +173,10 @@ def _nearest(rows: np.ndarray, squares: np.ndarray, row: int, n: int) -> Near:
     return Near(rows[order], np.sqrt(np.maximum(squares[order], 0.0)))
 
 
-def _sets(arrays: dict[str, np.ndarray], K: int) -> tuple[int, Iterator[np.ndarray]]:
+def _sets(model: FittedModel) -> tuple[int, Iterator[np.ndarray]]:
     """Count the sets a row may use, and give them by size, each (m, L) ascending."""
-    sizes = [int(arrays["n_active"])] if "n_active" in arrays else list(range(K + 1))
+    K = len(model.components)
+    sizes = list(range(K + 1)) if model.n_active is None else [model.n_active]
     count = sum(math.comb(K, size) for size in sizes)
 
     def of(size: int) -> np.ndarray:
@@ -202,9 +197,9 @@ def _log_evidence(A: np.ndarray, tau2: np.ndarray, c: np.ndarray, sets: np.ndarr
     return 0.5 * (np.square(white).sum(axis=1) - log_det - np.log(tau2[sets]).sum(axis=1))
 
 
-def _prior(arrays: dict[str, np.ndarray], sets: np.ndarray) -> np.ndarray:
+def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:
     """Log prior of sets up to a constant: uniform, or independent components."""
-    if "weights" not in arrays:
+    if model.weights is None:
         return np.zeros(len(sets))
-    weights = np.clip(arrays["weights"].astype(np.float64), 1e-300, 1 - 1e-16)
+    weights = np.clip(model.weights.astype(np.float64), 1e-300, 1 - 1e-16)
     return np.log(weights / (1 - weights))[sets].sum(axis=1)

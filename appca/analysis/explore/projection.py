@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.fitted import FittedRun
+
 MISSING = 0.5  # a channel without a component of its own, as the paper's figures have it for L = 2
 
 
@@ -83,7 +85,7 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
     return scores.astype(np.float32), values / total
 
 
-def variance_shares(arrays: dict[str, np.ndarray]) -> np.ndarray:
+def variance_shares(fitted: FittedRun) -> np.ndarray:
     """
     Share of the data's variance that is lost without a component of a run, shape (K,).
 
@@ -94,18 +96,16 @@ def variance_shares(arrays: dict[str, np.ndarray]) -> np.ndarray:
 
     Parameters
     ----------
-    arrays : dict
-        `components` (K, D), `scores` (N, K), `error` (N,) mean squared error a feature,
-        `noise_variance` and `latent_variance`.
+    fitted : FittedRun
     """
-    parts = _parts(arrays)
+    parts = _parts(fitted)
     cost = np.diagonal(parts.squares) * (np.diagonal(parts.gram) + 2 * parts.ratio)
     return cost / max(parts.left + parts.explained, np.finfo(float).tiny)
 
 
-def explained_share(arrays: dict[str, np.ndarray]) -> float:
+def explained_share(fitted: FittedRun) -> float:
     """Share of the data's variance that all components of a run explain together."""
-    parts = _parts(arrays)
+    parts = _parts(fitted)
     return parts.explained / max(parts.left + parts.explained, np.finfo(float).tiny)
 
 
@@ -119,12 +119,12 @@ class _Parts(NamedTuple):
     explained: float  # sum of the other two terms
 
 
-def _parts(arrays: dict[str, np.ndarray]) -> _Parts:
-    scores = arrays["scores"].astype(np.float64)
-    W = arrays["components"].astype(np.float64)
-    latent = np.maximum(np.asarray(arrays["latent_variance"], float), np.finfo(float).tiny)
-    squares, gram, ratio = scores.T @ scores, W @ W.T, float(arrays["noise_variance"]) / latent
-    left = float(arrays["error"].sum(dtype=np.float64)) * W.shape[1]
+def _parts(fitted: FittedRun) -> _Parts:
+    scores = fitted.scores.astype(np.float64)
+    W = fitted.components.astype(np.float64)
+    latent = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
+    squares, gram, ratio = scores.T @ scores, W @ W.T, fitted.noise_variance / latent
+    left = float(fitted.error.sum(dtype=np.float64)) * W.shape[1]
     explained = float(np.sum(squares * gram) + 2 * np.diagonal(squares) @ ratio)
     return _Parts(squares, gram, ratio, left, explained)
 

@@ -122,8 +122,8 @@ class EmbeddingStore:
         return or_none(partial(self._read, embedding_id)) if is_id(embedding_id) else None
 
     def _read(self, embedding_id: str) -> Embedding | None:
-        arrays = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
-        coordinates, facts = arrays["coordinates"], json.loads(str(arrays["facts"]))
+        kept = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
+        coordinates, facts = kept["coordinates"], json.loads(str(kept["facts"]))
         config, info = facts["config"], facts["info"]
         float(info["seconds"])
         sound = digest_of(config) == embedding_id and coordinates.dtype.kind == "f"
@@ -150,9 +150,9 @@ class EmbeddingStore:
             The preprocessed rows.
         """
         name = "neighbours-" + digest_of({"data": dataset.digest, "pre": preprocessing, "k": k})
-        arrays = cache.read(self._file(name))
-        if arrays is not None and set(Neighbours._fields) == set(arrays):
-            return Neighbours(**arrays)
+        kept = cache.read(self._file(name))
+        if kept is not None and set(Neighbours._fields) == set(kept):
+            return Neighbours(**kept)
         found = nearest(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
         self._publish(name, **found._asdict())
         cache.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=self._file(name))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.analysis.export.projections import headings, npz_of
+from appca.analysis.fitted import FittedRun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ class Patterns(NamedTuple):
 
 
 def component_table(
-    dataset: "Dataset", arrays: dict[str, np.ndarray], patterns: Patterns, columns: "Columns"
+    dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: "Columns"
 ) -> "pd.DataFrame":
     """
     One line a feature: its name, its average and its weight in each component.
@@ -34,21 +35,21 @@ def component_table(
     Parameters
     ----------
     dataset : Dataset
-    arrays : dict
-        A run's, for the names of the components.
+    fitted : FittedRun
+        For the names of the components.
     patterns : Patterns
     columns : Columns
     """
     import pandas as pd
 
     table: dict[str, object] = {FEATURE: feature_names(dataset), MEAN: patterns.mean}
-    for name, pattern in zip(headings(arrays, columns), patterns.components, strict=True):
+    for name, pattern in zip(headings(fitted, columns), patterns.components, strict=True):
         table[f"{name} (component)" if name in (FEATURE, MEAN) else name] = pattern
     return pd.DataFrame(table)
 
 
 def component_npz(
-    dataset: "Dataset", arrays: dict[str, np.ndarray], patterns: Patterns, columns: "Columns"
+    dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: "Columns"
 ) -> bytes:
     """
     Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
@@ -61,10 +62,10 @@ def component_npz(
             "components": patterns.components,
             "mean": patterns.mean,
             "features": np.array(feature_names(dataset), dtype="U"),
-            "names": np.array(headings(arrays, columns), dtype="U"),
-            "explained_variance": arrays["explained_variance"],
-            "components_of_fit": arrays["components"],
-            "mean_of_fit": arrays["mean"],
+            "names": np.array(headings(fitted, columns), dtype="U"),
+            "explained_variance": fitted.explained_variance,
+            "components_of_fit": fitted.components,
+            "mean_of_fit": fitted.mean,
         }
     )
 

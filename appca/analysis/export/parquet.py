@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.analysis.export.projections import USUAL, Columns, free_name, projection_table
+from appca.analysis.fitted import FittedRun
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ class Place(NamedTuple):
 
 def explorer_parquet(
     dataset: "Dataset",
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     place: Place,
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
@@ -46,8 +47,7 @@ def explorer_parquet(
     Parameters
     ----------
     dataset : Dataset
-    arrays : dict
-        A run's.
+    fitted : FittedRun
     place : Place
     rows : ndarray of int, optional
         Rows to keep, in this order; neighbours are then sought among these. All by default.
@@ -63,7 +63,7 @@ def explorer_parquet(
     import pyarrow.parquet as pq
 
     rows = np.arange(dataset.n_rows) if rows is None else np.asarray(rows)
-    frame = projection_table(dataset, arrays, rows, columns)
+    frame = projection_table(dataset, fitted, rows, columns)
     taken = {*frame.columns, X, Y, NEIGHBOURS, IMAGE}
     theirs = [name for name in (X, Y, NEIGHBOURS, IMAGE) if name in frame.columns]
     frame = frame.rename(columns={name: free_name(name, taken) for name in theirs})
@@ -71,7 +71,7 @@ def explorer_parquet(
     table = table.append_column(X, pa.array(place.x[rows].astype(np.float64)))
     table = table.append_column(Y, pa.array(place.y[rows].astype(np.float64)))
     if len(rows) > 1:
-        ids, distances = nearest_projections(arrays, rows)
+        ids, distances = nearest_projections(fitted, rows)
         table = table.append_column(NEIGHBOURS, _structs(ids, distances))
     if picture is not None:
         table = table.append_column(IMAGE, _images(dataset, rows, picture))
@@ -81,19 +81,19 @@ def explorer_parquet(
     return buffer.getvalue()
 
 
-def own_axes(arrays: dict[str, np.ndarray]) -> Place:
+def own_axes(fitted: FittedRun) -> Place:
     """Place every row by its scores on its first and second own component, 0 where there is none.
 
     Each subspace has axes of its own: rows are near one another only within a subspace.
     """
-    active, scores = arrays["active"], arrays["scores"]
+    active, scores = fitted.active, fitted.scores
     position = np.cumsum(active, axis=1)
     x, y = (np.where(active & (position == j), scores, 0.0).sum(axis=1) for j in (1, 2))
     return Place(x, y)
 
 
 def nearest_projections(
-    arrays: dict[str, np.ndarray], rows: np.ndarray, k: int = NEAREST
+    fitted: FittedRun, rows: np.ndarray, k: int = NEAREST
 ) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the rows whose projections lie nearest, the row itself left out.
@@ -103,8 +103,7 @@ def nearest_projections(
 
     Parameters
     ----------
-    arrays : dict
-        A run's `scores` (N, K) and `components` (K, D').
+    fitted : FittedRun
     rows : ndarray of int, shape (m,)
         At least two.
     k : int
@@ -116,10 +115,10 @@ def nearest_projections(
         Positions in `rows`, nearest first.
     distances : ndarray of float32, shape (m, k)
     """
-    W = arrays["components"].astype(np.float64)
+    W = fitted.components.astype(np.float64)
     values, vectors = np.linalg.eigh(W @ W.T)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    points = arrays["scores"][rows].astype(np.float64) @ root
+    points = fitted.scores[rows].astype(np.float64) @ root
     indices, distances = _nearest(points, min(k + 1, len(rows)))
     others = indices != np.arange(len(rows))[:, None]
     others[others.all(axis=1), -1] = False  # more equal rows than that: the row itself is not there

@@ -2,13 +2,14 @@
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from appca.analysis.components.components import own_name
 from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.fitted import DescribedRows, FittedRun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,7 @@ _OTHERS = ("id", "subspace", "membership", "reconstruction_error", "log_likeliho
 
 def projection_table(
     dataset: "Dataset",
-    arrays: dict[str, np.ndarray],
+    found: DescribedRows,
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
 ) -> "pd.DataFrame":
@@ -43,8 +44,8 @@ def projection_table(
     ----------
     dataset : Dataset
         Gives `id` and the label columns.
-    arrays : dict
-        A run's arrays: `scores`, `active`, `membership`, `error`, `log_likelihood_rows`.
+    found : DescribedRows
+        A run, where components are called by the names that it has.
     rows : ndarray of int, shape (m,), optional
         Row numbers to keep, in this order; all rows by default.
     columns : Columns, optional
@@ -59,9 +60,9 @@ def projection_table(
     """
     import pandas as pd
 
-    rows = np.arange(len(arrays["scores"])) if rows is None else np.asarray(rows)
+    rows = np.arange(len(found.scores)) if rows is None else np.asarray(rows)
     table: dict[str, np.ndarray | list[str]] = {"id": dataset.ids[rows].astype(object)}
-    results = _results(arrays, rows, columns)
+    results = _results(found, rows, columns)
     for name, values in dataset.labels.items():
         column = values[rows]
         text = column.dtype.kind in "US"
@@ -69,13 +70,13 @@ def projection_table(
     return pd.DataFrame(table | results)
 
 
-def headings(arrays: dict[str, np.ndarray], columns: Columns = USUAL) -> list[str]:
+def headings(found: DescribedRows, columns: Columns = USUAL) -> list[str]:
     """Return the heading of each component's column; two of one name get their numbers, too."""
-    k = arrays["scores"].shape[1]
+    k = found.scores.shape[1]
     usual = [f"component_{i + 1}" for i in range(k)]
-    if not columns.named:
+    if not columns.named or not isinstance(found, FittedRun):
         return usual
-    own = [own_name(arrays, i) for i in range(k)]
+    own = [own_name(found, i) for i in range(k)]
     taken = {*_OTHERS, *usual, *(f"inclusion_{i + 1}" for i in range(k))}
     plain = [bool(own[i]) and own.count(own[i]) == 1 and own[i] not in taken for i in range(k)]
     numbered = [f"{own[i]} ({usual[i]})" if own[i] else usual[i] for i in range(k)]
@@ -134,7 +135,7 @@ def npz_bytes(
     return npz_of({**together, **_beside(arrays, together)})
 
 
-def npz_of(arrays: dict[str, np.ndarray]) -> bytes:
+def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Write what `numpy.savez_compressed` would, but for any name of an array."""
     buffer, used = io.BytesIO(), set[str]()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -155,22 +156,20 @@ def neutral(text: object) -> str:
     return f"'{plain}" if risky else plain
 
 
-def _results(
-    arrays: dict[str, np.ndarray], rows: np.ndarray, columns: Columns
-) -> dict[str, np.ndarray]:
-    scores = arrays["scores"][rows]
-    sure = arrays["inclusion"][rows] if columns.inclusion else np.empty((len(rows), 0))
+def _results(found: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
+    scores = found.scores[rows]
+    sure = found.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
     names = np.empty(len(rows), dtype=object)
     if len(rows):
-        for subspace in ranked(arrays["active"][rows]):
+        for subspace in ranked(found.active[rows]):
             names[subspace.rows] = title(subspace.components)
     return {
         "subspace": names,
-        **dict(zip(headings(arrays, columns), scores.T, strict=True)),
+        **dict(zip(headings(found, columns), scores.T, strict=True)),
         **{f"inclusion_{k + 1}": sure[:, k] for k in range(sure.shape[1])},
-        "membership": arrays["membership"][rows],
-        "reconstruction_error": arrays["error"][rows],
-        "log_likelihood": arrays["log_likelihood_rows"][rows],
+        "membership": found.membership[rows],
+        "reconstruction_error": found.error[rows],
+        "log_likelihood": found.log_likelihood_rows[rows],
     }
 
 

@@ -13,7 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.components.components import name_of
-from appca.analysis.groups.row_query import MEASURES, label_column, score_name, subspace_column
+from appca.analysis.fitted import FittedRun
+from appca.analysis.groups.row_query import (
+    MEASURES,
+    label_column,
+    measure,
+    score_name,
+    subspace_column,
+)
 from appca.data.dataset import Dataset
 from appca.storage.errors import InputError
 
@@ -91,7 +98,7 @@ class _Found(NamedTuple):
     p: float
 
 
-def compare(dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray) -> Comparison:
+def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> Comparison:
     """
     Compare the rows of a group with all others in everything that is known of them.
 
@@ -99,8 +106,7 @@ def compare(dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray) -
     ----------
     dataset : Dataset
         Labels count; features do where they have names, not the pixels of images.
-    arrays : dict
-        A run's `scores`, `active`, `error`, `membership` and `log_likelihood_rows`.
+    fitted : FittedRun
     mask : ndarray of bool, shape (N,)
         The group.
 
@@ -123,11 +129,11 @@ def compare(dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray) -
             f"{n_group:,} selected and {n_rest:,} other rows, so select more or fewer."
         )
         raise InputError(msg)
-    found = [*_measures(arrays, mask), *_scores(arrays, mask), *_uses(arrays, mask)]
+    found = [*_measures(fitted, mask), *_scores(fitted, mask), *_uses(fitted, mask)]
     found += _labels(dataset, mask)
     features, sampled = _features(dataset, mask)
     found += features
-    whole = list(_columns(dataset, arrays, mask))
+    whole = list(_columns(dataset, fitted, mask))
     p = np.array([one.p for one in found] + [p for _, _, p in whole])
     q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
     differences = [Difference(*one, float(q[i])) for i, one in enumerate(found)]
@@ -231,25 +237,25 @@ def mean_images(dataset: Dataset, mask: np.ndarray) -> tuple[np.ndarray, np.ndar
     return sums[0] / max(mask.sum(), 1), sums[1] / max((~mask).sum(), 1)
 
 
-def _measures(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]:
-    for name, array in MEASURES.items():
-        yield from _number("measure", name, np.asarray(arrays[array]), mask)
+def _measures(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
+    for name in MEASURES:
+        yield from _number("measure", name, measure(fitted, name), mask)
 
 
-def _scores(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]:
+def _scores(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
     """Compare scores among the rows that use the component; the zeros of the others are its use."""
-    for k in range(arrays["scores"].shape[1]):
-        users = arrays["active"][:, k]
+    for k in range(fitted.scores.shape[1]):
+        users = fitted.active[:, k]
         if min((users & mask).sum(), (users & ~mask).sum()) >= LEAST_USERS:
-            values = np.where(users, arrays["scores"][:, k], np.nan)
-            yield from _number("score", score_name(arrays, k), values, mask)
+            values = np.where(users, fitted.scores[:, k], np.nan)
+            yield from _number("score", score_name(fitted, k), values, mask)
 
 
-def _uses(arrays: dict[str, np.ndarray], mask: np.ndarray) -> Iterator[_Found]:
-    active = arrays["active"]
+def _uses(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
+    active = fitted.active
     for k in range(active.shape[1]):
         if not active[:, k].all():
-            yield _share("use", f"use of {name_of(arrays, k)}", active[:, k], mask)
+            yield _share("use", f"use of {name_of(fitted, k)}", active[:, k], mask)
     subspaces = subspace_column(active)
     if len(subspaces.names) > 1:
         for code, name in enumerate(subspaces.names[:MOST_CLASSES]):  # the fullest come first
@@ -269,11 +275,11 @@ def _labels(dataset: Dataset, mask: np.ndarray) -> Iterator[_Found]:
 
 
 def _columns(
-    dataset: Dataset, arrays: dict[str, np.ndarray], mask: np.ndarray
+    dataset: Dataset, fitted: FittedRun, mask: np.ndarray
 ) -> Iterator[tuple[str, float, float]]:
     """Name, Cramer's V and p value of each whole column of classes, subspaces among them."""
     columns = [label_column(name, values) for name, values in dataset.labels.items()]
-    for column in (*columns, subspace_column(arrays["active"])):
+    for column in (*columns, subspace_column(fitted.active)):
         if column.names is not None and 1 < len(column.names) < dataset.n_rows / 2:
             yield column.name, *association(column.values, mask)
 

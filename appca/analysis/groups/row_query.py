@@ -7,6 +7,7 @@ import numpy as np
 
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.data.dataset import Dataset, categories
 from appca.storage.errors import InputError
 
@@ -34,24 +35,24 @@ class Column(NamedTuple):
     names: tuple[str, ...] | None = None  # of the classes; None for numbers
 
 
-def names_of(dataset: Dataset, arrays: dict[str, np.ndarray]) -> dict[str, str]:
+def names_of(dataset: Dataset, fitted: FittedRun) -> dict[str, str]:
     """Return what a rule can be about, key to name: labels, the model's measures, features."""
     found = {f"label:{name}": name for name in dataset.labels}
     found["subspace"] = "subspace"
     found |= {key: key for key in MEASURES}
-    n_components = arrays["scores"].shape[1]
-    found |= {f"score:{k}": score_name(arrays, k) for k in range(n_components)}
+    n_components = fitted.scores.shape[1]
+    found |= {f"score:{k}": score_name(fitted, k) for k in range(n_components)}
     if dataset.image_shape is None and dataset.feature_names is not None:
         found |= {f"feature:{j}": name for j, name in enumerate(dataset.feature_names)}
     return found
 
 
-def score_name(arrays: dict[str, np.ndarray], k: int) -> str:
+def score_name(model: FittedModel, k: int) -> str:
     """Return what the score on component k, counted from 0, is called."""
-    return f"score on {name_of(arrays, k)}"
+    return f"score on {name_of(model, k)}"
 
 
-def column_of(dataset: Dataset, arrays: dict[str, np.ndarray], key: str) -> Column:
+def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> Column:
     """
     Return the column a key of `names_of` stands for.
 
@@ -60,22 +61,27 @@ def column_of(dataset: Dataset, arrays: dict[str, np.ndarray], key: str) -> Colu
     Parameters
     ----------
     dataset : Dataset
-    arrays : dict
-        A run's arrays.
+    fitted : FittedRun
     key : str
     """
     kind, _, rest = key.partition(":")
     if kind == "label":
         return label_column(rest, dataset.labels[rest])
     if kind == "subspace":
-        return subspace_column(arrays["active"])
+        return subspace_column(fitted.active)
     if kind == "score":
         k = int(rest)
-        scores = np.where(arrays["active"][:, k], arrays["scores"][:, k], np.nan)
-        return Column(score_name(arrays, k), scores)
+        scores = np.where(fitted.active[:, k], fitted.scores[:, k], np.nan)
+        return Column(score_name(fitted, k), scores)
     if kind == "feature":
         return feature_column(dataset, int(rest))
-    return Column(kind, arrays[MEASURES[kind]])
+    return Column(kind, measure(fitted, kind))
+
+
+def measure(rows: DescribedRows, kind: str) -> np.ndarray:
+    """Return one number a row, (N,), by a key of `MEASURES`."""
+    values: np.ndarray = getattr(rows, MEASURES[kind])
+    return values
 
 
 def feature_column(dataset: Dataset, j: int) -> Column:

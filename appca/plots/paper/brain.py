@@ -2,11 +2,13 @@
 
 import base64
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
+
+from appca.analysis.paper.brain_maps import BrainMaps
 
 SLICES = 8  # side by side
 COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
@@ -77,26 +79,25 @@ def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: f
     return np.concatenate([mixed, opaque], axis=-1)
 
 
-def maps(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.Figure:
+def maps(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """
     Draw the maps of all models and the reference as rows of horizontal slices.
 
     Parameters
     ----------
-    arrays : mapping
-        Of the experiment: mask, affine, signal, ``map_<key>`` and, with events, map_t, threshold.
+    found : BrainMaps
     titles : mapping
         Titles of the models by key.
     """
-    shown = {titles[key]: arrays[f"map_{key}"] for key in different(arrays, titles)}
-    if "map_t" in arrays:
-        t = arrays["map_t"]
-        shown[TITLE_T] = np.where(t > float(arrays["threshold"]), t, 0.0)
+    shown = {titles[key]: found.models[key].values for key in found.different(titles)}
+    if found.stimulus is not None:
+        t = found.stimulus.t
+        shown[TITLE_T] = np.where(t > found.stimulus.threshold, t, 0.0)
     figure = make_subplots(
         rows=len(shown), cols=1, subplot_titles=list(shown), vertical_spacing=0.16 / len(shown)
     )
     for place, values in enumerate(shown.values(), start=1):
-        picture = _mosaic(arrays, values)
+        picture = _mosaic(found, values)
         figure.add_trace(go.Image(source=_png(picture), hoverinfo="skip"), row=place, col=1)
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
@@ -109,36 +110,24 @@ def maps(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.Figu
     return figure
 
 
-def different(arrays: Mapping[str, np.ndarray], keys: Iterable[str]) -> list[str]:
-    """Leave out models whose component is another one's: PPCA only adds components to fewer."""
-    kept: list[str] = []
-    for key in keys:
-        course = arrays[f"course_{key}"]
-        if not any(np.allclose(course, arrays[f"course_{one}"], atol=1e-3) for one in kept):
-            kept.append(key)
-    return kept
-
-
 def strong(values: np.ndarray) -> float:
     """Return the magnitude that gets full colour; the few largest do not bleach all others."""
     there = np.abs(values[values != 0])
     return float(np.quantile(there, _STRONG)) if there.size else 1.0
 
 
-def _volume(arrays: Mapping[str, np.ndarray], values: np.ndarray) -> np.ndarray:
-    volume = np.zeros(arrays["mask"].shape, dtype=np.float64)
-    volume[arrays["mask"]] = values
-    return upright(volume, arrays["affine"])
+def _volume(found: BrainMaps, values: np.ndarray) -> np.ndarray:
+    volume = np.zeros(found.mask.shape, dtype=np.float64)
+    volume[found.mask] = values
+    return upright(volume, found.affine)
 
 
-def _mosaic(arrays: Mapping[str, np.ndarray], values: np.ndarray) -> np.ndarray:
+def _mosaic(found: BrainMaps, values: np.ndarray) -> np.ndarray:
     """Slices from low to high, front up, the brain's left on the left."""
-    inside = upright(arrays["mask"], arrays["affine"])
-    box = tuple(
-        slice(max(int(found.min()) - 1, 0), int(found.max()) + 2) for found in np.nonzero(inside)
-    )
-    signal = _volume(arrays, arrays["signal"])
-    rgb = painted(signal, _volume(arrays, values), inside, strong(values))[box]
+    inside = upright(found.mask, found.affine)
+    box = tuple(slice(max(int(at.min()) - 1, 0), int(at.max()) + 2) for at in np.nonzero(inside))
+    signal = _volume(found, found.signal)
+    rgb = painted(signal, _volume(found, values), inside, strong(values))[box]
     heights = np.unique(np.linspace(0, rgb.shape[2] - 1, SLICES + 2).round().astype(int)[1:-1])
     return np.concatenate([rgb[:, ::-1, z].transpose(1, 0, 2) for z in heights], axis=1)
 
@@ -151,15 +140,15 @@ def _png(picture: np.ndarray) -> str:
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def courses(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.Figure:
+def courses(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
     figure = go.Figure()
-    times = arrays["times"]
-    if "stimulus" in arrays:
+    times = found.times
+    if found.stimulus is not None:
         figure.add_trace(
             go.Scatter(
                 x=times,
-                y=_scaled(arrays["stimulus"]),
+                y=_scaled(found.stimulus.course),
                 mode="lines",
                 fill="tozeroy",
                 name="Stimulus, as blood answers it",
@@ -167,11 +156,11 @@ def courses(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.F
                 fillcolor="rgba(113,117,129,0.25)",
             )
         )
-    for key in different(arrays, titles):
+    for key in found.different(titles):
         figure.add_trace(
             go.Scatter(
                 x=times,
-                y=_scaled(arrays[f"course_{key}"]),
+                y=_scaled(found.models[key].course),
                 mode="lines",
                 name=titles[key],
                 line={
@@ -190,15 +179,15 @@ def _scaled(course: np.ndarray) -> np.ndarray:
     return np.round(course / (course.std() or 1.0), 3)
 
 
-def errors(arrays: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> go.Figure:
+def errors(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw how many voxels have which error."""
     figure = go.Figure()
-    edges = arrays["edges"]
+    edges = found.edges
     for key, title in titles.items():
         figure.add_trace(
             go.Scatter(
                 x=(edges[:-1] + edges[1:]) / 2,
-                y=arrays[f"errors_{key}"],
+                y=found.models[key].errors,
                 mode="lines",
                 line={"color": COLOURS[key], "shape": "hvh", "width": 2},
                 name=title,
@@ -219,16 +208,13 @@ def _framed(figure: go.Figure) -> go.Figure:
     return figure
 
 
-def cuts(
-    arrays: Mapping[str, np.ndarray], values: np.ndarray, place: tuple[int, int, int]
-) -> go.Figure:
+def cuts(found: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> go.Figure:
     """
     Draw three slices through one voxel, seen from the right, from behind and from above.
 
     Parameters
     ----------
-    arrays : mapping
-        As for `maps`.
+    found : BrainMaps
     values : ndarray of shape (V,)
     place : tuple
         Indices in the upright volume, from left, back and bottom.
@@ -239,12 +225,12 @@ def cuts(
         subplot_titles=["From the right", "From behind", "From above"],
         horizontal_spacing=0.03,
     )
-    inside = upright(arrays["mask"], arrays["affine"])
-    volume, limit = _volume(arrays, values), strong(values)
-    signal = _volume(arrays, arrays["signal"])
+    inside = upright(found.mask, found.affine)
+    volume, limit = _volume(found, values), strong(values)
+    signal = _volume(found, found.signal)
     rgb = painted(signal, volume, inside, limit)
-    axes, _ = orientation(arrays["affine"])
-    sides = np.linalg.norm(np.asarray(arrays["affine"])[:3, :3], axis=0)[axes]  # mm of a voxel
+    axes, _ = orientation(found.affine)
+    sides = np.linalg.norm(found.affine[:3, :3], axis=0)[axes]  # mm of a voxel
     for column, (across, up, fixed) in enumerate(((1, 2, 0), (0, 2, 1), (0, 1, 2)), start=1):
         picture = np.take(rgb, place[fixed], axis=fixed).transpose(1, 0, 2)
         told = np.take(volume, place[fixed], axis=fixed).T

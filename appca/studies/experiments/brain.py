@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from appca.analysis.paper import brain
+from appca.analysis.paper.brain_maps import BrainMaps, ModelMap, StimulusMap
 from appca.data.brain.recording import MADE_UP, SHARED, Event, Recording, check_events, load, parsed
 from appca.data.numbers import fixed
 from appca.storage.errors import InputError
@@ -111,7 +112,7 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
         "voxels_of_the_fit": len(split[0]),
     }
     tables = {"fmri": rows, "recording": [facts]}
-    arrays = _arrays(recording, heard, known, shown)
+    arrays = _maps(recording, heard, known, shown).to_arrays()
     return Outcome(tables, arrays, claims(rows, facts), text_of(rows[:3], facts))
 
 
@@ -240,32 +241,31 @@ def _callback(report: Report) -> "Callback":
     return callback
 
 
-def _arrays(
+def _maps(
     recording: Recording,
     heard: Stimulus | None,
     known: brain.Reference | None,
     shown: dict[str, StimulusComponent],
-) -> dict[str, np.ndarray]:
+) -> BrainMaps:
     """Gather what the figures and the exported maps are made of."""
     n_volumes = recording.series.shape[1]
     most = max(float(np.quantile(one.errors, 0.999)) for one in shown.values())
     edges = np.linspace(0.0, most, _BINS + 1)
-    arrays = {
-        "mask": recording.mask,
-        "affine": recording.affine,
-        "signal": recording.signal,
-        "times": recording.repetition * np.arange(n_volumes),
-        "edges": edges,
-    }
+    stimulus = None
     if heard is not None and known is not None:
-        arrays["stimulus"] = heard.plain.astype(np.float32)
-        arrays["threshold"] = np.array(known.threshold)
-        arrays["map_t"] = known.t
-    for key, one in shown.items():
-        arrays[f"map_{key}"] = one.values
-        arrays[f"course_{key}"] = one.course
-        arrays[f"errors_{key}"] = np.histogram(one.errors, edges)[0]
-    return arrays
+        stimulus = StimulusMap(heard.plain.astype(np.float32), known.t, known.threshold)
+    return BrainMaps(
+        recording.mask,
+        recording.affine,
+        recording.signal,
+        times=recording.repetition * np.arange(n_volumes),
+        edges=edges,
+        models={
+            key: ModelMap(one.values, one.course, np.histogram(one.errors, edges)[0])
+            for key, one in shown.items()
+        },
+        stimulus=stimulus,
+    )
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[CheckedClaim]:
@@ -341,11 +341,11 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     """Draw the maps as slices, the time courses and the errors."""
     from appca.plots.paper import brain as plots
 
-    titles = titles_of(outcome)
+    titles, found = titles_of(outcome), BrainMaps.from_arrays(outcome.arrays)
     return {
-        "maps": plots.maps(outcome.arrays, titles),
-        "courses": plots.courses(outcome.arrays, titles),
-        "errors": plots.errors(outcome.arrays, titles),
+        "maps": plots.maps(found, titles),
+        "courses": plots.courses(found, titles),
+        "errors": plots.errors(found, titles),
     }
 
 

@@ -1,6 +1,6 @@
 """Figure 1: points near three planes in space, projected plane by plane, and by PCA."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
 
 
+class DrawnPlanes(NamedTuple):
+    """What the figures are made of; the names of the arrays that are kept."""
+
+    X: np.ndarray  # (N, 3)
+    plane: np.ndarray  # (N,) codes into the names
+    names: np.ndarray  # of the planes
+    subspace: np.ndarray  # (N,) number of the row's subspace
+    scores: np.ndarray  # (N, K)
+    pca: np.ndarray  # (N, 2) principal component scores
+    active: np.ndarray  # (N, K) bool
+    components: np.ndarray  # (K, 3)
+
+
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, and compare the subspaces with the planes the points were drawn from."""
     del processes
@@ -31,12 +44,12 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     found = np.zeros(len(Y), dtype=int)
     for number, subspace in enumerate(fitted.subspaces):
         found[subspace.rows] = number
-    arrays = {"X": Y, "plane": codes, "names": np.array(names), "subspace": found}
-    arrays |= {"scores": fitted.scores, "pca": principal, "active": fitted.active}
-    arrays["components"] = np.asarray(fitted.components)
+    drawn = DrawnPlanes(
+        Y, codes, np.array(names), found, fitted.scores, principal, fitted.active, fitted.components
+    )
     rest = residual(Y, fitted)
     lost = float(1 - shares.sum())
-    return Outcome({"planes": rows}, arrays, claims(rows, rest, lost))
+    return Outcome({"planes": rows}, drawn._asdict(), claims(rows, rest, lost))
 
 
 def compared(fitted: PanelFit, Y: np.ndarray, codes: np.ndarray, names: list[str]) -> list[Row]:
@@ -95,22 +108,22 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     from appca.plots.explore.space import space
     from appca.plots.paper.study_panels import Scatter, scatters
 
-    arrays = outcome.arrays
-    names = [f"plane {name}" for name in arrays["names"].tolist()]
+    drawn = DrawnPlanes(**outcome.arrays)
+    names = [f"plane {name}" for name in drawn.names.tolist()]
     panels = []
     for number, row in enumerate(sorted(outcome.tables["planes"], key=lambda r: r["subspace"])):
-        members = arrays["subspace"] == number
-        first, second = np.flatnonzero(arrays["active"][members][0])[:2]
-        own = arrays["scores"][members]
+        members = drawn.subspace == number
+        first, second = np.flatnonzero(drawn.active[members][0])[:2]
+        own = drawn.scores[members]
         name = f"aPPCA, subspace {row['subspace']}"
         axes = (f"component {first + 1}", f"component {second + 1}")
-        codes = arrays["plane"][members]
+        codes = drawn.plane[members]
         panels.append(Scatter(name, own[:, first], own[:, second], codes, *axes))
-    pca = arrays["pca"]
+    pca = drawn.pca
     axes = ("principal component 1", "principal component 2")
-    panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], arrays["plane"], *axes))
+    panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], drawn.plane, *axes))
     return {
-        "space": space(arrays["X"], arrays["plane"], names, arrays["components"]),
+        "space": space(drawn.X, drawn.plane, names, drawn.components),
         "projections": scatters(panels, names, columns=2, size=4),
     }
 

@@ -14,7 +14,7 @@ from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.preprocessing import Preprocessing
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
-from appca.studies.parts.fitting import fit
+from appca.studies.parts.fitting import SubspaceFit, fit
 from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
         ).coordinates
     principal = principal_scores(Y, 3)[0]
     found = {
-        "appca": nearest_classes(fitted.arrays(), codes, names),
+        "appca": nearest_classes(fitted, codes, names),
         "umap": nearest_in(layout, codes, names),
         "pca": nearest_in(principal, codes, names),
         "pixels": nearest_in(Y, codes, names),
@@ -63,10 +63,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[ClassNeighbour]:
     """Nearest other classes in one picture of all rows, by plain distance."""
-    every = np.ones(E.shape, dtype=bool)
-    return nearest_classes(
-        {"scores": E, "active": every, "components": np.eye(E.shape[1])}, codes, names
-    )
+    every = SubspaceFit(E, np.ones(E.shape, dtype=bool), np.eye(E.shape[1]))
+    return nearest_classes(every, codes, names)
 
 
 def _row(name: str, found: dict[str, ClassNeighbour]) -> Row:

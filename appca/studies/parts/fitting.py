@@ -28,10 +28,6 @@ class PanelFit(NamedTuple):
         """The used subspaces, in the order of their components."""
         return sorted(ranked(self.active), key=lambda subspace: subspace.components)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what `nearest_classes` and the store take."""
-        return self._asdict()
-
 
 def fit(
     Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0

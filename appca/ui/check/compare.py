@@ -6,11 +6,13 @@ import streamlit as st
 from appca.analysis.check.compare import Matching, Moves, matched, moves
 from appca.analysis.explore.projection import explained_share
 from appca.analysis.explore.subspaces import title
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import number, percent
 from appca.plots.check.compare import cosines
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.labels import labelled, labels
+from appca.runs.run import RunInfo
 from appca.runs.store import Run
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
@@ -47,32 +49,32 @@ def view() -> str:
 def body(dataset: Dataset, shown: Shown, other: Run) -> None:
     """Draw the comparison with another run."""
     try:
-        arrays = labelled(other.arrays, labels(other))
+        fitted = labelled(other.fitted, labels(other))
     except InputError as error:
         st.error(markdown(str(error)))
         return
-    st.html(headline(shown, other, arrays))
+    st.html(headline(shown, other, fitted))
     if other.config.preprocessing != shown.config.preprocessing:
         st.caption(
             "The two runs see the data through different preprocessing: their log-likelihoods, "
             "shares and residuals are not on one scale."
         )
     found, moved = _compared(
-        f"{shown.key}-{other.id}-{labels(other).key}", dataset, shown.arrays, arrays
+        f"{shown.key}-{other.id}-{labels(other).key}", dataset, shown.fitted, fitted
     )
-    _components(dataset, shown, arrays, found)
-    used = [float(uses["active"].sum(axis=1).mean()) for uses in (shown.arrays, arrays)]
+    _components(dataset, shown, fitted, found)
+    used = [float(one.active.sum(axis=1).mean()) for one in (shown.fitted, fitted)]
     _rows(dataset, found, moved, used)
-    colour = panels.colour_of(dataset, shown.arrays, next(iter(panels.colour_choices(dataset))))
+    colour = panels.colour_of(dataset, shown.fitted, next(iter(panels.colour_choices(dataset))))
     tray(dataset, shown, atlas.sprites(dataset.digest), colour)
 
 
-def headline(shown: Shown, other: Run, arrays: dict[str, np.ndarray]) -> str:
+def headline(shown: Shown, other: Run, fitted: FittedRun) -> str:
     """Return both runs' numbers as an HTML table."""
     name = shown.run.name if shown.run else ""
     columns = [
-        _numbers(shown.config, shown.info, shown.arrays),
-        _numbers(other.config, other.info, arrays),
+        _numbers(shown.config, shown.info, shown.fitted),
+        _numbers(other.config, other.info, fitted),
     ]
     heads = "".join(
         tag("th", words(text) + tag("small", words(more)), scope="col", style="text-align:right")
@@ -90,32 +92,30 @@ def headline(shown: Shown, other: Run, arrays: dict[str, np.ndarray]) -> str:
     return tag("div", table, "ca-table ca-plain ca-two")
 
 
-def _numbers(config: RunConfig, info: dict, arrays: dict[str, np.ndarray]) -> dict[str, str]:
+def _numbers(config: RunConfig, info: RunInfo, fitted: FittedRun) -> dict[str, str]:
     return {
         "Model": MODELS[config.model].title,
         "Components": ", ".join(config.sizes),
         "Seed": str(config.parameters.get("random_state", "–")),
         "Log-likelihood": nats_a_row(info),
-        "Explained": f"{percent(explained_share(arrays), 1)} of the variance",
-        "Residual": f"{number(arrays['error'].mean(dtype=float))} mean square a feature",
-        "Ended": ended(info["stop_reason"]),
-        "Time": duration(info["seconds"]),
+        "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
+        "Residual": f"{number(fitted.error.mean(dtype=float))} mean square a feature",
+        "Ended": ended(info.stop_reason),
+        "Time": duration(info.seconds),
     }
 
 
 @st.cache_resource(show_spinner="Matching the components…", max_entries=16)
 def _compared(
-    key: str, _dataset: Dataset, _first: dict[str, np.ndarray], _second: dict[str, np.ndarray]
+    key: str, _dataset: Dataset, _first: FittedRun, _second: FittedRun
 ) -> tuple[Matching, Moves]:
     del key
-    patterns = [compare_cards.patterns(_dataset, arrays) for arrays in (_first, _second)]
+    patterns = [compare_cards.patterns(_dataset, fitted) for fitted in (_first, _second)]
     found = matched(*patterns)
-    return found, moves(_first["active"], _second["active"], found)
+    return found, moves(_first.active, _second.active, found)
 
 
-def _components(
-    dataset: Dataset, shown: Shown, arrays: dict[str, np.ndarray], found: Matching
-) -> None:
+def _components(dataset: Dataset, shown: Shown, fitted: FittedRun, found: Matching) -> None:
     st.subheader("Components", anchor=False)
     units = "" if dataset.image_shape else ", each feature in units of its standard deviation"
     st.caption(
@@ -127,7 +127,7 @@ def _components(
     with st.container(key="beside"):
         left, right = st.columns([3, 2], gap="medium")
     with left:
-        st.html(compare_cards.cards(dataset, shown.arrays, arrays, found))
+        st.html(compare_cards.cards(dataset, shown.fitted, fitted, found))
     with right:
         first = [pair.first for pair in found.pairs] + list(found.only_first)
         second = [pair.second for pair in found.pairs] + list(found.only_second)

@@ -5,6 +5,7 @@ import numpy as np
 from appca.analysis.check.compare import Matching
 from appca.analysis.components.alignment import identification
 from appca.analysis.components.components import name_of
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import signed
 from appca.plots.components.components import component_image, data_uri, ranked_loadings
@@ -19,14 +20,14 @@ IN_WORDS = {
 }
 
 
-def patterns(dataset: Dataset, arrays: dict[str, np.ndarray]) -> np.ndarray:
+def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
     """
     Return a run's components (K, D) in a space that does not depend on its preprocessing.
 
     Images in the units of the data; of a table each feature in units of its standard deviation,
     else the feature with the largest numbers would decide alone.
     """
-    found = in_data_space(arrays)
+    found = in_data_space(fitted)
     if dataset.image_shape is not None:
         return found
     spread = dataset.X.std(axis=0, dtype=np.float64)
@@ -35,8 +36,8 @@ def patterns(dataset: Dataset, arrays: dict[str, np.ndarray]) -> np.ndarray:
 
 def cards(
     dataset: Dataset,
-    first: dict[str, np.ndarray],
-    second: dict[str, np.ndarray],
+    first: FittedRun,
+    second: FittedRun,
     found: Matching,
 ) -> str:
     """Return all components of both runs as HTML."""

@@ -75,8 +75,8 @@ def variations(shown: Shown) -> dict[str, RunConfig]:
 
 def sizes(shown: Shown) -> tuple[int, int]:
     """Return K, and L or the nearest whole number to what a row uses on average, at least 1."""
-    used = float(shown.arrays["active"].sum(axis=1).mean())
-    return len(shown.arrays["components"]), shown.config.n_active or max(1, round(used))
+    used = float(shown.fitted.active.sum(axis=1).mean())
+    return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
 
 
 def _take_wanted(key: str, runs: dict[str, Run]) -> None:

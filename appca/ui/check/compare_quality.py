@@ -103,7 +103,7 @@ def _running(job_id: str, config: QualityConfig) -> None:
 
 def _offer(shown: Shown, config: QualityConfig, found: Comparison | None) -> None:
     if found is None:
-        n = config.rows or shown.info["n_rows"]
+        n = config.rows or shown.info.n_rows
         st.markdown(
             f"How much of the data does this projection keep, beside others? Up to {METHODS} "
             f"methods are fitted in the background to four fifths of {n:,} rows and judged by "

@@ -8,7 +8,6 @@ from appca.analysis.check.diagnostics import Verdict, climb_of, verdict_on_climb
 from appca.data.numbers import percent
 from appca.plots.check import diagnostics
 from appca.plots.curves import likelihood
-from appca.runs.fit import posterior_of
 from appca.ui.check import diagnostics_chains, diagnostics_components
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, fact_list, passes, tag, words
@@ -31,7 +30,7 @@ CIRCLE = (
 
 def is_sampled(shown: Shown) -> bool:
     """Whether the run has draws."""
-    return bool(posterior_of(shown.arrays))
+    return bool(shown.fitted.posterior)
 
 
 def body(shown: Shown, image_shape: tuple[int, ...] | None, names: tuple[str, ...] | None) -> None:
@@ -83,7 +82,7 @@ def doubt(shown: Shown) -> str:
 
 
 def _doubtful(shown: Shown) -> float:
-    return float(np.mean(shown.arrays["membership"] < DOUBTFUL))
+    return float(np.mean(shown.fitted.membership < DOUBTFUL))
 
 
 def _sampled(
@@ -104,13 +103,13 @@ def _sampled(
 
 
 def _climbed(shown: Shown) -> None:
-    info, curve = shown.info, np.asarray(shown.arrays["log_likelihoods"], dtype=np.float64)
+    info, curve = shown.info, np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
     tol = shown.config.parameters.get("tol")
-    climb = climb_of(curve, info["n_rows"], info["stop_reason"], tol)
+    climb = climb_of(curve, info.n_rows, info.stop_reason, tol)
     card(verdict_on_climb(climb), OF_CLIMBS, doubt(shown))
     lines = {
-        "Ended": ended(info["stop_reason"]),
-        "Work": f"{passes(info['n_iter'])} in {duration(info['seconds'])}",
+        "Ended": ended(info.stop_reason),
+        "Work": f"{passes(info.n_iter)} in {duration(info.seconds)}",
     }
     st.html(fact_list(lines))
     if len(curve) > 1:
@@ -118,13 +117,11 @@ def _climbed(shown: Shown) -> None:
         with left:
             st.subheader("Log-likelihood a row", anchor=False)
             passed = np.arange(1, len(curve) + 1)
-            _chart(
-                likelihood(passed, curve, info["n_rows"]).update_layout(height=diagnostics.HEIGHT)
-            )
+            _chart(likelihood(passed, curve, info.n_rows).update_layout(height=diagnostics.HEIGHT))
         if len(curve) > diagnostics.WINDOW:
             with right:
                 st.subheader("Gain of ten passes", anchor=False)
-                _chart(diagnostics.gains(curve, info["n_rows"], tol), "gains")
+                _chart(diagnostics.gains(curve, info.n_rows, tol), "gains")
     _how_to_sample()
 
 
@@ -140,7 +137,7 @@ def _how_to_sample() -> None:
 
 def _allocation(shown: Shown) -> None:
     """Draw how sure the rows' choices of components are."""
-    inclusion = np.asarray(shown.arrays["inclusion"])
+    inclusion = np.asarray(shown.fitted.inclusion)
     st.subheader("How sure are the rows' choices?", anchor=False)
     if bool(np.all(inclusion >= 1.0)):
         st.caption("Every row uses all components: there is no choice to be unsure of.")
@@ -160,7 +157,7 @@ def _allocation(shown: Shown) -> None:
             help=f"Rows {DOUBTFUL_ROWS}. Their place in a subspace may be wrong; their "
             "reconstruction hardly is.",
         )
-        _chart(diagnostics.membership(shown.arrays["membership"]), "membership")
+        _chart(diagnostics.membership(shown.fitted.membership), "membership")
     with right:
         unsure = float(
             np.mean((inclusion > diagnostics.SURELY_NOT) & (inclusion < diagnostics.SURE))

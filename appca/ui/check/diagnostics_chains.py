@@ -19,7 +19,6 @@ from appca.analysis.check.diagnostics import (
 )
 from appca.analysis.export.draws import netcdf_bytes
 from appca.plots.check import diagnostics
-from appca.runs.fit import posterior_of
 from appca.storage.wording import counted
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import duration, ended, fact_list
@@ -35,7 +34,7 @@ Schedule = tuple[int, int, int, int]  # chains, burn-in, draws a chain, sweeps a
 
 def schedule(shown: Shown) -> Schedule:
     """Return chains, sweeps of burn-in, kept draws a chain, and sweeps a draw."""
-    n_chains, n_draws = posterior_of(shown.arrays)["log_posterior"].shape
+    n_chains, n_draws = shown.fitted.posterior["log_posterior"].shape
     parameters = shown.config.parameters
     return n_chains, int(parameters.get("burn_in", 0)), n_draws, int(parameters.get("thin", 1))
 
@@ -46,9 +45,9 @@ def facts(shown: Shown) -> None:
     each = "" if thin == 1 else f", every {thin}th sweep"
     lines = {
         "Chains": f"{n_chains}, of {n_draws:,} draws each{each}",
-        "Burn-in": counted(min(burn_in, shown.info["n_iter"]), "sweep"),
-        "Ended": ended(shown.info["stop_reason"]),
-        "Time": duration(shown.info["seconds"]),
+        "Burn-in": counted(min(burn_in, shown.info.n_iter), "sweep"),
+        "Ended": ended(shown.info.stop_reason),
+        "Time": duration(shown.info.seconds),
     }
     st.html(fact_list(lines))
 
@@ -58,7 +57,7 @@ def choose_trace(shown: Shown) -> None:
     """Draw one quantity: its trace by chain, and beside it how the chains' draws are spread."""
     found = {
         name: draws
-        for name, draws in invariants(posterior_of(shown.arrays)).items()
+        for name, draws in invariants(shown.fitted.posterior).items()
         if np.ptp(draws) > 0
     }
     if not found:
@@ -102,13 +101,13 @@ def choose_trace(shown: Shown) -> None:
 def likelihood_and_number(shown: Shown) -> None:
     """Draw the climb with the burn-in shaded and, where it is learned, the number of components."""
     _, burn_in, _, _ = schedule(shown)
-    draws = posterior_of(shown.arrays).get("n_components")
+    draws = shown.fitted.posterior.get("n_components")
     left, right = st.columns([3, 2], gap="medium") if draws is not None else (st.container(), None)
     with left:
         st.subheader("All sweeps", anchor=False)
-        curve = np.asarray(shown.arrays["log_likelihoods"], dtype=np.float64)
+        curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
         st.caption("Mean over the chains; the shaded sweeps were thrown away.")
-        _chart(diagnostics.likelihood_with_burn_in(curve, shown.info["n_rows"], burn_in), "sweeps")
+        _chart(diagnostics.likelihood_with_burn_in(curve, shown.info.n_rows, burn_in), "sweeps")
     if right is not None:
         with right:
             st.subheader("Number of components", anchor=False)
@@ -129,7 +128,7 @@ def number_words(draws: np.ndarray, most: int) -> str:
 
 def judged(shown: Shown) -> Verdict:
     """Return the verdict on the chains; imports ArviZ when it is not known yet."""
-    return verdict(_diagnoses(shown.key, posterior_of(shown.arrays)), schedule(shown)[0])
+    return verdict(_diagnoses(shown.key, shown.fitted.posterior), schedule(shown)[0])
 
 
 @st.cache_data(show_spinner="Comparing the chains…", max_entries=64)
@@ -140,7 +139,7 @@ def _diagnoses(key: str, _posterior: dict[str, np.ndarray]) -> list[Diagnosis]:
 
 def table(shown: Shown) -> None:
     """Draw the table of invariant quantities; cells that fall short are marked."""
-    found = _diagnoses(shown.key, posterior_of(shown.arrays))
+    found = _diagnoses(shown.key, shown.fitted.posterior)
     if not found:
         return
     n_chains, burn_in, n_draws, thin = schedule(shown)
@@ -247,7 +246,7 @@ def download(shown: Shown) -> None:
     file = f"draws-{shown.config.id}.nc"
     st.download_button(
         "Save the draws (NetCDF)",
-        data=partial(_file, posterior_of(shown.arrays)),
+        data=partial(_file, shown.fitted.posterior),
         file_name=file,
         mime="application/x-netcdf",
         key="download-draws",

@@ -1,13 +1,15 @@
 """Components over the draws of a sampled run: aligned mean and spread, and what is not settled."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
 from appca.analysis.components.alignment import ROUGHLY, Summary, identification, summarise
 from appca.analysis.components.components import name_of
+from appca.analysis.fitted import FittedRun
 from appca.data.numbers import percent, signed
 from appca.plots.components.components import component_image, data_uri
-from appca.runs.fit import posterior_of
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit
 from appca.ui.parts.text import tag, words
 from appca.ui.session.fitting import Shown
@@ -30,8 +32,8 @@ def components(
         "colours, and how parallel the draws are to the run's component: |cos| 1 is the same "
         "direction, 0 a right angle."
     )
-    html = _cached_cards(shown.key, shown.arrays, image_shape, names)
-    tall = len(shown.arrays["components"]) > MANY_CARDS
+    html = _cached_cards(shown.key, shown.fitted, image_shape, names)
+    tall = len(shown.fitted.components) > MANY_CARDS
     with st.container(height=CARDS_HEIGHT if tall else "content", border=False):
         st.html(html)
 
@@ -39,28 +41,28 @@ def components(
 @st.cache_resource(show_spinner="Aligning the draws…", max_entries=16)
 def _cached_cards(
     key: str,
-    _arrays: dict[str, np.ndarray],
+    _fitted: FittedRun,
     _image_shape: tuple[int, ...] | None,
     _names: tuple[str, ...] | None,
 ) -> str:
     del key
-    return cards(_arrays, _image_shape, _names)
+    return cards(_fitted, _image_shape, _names)
 
 
 def cards(
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     image_shape: tuple[int, ...] | None,
     names: tuple[str, ...] | None,
 ) -> str:
     """Return the components as HTML: images, or the largest loadings of a table."""
     space = in_data_space if image_shape else in_units_of_the_fit
     found = summarise(
-        posterior_of(arrays)["components"],
-        arrays["components"],
-        lambda W: space(arrays | {"components": W}),
+        fitted.posterior["components"],
+        fitted.components,
+        lambda W: space(replace(fitted, components=W)),
     )
     every = "".join(
-        _card(found, k, name_of(arrays, k), image_shape, names) for k in range(len(found.mean))
+        _card(found, k, name_of(fitted, k), image_shape, names) for k in range(len(found.mean))
     )
     grid = "grid-template-columns:repeat(auto-fill,minmax(260px,1fr))"
     return tag("div", every, "ca-cards", style=grid)

@@ -6,12 +6,12 @@ import streamlit as st
 from appca.analysis.components.alignment import summarise
 from appca.analysis.components.components import common, extremes, name_of, own_name, partner
 from appca.analysis.explore.projection import variance_shares
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent, signed
 from appca.plots.components.component_charts import loading_bars, score_histogram
 from appca.plots.components.components import component_image, data_uri, pixels_of, ranked_loadings
 from appca.runs import labels
-from appca.runs.fit import posterior_of
 from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.data.overview import sheet_of
@@ -36,9 +36,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
     selected = " Orange: the selected rows." if selection.get(dataset).any() else ""
     st.caption(_explanation(dataset) + selected)
     vae.note(shown)
-    total = len(shown.arrays["components"])
+    total = len(shown.fitted.components)
     first = _pager(total)
-    patterns = _patterns(shown.key, dataset, shown.arrays)
+    patterns = _patterns(shown.key, dataset, shown.fitted)
     with st.container(key="components_page"):
         for k in range(first, min(first + PAGE, total)):
             with st.container(border=True):
@@ -47,17 +47,17 @@ def body(dataset: Dataset, shown: Shown) -> None:
 
 def facts(dataset: Dataset, shown: Shown, k: int) -> str:
     """Say in a line how much component k, counted from 0, matters, and to whom."""
-    active = shown.arrays["active"]
+    active = shown.fitted.active
     n_users = int(active[:, k].sum())
     parts = [
-        f"{percent(_shares(shown.key, shown.arrays)[k], 1)} of variance",
+        f"{percent(_shares(shown.key, shown.fitted)[k], 1)} of variance",
         f"used by {percent(n_users / dataset.n_rows)} of rows ({n_users:,})",
     ]
     beside = partner(active, k)
     if beside is not None and beside.share < 1:
-        parts.append(f"most often with {name_of(shown.arrays, beside.component)}")
-    if posterior_of(shown.arrays):
-        cosine = _agreement(shown.key, shown.arrays)[k]
+        parts.append(f"most often with {name_of(shown.fitted, beside.component)}")
+    if shown.fitted.posterior:
+        cosine = _agreement(shown.key, shown.fitted)[k]
         parts.append(f"mean |cos| over the draws {cosine:.3f}")
     return " · ".join(parts)
 
@@ -96,11 +96,11 @@ def _pager(total: int) -> int:
 
 
 def _component(dataset: Dataset, shown: Shown, k: int, pattern: np.ndarray) -> None:
-    arrays = shown.arrays
-    heading = tag("b", words(title_of(arrays, k)))
+    fitted = shown.fitted
+    heading = tag("b", words(title_of(fitted, k)))
     heading += tag("span", words(facts(dataset, shown, k)), "ca-quiet")
     st.html(tag("div", heading, "ca-component"))
-    ends = extremes(arrays, k, IMAGES if dataset.image_shape else TABLE_ROWS)
+    ends = extremes(fitted, k, IMAGES if dataset.image_shape else TABLE_ROWS)
     widths = WIDTHS if dataset.image_shape else TABLE_WIDTHS
     pictured, low, middle, high = st.columns(widths, gap="medium")
     with pictured:
@@ -123,19 +123,19 @@ def _pattern(dataset: Dataset, shown: Shown, k: int, pattern: np.ndarray) -> Non
         return
     source = data_uri(component_image(pattern, dataset.image_shape))
     limit = float(np.abs(pixels_of(pattern, dataset.image_shape)).max(initial=0))
-    image = tag("img", "", src=source, alt=name_of(shown.arrays, k))
+    image = tag("img", "", src=source, alt=name_of(shown.fitted, k))
     ends = "".join(tag("span", text) for text in (signed(-limit), "0", signed(limit)))
     scale = tag("div", "", "ca-scale") + tag("div", ends, "ca-ends")
     st.html(tag("div", image + scale, "ca-pattern"))
 
 
 def _scores(dataset: Dataset, shown: Shown, k: int) -> None:
-    users = shown.arrays["active"][:, k]
+    users = shown.fitted.active[:, k]
     if not users.any():
         st.caption("No row uses this component.")
         return
     chosen = selection.get(dataset)
-    scores = shown.arrays["scores"][users, k].astype(np.float64)
+    scores = shown.fitted.scores[users, k].astype(np.float64)
     _chart(score_histogram(scores, chosen[users]), f"scores-{shown.config.id}-{k}")
     with st.container(horizontal=True, horizontal_alignment="center", gap="small"):
         _select(dataset, np.flatnonzero(users), f"Select its {counted(int(users.sum()), 'row')}", k)
@@ -144,7 +144,7 @@ def _scores(dataset: Dataset, shown: Shown, k: int) -> None:
 def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> None:
     if not len(rows):
         return
-    scores = shown.arrays["scores"][rows, k]
+    scores = shown.fitted.scores[rows, k]
     sign = "Most negative" if end == "low" else "Most positive"
     span = f"{signed(scores[0])} to {signed(scores[-1])}"
     st.caption(markdown(f"{sign}, {span}"))
@@ -195,7 +195,7 @@ def _labelling(shown: Shown, k: int) -> None:
         key = f"label-{shown.config.id}-{k}"
         st.text_input(
             f"Name of component {k + 1}",
-            own_name(shown.arrays, k),
+            own_name(shown.fitted, k),
             key=key,
             max_chars=labels.NAME_LENGTH,
             placeholder="a name of your own",
@@ -234,18 +234,18 @@ def _chart(figure: object, key: str) -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _patterns(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> np.ndarray:
+def _patterns(key: str, _dataset: Dataset, _fitted: FittedRun) -> np.ndarray:
     del key
-    return in_data_space(_arrays) if _dataset.image_shape else in_units_of_the_fit(_arrays)
+    return in_data_space(_fitted) if _dataset.image_shape else in_units_of_the_fit(_fitted)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _shares(key: str, _arrays: dict[str, np.ndarray]) -> np.ndarray:
+def _shares(key: str, _fitted: FittedRun) -> np.ndarray:
     del key
-    return variance_shares(_arrays)
+    return variance_shares(_fitted)
 
 
 @st.cache_resource(show_spinner="Aligning the draws…", max_entries=16)
-def _agreement(key: str, _arrays: dict[str, np.ndarray]) -> np.ndarray:
+def _agreement(key: str, _fitted: FittedRun) -> np.ndarray:
     del key
-    return summarise(posterior_of(_arrays)["components"], _arrays["components"]).cosine
+    return summarise(_fitted.posterior["components"], _fitted.components).cosine

@@ -59,7 +59,7 @@ def body(dataset: Dataset, shown: Shown, classes: Classes | None) -> None:
             "with all others. The popularity of the components needs no classes."
         )
     else:
-        found = sharing.sharing(shown.arrays["active"], classes.codes, len(classes.names))
+        found = sharing.sharing(shown.fitted.active, classes.codes, len(classes.names))
         with st.container(key="beside"):
             left, right = st.columns([1.2, 1], gap="large")
         with left:
@@ -172,7 +172,7 @@ def _against(shared: float, average: float) -> str:
 
 def cautions(shown: Shown, found: Sharing) -> list[str]:
     """Return what a reader of the grid must know before making much of it."""
-    k, active = len(shown.arrays["components"]), shown.config.n_active
+    k, active = len(shown.fitted.components), shown.config.n_active
     if active is None:
         return [
             "Rows of this model use different numbers of components: a class that uses many "
@@ -200,10 +200,10 @@ def cautions(shown: Shown, found: Sharing) -> list[str]:
 
 def numbers(shown: Shown, found: Sharing) -> dict[str, str]:
     """Return the reference values of the grid."""
-    k, active = len(shown.arrays["components"]), shown.config.n_active
+    k, active = len(shown.fitted.components), shown.config.n_active
     lines = {}
     if active is None:
-        mean = float(shown.arrays["active"].sum(axis=1).mean())
+        mean = float(shown.fitted.active.sum(axis=1).mean())
         lines["A row uses"] = f"{mean:.1f} of {k} components on average"
     else:
         lines["A row uses"] = f"{active} of {k} components"
@@ -235,13 +235,13 @@ def table(found: Sharing, classes: Classes) -> str:
 
 
 def _popularity(shown: Shown, classes: Classes | None) -> None:
-    active = shown.arrays["active"]
+    active = shown.fitted.active
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.subheader("Popularity of the components", anchor=False, width="content")
         by_class = classes is not None and st.toggle(
             "By class", key="sharing_by_class", persist_state="session"
         )
-    names = [name_of(shown.arrays, k) for k in range(active.shape[1])]
+    names = [name_of(shown.fitted, k) for k in range(active.shape[1])]
     overall = sharing.popularity(active)
     if by_class:
         shares = sharing.popularity_by_class(active, classes.codes, len(classes.names))

@@ -6,13 +6,14 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.data.new_data import Verdict, distances_of_new, new_rows_table, verdict
+from appca.analysis.data.new_data import Verdict, new_rows_table, verdict
 from appca.analysis.explore.outliers import LEVELS, Distances, distances
 from appca.analysis.explore.point import parts
+from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.explore.point import dumbbells
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import fitted_preprocessing, project
+from appca.runs.fit import project
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
@@ -37,7 +38,7 @@ class Seen(NamedTuple):
     """New rows and what the run says of them."""
 
     dataset: Dataset
-    arrays: dict[str, np.ndarray]  # a run's, with the new rows in the place of its own
+    fitted: FittedRun  # a run's, with the new rows in the place of its own
     key: str  # names these numbers in a cache
 
 
@@ -48,14 +49,14 @@ def described(shown: Shown, new: Dataset) -> Seen | None:
         return None
     key = key_of(run.id, new.digest)
     if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
-        found = _live(key, run.config, run.arrays, new)
+        found = _live(key, run.config, run.fitted, new)
     else:
         found = stored(home(), key)
     if found is None:
         _wait_or_offer(shown, new, key)
         return None
     given = labels(run)
-    return Seen(new, labelled(run.arrays | found, given), f"{key}-{given.key}")
+    return Seen(new, labelled(run.fitted.with_rows(found), given), f"{key}-{given.key}")
 
 
 def verdict_of(shown: Shown, seen: Seen) -> Verdict:
@@ -83,8 +84,8 @@ def verdict_of(shown: Shown, seen: Seen) -> Verdict:
             "distribution. The model's: chi-square quantiles, right if scores and noise are "
             "Gaussian, as they seldom are in real data.",
         )
-    found = _distances_of_new(seen.key, seen.arrays)
-    said = verdict(found, _distances(shown.key, shown.arrays) if source == "data" else None, level)
+    found = _distances(seen.key, seen.fitted)
+    said = verdict(found, _distances(shown.key, shown.fitted) if source == "data" else None, level)
     st.markdown(summary(said))
     gaps = "" if seen.dataset.missing is None else f" {GAPS}"
     st.caption(_explanation(shown, level, source) + gaps)
@@ -121,12 +122,12 @@ def listed(
     """Draw the table, of the rows marked in the picture or of all, and one row of it in detail."""
     order = said.order if rows is None else said.order[np.isin(said.order, rows)]
     dark = _dark_ink(dataset)
-    row = new_data_table.draw(seen.dataset, seen.arrays, said, order, seen.key, dark=dark)
+    row = new_data_table.draw(seen.dataset, seen.fitted, said, order, seen.key, dark=dark)
     name = markdown(str(seen.dataset.ids[row]))
     st.subheader(f"{name}, taken apart", anchor=False)
-    found = parts(fitted_preprocessing(seen.arrays), seen.arrays, seen.dataset.X[row], row)
+    found = parts(seen.fitted, seen.dataset.X[row], row)
     if dataset.image_shape is not None:
-        st.html(point_pictures.pictured(seen.dataset, seen.arrays, found, dark_ink=dark))
+        st.html(point_pictures.pictured(seen.dataset, seen.fitted, found, dark_ink=dark))
         return
     names, spread = point.feature_names(dataset), _spread(shown.config.dataset)
     order = np.argsort(-np.abs(found.residual) / spread, kind="stable")
@@ -141,13 +142,13 @@ def listed(
         chart(figure, key="new_data_features", config={"displayModeBar": False})
     with right:
         shown_order = order[: point.MOST_LINES]
-        table = point.sum_table(names, seen.arrays, found, shown_order, spread)
+        table = point.sum_table(names, seen.fitted, found, shown_order, spread)
         st.dataframe(table, hide_index=True, width="stretch", height=430)
 
 
 def files(shown: Shown, seen: Seen, said: Verdict) -> None:
     """Draw the buttons that save all new rows."""
-    made = partial(new_rows_table, seen.dataset, seen.arrays, said)
+    made = partial(new_rows_table, seen.dataset, seen.fitted, said)
     table_buttons(made, shown, "new-rows", primary=True)
     st.caption(
         "One line a new row, as on the page Export, with T², Q, their limits and whether the row "
@@ -200,23 +201,15 @@ def _start(shown: Shown, new: Dataset, key: str) -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _live(
-    key: str, _config: RunConfig, _arrays: dict[str, np.ndarray], _new: Dataset
-) -> dict[str, np.ndarray]:
+def _live(key: str, _config: RunConfig, _fitted: FittedRun, _new: Dataset) -> DescribedRows:
     del key
-    return project(_config, _arrays, _new.with_gaps())
+    return project(_config, _fitted, _new.with_gaps())
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _distances_of_new(key: str, _arrays: dict[str, np.ndarray]) -> Distances:
+def _distances(key: str, _fitted: FittedRun) -> Distances:
     del key
-    return distances_of_new(_arrays, _arrays)
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _distances(key: str, _arrays: dict[str, np.ndarray]) -> Distances:
-    del key
-    return distances(_arrays)
+    return distances(_fitted)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

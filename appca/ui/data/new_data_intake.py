@@ -10,7 +10,7 @@ from appca.data.columns import Matched, Wanted, matched, read_as, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.readers import kind_of, read_many
 from appca.data.readers.source import ONE_IS_ENOUGH
-from appca.runs.fit import fits_around_gaps, fitted_preprocessing
+from appca.runs.fit import fits_around_gaps
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 from appca.ui.parts import packing
@@ -121,7 +121,7 @@ def _from_file(shown: Shown, wanted: Wanted) -> Outcome | None:
 
 def _takes_gaps(shown: Shown) -> bool:
     """Whether the run can describe rows of which some cells are missing."""
-    reduces = fitted_preprocessing(shown.arrays).reduces
+    reduces = shown.fitted.preprocessing.reduces
     return fits_around_gaps(shown.config) and not reduces
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from appca.analysis.data.new_data import Verdict
 from appca.analysis.explore.subspaces import Subspace, opens_in_pair_view, pairs, ranked
+from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.explore.sprites import Sprites, sprites_of
 from appca.plots.palette import Colour, class_colour
@@ -25,14 +26,13 @@ OLD = -1  # no class: grey, and not in the legend
 NEW = [tuple(bytes.fromhex(class_colour(code)[1:])) for code in range(len(KINDS))]
 GREY = {"light": (200,) * 3, "dark": (95,) * 3}  # equal parts stay grey when colours are rounded
 FEW, LARGE, SMALL = 1000, 5, 3  # rows drawn, and the size of a point of so few and of more
-_ROWS = ("scores", "active", "membership", "error", "log_likelihood_rows")
 
 
 class Together(NamedTuple):
     """Rows of the run and, after them, new rows, as one data set."""
 
     dataset: Dataset
-    arrays: dict[str, np.ndarray]
+    fitted: FittedRun
     sprites: Sprites | None
     n_old: int
 
@@ -41,8 +41,8 @@ def draw(dataset: Dataset, shown: Shown, seen: "Seen", said: Verdict) -> np.ndar
     """Draw the panels; return the new rows that are marked in them, None when there are none."""
     n_new = seen.dataset.n_rows
     drawn = np.sort(said.order[:MOST_NEW])
-    both = _together(f"{shown.key}-{seen.key}", drawn.tobytes(), dataset, shown.arrays, seen)
-    by_pair = opens_in_pair_view(shown.arrays["active"])
+    both = _together(f"{shown.key}-{seen.key}", drawn.tobytes(), dataset, shown.fitted, seen)
+    by_pair = opens_in_pair_view(shown.fitted.active)
     groups = groups_of(both, by_pair)
     if not groups:
         st.info("No new row uses any component: all of them are the average and noise.")
@@ -55,7 +55,7 @@ def draw(dataset: Dataset, shown: Shown, seen: "Seen", said: Verdict) -> np.ndar
     if kept is not None:
         mask = np.zeros(both.dataset.n_rows, dtype=bool)
         mask[both.n_old :] = np.isin(drawn, kept)
-    drawn_panels = panels.panels_of(both.dataset, both.arrays, both.sprites, groups)
+    drawn_panels = panels.panels_of(both.dataset, both.fitted, both.sprites, groups)
     result = explorer(
         "new-data",
         [_painted(panel, both.n_old, codes) for panel in drawn_panels],
@@ -64,7 +64,7 @@ def draw(dataset: Dataset, shown: Shown, seen: "Seen", said: Verdict) -> np.ndar
         colour=Colour("category", "row", codes, KINDS),
         sprites=both.sprites,
         selection=mask,
-        hover=panels.hover_of(both.dataset, both.arrays),
+        hover=panels.hover_of(both.dataset, both.fitted),
         point_size=LARGE if both.dataset.n_rows <= FEW else SMALL,
     )
     if result.changed:
@@ -79,9 +79,9 @@ def draw(dataset: Dataset, shown: Shown, seen: "Seen", said: Verdict) -> np.ndar
 
 def together(
     dataset: Dataset,
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     new: Dataset,
-    projected: dict[str, np.ndarray],
+    projected: DescribedRows,
     drawn: np.ndarray,
 ) -> Together:
     """
@@ -89,11 +89,11 @@ def together(
 
     Parameters
     ----------
-    dataset, arrays
+    dataset, fitted
         Of the run.
     new : Dataset
         In the columns of the run.
-    projected : dict
+    projected : DescribedRows
         What the run says of the new rows.
     drawn : ndarray of int
         The new rows to take.
@@ -110,19 +110,19 @@ def together(
         image_shape=dataset.image_shape,
         provenance=new.provenance,
     )
-    rows = {name: np.concatenate([arrays[name][old], projected[name][drawn]]) for name in _ROWS}
+    rows = fitted.take(old).followed_by(projected.take(drawn))
     sprites = None
     if dataset.image_shape is not None:
         sprites = sprites_of(both, sprites_of(dataset).style)
         first = np.arange(both.n_rows) < len(old)  # thumbnails of new rows go before the others
         rank = np.argsort(np.argsort(first * both.n_rows + sprites.priority.astype(np.int64)))
         sprites = sprites._replace(priority=rank.astype(np.uint32))
-    return Together(both, projected | rows, sprites, len(old))
+    return Together(both, fitted.with_rows(rows), sprites, len(old))
 
 
 def groups_of(both: Together, by_pair: bool) -> list[Subspace]:
     """Return the subspaces, or pairs, that hold new rows, the fullest of those first."""
-    active = both.arrays["active"]
+    active = both.fitted.active
     if by_pair:
         found = pairs(active[both.n_old :], 0, panels.PAGE)
         return [
@@ -183,8 +183,8 @@ def _caption(
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _together(
-    key: str, drawn: bytes, _dataset: Dataset, _arrays: dict[str, np.ndarray], _seen: "Seen"
+    key: str, drawn: bytes, _dataset: Dataset, _fitted: FittedRun, _seen: "Seen"
 ) -> Together:
     del key
     rows = np.frombuffer(drawn, np.intp)
-    return together(_dataset, _arrays, _seen.dataset, _seen.arrays, rows)
+    return together(_dataset, _fitted, _seen.dataset, _seen.fitted, rows)

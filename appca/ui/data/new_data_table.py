@@ -5,9 +5,9 @@ import streamlit as st
 
 from appca.analysis.data.new_data import Verdict
 from appca.analysis.explore.subspaces import title
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
-from appca.runs.fit import fitted_preprocessing
 
 MOST_LISTED = 100  # rows; the saved file has all
 HEIGHT = 400  # pixels
@@ -15,7 +15,7 @@ HEIGHT = 400  # pixels
 
 def draw(
     dataset: Dataset,
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     said: Verdict,
     order: np.ndarray,
     key: str,
@@ -29,7 +29,7 @@ def draw(
     ----------
     dataset : Dataset
         The new rows.
-    arrays : dict
+    fitted : FittedRun
         What the run says of them, and its components.
     said : Verdict
     order : ndarray of int
@@ -40,10 +40,10 @@ def draw(
         Draw high values of images dark.
     """
     top = order[:MOST_LISTED]
-    images = _images(key, top.tobytes(), dark, dataset, arrays)
+    images = _images(key, top.tobytes(), dark, dataset, fitted)
     pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
     event = st.dataframe(
-        table_of(dataset, arrays, said, top, images),
+        table_of(dataset, fitted, said, top, images),
         hide_index=True,
         width="stretch",
         height=HEIGHT,
@@ -61,7 +61,7 @@ def draw(
 
 def table_of(
     dataset: Dataset,
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     said: Verdict,
     rows: np.ndarray,
     images: dict[str, list[str]],
@@ -74,24 +74,22 @@ def table_of(
     for name, values in list(dataset.labels.items())[:1]:
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
     columns["T² / limit"], columns["Q / limit"] = said.ratios[rows].round(2).T
-    columns["subspace"] = [title(tuple(np.flatnonzero(arrays["active"][row]))) for row in rows]
-    columns["membership"] = arrays["membership"][rows].round(3)
-    columns["residual"] = [float(f"{value:.3g}") for value in arrays["error"][rows]]
-    columns["log-likelihood"] = arrays["log_likelihood_rows"][rows].round(2)
+    columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
+    columns["membership"] = fitted.membership[rows].round(3)
+    columns["residual"] = [float(f"{value:.3g}") for value in fitted.error[rows]]
+    columns["log-likelihood"] = fitted.log_likelihood_rows[rows].round(2)
     return pd.DataFrame(columns)
 
 
-def reconstructed(arrays: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+def reconstructed(fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
     """Return what the run rebuilds of rows (n, D), in units of the data."""
-    W, mean = arrays["components"].astype(np.float64), arrays["mean"].astype(np.float64)
-    return fitted_preprocessing(arrays).inverse_transform(
-        arrays["scores"][rows].astype(np.float64) @ W + mean
-    )
+    W, mean = fitted.components.astype(np.float64), fitted.mean.astype(np.float64)
+    return fitted.preprocessing.inverse_transform(fitted.scores[rows].astype(np.float64) @ W + mean)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _images(
-    key: str, rows: bytes, dark: bool, _dataset: Dataset, _arrays: dict[str, np.ndarray]
+    key: str, rows: bytes, dark: bool, _dataset: Dataset, _fitted: FittedRun
 ) -> dict[str, list[str]]:
     del key
     if _dataset.image_shape is None:
@@ -99,7 +97,7 @@ def _images(
     which = np.frombuffer(rows, np.intp)
     pictures = {
         "image": _dataset.images(which),
-        "reconstruction": _dataset.as_images(reconstructed(_arrays, which)),
+        "reconstruction": _dataset.as_images(reconstructed(_fitted, which)),
     }
     return {
         name: [data_uri(255 - image if dark else image) for image in images]

@@ -123,7 +123,7 @@ def _title(run: Run, open_now: bool) -> str:
     line = [
         _data_name(run),
         nats_a_row(info),
-        f"{passes(info['n_iter'], sampled=run.config.is_sampled)}, {duration(info['seconds'])}",
+        f"{passes(info.n_iter, sampled=run.config.is_sampled)}, {duration(info.seconds)}",
         when,
         *marks,
     ]
@@ -143,16 +143,16 @@ def _label(run: Run) -> str:
 
 def _facts(run: Run) -> str:
     info = run.info
-    explained = explained_share(run.arrays)
+    explained = explained_share(run.fitted)
     lines = {
         "Data": _data_name(run),
         "Model": MODELS[run.config.model].title,
         "Components": ", ".join(run.config.sizes),
         "Log-likelihood": nats_a_row(info),
         "Explained": f"{percent(explained, 1)} of the variance",
-        "Residual": f"{number(run.arrays['error'].mean(dtype=float))} mean square a feature",
-        "Ended": ended(info["stop_reason"]),
-        "Time": duration(info["seconds"]),
+        "Residual": f"{number(run.fitted.error.mean(dtype=float))} mean square a feature",
+        "Ended": ended(info.stop_reason),
+        "Time": duration(info.seconds),
         **place_of_run(info),
     }
     return fact_list(lines)

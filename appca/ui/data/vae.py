@@ -8,7 +8,6 @@ from appca.data.numbers import fixed, percent
 from appca.data.preprocessing import Fitted
 from appca.plots.data.vae import loss
 from appca.plots.explore.sprites import Sprites, resized, tiles_of
-from appca.runs.fit import fitted_preprocessing
 from appca.storage.wording import counted
 from appca.ui.data.overview import drawn
 from appca.ui.explorer import atlas
@@ -27,7 +26,7 @@ def of_run(dataset: Dataset, shown: Shown) -> None:
     """Draw the autoencoder a run was fitted behind; nothing for other runs."""
     if is_behind_one(shown):
         st.subheader("The autoencoder before it", anchor=False)
-        view(dataset, fitted_preprocessing(shown.arrays), shown.key)
+        view(dataset, shown.fitted.preprocessing, shown.key)
 
 
 def note(shown: Shown) -> None:

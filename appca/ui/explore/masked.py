@@ -69,7 +69,7 @@ def _filled(dataset: Dataset, shown: Shown) -> None:
     st.caption(PLACEHOLDERS)
     save_button(
         "Save the data, filled by the model",
-        partial(filled_csv, dataset, shown.arrays["imputed"]),
+        partial(filled_csv, dataset, shown.fitted.imputed),
         f"{stem_of(dataset.name)}-filled.csv",
         "text/csv",
         key="filled",

@@ -14,6 +14,7 @@ from appca.analysis.explore.outliers import (
     ratios,
 )
 from appca.analysis.explore.subspaces import Subspace, ranked, title
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.explore.panel import Cell, Panel
@@ -55,7 +56,7 @@ class Flagged(NamedTuple):
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the section."""
     st.subheader("Rows that stand out", anchor=False)
-    found = _distances(shown.key, shown.arrays)
+    found = _distances(shown.key, shown.fitted)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         rows, level, source = _settings(shown)
     limits = (
@@ -103,7 +104,7 @@ def panel_of(flagged: Flagged, pictures: Sprites | None) -> Panel:
 
 
 def _settings(shown: Shown) -> tuple[np.ndarray, float, str]:
-    groups = _groups(shown.key, shown.arrays)
+    groups = _groups(shown.key, shown.fitted)
     names = [f"{title(group.components)} · {counted(len(group.rows), 'row')}" for group in groups]
     place = st.selectbox(
         "Among",
@@ -136,7 +137,7 @@ def _settings(shown: Shown) -> tuple[np.ndarray, float, str]:
         "seldom are in real data. These rows' own: the share of the rows themselves, whatever "
         "their distribution.",
     )
-    rows = np.arange(len(shown.arrays["active"])) if place < 0 else groups[place].rows
+    rows = np.arange(len(shown.fitted.active)) if place < 0 else groups[place].rows
     return rows, level, source
 
 
@@ -183,7 +184,7 @@ def _worst(dataset: Dataset, shown: Shown, flagged: Flagged) -> None:
     top = beyond[:WORST]
     key = f"outliers-table-{shown.config.id}-{len(flagged.rows)}-{len(beyond)}"
     st.dataframe(
-        table_of(dataset, shown.arrays, flagged, top),
+        table_of(dataset, shown.fitted, flagged, top),
         hide_index=True,
         width="stretch",
         height=HEIGHT,
@@ -204,9 +205,7 @@ def _worst(dataset: Dataset, shown: Shown, flagged: Flagged) -> None:
         st.caption(f"{which} beyond a limit; a tick at the left shows the row above.")
 
 
-def table_of(
-    dataset: Dataset, arrays: dict[str, np.ndarray], flagged: Flagged, rows: np.ndarray
-) -> "object":
+def table_of(dataset: Dataset, fitted: FittedRun, flagged: Flagged, rows: np.ndarray) -> "object":
     """Return rows with their statistics as a table."""
     import pandas as pd
 
@@ -215,7 +214,7 @@ def table_of(
     columns = {"id": dataset.ids[rows]}
     for name, values in list(dataset.labels.items())[:1]:
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
-    columns["subspace"] = [title(tuple(np.flatnonzero(arrays["active"][row]))) for row in rows]
+    columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
     columns["T² / limit"], columns["Q / limit"] = own.round(2).T
     return pd.DataFrame(columns)
 
@@ -233,12 +232,12 @@ def _select(dataset: Dataset, rows: np.ndarray) -> None:
 
 
 @st.cache_resource(show_spinner="Measuring how far out the rows lie…", max_entries=16)
-def _distances(key: str, _arrays: dict[str, np.ndarray]) -> Distances:
+def _distances(key: str, _fitted: FittedRun) -> Distances:
     del key
-    return distances(_arrays)
+    return distances(_fitted)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _groups(key: str, _arrays: dict[str, np.ndarray]) -> list[Subspace]:
+def _groups(key: str, _fitted: FittedRun) -> list[Subspace]:
     del key
-    return ranked(_arrays["active"])[:MOST_SUBSPACES]
+    return ranked(_fitted.active)[:MOST_SUBSPACES]

@@ -17,10 +17,10 @@ from appca.analysis.explore.point import (
     share_below,
 )
 from appca.analysis.explore.subspaces import title
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import nats, number, percent
 from appca.plots.explore.point import dumbbells, probabilities
-from appca.runs.fit import fitted_preprocessing
 from appca.storage.wording import counted
 from appca.ui.data.overview import sheet_of
 from appca.ui.explore import point_choice, point_pictures
@@ -39,13 +39,13 @@ DOUBTFUL = 0.5
 
 def sum_of(dataset: Dataset, shown: Shown, row: int) -> None:
     """Draw the row as average + components = reconstruction, and what is left."""
-    x = row_of(dataset, shown.arrays, row)
-    found = parts(fitted_preprocessing(shown.arrays), shown.arrays, x, row)
+    x = row_of(dataset, shown.fitted, row)
+    found = parts(shown.fitted, x, row)
     if dataset.image_shape is None:
         gaps = None if dataset.missing is None else dataset.missing[row]
         _features(dataset, shown, found, gaps)
     else:
-        st.html(point_pictures.pictured(dataset, shown.arrays, found, dark_ink=_dark_ink(dataset)))
+        st.html(point_pictures.pictured(dataset, shown.fitted, found, dark_ink=_dark_ink(dataset)))
         st.caption(
             "Each component times the row's score on it, on one scale of colours together with "
             "the residual: red adds, blue takes away. Residual = this row − reconstruction."
@@ -57,20 +57,20 @@ def how_sure(dataset: Dataset, shown: Shown, row: int) -> None:
     left, right = st.columns([1, 1.25], gap="large")
     with left:
         st.subheader("This row", anchor=False)
-        st.html(fact_list(facts(dataset, shown.arrays, row)))
+        st.html(fact_list(facts(dataset, shown.fitted, row)))
     with right:
         st.subheader("Which components it uses", anchor=False)
         _sets(dataset, shown, row)
 
 
-def facts(dataset: Dataset, arrays: dict[str, np.ndarray], row: int) -> dict[str, str]:
+def facts(dataset: Dataset, fitted: FittedRun, row: int) -> dict[str, str]:
     """Return what is known of a row: names and values."""
     lines = {"Id": str(dataset.ids[row])}
     lines |= {name: str(values[row]) for name, values in dataset.labels.items()}
-    used = tuple(np.flatnonzero(arrays["active"][row]).tolist())
-    same = int((arrays["active"] == arrays["active"][row]).all(axis=1).sum())
-    likely, error = arrays["log_likelihood_rows"], arrays["error"]
-    membership = float(arrays["membership"][row])
+    used = tuple(np.flatnonzero(fitted.active[row]).tolist())
+    same = int((fitted.active == fitted.active[row]).all(axis=1).sum())
+    likely, error = fitted.log_likelihood_rows, fitted.error
+    membership = float(fitted.membership[row])
     doubt = ", which is doubtful" if membership < DOUBTFUL else ""
     lines |= {
         "Subspace": f"{title(used)}, {same:,} of {dataset.n_rows:,} rows",
@@ -86,11 +86,11 @@ def facts(dataset: Dataset, arrays: dict[str, np.ndarray], row: int) -> dict[str
 def near(dataset: Dataset, shown: Shown, row: int) -> None:
     """Draw the nearest rows, in the data and in the row's subspace; a click looks at one."""
     st.subheader("Nearest rows", anchor=False)
-    within = near_in_subspace(shown.arrays, row, NEAREST)
+    within = near_in_subspace(shown.fitted, row, NEAREST)
     with st.container(key="near"):
         st.caption("In the data, after preprocessing")
-        _neighbours(dataset, _near_in_data(shown.key, dataset, shown.arrays, row), "data")
-        used = tuple(np.flatnonzero(shown.arrays["active"][row]).tolist())
+        _neighbours(dataset, _near_in_data(shown.key, dataset, shown.fitted, row), "data")
+        used = tuple(np.flatnonzero(shown.fitted.active[row]).tolist())
         if not used:
             st.caption("It uses no component, so it lies in no subspace beside others.")
         elif len(within.rows):
@@ -128,7 +128,7 @@ def _features(dataset: Dataset, shown: Shown, found: Parts, gaps: np.ndarray | N
             )
     with right:
         st.dataframe(
-            sum_table(names, shown.arrays, found, order[:MOST_LINES], spread, gaps),
+            sum_table(names, shown.fitted, found, order[:MOST_LINES], spread, gaps),
             hide_index=True,
             width="stretch",
             height=430,
@@ -149,7 +149,7 @@ def _of_gaps(gaps: np.ndarray | None) -> str:
 
 def sum_table(
     names: tuple[str, ...],
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     found: Parts,
     order: np.ndarray,
     spread: np.ndarray,
@@ -161,7 +161,7 @@ def sum_table(
     columns = {"feature": [names[j] for j in order], "this row": found.original[order]}
     columns["average"] = found.average[order]
     for k, term in zip(found.components, found.terms, strict=True):
-        columns[f"+ {name_of(arrays, k)}"] = term[order]
+        columns[f"+ {name_of(fitted, k)}"] = term[order]
     columns["= reconstruction"] = found.reconstruction[order]
     columns["residual"] = found.residual[order]
     columns["residual, sd"] = (found.residual / spread)[order]
@@ -179,12 +179,12 @@ def feature_names(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
-    found = _alternatives(shown.key, shown.arrays, dataset, row)
-    active = shown.arrays["active"][row]
+    found = _alternatives(shown.key, shown.fitted, dataset, row)
+    active = shown.fitted.active[row]
     if found is None:
-        inclusion = shown.arrays["inclusion"][row]
+        inclusion = shown.fitted.inclusion[row]
         order = np.argsort(-inclusion, kind="stable")[:MOST_INCLUSIONS]
-        names = [name_of(shown.arrays, k) for k in order]
+        names = [name_of(shown.fitted, k) for k in order]
         figure = probabilities(names, inclusion[order], active[order].tolist())
         text = (
             f"How probable it is that the row uses each component: there are more than "
@@ -233,19 +233,17 @@ def _neighbours(dataset: Dataset, found: Near, where: str) -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _near_in_data(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray], row: int) -> Near:
+def _near_in_data(key: str, _dataset: Dataset, _fitted: FittedRun, row: int) -> Near:
     del key
-    return near_in_data(_dataset.X, fitted_preprocessing(_arrays), row, NEAREST)
+    return near_in_data(_dataset.X, _fitted.preprocessing, row, NEAREST)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _alternatives(
-    key: str, _arrays: dict[str, np.ndarray], _dataset: Dataset, row: int
-) -> Alternatives | None:
+def _alternatives(key: str, _fitted: FittedRun, _dataset: Dataset, row: int) -> Alternatives | None:
     del key
     rows = _dataset.with_gaps(slice(row, row + 1))
-    y = fitted_preprocessing(_arrays).transform(rows)[0]
-    return alternatives(_arrays, y.astype(np.float64))
+    y = _fitted.preprocessing.transform(rows)[0]
+    return alternatives(_fitted, y.astype(np.float64))
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

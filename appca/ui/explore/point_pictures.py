@@ -4,15 +4,14 @@ import numpy as np
 
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.point import Parts
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import signed
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.ui.parts.text import tag, words
 
 
-def pictured(
-    dataset: Dataset, arrays: dict[str, np.ndarray], found: Parts, *, dark_ink: bool = False
-) -> str:
+def pictured(dataset: Dataset, fitted: FittedRun, found: Parts, *, dark_ink: bool = False) -> str:
     """
     Return the sum as HTML: grey pictures on the scale of the data, signed ones on one of their own.
 
@@ -20,7 +19,7 @@ def pictured(
     ----------
     dataset : Dataset
         Of images.
-    arrays : dict
+    fitted : FittedRun
         A run's, for the names of the components.
     found : Parts
     dark_ink : bool
@@ -39,7 +38,7 @@ def pictured(
 
     pieces = [_figure(grey[0], "this row"), _sign("≈"), _figure(grey[1], "average")]
     for k, score, term in zip(found.components, found.scores, found.terms, strict=True):
-        name = f"{signed(score)} × {name_of(arrays, k)}"
+        name = f"{signed(score)} × {name_of(fitted, k)}"
         pieces += [_sign("+"), _figure(coloured(term), name)]
     pieces += [_sign("="), _figure(grey[2], "reconstruction")]
     pieces += [_sign(""), _figure(coloured(found.residual), "residual")]

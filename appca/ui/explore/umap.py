@@ -142,7 +142,7 @@ def pictures(
         height=HEIGHT,
     )
     atlas.take_over(dataset, result.selection, result.changed)
-    st.html(_marks(ranked(shown.arrays["active"])))
+    st.html(_marks(ranked(shown.fitted.active)))
     st.caption(
         "Red, green and blue are the scores on a row's first, second and third own component (on "
         "the left) or on the first three principal components (in the middle): where colours "
@@ -153,18 +153,18 @@ def pictures(
 
 def panels_of(dataset: Dataset, shown: Shown, embedding: Embedding, third: str) -> list[Panel]:
     """Return the map three times: coloured by the projection, by PCA, and as `third` says."""
-    arrays = shown.arrays
+    fitted = shown.fitted
     x, y = np.ascontiguousarray(embedding.coordinates[:, :2].T)
     everything = Panel("", "", np.arange(dataset.n_rows, dtype=np.int32), x, y, origin=False)
     principal, _ = atlas.principal(dataset, shown)
     member = np.empty(dataset.n_rows, dtype=np.uint8)
-    for number, group in enumerate(ranked(arrays["active"])):
+    for number, group in enumerate(ranked(fitted.active)):
         member[group.rows] = number % len(MARKERS)
     return [
         everything._replace(
             title=shown.config.model,
             subtitle="a marker for each subspace",
-            rgb=rgb(arrays["scores"], arrays["active"]),
+            rgb=rgb(fitted.scores, fitted.active),
             symbol=member,
         ),
         everything._replace(title="PCA", subtitle="three components", rgb=pca_rgb(principal)),

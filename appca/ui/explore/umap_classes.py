@@ -5,6 +5,7 @@ import streamlit as st
 
 from appca.analysis.explore.class_neighbours import ClassNeighbour, nearest_classes
 from appca.analysis.export.projections import neutral
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.explore.panel import Name
 from appca.storage.wording import shortened
@@ -50,7 +51,7 @@ def nearest_table(dataset: Dataset, shown: Shown) -> None:
 
     if not _has_classes(dataset):
         return
-    found = _nearest(f"{shown.key}-{dataset.digest}", dataset, shown.arrays)
+    found = _nearest(f"{shown.key}-{dataset.digest}", dataset, shown.fitted)
     met = sorted((one for one in found if one.other), key=lambda one: -one.share)
     st.subheader("Nearest other class", anchor=False)
     st.caption(markdown(sentence(found, dataset.n_rows)))
@@ -96,10 +97,10 @@ def sentence(found: list[ClassNeighbour], n_rows: int) -> str:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _nearest(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> list[ClassNeighbour]:
+def _nearest(key: str, _dataset: Dataset, _fitted: FittedRun) -> list[ClassNeighbour]:
     del key
     names, codes = _dataset.class_column
-    return nearest_classes(_arrays, codes, names, MOST_ROWS)
+    return nearest_classes(_fitted, codes, names, MOST_ROWS)
 
 
 def _has_classes(dataset: Dataset) -> bool:

@@ -6,12 +6,12 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.projection import principal_scores
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.plots.explore.atlas import Panel
 from appca.plots.explore.sprites import Sprites, sprites_of
 from appca.plots.palette import Colour
-from appca.runs.fit import fitted_preprocessing
 from appca.ui.explorer import HoverData, explorer, panels
 from appca.ui.session import selection, services
 from appca.ui.session.fitting import Shown
@@ -85,18 +85,16 @@ def take_over(dataset: Dataset, mask: np.ndarray | None, changed: bool) -> None:
 
 def principal(dataset: Dataset, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
     """Return the first three principal components of the preprocessed data, and their shares."""
-    return _principal(dataset.digest, json.dumps(shown.config.preprocessing), shown.arrays)
+    return _principal(dataset.digest, json.dumps(shown.config.preprocessing), shown.fitted)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _principal(
-    digest: str, options: str, _arrays: dict[str, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
+def _principal(digest: str, options: str, _fitted: FittedRun) -> tuple[np.ndarray, np.ndarray]:
     X = services.dataset(digest).X
     chosen = Preprocessing.from_dict(json.loads(options))
     # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
-    fitted = fitted_preprocessing(_arrays) if chosen.vae else chosen.fit(X)
-    return principal_scores(fitted.transform(X))
+    before = _fitted.preprocessing if chosen.vae else chosen.fit(X)
+    return principal_scores(before.transform(X))
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
@@ -110,19 +108,19 @@ def _panels(
 ) -> list[Panel]:
     del key
     return panels.page_of_panels(
-        _dataset, _shown.arrays, sprites(_dataset.digest), page, by_pair=by_pair, axes=axes
+        _dataset, _shown.fitted, sprites(_dataset.digest), page, by_pair=by_pair, axes=axes
     )
 
 
 def hover(shown: Shown, dataset: Dataset) -> HoverData:
     """Return the texts of the hover card."""
-    return _hover(shown.key, dataset, shown.arrays)
+    return _hover(shown.key, dataset, shown.fitted)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _hover(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> HoverData:
+def _hover(key: str, _dataset: Dataset, _fitted: FittedRun) -> HoverData:
     del key
-    return panels.hover_of(_dataset, _arrays)
+    return panels.hover_of(_dataset, _fitted)
 
 
 def mask_or_none(dataset: Dataset) -> np.ndarray | None:
@@ -133,10 +131,10 @@ def mask_or_none(dataset: Dataset) -> np.ndarray | None:
 
 def colour_now(dataset: Dataset, shown: Shown, choice: str) -> Colour:
     """Return the chosen colouring of all rows."""
-    return _colour(f"{shown.key}-{choice}", dataset, shown.arrays, choice)
+    return _colour(f"{shown.key}-{choice}", dataset, shown.fitted, choice)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _colour(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray], choice: str) -> Colour:
+def _colour(key: str, _dataset: Dataset, _fitted: FittedRun, choice: str) -> Colour:
     del key
-    return panels.colour_of(_dataset, _arrays, choice)
+    return panels.colour_of(_dataset, _fitted, choice)

@@ -6,6 +6,7 @@ import numpy as np
 
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.subspaces import Subspace, pair_counts, pairs, ranked, sign_cells, title
+from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.row_query import column_of
 from appca.data.dataset import Dataset, categories
 from appca.data.numbers import percent
@@ -39,7 +40,7 @@ def count(active: np.ndarray, by_pair: bool) -> int:
 
 def page_of_panels(
     dataset: Dataset,
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     sprites: Sprites | None,
     page: int,
     *,
@@ -53,7 +54,7 @@ def page_of_panels(
     ----------
     dataset : Dataset
         The rows.
-    arrays : dict
+    fitted : FittedRun
         A run's `scores` (N, K), `active` (N, K) and `membership` (N,).
     sprites : Sprites, optional
         Gives the mean image of each sign cell.
@@ -66,22 +67,22 @@ def page_of_panels(
     """
     start = page * PAGE
     if by_pair:
-        groups = pairs(arrays["active"], start, start + PAGE)
+        groups = pairs(fitted.active, start, start + PAGE)
     else:
-        used = [subspace for subspace in ranked(arrays["active"]) if subspace.components]
+        used = [subspace for subspace in ranked(fitted.active) if subspace.components]
         groups = used[start : start + PAGE]
-    return panels_of(dataset, arrays, sprites, groups, axes)
+    return panels_of(dataset, fitted, sprites, groups, axes)
 
 
 def panels_of(
     dataset: Dataset,
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     sprites: Sprites | None,
     groups: list[Subspace],
     axes: tuple[int, int] = (0, 1),
 ) -> list[Panel]:
     """Return a panel for each of the given groups; see `page_of_panels`."""
-    return [_panel(dataset, arrays, sprites, group, axes) for group in groups]
+    return [_panel(dataset, fitted, sprites, group, axes) for group in groups]
 
 
 def pca_panel(scores: np.ndarray, shares: np.ndarray) -> Panel:
@@ -109,41 +110,41 @@ def colour_choices(dataset: Dataset) -> dict[str, str]:
     return labels | {key: name for key, (name, _) in MEASURES.items()}
 
 
-def colour_of(dataset: Dataset, arrays: dict[str, np.ndarray], choice: str) -> Colour:
+def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
     """Return the colouring of all rows for one of `colour_choices`, or for "feature:" and a number.
 
     A feature is always a number to the eye, for it is one to the model, and NaN where missing.
     """
     if choice in MEASURES:
-        name, array = MEASURES[choice]
-        return colour_by(name, np.asarray(arrays[array], dtype=np.float64))
+        name, part = MEASURES[choice]
+        return colour_by(name, np.asarray(getattr(fitted, part), dtype=np.float64))
     if choice.startswith("feature:"):
-        column = column_of(dataset, arrays, choice)
+        column = column_of(dataset, fitted, choice)
         return Colour("number", column.name, np.asarray(column.values, dtype=np.float64))
     name = choice.removeprefix("label:")
     return colour_by(name, dataset.labels[name])
 
 
-def hover_of(dataset: Dataset, arrays: dict[str, np.ndarray]) -> HoverData:
+def hover_of(dataset: Dataset, fitted: FittedRun) -> HoverData:
     """Return what the hover card says of every row beside its image and its coordinates."""
     columns = []
     for name, values in dataset.labels.items():
         names, codes = categories(values)
         columns.append(HoverColumn(name, codes, tuple(names)))
-    groups = ranked(arrays["active"])
+    groups = ranked(fitted.active)
     member = np.empty(dataset.n_rows, dtype=np.int32)
     for number, group in enumerate(groups):
         member[group.rows] = number
     columns.append(HoverColumn("subspace", member, tuple(title(g.components) for g in groups)))
     columns += [
-        HoverColumn(name.lower(), np.asarray(arrays[array])) for name, array in MEASURES.values()
+        HoverColumn(name.lower(), getattr(fitted, part)) for name, part in MEASURES.values()
     ]
     return HoverData(dataset.ids, columns)
 
 
 def _panel(
     dataset: Dataset,
-    arrays: dict[str, np.ndarray],
+    fitted: FittedRun,
     sprites: Sprites | None,
     group: Subspace,
     axes: tuple[int, int],
@@ -152,7 +153,7 @@ def _panel(
     drawn = components[:2]  # also where another subspace has more components, and this one fewer
     if axes[1] < len(components):
         drawn = tuple(components[place] for place in axes)
-    scores = arrays["scores"][np.ix_(rows, drawn)].astype(np.float32)
+    scores = fitted.scores[np.ix_(rows, drawn)].astype(np.float32)
     strip = len(drawn) == 1
     cells = [
         Cell(
@@ -170,16 +171,16 @@ def _panel(
         rows=rows.astype(np.int32),
         x=scores[:, 0],
         y=_spread(dataset.n_rows)[rows] if strip else scores[:, 1],
-        x_title=_axis_title(arrays, drawn[0]),
-        y_title="spread at random" if strip else _axis_title(arrays, drawn[1]),
-        hollow=arrays["membership"][rows] < DOUBTFUL,
+        x_title=_axis_title(fitted, drawn[0]),
+        y_title="spread at random" if strip else _axis_title(fitted, drawn[1]),
+        hollow=fitted.membership[rows] < DOUBTFUL,
         cells=cells,
     )
 
 
-def _axis_title(arrays: dict[str, np.ndarray], component: int) -> str:
+def _axis_title(fitted: FittedRun, component: int) -> str:
     """Name a component where Plotly would read a tag in a name that somebody gave."""
-    return name_of(arrays, component).replace("<", "‹").replace(">", "›")
+    return name_of(fitted, component).replace("<", "‹").replace(">", "›")
 
 
 def _spread(n_rows: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from appca.analysis.components.components import name_of, own_name
 from appca.analysis.export.as_python import script
 from appca.analysis.export.parquet import Place, explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, projection_table
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.storage.wording import counted
@@ -52,7 +53,7 @@ def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None
     stem = "projection" if rows is None else "selection"
     download_buttons(dataset, shown, rows, stem, primary=True, columns=columns)
     first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows[:EXAMPLE_ROWS]
-    table = projection_table(dataset, shown.arrays, first, columns)
+    table = projection_table(dataset, shown.fitted, first, columns)
     st.dataframe(table, hide_index=True, width="stretch")
     sure = " Inclusion is the probability that the row uses a component." * columns.inclusion
     st.caption(
@@ -76,8 +77,8 @@ def as_python(dataset: Dataset, shown: Shown) -> None:
 
 
 def _columns(shown: Shown) -> Columns:
-    k = len(shown.arrays["components"])
-    has_names = any(own_name(shown.arrays, i) for i in range(k))
+    k = len(shown.fitted.components)
+    has_names = any(own_name(shown.fitted, i) for i in range(k))
     with st.container(horizontal=True, gap="medium"):
         named = has_names and st.toggle(
             "Names of components as headings",
@@ -128,15 +129,15 @@ def _for_explorers(
 
 
 def _places(shown: Shown, has_map: bool) -> dict[str, str]:
-    few = range(min(len(shown.arrays["components"]), MOST_PAIRS))
-    pairs = {f"{i} {j}": _pair(shown.arrays, i, j) for i in few for j in few if i < j}
+    few = range(min(len(shown.fitted.components), MOST_PAIRS))
+    pairs = {f"{i} {j}": _pair(shown.fitted, i, j) for i in few for j in few if i < j}
     first = {MAP: "UMAP"} if has_map else {}
     return first | {OWN: "First and second own component"} | pairs
 
 
-def _pair(arrays: dict[str, np.ndarray], i: int, j: int) -> str:
-    if own_name(arrays, i) or own_name(arrays, j):
-        return f"{title_of(arrays, i)} and {name_of(arrays, j)}"
+def _pair(fitted: FittedRun, i: int, j: int) -> str:
+    if own_name(fitted, i) or own_name(fitted, j):
+        return f"{title_of(fitted, i)} and {name_of(fitted, j)}"
     return f"Components {i + 1} and {j + 1}"
 
 
@@ -144,12 +145,12 @@ def _place(shown: Shown, chosen: str, found: np.ndarray | None) -> Place:
     if chosen == MAP and found is not None:
         return Place(*found.T)
     if chosen in (OWN, MAP):
-        return own_axes(shown.arrays)
-    return Place(*shown.arrays["scores"][:, [int(k) for k in chosen.split()]].T)
+        return own_axes(shown.fitted)
+    return Place(*shown.fitted.scores[:, [int(k) for k in chosen.split()]].T)
 
 
 def _explorer_file(
     dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns, place: Place
 ) -> bytes:
     picture = png if dataset.image_shape is not None else None
-    return explorer_parquet(dataset, shown.arrays, place, rows, columns, picture)
+    return explorer_parquet(dataset, shown.fitted, place, rows, columns, picture)

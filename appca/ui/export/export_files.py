@@ -9,11 +9,11 @@ from appca.analysis.components.components import own_name
 from appca.analysis.export.as_python import script
 from appca.analysis.export.components import Patterns, component_npz, component_table
 from appca.analysis.export.projections import Columns, csv_bytes
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.component_figure import component_sheet
 from appca.plots.components.components import png
 from appca.plots.export.figure_files import NO_PICTURES, PICTURES, can_draw, page, picture
-from appca.runs.fit import fitted_preprocessing
 from appca.runs.model_file import model_bytes
 from appca.runs.store import title
 from appca.ui.data import vae
@@ -37,10 +37,10 @@ MIMES = {
 
 def components(dataset: Dataset, shown: Shown) -> None:
     """Draw the tab of components: the buttons and a look at them."""
-    k = len(shown.arrays["components"])
-    columns = Columns(named=any(own_name(shown.arrays, i) for i in range(k)))
-    patterns = _patterns(shown.key, shown.arrays)
-    given = (dataset, shown.arrays, patterns, columns)
+    k = len(shown.fitted.components)
+    columns = Columns(named=any(own_name(shown.fitted, i) for i in range(k)))
+    patterns = _patterns(shown.key, shown.fitted)
+    given = (dataset, shown.fitted, patterns, columns)
     with st.container(horizontal=True, gap="small"):
         name = f"components-{shown.config.id}"
         save_button(
@@ -75,7 +75,7 @@ def model(shown: Shown) -> None:
     name = f"model-{shown.config.id}.npz"
     save_button(
         "Save model",
-        partial(model_bytes, shown.config, shown.arrays, shown.info),
+        partial(model_bytes, shown.config, shown.fitted, shown.info),
         name,
         key="model",
         primary=True,
@@ -162,7 +162,7 @@ def _can_draw() -> bool:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _patterns(key: str, _arrays: dict[str, np.ndarray]) -> Patterns:
+def _patterns(key: str, _fitted: FittedRun) -> Patterns:
     del key
-    mean = fitted_preprocessing(_arrays).inverse_transform(_arrays["mean"][None])[0]
-    return Patterns(in_data_space(_arrays), mean)
+    mean = _fitted.preprocessing.inverse_transform(_fitted.mean[None])[0]
+    return Patterns(in_data_space(_fitted), mean)

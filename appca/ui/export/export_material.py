@@ -25,7 +25,7 @@ def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | Non
         selected = np.zeros(dataset.n_rows, dtype=bool)
         selected[rows] = True
     found = coordinates(dataset, shown)
-    return Material(dataset, shown.config, shown.info, shown.arrays, colour, selected, found)
+    return Material(dataset, shown.config, shown.info, shown.fitted, colour, selected, found)
 
 
 def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:
@@ -74,5 +74,5 @@ def recipe(shown: Shown) -> Recipe:
         stopped_at=config.stopped_at,
         compiled=spec.compiled,
         threads=threads(),
-        log_likelihood=shown.info["log_likelihood"],
+        log_likelihood=shown.info.log_likelihood,
     )

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from appca.analysis.explore.projection import rgb, variance_shares
 from appca.analysis.explore.subspaces import opens_in_pair_view
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.components.component_figure import component_figure
@@ -18,6 +19,7 @@ from appca.plots.explore.sprites import Sprites, sprites_of
 from appca.plots.explore.thumbnails import CELLS, thumbnails
 from appca.plots.palette import Colour, levels
 from appca.runs.configuration import RunConfig
+from appca.runs.run import RunInfo
 from appca.ui.explorer import panels
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
 
@@ -31,8 +33,8 @@ class Material(NamedTuple):
 
     dataset: Dataset
     config: RunConfig
-    info: dict
-    arrays: dict[str, np.ndarray]  # with names and signs that a person gave
+    info: RunInfo
+    fitted: FittedRun  # with names and signs that a person gave
     colour: str  # a key of `panels.colour_choices`
     selected: np.ndarray | None = None  # (N,) bool: all other rows turn grey
     coordinates: np.ndarray | None = None  # (N, 2), of the UMAP map where there is one
@@ -61,28 +63,28 @@ def figures(material: Material) -> dict[str, StandingFigure]:
     if material.coordinates is not None:
         about = "All rows, coloured by the projection and as chosen."
         found["umap"] = StandingFigure("UMAP", about, lambda: _map(material))
-    if len(material.arrays["log_likelihoods"]) > 1:
+    if len(material.fitted.log_likelihoods) > 1:
         about = "How the fit climbed, pass by pass."
         found["log-likelihood"] = StandingFigure("Log-likelihood", about, lambda: _climb(material))
     return found
 
 
 def _subspaces(material: Material) -> go.Figure:
-    arrays = material.arrays
-    by_pair = opens_in_pair_view(arrays["active"])
-    drawn = panels.page_of_panels(material.dataset, arrays, None, 0, by_pair=by_pair)
+    fitted = material.fitted
+    by_pair = opens_in_pair_view(fitted.active)
+    drawn = panels.page_of_panels(material.dataset, fitted, None, 0, by_pair=by_pair)
     return _scatters(material, drawn, CELLS)
 
 
 def _map(material: Material) -> go.Figure:
-    arrays = material.arrays
+    fitted = material.fitted
     x, y = np.ascontiguousarray(material.coordinates[:, :2].T)
     rows = np.arange(len(x), dtype=np.int32)
     plain = Panel(_colour(material).name, f"{len(x):,} rows", rows, x, y, origin=False)
     projected = plain._replace(
         title=material.config.model,
         subtitle="scores as colours",
-        rgb=rgb(arrays["scores"], arrays["active"]),
+        rgb=rgb(fitted.scores, fitted.active),
     )
     return _scatters(material, [projected, plain], MAP_CELLS)
 
@@ -116,25 +118,25 @@ def _only(panel: Panel, selected: np.ndarray) -> Panel:
 
 
 def _components(material: Material) -> go.Figure:
-    dataset, arrays = material.dataset, material.arrays
-    patterns = in_data_space(arrays) if dataset.image_shape else in_units_of_the_fit(arrays)
-    shares = variance_shares(arrays)
+    dataset, fitted = material.dataset, material.fitted
+    patterns = in_data_space(fitted) if dataset.image_shape else in_units_of_the_fit(fitted)
+    shares = variance_shares(fitted)
     titles = [
-        f"{title_of(arrays, k)}\n{percent(share, 1)} of variance" for k, share in enumerate(shares)
+        f"{title_of(fitted, k)}\n{percent(share, 1)} of variance" for k, share in enumerate(shares)
     ]
     return component_figure(patterns, titles, dataset.image_shape, dataset.feature_names)
 
 
 def _climb(material: Material) -> go.Figure:
-    curve = np.asarray(material.arrays["log_likelihoods"], dtype=float)
+    curve = np.asarray(material.fitted.log_likelihoods, dtype=float)
     passes = np.arange(1, len(curve) + 1)
-    n_rows = material.info["n_rows"]
+    n_rows = material.info.n_rows
     figure = likelihood(passes, curve, n_rows, material.config.is_sampled)
     return figure.update_layout(height=360, margin={"l": 60, "r": 20, "t": 20, "b": 50})
 
 
 def _colour(material: Material) -> Colour:
-    return panels.colour_of(material.dataset, material.arrays, material.colour)
+    return panels.colour_of(material.dataset, material.fitted, material.colour)
 
 
 def _sprites(dataset: Dataset) -> Sprites | None:

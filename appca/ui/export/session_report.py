@@ -94,19 +94,18 @@ def _settings(material: Material) -> str:
 
 
 def _fit(material: Material) -> str:
-    info, arrays, config = material.info, material.arrays, material.config
-    error = info.get("likelihood_error", 0.0) / info["n_rows"]
-    explained = percent(explained_share(arrays), 1)
+    info, fitted, config = material.info, material.fitted, material.config
+    error = info.likelihood_error / info.n_rows
+    explained = percent(explained_share(fitted), 1)
     lines = {
         "Log-likelihood": nats_a_row(info) + (f" ± {error:.2g}" if error else ""),
         "Explained": f"{explained} of the variance of the preprocessed data",
-        "Residual": f"{number(arrays['error'].mean(dtype=float))} mean square a feature",
-        "Ended": ended(info["stop_reason"]),
-        "Work": f"{passes(info['n_iter'], sampled=config.is_sampled)} in "
-        f"{duration(info['seconds'])}",
-        "Noise variance": f"{float(arrays['noise_variance']):.4g}",
-        "Subspaces in use": f"{len(ranked(arrays['active'])):,}",
-        "Doubtful rows": f"{percent(np.mean(arrays['membership'] < DOUBTFUL), 1)}, {DOUBTFUL_ROWS}",
+        "Residual": f"{number(fitted.error.mean(dtype=float))} mean square a feature",
+        "Ended": ended(info.stop_reason),
+        "Work": f"{passes(info.n_iter, sampled=config.is_sampled)} in {duration(info.seconds)}",
+        "Noise variance": f"{fitted.noise_variance:.4g}",
+        "Subspaces in use": f"{len(ranked(fitted.active)):,}",
+        "Doubtful rows": f"{percent(np.mean(fitted.membership < DOUBTFUL), 1)}, {DOUBTFUL_ROWS}",
     }
     return section("Fit", facts(lines))
 
@@ -129,7 +128,7 @@ def _selection(material: Material, pictured: Sprites | None) -> str:
 
 
 def _subspaces(material: Material, pictured: Sprites | None) -> str:
-    every = ranked(material.arrays["active"])
+    every = ranked(material.fitted.active)
     classes = material.dataset.class_column
     columns = ["Subspace", "Rows", "Share", "Membership", "Mean square error"]
     columns += ["Mean image"] if pictured is not None else []
@@ -147,13 +146,13 @@ def _subspaces(material: Material, pictured: Sprites | None) -> str:
 
 
 def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[object]:
-    arrays, classes = material.arrays, material.dataset.class_column
+    fitted, classes = material.fitted, material.dataset.class_column
     line: list[object] = [
         title(one.components),
         f"{len(one.rows):,}",
         percent(len(one.rows) / material.dataset.n_rows),
-        percent(arrays["membership"][one.rows].mean(dtype=float), 1),
-        number(arrays["error"][one.rows].mean(dtype=float)),
+        percent(fitted.membership[one.rows].mean(dtype=float), 1),
+        number(fitted.error[one.rows].mean(dtype=float)),
     ]
     if pictured is not None:
         line.append(_on_paper(pictured, mean_image(pictured, one.rows)))
@@ -192,7 +191,7 @@ def _measure(value: list[float] | float | None, column: Column) -> str:
 
 
 def _again(given: Report) -> str:
-    versions = {name: str(version) for name, version in given.material.info["versions"].items()}
+    versions = {name: str(version) for name, version in given.material.info.versions.items()}
     about = (
         "This script makes the run again; the same machine and versions give the same numbers to "
         "the bit."

@@ -161,7 +161,7 @@ def _model_line() -> str:
 
 def _fit_line(found: fitting.Shown) -> str:
     partial = " · stopped by hand" if found.config.stopped_at is not None else ""
-    work = passes(found.info["n_iter"], sampled=found.config.is_sampled)
+    work = passes(found.info.n_iter, sampled=found.config.is_sampled)
     return f"{nats_a_row(found.info)} · {work}{partial}"
 
 

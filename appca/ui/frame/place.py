@@ -4,6 +4,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.runs.cluster import scheduler, suits
 from appca.runs.configuration import RunConfig
+from appca.runs.run import RunInfo
 from appca.ui.parts.text import duration
 from appca.ui.session import fitting
 
@@ -30,6 +31,6 @@ def place_of_fits(config: RunConfig, dataset: Dataset) -> str:
     )
 
 
-def place_of_run(info: dict) -> dict[str, str]:
+def place_of_run(info: RunInfo) -> dict[str, str]:
     """Say where a run was fitted; nothing for this computer."""
-    return {"Fitted on": str(info["place"])} if "place" in info else {}
+    return {} if info.place is None else {"Fitted on": info.place}

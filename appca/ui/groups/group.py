@@ -74,7 +74,7 @@ def _how_to_select() -> None:
 @st.cache_resource(show_spinner="Comparing", max_entries=16)
 def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> Comparison:
     del key
-    return compare(_dataset, _shown.arrays, _mask)
+    return compare(_dataset, _shown.fitted, _mask)
 
 
 def _strongest(comparison: Comparison) -> None:
@@ -120,7 +120,7 @@ def _figure(picture: np.ndarray, title: str) -> str:
 
 def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np.ndarray) -> None:
     """Draw the histograms of one of the numbers, at first of that which differs most."""
-    scores = {score_name(shown.arrays, k): k for k in range(shown.arrays["scores"].shape[1])}
+    scores = {score_name(shown.fitted, k): k for k in range(shown.fitted.scores.shape[1])}
     keys = {key: one for one in comparison.differences if (key := _key_of(one, dataset, scores))}
     if not keys:
         return
@@ -132,7 +132,7 @@ def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np
         key=f"group_number-{dataset.digest[:8]}",
         label_visibility="collapsed",
     )
-    values = np.asarray(column_of(dataset, shown.arrays, chosen).values, dtype=np.float64)
+    values = np.asarray(column_of(dataset, shown.fitted, chosen).values, dtype=np.float64)
     if chosen.startswith("score:"):
         st.caption("Among the rows that use the component.")
     chart(

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.subspaces import opens_in_pair_view, pair_counts, pairs, ranked
+from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import similar
 from appca.analysis.groups.similar import Group, HowMany, Mixture
 from appca.data.dataset import Dataset
@@ -54,7 +55,7 @@ def choose_groups(shown: Shown) -> Found:
         persist_state="session",
         help=_help(),
     )
-    n_rows = len(shown.arrays["active"])
+    n_rows = len(shown.fitted.active)
     value = st.number_input(
         "How many",
         *LIMITS[kind],
@@ -63,7 +64,7 @@ def choose_groups(shown: Shown) -> Found:
         width=120,
         persist_state="session",
     )
-    return _found(f"{shown.key}-{by_pair}", shown.arrays, by_pair, kind, int(value))
+    return _found(f"{shown.key}-{by_pair}", shown.fitted, by_pair, kind, int(value))
 
 
 def body(dataset: Dataset, shown: Shown, found: Found, classes: Classes | None) -> None:
@@ -104,7 +105,7 @@ def colour(dataset: Dataset, shown: Shown, classes: Classes | None) -> Colour:
 
 
 def _within(shown: Shown) -> bool:
-    active = shown.arrays["active"]
+    active = shown.fitted.active
     if active.sum(axis=1).max() < 3:
         return False
     return st.segmented_control(
@@ -121,17 +122,15 @@ def _within(shown: Shown) -> bool:
 
 
 @st.cache_resource(show_spinner="Looking for similar rows…", max_entries=16)
-def _found(key: str, _arrays: dict[str, np.ndarray], by_pair: bool, kind: str, value: int) -> Found:
+def _found(key: str, _fitted: FittedRun, by_pair: bool, kind: str, value: int) -> Found:
     del key
-    active, most = _arrays["active"], similar.MOST_SUBSPACES
+    active, most = _fitted.active, similar.MOST_SUBSPACES
     if by_pair:
         total, spaces = len(pair_counts(active)), pairs(active, 0, most)
     else:
         used = [space for space in ranked(active) if space.components]
         total, spaces = len(used), used[:most]
-    groups = similar.similar(
-        _arrays["scores"], _arrays["components"], spaces, HowMany(kind, value), SEED
-    )
+    groups = similar.similar(_fitted.scores, _fitted.components, spaces, HowMany(kind, value), SEED)
     groups = [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
     inside = np.zeros(len(active), bool)
     for group in groups:

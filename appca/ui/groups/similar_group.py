@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.subspaces import title
+from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.similar import Group, Mixture
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus, percent
@@ -82,7 +83,7 @@ def images(sprites: Sprites, group: Group, classes: Classes | None) -> str:
 
 def table(dataset: Dataset, shown: Shown, group: Group) -> str:
     """Return the members nearest the centre as lines: id, labels, features that weigh most."""
-    weights = np.abs(_weights(shown.key, shown.arrays))[list(group.components)]
+    weights = np.abs(_weights(shown.key, shown.fitted))[list(group.components)]
     names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
     strongest = ranked_loadings(weights.max(axis=0), tuple(map(str, range(len(names)))), FEATURES)
     features = [int(item.name) for item in strongest]
@@ -105,6 +106,6 @@ def _line(dataset: Dataset, row: int, labels: list[str], features: list[int]) ->
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _weights(key: str, _arrays: dict[str, np.ndarray]) -> np.ndarray:
+def _weights(key: str, _fitted: FittedRun) -> np.ndarray:
     del key
-    return in_units_of_the_fit(_arrays)
+    return in_units_of_the_fit(_fitted)

@@ -6,6 +6,7 @@ from itertools import chain
 import numpy as np
 import streamlit as st
 
+from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain.recording import nifti_bytes
 from appca.plots.paper import brain as plots
 from appca.runs.home import home
@@ -73,34 +74,34 @@ def _chart(name: str, figures: dict) -> None:
 
 def _maps(kept: Stored) -> dict[str, np.ndarray]:
     """All maps (V,) by their title."""
-    arrays = kept.outcome.arrays
-    found = {title: arrays[f"map_{key}"] for key, title in titles_of(kept.outcome).items()}
-    return found | ({REFERENCE: arrays["map_t"]} if "map_t" in arrays else {})
+    found = BrainMaps.from_arrays(kept.outcome.arrays)
+    maps = {title: found.models[key].values for key, title in titles_of(kept.outcome).items()}
+    return maps if found.stimulus is None else maps | {REFERENCE: found.stimulus.t}
 
 
 def _cuts(kept: Stored) -> None:
     """Draw three slices of one map through a voxel that sliders move."""
-    arrays, maps = kept.outcome.arrays, _maps(kept)
+    found, maps = BrainMaps.from_arrays(kept.outcome.arrays), _maps(kept)
     st.subheader("Slices", anchor=False)
     title = st.segmented_control(
         "Map", list(maps), default=next(iter(maps)), key=f"brain_map_{kept.id}", required=True
     )
-    peak = _peak(arrays, maps[title])
-    shape = plots.upright(arrays["mask"], arrays["affine"]).shape
+    peak = _peak(found, maps[title])
+    shape = plots.upright(found.mask, found.affine).shape
     place = []
     for column, side, n, best in zip(st.columns(3), SIDES, shape, peak, strict=True):
         key = f"brain_cut_{kept.id}_{title}_{side}"
         # A slider needs two places; a recording of one slice has one.
         place.append(column.slider(side, 0, n - 1, best, key=key) if n > 1 else 0)
-    figure = plots.cuts(arrays, maps[title], tuple(place))
+    figure = plots.cuts(found, maps[title], tuple(place))
     chart(figure, key="brain_cuts", config={"displayModeBar": False})
     st.caption("The slices begin at the map's largest value; point at a voxel to read its value.")
 
 
-def _peak(arrays: dict, values: np.ndarray) -> tuple[int, ...]:
-    volume = np.full(arrays["mask"].shape, -np.inf)
-    volume[arrays["mask"]] = values
-    turned = plots.upright(volume, arrays["affine"])
+def _peak(found: BrainMaps, values: np.ndarray) -> tuple[int, ...]:
+    volume = np.full(found.mask.shape, -np.inf)
+    volume[found.mask] = values
+    turned = plots.upright(volume, found.affine)
     return tuple(int(at) for at in np.unravel_index(np.argmax(turned), turned.shape))
 
 
@@ -133,7 +134,7 @@ def _all_rows(kept: Stored) -> list[Row]:
 
 def _save(kept: Stored) -> None:
     """Draw the buttons that save maps and tables."""
-    arrays = kept.outcome.arrays
+    found = BrainMaps.from_arrays(kept.outcome.arrays)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for number, (title, values) in enumerate(_maps(kept).items()):
             stem = "".join(c if c.isalnum() else "-" for c in title.lower())
@@ -141,7 +142,7 @@ def _save(kept: Stored) -> None:
                 stem = stem.replace("--", "-")
             st.download_button(
                 f"Save map: {title}",
-                data=partial(nifti_bytes, arrays["mask"], arrays["affine"], values),
+                data=partial(nifti_bytes, found.mask, found.affine, values),
                 file_name=f"{stem}.nii.gz",
                 mime="application/gzip",
                 key=f"brain_save_{number}",

@@ -5,10 +5,10 @@ import streamlit as st
 
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.projection import variance_shares
+from appca.analysis.fitted import FittedModel, FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent, signed
 from appca.plots.components.components import component_image, data_uri, ranked_loadings
-from appca.runs.fit import fitted_preprocessing
 from appca.ui.data import vae
 from appca.ui.parts.text import tag, words
 from appca.ui.session.fitting import Shown
@@ -19,20 +19,20 @@ LIST_HEIGHT = 424  # pixels, of five
 
 def component_list(dataset: Dataset, shown: Shown) -> None:
     """Draw the list."""
-    html = _cached_cards(shown.key, dataset, shown.arrays)
-    tall = shown.arrays["components"].shape[0] > MOST_AT_ONCE
+    html = _cached_cards(shown.key, dataset, shown.fitted)
+    tall = shown.fitted.components.shape[0] > MOST_AT_ONCE
     with st.container(height=LIST_HEIGHT if tall else "content", border=False):
         st.html(html)
     vae.note(shown)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _cached_cards(key: str, _dataset: Dataset, _arrays: dict[str, np.ndarray]) -> str:
+def _cached_cards(key: str, _dataset: Dataset, _fitted: FittedRun) -> str:
     del key
-    return cards(_dataset, _arrays)
+    return cards(_dataset, _fitted)
 
 
-def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
+def cards(dataset: Dataset, fitted: FittedRun) -> str:
     """
     Return the list as HTML.
 
@@ -40,42 +40,41 @@ def cards(dataset: Dataset, arrays: dict[str, np.ndarray]) -> str:
     ----------
     dataset : Dataset
         Says whether a component is an image or a list of named features.
-    arrays : dict
-        A run's arrays.
+    fitted : FittedRun
     """
-    patterns = in_data_space(arrays) if dataset.image_shape else in_units_of_the_fit(arrays)
-    shares = variance_shares(arrays)
-    occupancy = arrays["active"].mean(axis=0)
+    patterns = in_data_space(fitted) if dataset.image_shape else in_units_of_the_fit(fitted)
+    shares = variance_shares(fitted)
+    occupancy = fitted.active.mean(axis=0)
     largest = max(float(shares.max()), np.finfo(float).tiny)
     every = "".join(
         _card(
-            dataset, patterns[k], title_of(arrays, k), shares[k], shares[k] / largest, occupancy[k]
+            dataset, patterns[k], title_of(fitted, k), shares[k], shares[k] / largest, occupancy[k]
         )
         for k in range(len(patterns))
     )
     return tag("div", every, "ca-cards")
 
 
-def in_data_space(arrays: dict[str, np.ndarray]) -> np.ndarray:
+def in_data_space(model: FittedModel) -> np.ndarray:
     """Return the components (K, D) in the units of the data, whatever came before the fit."""
-    return fitted_preprocessing(arrays).directions(arrays["components"].T).T
+    return model.preprocessing.directions(model.components.T).T
 
 
-def in_units_of_the_fit(arrays: dict[str, np.ndarray]) -> np.ndarray:
+def in_units_of_the_fit(model: FittedModel) -> np.ndarray:
     """
     Return the components (K, D) as weights of the features after they were scaled.
 
     Features of a table have different units: in those, the feature with the largest numbers would
     stand first in every component.
     """
-    fitted = fitted_preprocessing(arrays)
-    unscaled = fitted._replace(divide=1.0, scale=np.ones_like(fitted.scale))
-    return unscaled.directions(arrays["components"].T).T
+    before = model.preprocessing
+    unscaled = before._replace(divide=1.0, scale=np.ones_like(before.scale))
+    return unscaled.directions(model.components.T).T
 
 
-def title_of(arrays: dict[str, np.ndarray], k: int) -> str:
+def title_of(model: FittedModel, k: int) -> str:
     """Return the name of component k, counted from 0, as it stands alone: "Component 3"."""
-    name = name_of(arrays, k)
+    name = name_of(model, k)
     return name[:1].upper() + name[1:]
 
 

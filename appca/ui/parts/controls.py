@@ -38,8 +38,8 @@ def in_words(shown: Shown) -> None:
 
 def of_panels(shown: Shown) -> str:
     """Return what each row is made of, and which rows share a panel."""
-    k, active = len(shown.arrays["components"]), shown.config.n_active
-    if not shown.arrays["active"].any():
+    k, active = len(shown.fitted.components), shown.config.n_active
+    if not shown.fitted.active.any():
         return "No row uses any component: beyond the average, the model takes all of it for noise."
     if active is None:
         return (
@@ -155,7 +155,7 @@ def which_panels(shown: Shown) -> tuple[bool, tuple[int, int], int]:
 
 
 def _kind_of_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
-    active = shown.arrays["active"]
+    active = shown.fitted.active
     choices = panels.axis_choices(active)
     if len(choices) < 2:
         return False, (0, 1)
@@ -187,7 +187,7 @@ def _kind_of_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
 
 def _pager(shown: Shown, by_pair: bool) -> int:
     """Draw the page numbers of a long atlas; return the page, counted from 0."""
-    total = panels.count(shown.arrays["active"], by_pair)
+    total = panels.count(shown.fitted.active, by_pair)
     pages = -(-total // panels.PAGE)
     if pages < 2:
         return 0

@@ -63,7 +63,7 @@ def download_buttons(
     columns: Columns = USUAL,
 ) -> None:
     """Draw one button a format; `rows` None saves all rows."""
-    made = partial(projection_table, dataset, shown.arrays, rows, columns)
+    made = partial(projection_table, dataset, shown.fitted, rows, columns)
     table_buttons(made, shown, stem, primary=primary, columns=columns)
 
 
@@ -96,7 +96,7 @@ def make(
     columns: Columns = USUAL,
 ) -> bytes:
     """Return the file of one format."""
-    made = partial(projection_table, dataset, shown.arrays, rows, columns)
+    made = partial(projection_table, dataset, shown.fitted, rows, columns)
     return file_of(suffix, made, shown, columns)
 
 
@@ -109,7 +109,7 @@ def file_of(
         return csv_bytes(table)
     if suffix == "parquet":
         return parquet_bytes(table)
-    return npz_bytes(table, in_data_space(shown.arrays), headings(shown.arrays, columns))
+    return npz_bytes(table, in_data_space(shown.fitted), headings(shown.fitted, columns))
 
 
 def stem_of(name: str) -> str:

@@ -38,4 +38,4 @@ def preview_note(shown: Shown) -> bool:
 
 
 def _work(shown: Shown) -> str:
-    return passes(shown.info["n_iter"], sampled=shown.config.is_sampled)
+    return passes(shown.info.n_iter, sampled=shown.config.is_sampled)

@@ -71,11 +71,11 @@ def _button(
 
 def _by_rule(dataset: Dataset, shown: Shown) -> None:
     """Draw a rule on one column, and the four ways to bring its rows into the selection."""
-    names = names_of(dataset, shown.arrays)
+    names = names_of(dataset, shown.fitted)
     key = st.selectbox(
         "Rows whose", list(names), format_func=names.get, key=f"{RULE}-column-{dataset.digest[:8]}"
     )
-    column = column_of(dataset, shown.arrays, key)
+    column = column_of(dataset, shown.fitted, key)
     try:
         found = (_class_rule if column.names is not None else _number_rule)(column, key)
     except InputError as error:

@@ -4,6 +4,7 @@ import re
 from html import escape
 
 from appca.data.numbers import nats
+from appca.runs.run import RunInfo
 
 HELP_K = (
     "K is the number of components: typical patterns, each of which can be added to or taken from "
@@ -68,9 +69,9 @@ def ended(reason: str) -> str:
     return "solved directly, without passes" if reason == "closed form" else reason
 
 
-def nats_a_row(info: dict) -> str:
+def nats_a_row(info: RunInfo) -> str:
     """Return a run's log-likelihood a row in words."""
-    return f"{nats(info['log_likelihood'] / info['n_rows'])} a row"
+    return f"{nats(info.log_likelihood / info.n_rows)} a row"
 
 
 def passes(number: int, *, sampled: bool = False) -> str:

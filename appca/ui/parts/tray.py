@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import nats, number, percent
 from appca.plots.explore.sprites import Sprites
@@ -41,7 +42,7 @@ def tray(dataset: Dataset, shown: Shown, sprites: Sprites | None, colour: Colour
             classes = colour if colour.kind == "category" else _first_label(dataset)
             if classes is not None:
                 st.html(class_bars(classes, rows))
-            st.html(facts(dataset, shown.arrays, rows))
+            st.html(facts(dataset, shown.fitted, rows))
         with right:
             _members(dataset, sprites, rows)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -89,13 +90,13 @@ def class_bars(colour: Colour, rows: np.ndarray) -> str:
     return tag("div", "".join(bars), "ca-bars")
 
 
-def facts(dataset: Dataset, arrays: dict[str, np.ndarray], rows: np.ndarray) -> str:
+def facts(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> str:
     """Return numbers about the selected rows beside those of all rows, as HTML."""
     lines = {
-        **_where(arrays["active"], rows),
-        "Residual": _beside(arrays["error"], rows, number),
-        "Membership": _beside(arrays["membership"], rows, partial(percent, digits=1)),
-        "Density": _beside(arrays["log_likelihood_rows"], rows, nats),
+        **_where(fitted.active, rows),
+        "Residual": _beside(fitted.error, rows, number),
+        "Membership": _beside(fitted.membership, rows, partial(percent, digits=1)),
+        "Density": _beside(fitted.log_likelihood_rows, rows, nats),
         "First rows": ", ".join(dataset.ids[rows[:4]].tolist()) + ("…" if len(rows) > 4 else ""),
     }
     return fact_list(lines)

@@ -3,16 +3,17 @@
 import json
 from typing import NamedTuple
 
-import numpy as np
 import streamlit as st
 
+from appca.analysis.fitted import FittedRun
 from appca.data.prepared import at_hand, is_at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import MODELS, RunConfig
-from appca.runs.fit import Result, estimate_seconds, fit_run, waits_for_compiler
+from appca.runs.fit import estimate_seconds, fit_run, waits_for_compiler
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
 from appca.runs.preview import Ground, on_ground, prepare, preview, width
+from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, is_passing
 from appca.storage.errors import InputError
 from appca.ui.session import services, watching
@@ -29,8 +30,8 @@ class Shown(NamedTuple):
     """What the pages draw."""
 
     config: RunConfig
-    arrays: dict[str, np.ndarray]
-    info: dict
+    fitted: FittedRun
+    info: RunInfo
     run: Run | None  # None for a preview
     labels: str = ""  # tells names and signs that a person gave the components from others
 
@@ -80,7 +81,7 @@ def stored() -> Shown | None:
         return None
     try:
         given = labels(run)
-        return Shown(run.config, labelled(run.arrays, given), run.info, run, given.key)
+        return Shown(run.config, labelled(run.fitted, given), run.info, run, given.key)
     except InputError as error:
         if is_passing(error.__cause__):
             raise
@@ -123,12 +124,12 @@ def _live() -> Shown | None:
     now = config()
     if not _quick(now) or now.is_sampled or seconds() > LIVE_SECONDS:
         return None
-    fitted = _prepared(now)
-    if fitted is None:
+    before = _prepared(now)
+    if before is None:
         return None
-    result = fit_run(services.dataset(now.dataset), now, fitted=fitted)
+    result = fit_run(services.dataset(now.dataset), now, preprocessing=before)
     run = services.runs().save(now, result, origin="live")
-    return Shown(now, result.arrays, result.info, run)
+    return Shown(now, result.fitted, result.info, run)
 
 
 def _quick(wanted: RunConfig) -> bool:
@@ -159,28 +160,28 @@ def _preview() -> Shown | None:
     if now.preprocessing.get("vae") and _prepared(now) is None:
         return None
     result = _cached_preview(now.id, now)
-    return Shown(now, result.arrays, result.info, None)
+    return Shown(now, result.fitted, result.info, None)
 
 
 @st.cache_resource(show_spinner=False, max_entries=12)
-def _cached_preview(run_id: str, _config: RunConfig) -> Result:
+def _cached_preview(run_id: str, _config: RunConfig) -> FitResult:
     del run_id  # the key; the configuration itself is not hashed
     # Scales are learned from the preview's rows; an autoencoder is there, or there is no preview.
-    fitted = _prepared(_config) if _config.preprocessing.get("vae") else None
+    before = _prepared(_config) if _config.preprocessing.get("vae") else None
     dataset = services.dataset(_config.dataset)
     if not on_ground(dataset, _config):
-        return preview(dataset, _config, fitted=fitted)
+        return preview(dataset, _config, preprocessing=before)
     options = json.dumps(_config.preprocessing, sort_keys=True)
-    ground = _ground(_config.dataset, options, width(_config), _config, fitted)
+    ground = _ground(_config.dataset, options, width(_config), _config, before)
     return preview(dataset, _config, ground=ground)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _ground(
-    digest: str, options: str, columns: int, _config: RunConfig, _fitted: Fitted | None
+    digest: str, options: str, columns: int, _config: RunConfig, _before: Fitted | None
 ) -> Ground:
     del options, columns  # the key, with the digest: all that the ground takes of a configuration
-    return prepare(services.dataset(digest), _config, fitted=_fitted)
+    return prepare(services.dataset(digest), _config, preprocessing=_before)
 
 
 def _refine() -> None:

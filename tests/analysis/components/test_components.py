@@ -1,27 +1,30 @@
 """What a component does, against counting by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from appca.analysis.components.components import NAMES, common, extremes, name_of, own_name, partner
+from appca.analysis.components.components import common, extremes, name_of, own_name, partner
+from tests.fitted_runs import fitted_run
 
 ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
 SCORES = np.where(ACTIVE, [[3, 1, 9], [-2, 9, 1], [0.5, 2, 9], [9, 3, 2], [-7, 9, 9]], 0.0)
-ARRAYS = {"scores": SCORES, "active": ACTIVE}
+RUN = fitted_run(ACTIVE, scores=SCORES)
 
 
 def test_the_ends_hold_users_only_the_most_extreme_first():
-    found = extremes(ARRAYS, 0, 2)
+    found = extremes(RUN, 0, 2)
     assert found.low.tolist() == [4, 1]
     assert found.high.tolist() == [0, 2]
 
 
 def test_no_row_is_at_both_ends():
-    found = extremes(ARRAYS, 1, 12)
+    found = extremes(RUN, 1, 12)
     assert found.low.tolist() == [0]
     assert found.high.tolist() == [3, 2]
-    alone = extremes({"scores": SCORES[:1], "active": ACTIVE[:1]}, 0, 5)
+    alone = extremes(fitted_run(ACTIVE[:1], scores=SCORES[:1]), 0, 5)
     assert (alone.low.tolist(), alone.high.tolist()) == ([], [0])
-    nobody = extremes({"scores": SCORES[4:], "active": ACTIVE[4:]}, 2, 5)
+    nobody = extremes(fitted_run(ACTIVE[4:], scores=SCORES[4:]), 2, 5)
     assert (len(nobody.low), len(nobody.high)) == (0, 0)
 
 
@@ -39,7 +42,7 @@ def test_classes_come_by_their_share():
 
 
 def test_a_name_keeps_the_number_that_subspaces_are_named_by():
-    named = ARRAYS | {NAMES: np.array(["", "slant", ""])}
+    named = replace(RUN, names=("", "slant", ""))
     assert [name_of(named, k) for k in range(2)] == ["component 1", "2 · slant"]
-    assert name_of(ARRAYS, 2) == "component 3"
-    assert (own_name(named, 1), own_name(ARRAYS, 1)) == ("slant", "")
+    assert name_of(RUN, 2) == "component 3"
+    assert (own_name(named, 1), own_name(RUN, 1)) == ("slant", "")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from appca.analysis.data.new_data import distances_of_new, new_rows_table, verdict
+from appca.analysis.data.new_data import new_rows_table, verdict
 from appca.analysis.explore.outliers import distances
 from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
@@ -20,19 +20,21 @@ CLASSES = np.asarray(DIGITS.class_column[1])
 
 def run_of(dataset: Dataset, model: str = "aPPCA", **parameters):
     config = RunConfig(dataset.digest, suggest(dataset).to_dict(), model, parameters)
-    return config, fit_run(dataset, config).arrays
+    return config, fit_run(dataset, config).fitted
 
 
 def judged(train: Dataset, X: np.ndarray, level: float = 0.99, **parameters):
-    config, arrays = run_of(train, **parameters)
-    return verdict(distances_of_new(arrays, project(config, arrays, X)), distances(arrays), level)
+    config, fitted = run_of(train, **parameters)
+    return verdict(
+        distances(fitted.with_rows(project(config, fitted, X))), distances(fitted), level
+    )
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_rows_of_the_fit_get_its_numbers_again_also_from_shuffled_columns(model, seed):
     dataset = load("wine") if MODELS[model].compiled else DIGITS
     few = {name: value for name, value in FEW.items() if name in defaults(model)}
-    config, arrays = run_of(dataset, model, **few)
+    config, fitted = run_of(dataset, model, **few)
     names = dataset.feature_names or tuple(f"pixel {j}" for j in range(dataset.n_features))
     order = np.random.default_rng(seed).permutation(len(names))
     shuffled = Dataset(
@@ -43,19 +45,19 @@ def test_the_rows_of_the_fit_get_its_numbers_again_also_from_shuffled_columns(mo
     )
     again = matched(shuffled, wanted_by(dataset)._replace(names=names))
     assert again.reordered
-    found = project(config, arrays, again.dataset.X)
-    for name, values in found.items():
-        np.testing.assert_allclose(values, arrays[name], rtol=0, atol=1e-10, err_msg=name)
-    own, new = distances(arrays), distances_of_new(arrays, found)
+    found = project(config, fitted, again.dataset.X)
+    for name, values in found.row_arrays().items():
+        np.testing.assert_allclose(values, getattr(fitted, name), rtol=0, atol=1e-10, err_msg=name)
+    own, new = distances(fitted), distances(fitted.with_rows(found))
     np.testing.assert_allclose(new.t2, own.t2, rtol=1e-10)
     np.testing.assert_allclose(new.q, own.q, rtol=1e-10)
 
 
 def test_many_rows_of_a_compiled_model_are_described_in_the_blocks_of_the_fit():
-    config, arrays = run_of(DIGITS, "aFA", max_iter=2)  # 1,797 rows are more than one block
+    config, fitted = run_of(DIGITS, "aFA", max_iter=2)  # 1,797 rows are more than one block
     told = []
-    found = project(config, arrays, DIGITS.X, told.append)
-    np.testing.assert_array_equal(found["scores"], arrays["scores"])
+    found = project(config, fitted, DIGITS.X, told.append)
+    np.testing.assert_array_equal(found.scores, fitted.scores)
     assert [(one.iteration, one.max_iter) for one in told] == [(i, 4) for i in range(1, 5)]
 
 
@@ -89,8 +91,8 @@ def test_a_class_left_out_of_the_fit_does_not_fit_more_often_than_rows_held_back
 
 def test_limits_are_those_of_the_model_where_the_run_s_rows_are_not_known():
     wine = load("wine")
-    config, arrays = run_of(wine, n_components=4, n_active=2)
-    found = distances_of_new(arrays, project(config, arrays, wine.X[:9]))
+    config, fitted = run_of(wine, n_components=4, n_active=2)
+    found = distances(fitted.with_rows(project(config, fitted, wine.X[:9])))
     said = verdict(found, None, 0.95)
     np.testing.assert_allclose(said.of_model.t2, chi2.ppf(0.95, 2))
     np.testing.assert_allclose(said.of_model.q, chi2.ppf(0.95, 11))
@@ -103,9 +105,9 @@ def test_limits_are_those_of_the_model_where_the_run_s_rows_are_not_known():
 def test_the_table_adds_distances_limits_and_fit_to_the_projection():
     wine = load("wine")
     clashing = Dataset("w", wine.X, wine.ids, {"fits": np.full(178, "label")})
-    config, arrays = run_of(wine, n_components=4, n_active=2)
-    found = project(config, arrays, wine.X)
-    said = verdict(distances_of_new(arrays, found), distances(arrays))
+    config, fitted = run_of(wine, n_components=4, n_active=2)
+    found = project(config, fitted, wine.X)
+    said = verdict(distances(fitted.with_rows(found)), distances(fitted))
     rows = np.array([5, 3])
     table = new_rows_table(clashing, found, said, rows)
     assert list(table.columns[-7:]) == [

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from appca.analysis.explore.class_neighbours import nearest_classes
+from tests.fitted_runs import fitted_run
 
 
 def some_run(seed: int, n_rows: int = 150, n_classes: int = 4):
@@ -12,19 +13,19 @@ def some_run(seed: int, n_rows: int = 150, n_classes: int = 4):
     scores = np.where(active, rng.standard_normal((n_rows, 4)), 0.0)
     codes = rng.integers(-1, n_classes, n_rows)
     codes[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
-    arrays = {"scores": scores, "active": active, "components": rng.standard_normal((4, 6))}
-    return arrays, codes
+    fitted = fitted_run(active, scores=scores, components=rng.standard_normal((4, 6)))
+    return fitted, codes
 
 
-def by_all_pairs(arrays, codes, n_classes):
+def by_all_pairs(fitted, codes, n_classes):
     """Votes (C, C) and the distances behind them, row by row."""
-    drawn = arrays["scores"] @ arrays["components"]
+    drawn = fitted.scores @ fitted.components
     votes, distances = np.zeros((n_classes, n_classes), int), {}
     for n in np.flatnonzero(codes >= 0):
         others = [
             (np.linalg.norm(drawn[n] - drawn[m]), m)
             for m in np.flatnonzero((codes >= 0) & (codes != codes[n]))
-            if (arrays["active"][n] == arrays["active"][m]).all()
+            if (fitted.active[n] == fitted.active[m]).all()
         ]
         if others:
             away, m = min(others)
@@ -34,9 +35,9 @@ def by_all_pairs(arrays, codes, n_classes):
 
 
 def test_the_nearest_other_class_is_that_of_all_pairs_of_rows(seed):
-    arrays, codes = some_run(seed)
-    votes, distances = by_all_pairs(arrays, codes, 4)
-    for c, found in enumerate(nearest_classes(arrays, codes, "abcd")):
+    fitted, codes = some_run(seed)
+    votes, distances = by_all_pairs(fitted, codes, 4)
+    for c, found in enumerate(nearest_classes(fitted, codes, "abcd")):
         other = int(votes[c].argmax())
         assert found.name == "abcd"[c]
         assert found.other == "abcd"[other]
@@ -48,20 +49,20 @@ def test_the_nearest_other_class_is_that_of_all_pairs_of_rows(seed):
 
 def test_classes_that_share_no_subspace_have_no_neighbour():
     active = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=bool)
-    arrays = {"scores": active * 1.0, "active": active, "components": np.eye(2)}
-    for found in nearest_classes(arrays, np.array([0, 0, 1, 1]), ["left", "right"]):
+    fitted = fitted_run(active)
+    for found in nearest_classes(fitted, np.array([0, 0, 1, 1]), ["left", "right"]):
         assert (found.other, found.alone, found.rows) == (None, 1.0, 2)
         assert np.isnan(found.distance)
 
 
 def test_of_many_rows_a_sample_is_looked_at_the_same_each_time():
-    arrays, codes = some_run(0)
-    once, twice = (nearest_classes(arrays, codes, "abcd", most=60) for _ in "ab")
+    fitted, codes = some_run(0)
+    once, twice = (nearest_classes(fitted, codes, "abcd", most=60) for _ in "ab")
     assert once == twice
     assert sum(found.rows for found in once) == 60
 
 
 def test_without_any_class_there_is_nothing_to_find():
-    arrays, _ = some_run(0)
-    found = nearest_classes(arrays, np.full(150, -1), ["a"])
+    fitted, _ = some_run(0)
+    found = nearest_classes(fitted, np.full(150, -1), ["a"])
     assert [(item.other, item.rows) for item in found] == [(None, 0)]

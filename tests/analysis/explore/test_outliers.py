@@ -12,22 +12,24 @@ from appca.analysis.explore.outliers import (
     limits_of_the_model,
     ratios,
 )
-from appca.runs.fit import described
+from appca.analysis.fitted import DescribedRows, FittedModel
+from appca.data.preprocessing import Preprocessing
+from tests.fitted_runs import fitted_run
 
 D, K, NOISE = 12, 5, 0.3
 TAU2 = np.array([4.0, 3.0, 2.0, 1.5, 1.0])
 
 
 def run_of(W, active, Y, tau2=TAU2, noise=NOISE):
-    """Arrays of a run whose rows have the given sets: posterior means one row at a time."""
+    """A run whose rows have the given sets: posterior means one row at a time."""
     scores, error = np.zeros(active.shape), np.empty(len(Y))
     for n, (y, S) in enumerate(zip(Y, active, strict=True)):
         A = W[S]
         C = A.T * tau2[S] @ A + noise * np.eye(W.shape[1])  # covariance of y
         scores[n, S] = tau2[S] * (A @ np.linalg.solve(C, y))
         error[n] = np.mean((y - scores[n] @ W) ** 2)
-    arrays = {"components": W, "scores": scores, "active": active, "error": error}
-    return arrays | {"noise_variance": np.array(noise), "latent_variance": tau2}
+    rows = {"scores": scores, "error": error}
+    return fitted_run(active, **rows, components=W, noise_variance=noise, latent_variance=tau2)
 
 
 def drawn(rng, W, n, sizes=(2,)):
@@ -80,8 +82,9 @@ def test_a_fitted_run_of_rows_from_the_model_has_them_too(seed):
     x = rng.normal(size=(3000, 3))
     Y = 100 * (x * Z) @ W + rng.normal(size=(3000, D)) * 0.1
     model = AdaptivePPCA(n_components=3, n_active=2, random_state=0).fit(Y)
-    arrays = model.fitted_arrays() | described(model.describe(Y))
-    found = distances(arrays)
+    nothing = Preprocessing().fit(Y)
+    rows = DescribedRows.from_description(model.describe(Y))
+    found = distances(FittedModel.from_estimator(model, nothing).with_rows(rows))
     assert kstest(found.t2, chi2(2).cdf).pvalue > 1e-5
     assert kstest(found.q, chi2(D - 2).cdf).pvalue > 1e-5
 

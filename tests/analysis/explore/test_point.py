@@ -10,7 +10,8 @@ from appca.analysis.explore import point
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import fit_run, fitted_preprocessing
+from appca.runs.fit import fit_run
+from tests.fitted_runs import fitted_model, fitted_run
 
 SHORT = {"burn_in": 5, "n_draws": 5, "n_chains": 1}
 
@@ -19,7 +20,7 @@ def wine_run(model, preprocessing=None, **parameters):
     dataset = load("wine")
     options = preprocessing or {"centre": True, "scale": "feature"}
     config = RunConfig(dataset.digest, options, model, parameters)
-    return dataset, fit_run(dataset, config).arrays
+    return dataset, fit_run(dataset, config).fitted
 
 
 @pytest.mark.parametrize(
@@ -27,19 +28,19 @@ def wine_run(model, preprocessing=None, **parameters):
 )
 def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
     options = {"divide": 2.0, "scale": "feature", **reduce}
-    dataset, arrays = wine_run("aPPCA", options)
-    fitted = fitted_preprocessing(arrays)
-    found = point.parts(fitted, arrays, dataset.X[11], 11)
-    assert found.components == tuple(np.flatnonzero(arrays["active"][11]))
+    dataset, fitted = wine_run("aPPCA", options)
+    before = fitted.preprocessing
+    found = point.parts(fitted, dataset.X[11], 11)
+    assert found.components == tuple(np.flatnonzero(fitted.active[11]))
     total = found.average + found.terms.sum(axis=0) + found.residual
     np.testing.assert_allclose(total, dataset.X[11], rtol=1e-10)
-    wanted = arrays["mean"] + arrays["scores"][11] @ arrays["components"]
+    wanted = fitted.mean + fitted.scores[11] @ fitted.components
     np.testing.assert_allclose(
-        found.reconstruction, fitted.inverse_transform(wanted[None])[0], rtol=1e-6
+        found.reconstruction, before.inverse_transform(wanted[None])[0], rtol=1e-6
     )
     if not reduce:
-        scaled = found.residual / (fitted.scale * fitted.divide)
-        np.testing.assert_allclose(np.mean(scaled**2), arrays["error"][11], rtol=1e-4)
+        scaled = found.residual / (before.scale * before.divide)
+        np.testing.assert_allclose(np.mean(scaled**2), fitted.error[11], rtol=1e-4)
 
 
 def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
@@ -47,8 +48,8 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
     K, D, L, noise = 4, 5, 2, 0.4
     W, tau2, mean = rng.normal(size=(K, D)), rng.uniform(0.5, 2, K), rng.normal(size=D)
     y = rng.normal(size=D) * 2
-    arrays = {"components": W, "mean": mean, "n_active": np.array(L)}
-    arrays |= {"noise_variance": np.array(noise), "latent_variance": tau2}
+    given = {"mean": mean, "n_active": L, "noise_variance": noise, "latent_variance": tau2}
+    fitted = fitted_model(W, **given)
     log_p = {
         S: multivariate_normal(
             mean, (W[list(S)].T * tau2[list(S)]) @ W[list(S)] + noise * np.eye(D)
@@ -56,7 +57,7 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
         for S in itertools.combinations(range(K), L)
     }
     total = np.logaddexp.reduce(list(log_p.values()))
-    found = point.alternatives(arrays, y, most=3)
+    found = point.alternatives(fitted, y, most=3)
     assert found.n_sets == 6
     assert found.sets == sorted(log_p, key=log_p.get, reverse=True)[:3]
     wanted = [np.exp(log_p[S] - total) for S in found.sets]
@@ -74,21 +75,21 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
     ],
 )
 def test_the_best_set_and_its_probability_are_those_of_the_run(model, parameters):
-    dataset, arrays = wine_run(model, **parameters)
-    Y = fitted_preprocessing(arrays).transform(dataset.X)
+    dataset, fitted = wine_run(model, **parameters)
+    Y = fitted.preprocessing.transform(dataset.X)
     for row in range(0, dataset.n_rows, 20):
-        found = point.alternatives(arrays, Y[row], most=5000)
-        assert found.sets[0] == tuple(np.flatnonzero(arrays["active"][row]))
-        np.testing.assert_allclose(found.probability[0], arrays["membership"][row], rtol=1e-4)
-        included = np.zeros(len(arrays["components"]))
+        found = point.alternatives(fitted, Y[row], most=5000)
+        assert found.sets[0] == tuple(np.flatnonzero(fitted.active[row]))
+        np.testing.assert_allclose(found.probability[0], fitted.membership[row], rtol=1e-4)
+        included = np.zeros(len(fitted.components))
         for S, probability in zip(found.sets, found.probability, strict=True):
             included[list(S)] += probability
-        np.testing.assert_allclose(included, arrays["inclusion"][row], atol=1e-4)
+        np.testing.assert_allclose(included, fitted.inclusion[row], atol=1e-4)
 
 
 def test_more_sets_than_can_be_counted_give_none():
-    arrays = {"components": np.eye(20), "mean": np.zeros(20), "n_active": np.array(10)}
-    assert point.alternatives(arrays, np.zeros(20)) is None
+    fitted = fitted_model(np.eye(20), n_active=10)
+    assert point.alternatives(fitted, np.zeros(20)) is None
 
 
 def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
@@ -110,24 +111,21 @@ def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
 
 
 def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
-    _, arrays = wine_run("aFA", n_components=4)
-    found = point.near_in_subspace(arrays, 5, 6)
-    same = np.flatnonzero((arrays["active"] == arrays["active"][5]).all(axis=1))
+    _, fitted = wine_run("aFA", n_components=4)
+    found = point.near_in_subspace(fitted, 5, 6)
+    same = np.flatnonzero((fitted.active == fitted.active[5]).all(axis=1))
     assert set(found.rows) <= set(same) - {5}
-    rebuilt = arrays["scores"].astype(float) @ arrays["components"]
+    rebuilt = fitted.scores.astype(float) @ fitted.components
     distance = np.linalg.norm(rebuilt - rebuilt[5], axis=1)
     wanted = np.sort(distance[np.setdiff1d(same, [5])])[:6]
     np.testing.assert_allclose(found.distances, wanted, atol=1e-5)
 
 
 def test_a_row_alone_in_its_subspace_has_no_neighbour_there():
-    arrays = {
-        "active": np.array([[True, False], [False, True], [False, True]]),
-        "scores": np.array([[2.0, 0], [0, 1], [0, 4]]),
-        "components": np.eye(2),
-    }
-    assert len(point.near_in_subspace(arrays, 0, 3).rows) == 0
-    assert point.near_in_subspace(arrays, 1, 3).rows.tolist() == [2]
+    active = np.array([[True, False], [False, True], [False, True]])
+    fitted = fitted_run(active, scores=np.array([[2.0, 0], [0, 1], [0, 4]]))
+    assert len(point.near_in_subspace(fitted, 0, 3).rows) == 0
+    assert point.near_in_subspace(fitted, 1, 3).rows.tolist() == [2]
 
 
 def test_the_rank_counts_the_other_rows():

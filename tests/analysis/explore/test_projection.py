@@ -10,6 +10,7 @@ from appca.analysis.explore.projection import (
     rgb,
     variance_shares,
 )
+from tests.fitted_runs import fitted_run
 
 
 def test_each_channel_ranks_the_score_of_the_rows_own_component():
@@ -92,17 +93,18 @@ def test_shares_are_what_each_component_takes_off_the_squared_error(seed, orthon
     def squared_error(kept):
         return np.square(Y - mean - (scores * kept) @ W.T).sum()
 
-    arrays = {
-        "components": W.T,
-        "scores": scores,
-        "error": np.square(Y - mean - scores @ W.T).mean(axis=1),
-        "mean": mean,
-        "noise_variance": np.array(noise),
-        "latent_variance": latent,
-    }
+    fitted = fitted_run(
+        scores != 0,
+        components=W.T,
+        scores=scores,
+        error=np.square(Y - mean - scores @ W.T).mean(axis=1),
+        mean=mean,
+        noise_variance=noise,
+        latent_variance=latent,
+    )
     total, left = squared_error([0, 0, 0]), squared_error([1, 1, 1])
     expected = [(squared_error(k != np.arange(3)) - left) / total for k in range(3)]
-    np.testing.assert_allclose(variance_shares(arrays), expected, atol=1e-10)
-    assert explained_share(arrays) == pytest.approx(1 - left / total, abs=1e-10)
-    adds_up = abs(explained_share(arrays) - variance_shares(arrays).sum()) < 1e-9
+    np.testing.assert_allclose(variance_shares(fitted), expected, atol=1e-10)
+    assert explained_share(fitted) == pytest.approx(1 - left / total, abs=1e-10)
+    adds_up = abs(explained_share(fitted) - variance_shares(fitted).sum()) < 1e-9
     assert adds_up == orthonormal

@@ -15,8 +15,10 @@ from appca.data.readers import read
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import MODELS, RunConfig
-from appca.runs.fit import Result, fit_run
+from appca.runs.fit import fit_run
 from appca.runs.home import threads
+from appca.runs.run import FitResult
+from tests.fitted_runs import differing, fitted_run, info_of
 
 ROOT = Path(__file__).parents[3]
 DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
@@ -31,8 +33,10 @@ np.savez(
 )
 """
 
+NO_RUN = FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
 
-def recipe_of(config: RunConfig, result: Result) -> Recipe:
+
+def recipe_of(config: RunConfig, result: FitResult) -> Recipe:
     spec = MODELS[config.model]
     return Recipe(
         run=config.id,
@@ -43,7 +47,7 @@ def recipe_of(config: RunConfig, result: Result) -> Recipe:
         stopped_at=config.stopped_at,
         compiled=spec.compiled,
         threads=threads(),
-        log_likelihood=result.info["log_likelihood"],
+        log_likelihood=result.info.log_likelihood,
     )
 
 
@@ -85,22 +89,22 @@ def test_the_script_makes_the_arrays_of_the_run(tmp_path, source, options, model
     text = script(dataset, recipe_of(config, result))
     made, printed = executed(text, tmp_path)
     for name in (*COMPARED, "log_likelihoods"):
-        assert same_bits(made[name], result.arrays[name]), name
+        assert same_bits(made[name], getattr(result.fitted, name)), name
     first, last = printed.split(" nats; the run had ")
-    assert float(first) == float(last) == result.info["log_likelihood"]
+    assert float(first) == float(last) == result.info.log_likelihood
     again = fit_run(dataset, config)
-    assert all(same_bits(again.arrays[name], result.arrays[name]) for name in result.arrays)
+    assert differing(again.fitted, result.fitted) == []
 
 
 def test_a_run_stopped_by_hand_stops_in_the_script_too(tmp_path):
     dataset = load("wine")
     config = RunConfig(dataset.digest, SCALED, "aPPCA", {"random_state": 3}, stopped_at=7)
     result = fit_run(dataset, config)
-    assert result.info["stopped_at"] == 7
+    assert result.info.stopped_at == 7
     made, _ = executed(script(dataset, recipe_of(config, result)), tmp_path)
-    assert same_bits(made["scores"], result.arrays["scores"])
+    assert same_bits(made["scores"], result.fitted.scores)
     longer = fit_run(dataset, RunConfig(dataset.digest, SCALED, "aPPCA", {"random_state": 3}))
-    assert not same_bits(made["scores"], longer.arrays["scores"])
+    assert not same_bits(made["scores"], longer.fitted.scores)
 
 
 @pytest.mark.slow  # trains two
@@ -115,7 +119,7 @@ def test_an_autoencoder_before_the_fit_is_trained_again(tmp_path):
     text = text.replace("load('digits')", "load('digits').take(np.arange(200))")
     made, _ = executed(text, tmp_path)
     # In two processes its last bits have been seen to differ once in some dozen runs of the suite.
-    np.testing.assert_allclose(made["scores"], result.arrays["scores"], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(made["scores"], result.fitted.scores, rtol=1e-3, atol=1e-4)
 
 
 def table() -> bytes:
@@ -135,7 +139,7 @@ def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in(tmp_path):
     assert "write here where the file lies" in text
     (tmp_path / "own 'table'.csv").write_bytes(table())
     made, _ = executed(text, tmp_path)
-    assert same_bits(made["scores"], result.arrays["scores"])
+    assert same_bits(made["scores"], result.fitted.scores)
 
 
 def test_other_data_are_refused_by_the_script(tmp_path):
@@ -155,7 +159,7 @@ def small(**provenance: object) -> Dataset:
 
 def bare(dataset: Dataset) -> str:
     config = RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})
-    return script(dataset, recipe_of(config, Result({}, {"log_likelihood": -1.5})))
+    return script(dataset, recipe_of(config, NO_RUN))
 
 
 def test_options_of_a_built_in_source_that_are_not_the_usual_ones_are_written():
@@ -172,7 +176,7 @@ def test_data_of_unknown_origin_come_from_the_apps_own_copy(tmp_path, monkeypatc
     config = RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})
     result = fit_run(dataset, config)
     made, _ = executed(script(dataset, recipe_of(config, result)), tmp_path)
-    assert same_bits(made["scores"], result.arrays["scores"])
+    assert same_bits(made["scores"], result.fitted.scores)
 
 
 def test_a_name_from_a_file_stays_inside_the_comment():
@@ -185,6 +189,6 @@ def test_a_name_from_a_file_stays_inside_the_comment():
 def test_a_long_call_has_one_setting_a_line():
     dataset = load("wine")
     config = RunConfig(dataset.digest, SCALED, "aPPCA", {})
-    text = script(dataset, recipe_of(config, Result({}, {"log_likelihood": -1.5})))
+    text = script(dataset, recipe_of(config, NO_RUN))
     assert "model = AdaptivePPCA(\n    n_components=4,\n" in text
     assert max(map(len, text.splitlines())) <= 100

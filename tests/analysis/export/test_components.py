@@ -5,10 +5,11 @@ import io
 import numpy as np
 import pandas as pd
 
-from appca.analysis.components.components import NAMES
 from appca.analysis.export.components import Patterns, component_npz, component_table, feature_names
 from appca.analysis.export.projections import Columns, csv_bytes
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from tests.fitted_runs import fitted_run
 
 D, K = 6, 2
 
@@ -18,15 +19,16 @@ def dataset(**changes: object) -> Dataset:
     return Dataset(**({"name": "made up", "X": X, "ids": np.arange(5).astype(str)} | changes))
 
 
-def arrays(seed: int) -> dict[str, np.ndarray]:
+def run_of(seed: int) -> FittedRun:
     rng = np.random.default_rng(seed)
-    return {
-        "scores": rng.normal(size=(5, K)),
-        "components": rng.normal(size=(K, 4)),
-        "mean": rng.normal(size=4),
-        "explained_variance": rng.random(K),
-        NAMES: np.array(["feature", "width"]),
-    }
+    return fitted_run(
+        np.ones((5, K), dtype=bool),
+        scores=rng.normal(size=(5, K)),
+        components=rng.normal(size=(K, 4)),
+        mean=rng.normal(size=4),
+        explained_variance=rng.random(K),
+        names=("feature", "width"),
+    )
 
 
 def test_features_are_named_by_the_data_or_by_their_place():
@@ -40,7 +42,7 @@ def test_features_are_named_by_the_data_or_by_their_place():
 def test_csv_and_npz_hold_the_same_components(seed):
     rng = np.random.default_rng(seed)
     patterns = Patterns(rng.normal(size=(K, D)), rng.normal(size=D))
-    data, run, columns = dataset(), arrays(seed), Columns(named=True)
+    data, run, columns = dataset(), run_of(seed), Columns(named=True)
     table = pd.read_csv(io.BytesIO(csv_bytes(component_table(data, run, patterns, columns))))
     assert list(table.columns) == ["feature", "average", "feature (component)", "width"]
     assert table["average"].tolist() == patterns.mean.tolist()
@@ -50,4 +52,4 @@ def test_csv_and_npz_hold_the_same_components(seed):
         assert found["mean"].tolist() == patterns.mean.tolist()
         assert found["features"].tolist() == table["feature"].tolist()
         assert found["names"].tolist() == ["feature", "width"]
-        assert found["components_of_fit"].tolist() == run["components"].tolist()
+        assert found["components_of_fit"].tolist() == run.components.tolist()

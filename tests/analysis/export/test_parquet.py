@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,10 @@ from PIL import Image
 from appca.analysis.export import parquet
 from appca.analysis.export.parquet import Place, explorer_parquet, nearest_projections, own_axes
 from appca.analysis.export.projections import Columns, projection_table
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import png
+from tests.fitted_runs import fitted_run
 
 N, K, D = 40, 3, 12
 
@@ -31,27 +34,27 @@ def dataset(**changes: object) -> Dataset:
 
 
 @pytest.fixture
-def arrays(seed) -> dict[str, np.ndarray]:
+def fitted(seed) -> FittedRun:
     rng = np.random.default_rng(seed)
     active = rng.random((N, K)) < 0.6
-    return {
-        "scores": (rng.normal(size=(N, K)) * active).astype(np.float32),
-        "active": active,
-        "membership": rng.random(N).astype(np.float32),
-        "error": rng.random(N).astype(np.float32),
-        "log_likelihood_rows": rng.normal(size=N),
-        "inclusion": rng.random((N, K)).astype(np.float32),
-        "components": rng.normal(size=(K, D)),
-    }
+    return fitted_run(
+        scores=(rng.normal(size=(N, K)) * active).astype(np.float32),
+        active=active,
+        membership=rng.random(N).astype(np.float32),
+        error=rng.random(N).astype(np.float32),
+        log_likelihood_rows=rng.normal(size=N),
+        inclusion=rng.random((N, K)).astype(np.float32),
+        components=rng.normal(size=(K, D)),
+    )
 
 
 def read(content: bytes) -> pa.Table:
     return pq.read_table(io.BytesIO(content))
 
 
-def test_the_columns_have_the_forms_that_explorers_read(arrays):
-    place = own_axes(arrays)
-    table = read(explorer_parquet(dataset(), arrays, place, picture=png))
+def test_the_columns_have_the_forms_that_explorers_read(fitted):
+    place = own_axes(fitted)
+    table = read(explorer_parquet(dataset(), fitted, place, picture=png))
     assert table.schema.field("x").type == table.schema.field("y").type == pa.float64()
     neighbours = table.schema.field("neighbors").type
     assert neighbours.field("ids").type == pa.list_(pa.int64())
@@ -63,11 +66,11 @@ def test_the_columns_have_the_forms_that_explorers_read(arrays):
     assert b"pandas" in table.schema.metadata  # read_parquet still knows its types
 
 
-def test_images_and_places_are_those_of_their_rows(arrays, seed):
+def test_images_and_places_are_those_of_their_rows(fitted, seed):
     data = dataset()
     rows = np.random.default_rng(seed).permutation(N)[:15]
     place = Place(np.arange(N) * 1.5, -np.arange(N) * 1.0)
-    found = read(explorer_parquet(data, arrays, place, rows, picture=png)).to_pylist()
+    found = read(explorer_parquet(data, fitted, place, rows, picture=png)).to_pylist()
     assert [line["id"] for line in found] == data.ids[rows].tolist()
     assert [line["x"] for line in found] == (rows * 1.5).tolist()
     assert [line["y"] for line in found] == (-1.0 * rows).tolist()
@@ -77,11 +80,11 @@ def test_images_and_places_are_those_of_their_rows(arrays, seed):
         assert line["image"]["path"] == f"../row {row}.png"
 
 
-def test_neighbours_are_positions_in_the_file_by_the_distance_of_reconstructions(arrays, seed):
+def test_neighbours_are_positions_in_the_file_by_the_distance_of_reconstructions(fitted, seed):
     rows = np.random.default_rng(seed).permutation(N)[:25]
-    rebuilt = arrays["scores"][rows].astype(float) @ arrays["components"]
+    rebuilt = fitted.scores[rows].astype(float) @ fitted.components
     distance = np.linalg.norm(rebuilt[:, None] - rebuilt[None], axis=2)
-    found = read(explorer_parquet(dataset(), arrays, own_axes(arrays), rows)).to_pylist()
+    found = read(explorer_parquet(dataset(), fitted, own_axes(fitted), rows)).to_pylist()
     for position, line in enumerate(found):
         ids, given = line["neighbors"]["ids"], line["neighbors"]["distances"]
         assert len(ids) == 15
@@ -91,8 +94,8 @@ def test_neighbours_are_positions_in_the_file_by_the_distance_of_reconstructions
         np.testing.assert_allclose(given, nearest, rtol=1e-4, atol=1e-5)
 
 
-def test_many_equal_rows_have_each_other_and_never_themselves(arrays, monkeypatch):
-    equal = arrays | {"scores": np.repeat(arrays["scores"][:1], N, axis=0)}
+def test_many_equal_rows_have_each_other_and_never_themselves(fitted, monkeypatch):
+    equal = replace(fitted, scores=np.repeat(fitted.scores[:1], N, axis=0))
     found = []
     for axes in (parquet.FEW_AXES, 0):  # by the tree and by the scan
         monkeypatch.setattr(parquet, "FEW_AXES", axes)
@@ -100,29 +103,29 @@ def test_many_equal_rows_have_each_other_and_never_themselves(arrays, monkeypatc
         assert ids.shape == (N, 15)
         assert not (ids == np.arange(N)[:, None]).any()
         assert distances.max() < 1e-3
-        found.append(nearest_projections(arrays, np.arange(N))[1])
+        found.append(nearest_projections(fitted, np.arange(N))[1])
     np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-5)
 
 
-def test_two_rows_have_one_neighbour_each_and_one_row_has_no_such_column(arrays):
-    ids, _ = nearest_projections(arrays, np.array([7, 3]))
+def test_two_rows_have_one_neighbour_each_and_one_row_has_no_such_column(fitted):
+    ids, _ = nearest_projections(fitted, np.array([7, 3]))
     assert ids.tolist() == [[1], [0]]
-    alone = read(explorer_parquet(dataset(), arrays, own_axes(arrays), np.array([4])))
+    alone = read(explorer_parquet(dataset(), fitted, own_axes(fitted), np.array([4])))
     assert "neighbors" not in alone.column_names
     assert alone.num_rows == 1
 
 
-def test_all_other_columns_are_those_of_the_plain_table(arrays):
+def test_all_other_columns_are_those_of_the_plain_table(fitted):
     columns = Columns(inclusion=True)
-    expected = projection_table(dataset(), arrays, columns=columns)
-    found = read(explorer_parquet(dataset(), arrays, own_axes(arrays), columns=columns)).to_pandas()
+    expected = projection_table(dataset(), fitted, columns=columns)
+    found = read(explorer_parquet(dataset(), fitted, own_axes(fitted), columns=columns)).to_pandas()
     for name in expected.columns:
         assert found[name].tolist() == expected[name].tolist(), name
 
 
-def test_a_label_of_the_same_name_keeps_its_values(arrays):
+def test_a_label_of_the_same_name_keeps_its_values(fitted):
     data = dataset(labels={"x": np.arange(N), "label_x": np.arange(N) * 2})
-    found = read(explorer_parquet(data, arrays, Place(np.zeros(N), np.zeros(N)))).to_pandas()
+    found = read(explorer_parquet(data, fitted, Place(np.zeros(N), np.zeros(N)))).to_pandas()
     assert found["x"].tolist() == [0.0] * N
     assert found["label_x"].tolist() == (np.arange(N) * 2).tolist()
     assert found["label_label_x"].tolist() == np.arange(N).tolist()
@@ -130,6 +133,6 @@ def test_a_label_of_the_same_name_keeps_its_values(arrays):
 
 def test_own_axes_are_the_first_two_scores_a_row_has():
     scores = np.array([[1.0, 2, 3], [0, 5, 6], [0, 0, 9], [0, 0, 0]])
-    place = own_axes({"scores": scores, "active": scores != 0})
+    place = own_axes(fitted_run(scores != 0, scores=scores))
     assert place.x.tolist() == [1, 5, 9, 0]
     assert place.y.tolist() == [2, 6, 0, 0]

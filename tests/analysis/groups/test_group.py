@@ -1,9 +1,12 @@
 """A group against the rest, checked by counting pairs, by scipy and by permutation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import group as group_difference
 from appca.analysis.groups.group import (
     Comparison,
@@ -17,44 +20,48 @@ from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.storage.errors import InputError
+from tests.fitted_runs import fitted_run
 
 
-def made(seed: int, n: int = 300, features: int = 8) -> tuple[Dataset, dict, np.ndarray]:
+def made(seed: int, n: int = 300, features: int = 8) -> tuple[Dataset, FittedRun, np.ndarray]:
     """Rows among which nothing differs, and a group of a quarter of them."""
     rng = np.random.default_rng(seed)
     names = tuple(f"f{j}" for j in range(features))
     labels = {"kind": rng.choice(list("abcd"), n), "weight": rng.normal(size=n)}
     dataset = Dataset("d", rng.normal(size=(n, features)), np.arange(n), labels, None, names)
     active = np.argsort(rng.random((n, 4)), axis=1) < 2
-    arrays = {
-        "active": active,
-        "scores": np.where(active, rng.normal(size=(n, 4)), 0).astype(np.float32),
-        "error": rng.random(n).astype(np.float32),
-        "membership": rng.random(n).astype(np.float32),
-        "log_likelihood_rows": rng.normal(size=n),
-    }
+    fitted = fitted_run(
+        active=active,
+        scores=np.where(active, rng.normal(size=(n, 4)), 0).astype(np.float32),
+        error=rng.random(n).astype(np.float32),
+        membership=rng.random(n).astype(np.float32),
+        log_likelihood_rows=rng.normal(size=n),
+    )
     mask = np.zeros(n, dtype=bool)
     mask[rng.permutation(n)[: n // 4]] = True
-    return dataset, arrays, mask
+    return dataset, fitted, mask
 
 
-def planted(dataset: Dataset, arrays: dict, mask: np.ndarray, where: str) -> tuple[Dataset, dict]:
+def planted(
+    dataset: Dataset, fitted: FittedRun, mask: np.ndarray, where: str
+) -> tuple[Dataset, FittedRun]:
     """The same with one strong difference."""
     X, labels = np.array(dataset.X), dict(dataset.labels)
-    arrays = {name: np.array(values) for name, values in arrays.items()}
+    active, scores, error = map(np.array, (fitted.active, fitted.scores, fitted.error))
     if where == "f5":
         X[mask, 5] += 3
     elif where == "use of component 2":
-        arrays["active"][:, 1] = mask
+        active[:, 1] = mask
     elif where == "score on component 3":
-        arrays["scores"][mask & arrays["active"][:, 2], 2] -= 4
+        scores[mask & active[:, 2], 2] -= 4
     elif where == "kind = c":
         labels["kind"] = np.where(mask, "c", labels["kind"])
     elif where == "weight":
         labels["weight"] = labels["weight"] - 3 * mask
     elif where == "residual":
-        arrays["error"] += 2 * mask
-    return Dataset("d", X, dataset.ids, labels, None, dataset.feature_names), arrays
+        error += 2 * mask
+    changed = Dataset("d", X, dataset.ids, labels, None, dataset.feature_names)
+    return changed, replace(fitted, active=active, scores=scores, error=error)
 
 
 PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")
@@ -62,9 +69,9 @@ PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weig
 
 @pytest.mark.parametrize("where", PLANTED)
 def test_a_planted_difference_ranks_first(seed, where):
-    dataset, arrays, mask = made(seed)
-    dataset, arrays = planted(dataset, arrays, mask, where)
-    found = compare(dataset, arrays, mask)
+    dataset, fitted, mask = made(seed)
+    dataset, fitted = planted(dataset, fitted, mask, where)
+    found = compare(dataset, fitted, mask)
     first = found.differences[0]
     assert first.name == where
     assert first.matters
@@ -76,15 +83,15 @@ def test_a_planted_difference_ranks_first(seed, where):
 
 
 def test_all_tests_are_corrected_together(seed):
-    dataset, arrays, mask = made(seed)
-    found = compare(dataset, arrays, mask)
+    dataset, fitted, mask = made(seed)
+    found = compare(dataset, fitted, mask)
     # 8 features, 4 scores, 4 uses, 6 subspaces, 4 kinds, 1 weight, 3 measures, 2 whole columns
     assert found.n_tests == 32
     assert len(found.differences) == 30
     assert [one.name for one in found.associations] == ["kind", "subspace"]
     codes = np.unique(dataset.labels["kind"], return_inverse=True)[1]
     whole = [association(codes, mask)[1]]
-    rows = arrays["active"] @ (1 << np.arange(4))
+    rows = fitted.active @ (1 << np.arange(4))
     whole.append(association(rows, mask)[1])
     p = np.array([one.p for one in found.differences] + whole)
     ranks = [np.sum(p <= one) for one in p]  # Benjamini and Hochberg: least m p_j / j of p_j >= p
@@ -94,12 +101,12 @@ def test_all_tests_are_corrected_together(seed):
 
 
 def test_without_a_difference_a_corrected_p_below_5_per_cent_is_as_rare_as_it_should_be(seed):
-    dataset, arrays, _ = made(seed, n=120)
+    dataset, fitted, _ = made(seed, n=120)
     rng = np.random.default_rng(seed)
     hits = 0
     for _ in range(60):
         mask = rng.permutation(120) < 30
-        hits += any(one.corrected < 0.05 for one in compare(dataset, arrays, mask).differences)
+        hits += any(one.corrected < 0.05 for one in compare(dataset, fitted, mask).differences)
     # At most 5 % of 60 are expected; 11 or more happen with probability 2e-4.
     assert hits <= 10
 
@@ -173,25 +180,25 @@ def test_cramers_v_is_that_of_scipy_and_1_for_a_perfect_match(seed):
 
 
 def test_shares_and_means_are_those_of_the_rows(seed):
-    dataset, arrays, mask = made(seed)
-    found = {one.name: one for one in compare(dataset, arrays, mask).differences}
+    dataset, fitted, mask = made(seed)
+    found = {one.name: one for one in compare(dataset, fitted, mask).differences}
     use = found["use of component 3"]
     assert use.is_share
-    assert use.group == pytest.approx(arrays["active"][mask, 2].mean())
-    assert use.rest == pytest.approx(arrays["active"][~mask, 2].mean())
+    assert use.group == pytest.approx(fitted.active[mask, 2].mean())
+    assert use.rest == pytest.approx(fitted.active[~mask, 2].mean())
     assert use.effect == pytest.approx(use.group - use.rest)
-    users = arrays["active"][:, 0]
+    users = fitted.active[:, 0]
     score = found["score on component 1"]
-    assert score.group == pytest.approx(arrays["scores"][mask & users, 0].mean(), rel=1e-5)
+    assert score.group == pytest.approx(fitted.scores[mask & users, 0].mean(), rel=1e-5)
     assert found["f2"].rest == pytest.approx(dataset.X[~mask, 2].mean())
 
 
 def test_missing_numbers_are_left_out(seed):
-    dataset, arrays, mask = made(seed)
+    dataset, fitted, mask = made(seed)
     weight = np.array(dataset.labels["weight"])
     weight[::3] = np.nan
     dataset = Dataset("d", dataset.X, dataset.ids, {"weight": weight}, None, None)
-    found = {one.name: one for one in compare(dataset, arrays, mask).differences}
+    found = {one.name: one for one in compare(dataset, fitted, mask).differences}
     there = np.isfinite(weight)
     expected = stats.mannwhitneyu(weight[mask & there], weight[~mask & there], method="asymptotic")
     assert found["weight"].p == pytest.approx(expected.pvalue)
@@ -199,21 +206,21 @@ def test_missing_numbers_are_left_out(seed):
 
 
 def test_very_many_values_are_compared_on_a_sample_that_is_stated(seed, monkeypatch):
-    dataset, arrays, mask = made(seed, n=3000)
-    dataset, arrays = planted(dataset, arrays, mask, "f5")
-    assert compare(dataset, arrays, mask).sampled is None
+    dataset, fitted, mask = made(seed, n=3000)
+    dataset, fitted = planted(dataset, fitted, mask, "f5")
+    assert compare(dataset, fitted, mask).sampled is None
     monkeypatch.setattr(group_difference, "MOST_VALUES", 1)
-    found = compare(dataset, arrays, mask)
+    found = compare(dataset, fitted, mask)
     assert found.sampled == 750 + 1000  # the whole group, and a thousand others
     assert found.differences[0].name == "f5"
-    assert found.differences == compare(dataset, arrays, mask).differences
+    assert found.differences == compare(dataset, fitted, mask).differences
 
 
 def test_pixels_are_not_in_the_list_but_their_means_are_shown(monkeypatch):
     digits = load("digits")
-    _, arrays, _ = made(0, n=digits.n_rows)
+    _, fitted, _ = made(0, n=digits.n_rows)
     mask = digits.labels["digit"] == "3"
-    found = compare(digits, arrays, mask)
+    found = compare(digits, fitted, mask)
     assert found.differences[0].name == "digit = 3"
     assert not any(one.kind == "feature" for one in found.differences)
     monkeypatch.setattr(group_difference, "_BLOCK_VALUES", 64 * 100)
@@ -224,19 +231,19 @@ def test_pixels_are_not_in_the_list_but_their_means_are_shown(monkeypatch):
 
 @pytest.mark.parametrize("selected", [0, 1, 299, 300])
 def test_a_group_without_enough_rows_on_both_sides_is_refused(selected):
-    dataset, arrays, _ = made(0)
+    dataset, fitted, _ = made(0)
     with pytest.raises(InputError, match=f"got {selected:,} selected and {300 - selected:,} other"):
-        compare(dataset, arrays, np.arange(300) < selected)
+        compare(dataset, fitted, np.arange(300) < selected)
 
 
 def test_the_sentence_names_at_most_one_difference_of_each_kind():
-    dataset, arrays, mask = made(1)
-    dataset, arrays = planted(dataset, arrays, mask, "f5")
-    dataset, arrays = planted(dataset, arrays, mask, "kind = c")
+    dataset, fitted, mask = made(1)
+    dataset, fitted = planted(dataset, fitted, mask, "f5")
+    dataset, fitted = planted(dataset, fitted, mask, "kind = c")
     X = np.array(dataset.X)
     X[mask, 1] -= 2.5
     dataset = Dataset("d", X, dataset.ids, dataset.labels, None, dataset.feature_names)
-    text = sentence(compare(dataset, arrays, mask))
+    text = sentence(compare(dataset, fitted, mask))
     assert text.startswith("The 75 selected rows differ from the rest most in ")
     assert "f5 (higher: " in text
     assert "kind = c (100 % of them, " in text

@@ -1,9 +1,11 @@
 """Combining selections, keeping them on disk, and choosing rows by rules."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from appca.analysis.components.components import NAMES
+from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.row_query import (
     Column,
     column_of,
@@ -16,6 +18,7 @@ from appca.analysis.groups.selections import NAME_LENGTH, SelectionStore, combin
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.storage.errors import InputError
+from tests.fitted_runs import fitted_run
 
 DIGEST = "ab" * 32
 
@@ -143,62 +146,63 @@ def test_numbers_with_few_values_are_classes_and_the_others_are_not():
     assert label_column("weight", np.array([0.5, 0.5])).names is None
 
 
-def arrays_of(n: int) -> dict[str, np.ndarray]:
+def run_of(n: int) -> FittedRun:
     active = np.zeros((n, 2), dtype=bool)
     active[:, 0], active[0, 1] = True, True
     numbers = np.arange(n, dtype=np.float32)
-    return {
-        "active": active,
-        "scores": active * numbers[:, None],
-        "error": numbers,
-        "membership": numbers + 1,
-        "log_likelihood_rows": -numbers,
-    }
+    return fitted_run(
+        active=active,
+        scores=active * numbers[:, None],
+        error=numbers,
+        membership=numbers + 1,
+        log_likelihood_rows=-numbers,
+    )
 
 
 def test_every_name_offered_has_its_column():
     wine = load("wine")
-    arrays = arrays_of(wine.n_rows)
-    names = names_of(wine, arrays)
-    columns = {key: column_of(wine, arrays, key) for key in names}
+    fitted = run_of(wine.n_rows)
+    names = names_of(wine, fitted)
+    columns = {key: column_of(wine, fitted, key) for key in names}
     assert {key: column.name for key, column in columns.items()} == names
     assert {len(column.values) for column in columns.values()} == {178}
     assert np.array_equal(columns["feature:12"].values, wine.X[:, 12])
     assert columns["subspace"].names == ("{1}", "{1,2}")
     assert columns["subspace"].values.tolist() == [1] + [0] * 177
     assert np.array_equal(columns["density"].values, -np.arange(178, dtype=np.float32))
-    assert not any(key.startswith("feature") for key in names_of(load("digits"), arrays_of(4)))
+    assert not any(key.startswith("feature") for key in names_of(load("digits"), run_of(4)))
 
 
 def test_a_rule_on_a_score_passes_over_rows_that_do_not_use_the_component():
-    arrays = arrays_of(6)
-    arrays["active"][:, 1] = [True, False, True, True, False, False]
-    arrays["scores"][:, 1] = [3.0, 0.0, -1.0, 2.0, 0.0, 0.0]
-    column = column_of(load("wine"), arrays, "score:1")
+    active, scores = np.ones((6, 2), dtype=bool), np.zeros((6, 2))
+    active[:, 1] = [True, False, True, True, False, False]
+    scores[:, 1] = [3.0, 0.0, -1.0, 2.0, 0.0, 0.0]
+    fitted = fitted_run(active, scores=scores)
+    column = column_of(load("wine"), fitted, "score:1")
     assert np.flatnonzero(matching(column, "below", 2.5)).tolist() == [2, 3]
     assert np.flatnonzero(matching(column, "lowest", 40)).tolist() == [2]
     assert np.flatnonzero(matching(column, "above", -5)).tolist() == [0, 2, 3]
-    arrays["active"][:, 1] = False
-    unused = column_of(load("wine"), arrays, "score:1")
+    fitted = fitted_run(active & [True, False], scores=scores)
+    unused = column_of(load("wine"), fitted, "score:1")
     assert not matching(unused, "highest", 99).any()
 
 
 def test_a_component_that_was_named_has_its_name_in_rules():
     wine = load("wine")
-    arrays = arrays_of(wine.n_rows) | {NAMES: np.array(["", "slant"])}
-    names = names_of(wine, arrays)
+    fitted = replace(run_of(wine.n_rows), names=("", "slant"))
+    names = names_of(wine, fitted)
     assert (names["score:0"], names["score:1"]) == ("score on component 1", "score on 2 · slant")
-    assert column_of(wine, arrays, "score:1").name == "score on 2 · slant"
+    assert column_of(wine, fitted, "score:1").name == "score on 2 · slant"
 
 
 def test_a_rule_holds_for_no_row_whose_value_is_missing():
     X = np.array([[1.0, 0], [5, 1], [9, 2]])
     missing = np.array([[False, False], [True, False], [False, False]])
     dataset = Dataset("gaps", X, np.arange(3), feature_names=("a", "b"), missing=missing)
-    found = column_of(dataset, arrays_of(3), "feature:0")
+    found = column_of(dataset, run_of(3), "feature:0")
     assert matching(found, "above", 4).tolist() == [False, False, True]
     assert matching(found, "below", 6).tolist() == [True, False, False]
-    assert matching(column_of(dataset, arrays_of(3), "feature:1"), "above", 0).sum() == 2
+    assert matching(column_of(dataset, run_of(3), "feature:1"), "above", 0).sum() == 2
 
 
 def test_features_without_names_are_called_by_their_place():
@@ -218,5 +222,5 @@ def test_features_without_names_are_called_by_their_place():
 def test_a_label_with_a_colon_in_its_name_is_found():
     X = np.random.default_rng(0).normal(size=(4, 2))
     dataset = Dataset("d", X, np.arange(4), {"a:b": np.array(["x", "y", "x", "x"])})
-    found = column_of(dataset, arrays_of(4), "label:a:b")
+    found = column_of(dataset, run_of(4), "label:a:b")
     assert matching(found, "is", ["x"]).tolist() == [True, False, True, True]

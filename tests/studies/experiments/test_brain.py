@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording
 from appca.data.sources import samples
 from appca.plots.paper import brain as plots
@@ -151,7 +152,9 @@ def test_volumes_are_turned_upright_as_nibabel_does():
 
 
 def test_cuts_go_through_the_voxel_that_was_asked_for(outcome):
-    figure = plots.cuts(outcome.arrays, outcome.arrays["map_appca"], (3, 5, 7))
+    figure = plots.cuts(
+        BrainMaps.from_arrays(outcome.arrays), outcome.arrays["map_appca"], (3, 5, 7)
+    )
     shapes = [np.asarray(trace.z).shape for trace in figure.data]
     assert shapes == [(16, 24, 4), (16, 20, 4), (24, 20, 4)]
     upright = plots.upright(outcome.arrays["mask"], outcome.arrays["affine"])

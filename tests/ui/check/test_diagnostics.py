@@ -14,8 +14,9 @@ from appca.data.sources.designs import draw_synthetic
 from appca.data.store import DatasetStore
 from appca.runs import labels
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import Result, fit_run, posterior_of
+from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.ui.check import diagnostics_chains, diagnostics_components
 from tests.ui.conftest import healthy, html
@@ -34,13 +35,13 @@ def table() -> Dataset:
     return Dataset("three factors", drawn.Y, ids, {}, None, names, {})
 
 
-def fitted(dataset: Dataset, model: str, **parameters) -> tuple[RunConfig, Result]:
+def fitted(dataset: Dataset, model: str, **parameters) -> tuple[RunConfig, FitResult]:
     config = RunConfig(dataset.digest, {}, model, parameters)
     return config, fit_run(dataset, config)
 
 
 @pytest.fixture(scope="module")
-def sampled(table) -> tuple[RunConfig, Result]:
+def sampled(table) -> tuple[RunConfig, FitResult]:
     """A short run of aPPCA by Gibbs sampling."""
     return fitted(table, "aPPCA", n_components=3, n_active=2, inference="gibbs", **SHORT)
 
@@ -49,7 +50,7 @@ def sampled(table) -> tuple[RunConfig, Result]:
 def show(start, table):
     """Return a function that stores a run and opens the page on it."""
 
-    def opened(config: RunConfig, result: Result):
+    def opened(config: RunConfig, result: FitResult):
         DatasetStore(home()).put(table)
         RunStore(home()).save(config, result)
         return healthy(start(PAGE, run=config.id))
@@ -82,7 +83,7 @@ def test_a_settled_fit_is_said_to_be_settled_with_what_stays_doubtful(start):
         "component",
     ]
     (run,) = RunStore(home()).list()
-    doubtful = np.mean(run.arrays["membership"] < 0.5)
+    doubtful = np.mean(run.fitted.membership < 0.5)
     assert f"{percent(doubtful, 1)} of the rows" in html(app)
     assert next(m for m in app.metric if m.label == "Doubtful rows").value == percent(doubtful, 1)
     assert any("Gibbs sampling" in text.value for text in app.markdown)
@@ -121,7 +122,7 @@ def test_with_all_components_in_use_there_is_nothing_to_be_unsure_of(show, table
 def test_sampled_chains_are_judged_and_drawn(show, sampled):
     config, result = sampled
     app = show(config, result)
-    posterior = posterior_of(result.arrays)
+    posterior = result.fitted.posterior
     found = diagnose(posterior)
     said = verdict(found, 2)
     assert level(app) == said.level
@@ -136,7 +137,7 @@ def test_sampled_chains_are_judged_and_drawn(show, sampled):
 
 
 def test_cells_that_fall_short_are_marked_without_colour_too(sampled):
-    found = diagnose(posterior_of(sampled[1].arrays))
+    found = diagnose(sampled[1].fitted.posterior)
     found[0] = found[0]._replace(r_hat=np.nan, raftery_lewis=None)
     marked = diagnostics_chains.styled(found, 2, 20.0).to_html()
     wanted = [failures(one, 2, 20.0) for one in found]
@@ -158,12 +159,12 @@ def test_another_quantity_and_its_ranks_can_be_chosen(show, sampled):
 
 def test_chains_that_disagree_are_not_to_be_trusted(show, sampled):
     config, result = sampled
-    arrays = dict(result.arrays)
-    noise = arrays["posterior_noise_variance"].copy()
+    draws = dict(result.fitted.posterior)
+    noise = draws["noise_variance"].copy()
     noise[1] += 20 * noise.std()
-    arrays["posterior_noise_variance"] = noise
+    fitted = replace(result.fitted, posterior=draws | {"noise_variance": noise})
     other = replace(config, parameters=config.parameters | {"random_state": 1})
-    app = show(other, Result(arrays, result.info))
+    app = show(other, FitResult(fitted, result.info))
     assert level(app) == "bad"
     assert "Not to be trusted" in html(app)
     assert "disagree about the noise variance" in html(app)
@@ -188,10 +189,10 @@ def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
     config, result = fitted(table, "isFA", max_components=5, **SHORT)
     app = show(config, result)
     assert level(app) in ("good", "doubtful", "bad")
-    numbers = posterior_of(result.arrays)["n_components"]
+    numbers = result.fitted.posterior["n_components"]
     assert any(diagnostics_chains.number_words(numbers, 5) == text.value for text in app.caption)
     assert ("components in use", "share of draws") in axes(app)
-    assert html(app).count("|cos|") == len(result.arrays["components"])
+    assert html(app).count("|cos|") == len(result.fitted.components)
 
 
 def test_the_number_of_components_in_words():
@@ -206,11 +207,11 @@ def test_the_number_of_components_in_words():
 
 
 def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table):
-    arrays = sampled[1].arrays
-    shown = diagnostics_components.cards(arrays, None, table.feature_names)
+    fitted = sampled[1].fitted
+    shown = diagnostics_components.cards(fitted, None, table.feature_names)
     assert "&lt;b&gt;a&lt;/b&gt;" in shown
     assert "<b>a</b>" not in shown
-    pictures = diagnostics_components.cards(arrays, (1, 5), None)
+    pictures = diagnostics_components.cards(fitted, (1, 5), None)
     assert pictures.count("<img") == 6
     assert 'alt="sd of component 3"' in pictures
 
@@ -227,10 +228,12 @@ def test_components_bear_the_names_that_somebody_gave_them(show, sampled):
 
 
 def test_a_chain_with_something_else_in_a_place_is_named(sampled):
-    arrays = dict(sampled[1].arrays)
-    draws = np.tile(arrays["components"], (2, 8, 1, 1))
-    draws[1, :, 0] = np.linalg.svd(arrays["components"])[2][-1]  # a direction none of them has
-    shown = diagnostics_components.cards(arrays | {"posterior_components": draws}, None, None)
+    fitted = sampled[1].fitted
+    draws = np.tile(fitted.components, (2, 8, 1, 1))
+    draws[1, :, 0] = np.linalg.svd(fitted.components)[2][-1]  # a direction none of them has
+    shown = diagnostics_components.cards(
+        replace(fitted, posterior={"components": draws}), None, None
+    )
     assert shown.count("chain 2 has another in its place") == 1
     assert shown.count("✕ not identified") == 1
     assert shown.count("✓ identified") == 2

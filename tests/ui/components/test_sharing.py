@@ -14,6 +14,7 @@ from appca.ui.components import sharing as sharing_page
 from appca.ui.parts.class_choice import Classes
 from appca.ui.session import services
 from appca.ui.session.fitting import Shown
+from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import address, healthy, html, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
@@ -173,8 +174,7 @@ def test_the_papers_words_stand_beside_the_numbers_of_its_own_data_only():
 
 
 def some_run(active: np.ndarray, model: str, **parameters) -> Shown:
-    arrays = {"active": active, "components": np.eye(active.shape[1])}
-    return Shown(RunConfig("0" * 64, {}, model, parameters), arrays, {}, None)
+    return Shown(RunConfig("0" * 64, {}, model, parameters), fitted_run(active), info_of(), None)
 
 
 def test_of_rows_that_use_different_numbers_of_components_the_page_warns():

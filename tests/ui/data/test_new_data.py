@@ -24,6 +24,7 @@ from appca.ui.data import new_data, new_data_pictures
 from appca.ui.parts import downloads
 from appca.ui.session import services
 from appca.ui.session.state import KEYS
+from tests.fitted_runs import described_rows, fitted_run
 from tests.ui.conftest import address, healthy, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
@@ -71,10 +72,10 @@ def test_the_run_s_own_rows_shuffled_get_the_run_s_own_numbers(wine_page, monkey
     assert shown.run.id == run.id
     for k in range(4):
         np.testing.assert_allclose(
-            table[f"component_{k + 1}"], run.arrays["scores"][:, k], rtol=0, atol=1e-10
+            table[f"component_{k + 1}"], run.fitted.scores[:, k], rtol=0, atol=1e-10
         )
     np.testing.assert_allclose(
-        table["log_likelihood"], run.arrays["log_likelihood_rows"], rtol=0, atol=1e-10
+        table["log_likelihood"], run.fitted.log_likelihood_rows, rtol=0, atol=1e-10
     )
     assert list(table["grower"]) == list(next(iter(load("wine").labels.values())))
 
@@ -250,19 +251,13 @@ def test_the_saved_file_holds_every_new_row_with_its_distances(
     assert not np.asarray(found["fits"])[beyond].any()
 
 
-def arrays_like(active: np.ndarray) -> dict[str, np.ndarray]:
-    n, k = active.shape
-    numbers = {name: np.full(n, 0.5) for name in ("membership", "error", "log_likelihood_rows")}
-    return {"scores": np.where(active, 1.0, 0.0), "active": active, **numbers, "K": np.array(k)}
-
-
 def test_the_picture_holds_both_kinds_of_rows_new_thumbnails_first():
     old = Dataset("old", np.eye(6)[:, :4], np.arange(6), {"class": np.arange(6)}, (2, 2))
     new = Dataset("new", np.ones((3, 4)), np.array(["0", "1", "x"]), {"kind": ["a", "b", "c"]})
     active = np.array([[1, 1, 0]] * 6, dtype=bool)
     mixed = np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1]], dtype=bool)
     both = new_data_pictures.together(
-        old, arrays_like(active), new, arrays_like(mixed), np.array([0, 1, 2])
+        old, fitted_run(active), new, described_rows(mixed), np.array([0, 1, 2])
     )
     assert both.n_old == 6
     assert len(set(both.dataset.ids)) == 9

@@ -78,8 +78,8 @@ def test_a_trained_one_is_shown_and_fits_behind_it_need_no_worker(start, jobs, m
     app.switch_page("pages/explore/fit.py").run()
     assert "64 features became 3" in texts(healthy(app))
     run = services.runs().get(app.session_state[state.KEYS.config].id)
-    assert run.arrays["components"].shape == (3, 3)
-    assert run.arrays["pre_vae_losses"].shape == (2,)
+    assert run.fitted.components.shape == (3, 3)
+    assert run.fitted.preprocessing.vae.losses.shape == (2,)
     healthy(app.switch_page("pages/explore/subspaces.py").run())
     assert jobs.jobs == {}
 

@@ -60,10 +60,10 @@ def test_a_model_that_learns_the_number_says_what_it_found(wine, model):
     assert "l" not in address(app)
     assert address(app)["k"] == "6"
     run = fit(app)
-    assert f"{len(run.arrays['components'])} in the best draw" in html(app.run())
+    assert f"{len(run.fitted.components)} in the best draw" in html(app.run())
     app = healthy(app.switch_page("pages/explore/subspaces.py").run())
     assert [slider.label for slider in app.slider][:1] == ["At most K"]
-    assert html(app).count('class="ca-card"') == len(run.arrays["components"])
+    assert html(app).count('class="ca-card"') == len(run.fitted.components)
 
 
 def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
@@ -88,7 +88,7 @@ def test_a_number_may_be_fixed_that_is_learned_else(wine):
     app.selectbox(key="set-alpha").select("fixed").run()
     app.number_input(key="set-alpha-value").set_value(2.5).run()
     assert app.session_state["config"].parameters["alpha"] == 2.5
-    assert fit(healthy(app)).arrays["alpha"] == 2.5
+    assert fit(healthy(app)).fitted.alpha == 2.5
 
 
 def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
@@ -97,7 +97,7 @@ def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
     app = upload(start("data/data"), table_of(table))
     app.button(key="upload_use").click().run()
     run = fit(choose(app.switch_page("pages/explore/fit.py").run(), "NPPCA"))
-    assert not run.arrays["active"].any()
+    assert not run.fitted.active.any()
     for page, title in PAGES.items():
         app = healthy(start(run=run.id).switch_page(f"pages/{page}.py").run())
         assert app.title[0].value == title

@@ -78,7 +78,7 @@ def test_a_flipped_component_exchanges_its_ends_everywhere(start):
 
 def test_the_users_of_a_component_become_the_selection_of_all_pages(start):
     app = start(COMPONENTS)
-    users = int(run_of(app).arrays["active"][:, 2].sum())
+    users = int(run_of(app).fitted.active[:, 2].sum())
     app.button(key="select-users-2").click().run()
     assert selected(healthy(app)) == users
     app.switch_page("pages/explore/subspaces.py").run()

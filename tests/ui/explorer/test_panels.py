@@ -1,29 +1,33 @@
 """Panels of the atlas: the right rows at the right places with the right images, on every page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from appca.analysis.explore.subspaces import ranked
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.plots.explore.sprites import sprites_of
 from appca.plots.palette import MISSING, levels
 from appca.ui.explorer import panels
+from tests.fitted_runs import fitted_model, fitted_run
 
 
-def arrays_of(n_rows: int, k: int, n_active: int, seed: int = 0) -> dict[str, np.ndarray]:
+def run_of(n_rows: int, k: int, n_active: int, seed: int = 0) -> FittedRun:
     """Numbers as a run has them, with unevenly popular components."""
     rng = np.random.default_rng(seed)
     keys = rng.gumbel(size=(n_rows, k)) + np.linspace(1, 0, k)
     active = np.zeros((n_rows, k), dtype=bool)
     np.put_along_axis(active, np.argsort(-keys, axis=1)[:, :n_active], True, axis=1)
-    return {
-        "scores": (rng.normal(size=(n_rows, k)) * active).astype(np.float32),
-        "active": active,
-        "membership": rng.random(n_rows).astype(np.float32),
-        "error": rng.random(n_rows).astype(np.float32),
-        "log_likelihood_rows": rng.normal(size=n_rows),
-    }
+    return fitted_run(
+        scores=(rng.normal(size=(n_rows, k)) * active).astype(np.float32),
+        active=active,
+        membership=rng.random(n_rows).astype(np.float32),
+        error=rng.random(n_rows).astype(np.float32),
+        log_likelihood_rows=rng.normal(size=n_rows),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +35,12 @@ def digits() -> Dataset:
     return load("digits")
 
 
-def pages(dataset: Dataset, arrays: dict, **how) -> list:
-    total = panels.count(arrays["active"], how.get("by_pair", False))
+def pages(dataset: Dataset, fitted: FittedRun, **how) -> list:
+    total = panels.count(fitted.active, how.get("by_pair", False))
     return [
         panel
         for page in range(-(-total // panels.PAGE))
-        for panel in panels.page_of_panels(dataset, arrays, None, page, **how)
+        for panel in panels.page_of_panels(dataset, fitted, None, page, **how)
     ]
 
 
@@ -46,35 +50,35 @@ def drawn_components(panel) -> list[int]:
 
 
 def test_every_point_has_the_scores_of_its_own_row(digits, seed):
-    arrays = arrays_of(digits.n_rows, 5, 2, seed)
-    for panel in pages(digits, arrays):
+    fitted = run_of(digits.n_rows, 5, 2, seed)
+    for panel in pages(digits, fitted):
         first, second = drawn_components(panel)
-        np.testing.assert_array_equal(panel.x, arrays["scores"][panel.rows, first])
-        np.testing.assert_array_equal(panel.y, arrays["scores"][panel.rows, second])
-        assert arrays["active"][panel.rows][:, [first, second]].all()
-        np.testing.assert_array_equal(panel.hollow, arrays["membership"][panel.rows] < 0.5)
+        np.testing.assert_array_equal(panel.x, fitted.scores[panel.rows, first])
+        np.testing.assert_array_equal(panel.y, fitted.scores[panel.rows, second])
+        assert fitted.active[panel.rows][:, [first, second]].all()
+        np.testing.assert_array_equal(panel.hollow, fitted.membership[panel.rows] < 0.5)
 
 
 def test_45_subspaces_fill_four_pages_and_lose_no_row(digits, seed):
-    arrays = arrays_of(digits.n_rows, 10, 2, seed)
-    found = pages(digits, arrays)
-    assert len(found) == panels.count(arrays["active"], by_pair=False) <= 45
+    fitted = run_of(digits.n_rows, 10, 2, seed)
+    found = pages(digits, fitted)
+    assert len(found) == panels.count(fitted.active, by_pair=False) <= 45
     assert sorted(np.concatenate([panel.rows for panel in found])) == list(range(digits.n_rows))
     sizes = [len(panel.rows) for panel in found]
     assert sizes == sorted(sizes, reverse=True)
 
 
 def test_rows_keep_their_identity_when_the_data_are_shuffled_and_thinned(digits, seed):
-    arrays = arrays_of(digits.n_rows, 4, 2, seed)
+    fitted = run_of(digits.n_rows, 4, 2, seed)
     kept = np.random.default_rng(seed).permutation(digits.n_rows)[:600]
-    part, numbers = digits.take(kept), {name: values[kept] for name, values in arrays.items()}
+    part, numbers = digits.take(kept), fitted_model(k=4).with_rows(fitted.take(kept))
     where = {digits.ids[row]: row for row in kept}
     sprites = sprites_of(part)
     for panel in pages(part, numbers):
         first, second = drawn_components(panel)
         original = np.array([where[part.ids[row]] for row in panel.rows])
-        np.testing.assert_array_equal(panel.x, arrays["scores"][original, first])
-        np.testing.assert_array_equal(panel.y, arrays["scores"][original, second])
+        np.testing.assert_array_equal(panel.x, fitted.scores[original, first])
+        np.testing.assert_array_equal(panel.y, fitted.scores[original, second])
         np.testing.assert_array_equal(sprites.images(panel.rows), digits.images(original))
         column = next(iter(digits.labels))
         np.testing.assert_array_equal(
@@ -83,9 +87,9 @@ def test_rows_keep_their_identity_when_the_data_are_shuffled_and_thinned(digits,
 
 
 def test_sign_cells_count_and_show_their_own_rows(digits):
-    arrays = arrays_of(digits.n_rows, 4, 2)
+    fitted = run_of(digits.n_rows, 4, 2)
     sprites = sprites_of(digits)
-    for panel in panels.page_of_panels(digits, arrays, sprites, 0):
+    for panel in panels.page_of_panels(digits, fitted, sprites, 0):
         members = np.concatenate([cell.rows for cell in panel.cells])
         assert sorted(members) == sorted(panel.rows)
         places = {row: place for place, row in enumerate(panel.rows)}
@@ -99,33 +103,32 @@ def test_sign_cells_count_and_show_their_own_rows(digits):
 
 
 def test_pairs_hold_every_row_that_uses_both(digits):
-    arrays = arrays_of(digits.n_rows, 6, 3)
-    found = pages(digits, arrays, by_pair=True)
+    fitted = run_of(digits.n_rows, 6, 3)
+    found = pages(digits, fitted, by_pair=True)
     assert len(found) == 15
     for panel in found:
-        both = arrays["active"][:, drawn_components(panel)].all(axis=1)
+        both = fitted.active[:, drawn_components(panel)].all(axis=1)
         assert panel.rows.tolist() == np.flatnonzero(both).tolist()
 
 
 @pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)])
 def test_three_components_are_shown_on_the_chosen_two(digits, axes):
-    arrays = arrays_of(digits.n_rows, 5, 3)
-    assert axes in panels.axis_choices(arrays["active"])
-    for group, panel in zip(
-        ranked(arrays["active"]), pages(digits, arrays, axes=axes), strict=True
-    ):
+    fitted = run_of(digits.n_rows, 5, 3)
+    assert axes in panels.axis_choices(fitted.active)
+    for group, panel in zip(ranked(fitted.active), pages(digits, fitted, axes=axes), strict=True):
         assert drawn_components(panel) == [group.components[place] for place in axes]
 
 
 def test_subspaces_of_different_sizes_are_drawn_on_every_axes_that_are_offered(digits, seed):
-    arrays = arrays_of(digits.n_rows, 5, 4, seed)
+    fitted = run_of(digits.n_rows, 5, 4, seed)
     used = np.random.default_rng(seed).integers(1, 5, digits.n_rows)  # of its four, by each row
-    arrays["active"] &= np.cumsum(arrays["active"], axis=1) <= used[:, None]
-    offered = panels.axis_choices(arrays["active"])
+    active = fitted.active & (np.cumsum(fitted.active, axis=1) <= used[:, None])
+    fitted = replace(fitted, active=active)
+    offered = panels.axis_choices(fitted.active)
     assert offered == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     for axes in offered:
         for group, panel in zip(
-            ranked(arrays["active"]), pages(digits, arrays, axes=axes), strict=True
+            ranked(fitted.active), pages(digits, fitted, axes=axes), strict=True
         ):
             enough = axes[1] < len(group.components)
             places = axes if enough else range(min(2, len(group.components)))
@@ -134,8 +137,8 @@ def test_subspaces_of_different_sizes_are_drawn_on_every_axes_that_are_offered(d
 
 
 def test_strips_of_one_component_spread_each_row_the_same_way_each_time(digits):
-    once = pages(digits, arrays_of(digits.n_rows, 3, 1, seed=1))
-    again = pages(digits, arrays_of(digits.n_rows, 4, 1, seed=2))
+    once = pages(digits, run_of(digits.n_rows, 3, 1, seed=1))
+    again = pages(digits, run_of(digits.n_rows, 4, 1, seed=2))
     height = {row: y for panel in once for row, y in zip(panel.rows, panel.y, strict=True)}
     for panel in again:
         assert [height[row] for row in panel.rows] == panel.y.tolist()
@@ -143,38 +146,38 @@ def test_strips_of_one_component_spread_each_row_the_same_way_each_time(digits):
 
 
 def test_the_hover_card_says_the_rows_own_label_and_subspace(digits):
-    arrays = arrays_of(digits.n_rows, 4, 2)
-    hover = panels.hover_of(digits, arrays)
+    fitted = run_of(digits.n_rows, 4, 2)
+    hover = panels.hover_of(digits, fitted)
     said = {column.name: column for column in hover.columns}
     np.testing.assert_array_equal(hover.ids, digits.ids)
     for row in range(0, digits.n_rows, 50):
         label, subspace = said["digit"], said["subspace"]
         assert label.names[label.values[row]] == str(digits.labels["digit"][row])
-        used = ",".join(str(k + 1) for k in np.flatnonzero(arrays["active"][row]))
+        used = ",".join(str(k + 1) for k in np.flatnonzero(fitted.active[row]))
         assert subspace.names[subspace.values[row]] == f"{{{used}}}"
-        assert said["residual"].values[row] == arrays["error"][row]
+        assert said["residual"].values[row] == fitted.error[row]
 
 
 def test_colours_are_offered_by_label_and_by_measure(digits):
-    arrays = arrays_of(digits.n_rows, 4, 2)
+    fitted = run_of(digits.n_rows, 4, 2)
     assert list(panels.colour_choices(digits)) == [
         "label:digit",
         "residual",
         "membership",
         "density",
     ]
-    by_class = panels.colour_of(digits, arrays, "label:digit")
+    by_class = panels.colour_of(digits, fitted, "label:digit")
     assert by_class.kind == "category"
     named = [by_class.names[code] for code in by_class.values]
     assert named == digits.labels["digit"].astype(str).tolist()
-    residual = panels.colour_of(digits, arrays, "residual")
-    np.testing.assert_array_equal(residual.values, arrays["error"].astype(float))
+    residual = panels.colour_of(digits, fitted, "residual")
+    np.testing.assert_array_equal(residual.values, fitted.error.astype(float))
 
 
 def test_a_feature_colours_each_row_by_its_own_number(digits, seed):
-    arrays = arrays_of(digits.n_rows, 4, 2)
+    fitted = run_of(digits.n_rows, 4, 2)
     column = int(np.random.default_rng(seed).integers(64))
-    colour = panels.colour_of(digits, arrays, f"feature:{column}")
+    colour = panels.colour_of(digits, fitted, f"feature:{column}")
     assert (colour.kind, colour.name) == (
         "number",
         f"pixel row {column // 8 + 1}, column {column % 8 + 1}",
@@ -188,7 +191,7 @@ def test_a_feature_of_few_whole_numbers_is_a_scale_and_its_missing_cells_are_unk
     missing = np.zeros(X.shape, dtype=bool)
     missing[1, 0] = True
     dataset = Dataset("few", X, list("abcd"), feature_names=("<b>", "c"), missing=missing)
-    colour = panels.colour_of(dataset, arrays_of(4, 2, 1), "feature:0")
+    colour = panels.colour_of(dataset, run_of(4, 2, 1), "feature:0")
     assert (colour.kind, colour.name) == ("number", "<b>")
     np.testing.assert_array_equal(colour.values, [0, np.nan, 2, 1])
     drawn = levels(colour, 4)

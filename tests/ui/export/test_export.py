@@ -1,6 +1,7 @@
 """The page Export: each tab's files hold what they say, and a session opens in a fresh home."""
 
 import io
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -55,7 +56,7 @@ def file(made: dict, key: str) -> bytes:
 def test_each_button_saves_what_it_says(start, made, tmp_path):
     app = healthy(start("export/export"))
     run = RunStore(home()).get(address(app)["run"])
-    scores = run.arrays["scores"]
+    scores = run.fitted.scores
     csv = pd.read_csv(io.BytesIO(file(made, "projection-csv")))
     parquet = pd.read_parquet(io.BytesIO(file(made, "projection-parquet")))
     names = [f"component_{k + 1}" for k in range(4)]
@@ -73,7 +74,7 @@ def test_each_button_saves_what_it_says(start, made, tmp_path):
     path.write_bytes(file(made, "model"))
     np.testing.assert_allclose(
         load_model(path).score_samples(load("digits").X),
-        run.arrays["log_likelihood_rows"],
+        run.fitted.log_likelihood_rows,
         rtol=1e-10,
     )
     for name in ("subspaces", "components", "log-likelihood"):
@@ -103,7 +104,7 @@ def test_names_and_certainty_are_columns_when_asked_for(start, made):
 def test_a_map_that_was_laid_out_is_the_first_place_offered(start, made):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
-    n = run.info["n_rows"]
+    n = run.info.n_rows
     map_ = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
     config = EmbeddingConfig(run.config.dataset, run.config.preprocessing)
     EmbeddingStore(home()).save(config, Embedding(map_, {"seconds": 1.0, "n_rows": n}))
@@ -115,13 +116,13 @@ def test_a_map_that_was_laid_out_is_the_first_place_offered(start, made):
     assert "figure-umap" in made
     place.set_value("1 3").run()
     table = pq.read_table(io.BytesIO(file(made, "explorer"))).to_pandas()
-    assert table["y"].to_numpy(np.float32).tolist() == run.arrays["scores"][:, 3].tolist()
+    assert table["y"].to_numpy(np.float32).tolist() == run.fitted.scores[:, 3].tolist()
 
 
 def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_path, monkeypatch):
     app = start("export/export", k="5")
     run = RunStore(home()).get(address(app)["run"])
-    few = np.arange(run.info["n_rows"]) < 7
+    few = np.arange(run.info.n_rows) < 7
     SelectionStore(home()).save(run.config.dataset, "few", few)
     rename(run, 0, "my own name")
     healthy(app.run())
@@ -144,7 +145,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     fresh.switch_page("pages/explore/subspaces.py").run()
     assert "my own name" in html(healthy(fresh))
     other = RunStore(tmp_path / "other").get(run.id)
-    assert other.arrays["scores"].tobytes() == run.arrays["scores"].tobytes()
+    assert other.fitted.scores.tobytes() == run.fitted.scores.tobytes()
 
 
 def test_what_is_no_session_is_refused_in_a_box(start, monkeypatch):
@@ -189,7 +190,7 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
     result = fit_run(dataset, config)
     selected = np.arange(90) < 9
     material = Material(
-        dataset, config, result.info, result.arrays, f"label:{EVIL}", selected, rng.random((90, 2))
+        dataset, config, result.info, result.fitted, f"label:{EVIL}", selected, rng.random((90, 2))
     )
     line = {"key": "own", "title": EVIL, "log_likelihood": 1.25, "kept": [0.51239, 0.1]}
     found = Comparison([line], [], {"n_neighbors": 15}, True)
@@ -209,9 +210,9 @@ def test_the_report_has_the_quality_measured_of_the_run(start):
     run = RunStore(home()).get(address(app)["run"])
     config = QualityConfig(run.config.to_dict(), 4, 2)
     QualityStore(home()).save(config, Comparison([{"key": "own", "title": "T"}], [], {}, True))
-    shown = Shown(run.config, run.arrays, run.info, run)
+    shown = Shown(run.config, run.fitted, run.info, run)
     assert export_material.comparison(shown).lines[0]["title"] == "T"
-    other = shown._replace(arrays=run.arrays | {"components": run.arrays["components"][:3]})
+    other = shown._replace(fitted=replace(run.fitted, components=run.fitted.components[:3]))
     assert export_material.comparison(other) is None
 
 
@@ -221,7 +222,7 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", {"n_components": 3})
     result = fit_run(dataset, config)
     colour = next(iter(panels.colour_choices(dataset)))
-    whole = Material(dataset, config, result.info, result.arrays, colour)
+    whole = Material(dataset, config, result.info, result.fitted, colour)
     few = np.zeros(200, bool)
     few[[3, 50, 120]] = True
     marked = figures(whole._replace(selected=few))["subspaces"].make()

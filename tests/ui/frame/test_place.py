@@ -59,7 +59,7 @@ def test_few_features_after_a_reduction_suit_a_cluster(monkeypatch):
 def test_a_run_says_where_it_was_fitted():
     config = config_of(DIGITS, n_components=3, n_active=1)
     result = fit_run(DIGITS, config)
-    here = Shown(config, result.arrays, result.info, None)
+    here = Shown(config, result.fitted, result.info, None)
     assert "Fitted on" not in facts(here)
-    there = here._replace(info=result.info | {"place": "the Dask cluster at <i>, 2 workers"})
+    there = here._replace(info=result.info._replace(place="the Dask cluster at <i>, 2 workers"))
     assert "Fitted on</dt><dd>the Dask cluster at &lt;i&gt;, 2 workers</dd>" in facts(there)

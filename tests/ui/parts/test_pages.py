@@ -274,7 +274,7 @@ def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
 def test_what_is_saved_holds_the_selected_rows_only(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
-    shown = fitting.Shown(run.config, run.arrays, run.info, run)
+    shown = fitting.Shown(run.config, run.fitted, run.info, run)
     text = downloads.make("csv", load("digits"), shown, np.array([7, 2])).decode()
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
     app.switch_page("pages/export/export.py").run()
@@ -319,7 +319,7 @@ def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
     assert html(app).count('class="ca-card"') == 4
     assert "cannot be read" in sentences(app.run())[0]
     healthy(app.run())
-    assert RunStore(home()).get(wanted["run"]).arrays["scores"].shape == (DIGITS, 4)
+    assert RunStore(home()).get(wanted["run"]).fitted.scores.shape == (DIGITS, 4)
 
 
 def too_large(*_given: object, **_more: object) -> np.ndarray:

@@ -5,12 +5,14 @@ import re
 import numpy as np
 import pytest
 
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.plots.palette import colour_by
 from appca.ui.data import intake_report
 from appca.ui.frame import frame
 from appca.ui.parts import component_list, text, tray
+from tests.fitted_runs import fitted_run, info_of
 
 NASTY = '<img src=x onerror="alert(1)">&"'
 
@@ -50,7 +52,7 @@ def test_times_that_are_compared_have_decimals_below_ten_seconds(seconds, said):
 
 
 def test_a_log_likelihood_has_a_true_minus_and_a_comma():
-    assert text.nats_a_row({"log_likelihood": -2469.14, "n_rows": 2}) == "−1,234.57 nats a row"
+    assert text.nats_a_row(info_of(log_likelihood=-2469.14, n_rows=2)) == "−1,234.57 nats a row"
 
 
 def test_estimates_say_about_except_below_a_second():
@@ -91,20 +93,13 @@ def table(names: tuple[str, ...]) -> Dataset:
     )
 
 
-def run_of(dataset: Dataset, component: list[float]) -> dict[str, np.ndarray]:
-    fitted = Preprocessing(centre=True, scale="feature").fit(dataset.X)
-    return {
-        "components": np.array([component]),
-        "scores": np.ones((30, 1)),
-        "active": np.ones((30, 1), dtype=bool),
-        "error": np.ones(30),
-        "membership": np.ones(30),
-        "log_likelihood_rows": np.ones(30),
-        "mean": np.zeros(len(component)),
-        "noise_variance": np.array(1.0),
-        "latent_variance": np.array([1.0]),
-        **{f"pre_{name}": values for name, values in fitted.arrays().items()},
-    }
+def run_of(dataset: Dataset, component: list[float], active: np.ndarray | None = None) -> FittedRun:
+    before = Preprocessing(centre=True, scale="feature").fit(dataset.X)
+    return fitted_run(
+        np.ones((30, 1), dtype=bool) if active is None else active,
+        components=np.array([component]),
+        preprocessing=before,
+    )
 
 
 def test_component_cards_show_feature_names_literally():
@@ -134,12 +129,11 @@ def test_bars_and_facts_of_a_selection_show_labels_literally_and_count_right():
 
 def test_where_selected_rows_are_is_said_by_subspaces_or_by_components_that_set_them_apart():
     dataset = table(("a", "b"))
-    arrays = run_of(dataset, [0.1, 0.9])
-    rng = np.random.default_rng(0)
-    arrays["active"] = rng.random((30, 40)) < 0.5
-    arrays["active"][:, 7] = np.arange(30) < 6
+    active = np.random.default_rng(0).random((30, 40)) < 0.5
+    active[:, 7] = np.arange(30) < 6
+    fitted = run_of(dataset, [0.1, 0.9], active)
     rows = np.arange(6)
-    html = tray.facts(dataset, arrays, rows)
+    html = tray.facts(dataset, fitted, rows)
     assert "8 used by 100 % (all rows 20 %)" in html
     assert re.search(r"−?[\d,]+\.\d\d nats \(all rows −?[\d,]+\.\d\d nats\)", html)
     assert re.search(r"Membership</dt><dd>[\w. ]+ % \(all rows [\w. ]+ %\)", html)

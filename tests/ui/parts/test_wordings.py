@@ -8,13 +8,14 @@ from appca.runs.configuration import RunConfig
 from appca.ui.frame import frame
 from appca.ui.parts import controls
 from appca.ui.session.fitting import Shown
+from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import healthy
 from tests.ui.parts.test_pages import good_table, table_of, upload
 
 
 def run_of(k: int, model: str, **parameters) -> Shown:
-    arrays = {"components": np.eye(k), "active": np.ones((3, k), dtype=bool)}
-    return Shown(RunConfig("0" * 64, {}, model, parameters), arrays, {}, None)
+    fitted = fitted_run(np.ones((3, k), dtype=bool))
+    return Shown(RunConfig("0" * 64, {}, model, parameters), fitted, info_of(), None)
 
 
 @pytest.mark.parametrize(

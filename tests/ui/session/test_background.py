@@ -250,7 +250,7 @@ def test_a_map_is_laid_out_by_a_job_and_then_shown_with_all_rows(start, jobs):
 def test_the_three_maps_have_every_row_at_one_place_with_colours_of_their_own(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
-    shown = fitting.Shown(run.config, run.arrays, run.info, run)
+    shown = fitting.Shown(run.config, run.fitted, run.info, run)
     places = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
     embedding = Embedding(places, {"seconds": 1.0, "n_rows": 1797})
     three = umap.panels_of(load("digits"), shown, embedding, "digit")
@@ -262,5 +262,5 @@ def test_the_three_maps_have_every_row_at_one_place_with_colours_of_their_own(st
     assert by_class.rgb is None
     assert (by_projection.rgb != by_pca.rgb).any()
     for row in range(0, 1797, 100):
-        same = (run.arrays["active"] == run.arrays["active"][row]).all(axis=1)
+        same = (run.fitted.active == run.fitted.active[row]).all(axis=1)
         assert set(by_projection.symbol[same]) == {by_projection.symbol[row]}

@@ -7,8 +7,9 @@ import pytest
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig, defaults
-from appca.runs.fit import Result, fit_run
+from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.ui.session import services
 from tests.ui.conftest import address, healthy
@@ -30,8 +31,8 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
     quick = stored_run("planes", "aPPCA", n_components=2, n_active=1)
     config = replace(quick, model="NPPCA", parameters=defaults("NPPCA") | {"max_components": 10})
     # Its numbers stand for those of the chains, which take long to compile.
-    arrays, info = RunStore(home()).get(quick.id).arrays, RunStore(home()).get(quick.id).info
-    RunStore(home()).save(config, Result(arrays, info))
+    fitted, info = RunStore(home()).get(quick.id).fitted, RunStore(home()).get(quick.id).info
+    RunStore(home()).save(config, FitResult(fitted, info))
     app = healthy(start(run=config.id))
     assert (app.slider(key="k").value, address(app)["run"]) == (10, config.id)
     app = healthy(app.switch_page("pages/explore/fit.py").run())

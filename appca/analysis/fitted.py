@@ -1,0 +1,288 @@
+"""A fitted run as types: its model, what the model says of the rows, and draws of a posterior.
+
+What each array is called on disk is known here and nowhere else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from appca.data.preprocessing import Fitted
+
+if TYPE_CHECKING:
+    from appca.models.base.estimator import Description
+
+PREPROCESSING, POSTERIOR = "pre_", "posterior_"  # prefixes of names
+CURVE, IMPUTED = "log_likelihoods", "imputed"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DescribedRows:
+    """
+    What a model with K components says of N rows; all arrays are read-only.
+
+    Parameters
+    ----------
+    scores : ndarray of float32, shape (N, K)
+        Posterior means given the MAP support, 0 outside of it.
+    active : ndarray of bool, shape (N, K)
+        The MAP support of each row.
+    inclusion : ndarray of float32, shape (N, K)
+        Posterior inclusion probabilities.
+    membership : ndarray of float32, shape (N,)
+        Posterior probability of the MAP support.
+    error : ndarray of float32, shape (N,)
+        Mean squared reconstruction error a feature, in preprocessed units.
+    log_likelihood_rows : ndarray of float64, shape (N,)
+        In nats.
+    log_likelihood_errors : ndarray of float32, shape (N,), optional
+        Its standard error, where it is an estimate.
+    """
+
+    scores: np.ndarray
+    active: np.ndarray
+    inclusion: np.ndarray
+    membership: np.ndarray
+    error: np.ndarray
+    log_likelihood_rows: np.ndarray
+    log_likelihood_errors: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @classmethod
+    def from_description(cls, found: "Description") -> "DescribedRows":
+        """Keep what an estimator's `describe` said, in the precision that is stored."""
+        exact = not found.standard_error.any()
+        return DescribedRows(
+            scores=found.scores.astype(np.float32),
+            active=found.active,
+            inclusion=found.inclusion.astype(np.float32),
+            membership=found.membership.astype(np.float32),
+            error=found.error.astype(np.float32),
+            log_likelihood_rows=found.log_likelihood,
+            log_likelihood_errors=None if exact else found.standard_error.astype(np.float32),
+        )
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "DescribedRows":
+        """Rebuild what `row_arrays` took apart; KeyError for what is missing."""
+        return DescribedRows(
+            **{name: arrays[name] for name in ROW_ARRAYS},
+            log_likelihood_errors=arrays.get("log_likelihood_errors"),
+        )
+
+    def row_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays by their names on disk."""
+        return _present(DescribedRows, self)
+
+    def take(self, rows: np.ndarray) -> "DescribedRows":
+        """Return what is said of some of the rows."""
+        return DescribedRows(**{name: one[rows] for name, one in self.row_arrays().items()})
+
+    def followed_by(self, others: "DescribedRows") -> "DescribedRows":
+        """Return what is said of these rows and, after them, of others by the same model."""
+        first, second = self.row_arrays(), others.row_arrays()
+        both = {
+            name: np.concatenate([first[name], second[name]]) for name in first if name in second
+        }
+        return DescribedRows(**both)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedModel:
+    """
+    What new rows can be described by: a fitted estimator's arrays and the preprocessing before it.
+
+    Parameters
+    ----------
+    components : ndarray, shape (K, D')
+        D' is the number of features after preprocessing.
+    mean : ndarray, shape (D',)
+    noise_variance : float
+    latent_variance : ndarray, shape (K,)
+    explained_variance : ndarray, shape (K,)
+    scale : ndarray, shape (K,)
+        Root mean square of a component's scores over the rows that use it.
+    n_active : int, optional
+        How many components a row uses; None where rows differ in that.
+    weights : ndarray, shape (K,), optional
+        Where rows differ in that: the share of rows that use a component.
+    alpha : float, optional
+        Where rows differ in that: the mass parameter of the IBP.
+    preprocessing : Fitted
+    log_likelihoods : ndarray, shape (n_iter,)
+        In nats, one an iteration.
+    names : tuple of str
+        That a person gave the components, empty strings where none was given; () is no names.
+    """
+
+    components: np.ndarray
+    mean: np.ndarray
+    noise_variance: float
+    latent_variance: np.ndarray
+    explained_variance: np.ndarray
+    scale: np.ndarray
+    n_active: int | None = None
+    weights: np.ndarray | None = None
+    alpha: float | None = None
+    preprocessing: Fitted
+    log_likelihoods: np.ndarray = field(default_factory=lambda: np.empty(0))
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, preprocessing: Fitted) -> "FittedModel":
+        """Keep what an estimator was fitted to, behind the preprocessing it was fitted after."""
+        own = estimator.fitted_arrays()
+        return _model(own, preprocessing, np.asarray(estimator.log_likelihoods_))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
+        """
+        Rebuild what `model_arrays` took apart.
+
+        Raises
+        ------
+        KeyError
+            For an array that every model has, and that is missing.
+        ValueError
+            For an array where one number belongs.
+        """
+        preprocessing = Fitted.from_arrays(_without(PREPROCESSING, arrays))
+        return _model(arrays, preprocessing, arrays.get(CURVE, np.empty(0)))
+
+    def estimator_arrays(self) -> dict[str, np.ndarray]:
+        """Return what an estimator's `restore` takes."""
+        found = {name: np.asarray(getattr(self, name)) for name in _EVERY_MODEL}
+        if self.n_active is not None:
+            found["n_active"] = np.asarray(self.n_active)
+        if self.weights is not None:
+            found |= {"n_components": np.asarray(len(self.components)), "weights": self.weights}
+        return found if self.alpha is None else found | {"alpha": np.asarray(self.alpha)}
+
+    def model_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a model file by their names there."""
+        before = _with(PREPROCESSING, self.preprocessing.arrays())
+        return self.estimator_arrays() | before | {CURVE: self.log_likelihoods}
+
+    def with_rows(
+        self,
+        rows: DescribedRows,
+        posterior: Mapping[str, np.ndarray] | None = None,
+        imputed: np.ndarray | None = None,
+    ) -> "FittedRun":
+        """Return the model together with what it says of some rows, and no others."""
+        parts = _values(FittedModel, self) | _values(DescribedRows, rows)
+        return FittedRun(**parts, posterior=posterior or {}, imputed=imputed)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedRun(FittedModel, DescribedRows):
+    """
+    A fitted model and what it says of the rows it was fitted to.
+
+    Parameters
+    ----------
+    posterior : mapping of str to ndarray
+        Draws of a sampled fit, (n_chains, n_draws, ...) each; empty for others.
+    imputed : ndarray, shape (m,), optional
+        What the model puts into the missing cells, in data units, row by row.
+    """
+
+    posterior: Mapping[str, np.ndarray] = field(default_factory=dict)
+    imputed: np.ndarray | None = None
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedRun":
+        """Rebuild what `to_arrays` took apart; raises as `FittedModel.from_arrays`."""
+        draws, model = _without(POSTERIOR, arrays), FittedModel.from_arrays(arrays)
+        return model.with_rows(DescribedRows.from_arrays(arrays), draws, arrays.get(IMPUTED))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a stored run by their names there."""
+        found = self.estimator_arrays() | {CURVE: self.log_likelihoods} | self.row_arrays()
+        found |= _with(POSTERIOR, self.posterior)
+        found |= _with(PREPROCESSING, self.preprocessing.arrays())
+        return found if self.imputed is None else found | {IMPUTED: self.imputed}
+
+
+_EVERY_MODEL = (
+    "components",
+    "mean",
+    "noise_variance",
+    "latent_variance",
+    "explained_variance",
+    "scale",
+)
+ROW_ARRAYS = tuple(one.name for one in fields(DescribedRows))[:-1]  # the last is not always there
+
+
+def belongs_to_model(name: str) -> bool:
+    """Whether an array of this name is one of those of a model file."""
+    known = (*_EVERY_MODEL, "n_active", "n_components", "weights", "alpha", CURVE)
+    return name in known or name.startswith(PREPROCESSING)
+
+
+def _model(
+    arrays: Mapping[str, np.ndarray], preprocessing: Fitted, curve: np.ndarray
+) -> FittedModel:
+    return FittedModel(
+        components=arrays["components"],
+        mean=arrays["mean"],
+        noise_variance=float(_number(arrays["noise_variance"])),
+        latent_variance=arrays["latent_variance"],
+        explained_variance=arrays["explained_variance"],
+        scale=arrays["scale"],
+        n_active=int(_number(arrays["n_active"])) if "n_active" in arrays else None,
+        weights=arrays.get("weights"),
+        alpha=float(_number(arrays["alpha"])) if "alpha" in arrays else None,
+        preprocessing=preprocessing,
+        log_likelihoods=curve,
+    )
+
+
+def _number(value: np.ndarray) -> Any:
+    if value.shape:
+        msg = f"there is an array of shape {value.shape} where a number belongs"
+        raise ValueError(msg)
+    return value.item()
+
+
+def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {prefix + name: value for name, value in arrays.items()}
+
+
+def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    names = {name: name.removeprefix(prefix) for name in arrays if name.startswith(prefix)}
+    return {plain: _read_only(arrays[name]) for name, plain in names.items()}
+
+
+def _values(kind: type, one: object) -> dict[str, Any]:
+    """Return the fields that a class declares, of an object of it or of one derived from it."""
+    return {part.name: getattr(one, part.name) for part in fields(kind)}
+
+
+def _present(kind: type, one: object) -> dict[str, Any]:
+    return {name: value for name, value in _values(kind, one).items() if value is not None}
+
+
+def _freeze(one: Any) -> None:
+    """Make all arrays of an object read-only views: several pages and threads share them."""
+    for name, value in _values(type(one), one).items():
+        if isinstance(value, Mapping):
+            object.__setattr__(one, name, {key: _read_only(each) for key, each in value.items()})
+        elif isinstance(value, np.ndarray):
+            object.__setattr__(one, name, _read_only(value))
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
