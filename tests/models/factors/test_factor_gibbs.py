@@ -14,7 +14,7 @@ from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
 from appca.models.supports.row_supports import CollapsedModel
-from tests.geweke import broken, geweke_z, is_caught, worst
+from tests.geweke import DRAWS, broken, geweke_z, is_caught, worst
 from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.references import em_adaptive_fa
 
@@ -89,8 +89,9 @@ def model_of(module):
     )
 
 
-def test_the_sweep_passes_geweke(seed):
-    z = geweke_z(model_of(factor_gibbs), np.random.default_rng(seed), 8_000)
+@DRAWS
+def test_the_sweep_passes_geweke(n_draws, seed):
+    z = geweke_z(model_of(factor_gibbs), np.random.default_rng(seed), n_draws)
     value, name = worst(z)
     assert value < 5, name
 
