@@ -80,10 +80,12 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     -------
     float64 array of shape (D, K)
     """
+    before = np.random.get_state()  # noqa: NPY002 - the first import brings backends that seed it
     import pymanopt
     from pymanopt.manifolds import Stiefel
     from pymanopt.optimizers import ConjugateGradient
 
+    np.random.set_state(before)  # noqa: NPY002
     A, W = np.asarray(A, dtype=np.float64), np.asarray(start, dtype=np.float64)
     _check(A)
     size = np.linalg.norm(A)

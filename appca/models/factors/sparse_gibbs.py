@@ -95,7 +95,8 @@ def scan_infinite(
     """Redraw Z, with X integrated out, and X; columns come into W and leave it on the way."""
     from appca.models.factors import sparse_kernels as kernels
 
-    state, Y = seen.state, data.rows.X
+    state, Y = seen.state, data.rows.X.view()
+    Y.flags.writeable = False  # for all rows: a kernel for each kind takes seconds to compile
     Z, X = state.Z.copy(), np.zeros_like(state.X)
     Wt = np.ascontiguousarray(state.W.T)
     kappa = rng.poisson(state.alpha / len(Y), len(Y))

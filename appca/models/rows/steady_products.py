@@ -7,7 +7,7 @@ of a row by its whole standard error. Here the bits depend on the row alone (`st
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,10 @@ __all__ = ["Projections", "mean_squares", "projected", "times"]
 R = TypeVar("R")
 
 TILE_BYTES = 2**19  # of centred rows, which stay in a core's own cache
+KERNEL: tuple[Literal["C"], Literal["W"]] = (
+    "C",
+    "W",
+)  # what a kernel is compiled for, once: rows in one line, not read-only
 
 
 class Projections(NamedTuple):
@@ -36,15 +40,15 @@ def times(X: Array, W: Array) -> Array:
 
 def projected(rows: Rows, W: Array) -> Projections:
     """(y_n - origin)' W for W (d, K), and the squares of y_n - origin."""
-    W = np.ascontiguousarray(W, dtype=np.float64)
+    W = np.require(W, np.float64, KERNEL)
     parts = list(_over(partial(_projected, W=W), rows))
     return Projections(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
     """Mean over features of the squares of y_n - origin - C' h_n, (N,), for H (N, K), C (K, d)."""
-    C = np.ascontiguousarray(C, dtype=np.float64)
-    H = np.ascontiguousarray(H, dtype=np.float64)
+    C = np.require(C, np.float64, KERNEL)
+    H = np.require(H, np.float64, KERNEL)
     found: Array = np.concatenate(list(_over(partial(_mean_squares, H=H, C=C), rows)))
     return found
 

@@ -338,7 +338,7 @@ BROKEN_SCANS = {
         "probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])",
         "probability(np.log(m + pseudo) - np.log(N - 1 - m) + logits[n, k])",
     ),
-    "singletons deleted": (
+    "no singleton ever proposed": (
         ibp_kernels,
         buffet_p_value,
         "t = draw_size(table[u], u, log_rate, U[n, K])",
