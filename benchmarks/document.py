@@ -1,11 +1,9 @@
 """docs/benchmarks.md, from the files that the benchmarks have written.
 
-`python -m benchmarks.document` writes the page anew from results/ beside this file; `--check` says
-by its exit code whether the page is what would be written. What has not been measured yet is said
-to be missing.
+`python -m benchmarks.document` writes the page anew from results/ beside this file. What has not
+been measured yet is said to be missing.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +11,7 @@ from typing import NamedTuple
 from appca.plots.export.markdown import table
 from benchmarks import readings
 from benchmarks.cluster import D, K, L
-from benchmarks.results import RESULTS, Result, Row, arguments, read
+from benchmarks.results import RESULTS, Result, Row, read
 from benchmarks.shapes import LIMIT_S, SHORT_S
 from benchmarks.table import LONG_S
 from benchmarks.targets import targets
@@ -191,14 +189,8 @@ SECTIONS = (
 
 
 def main() -> None:
-    """Write the page, or say whether it is up to date."""
-    parser = arguments(__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 if it would differ")
-    given = parser.parse_args()
-    text = page(given.out)
-    if given.check:
-        sys.exit(int(PAGE.read_text(encoding="utf-8") != text))
-    PAGE.write_text(text, encoding="utf-8")
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 def page(folder: Path = RESULTS) -> str:
