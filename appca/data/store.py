@@ -12,7 +12,7 @@ from appca.data.dataset import Dataset
 from appca.storage import atomic
 from appca.storage.errors import InputError
 from appca.storage.files import read_json, write_json
-from appca.storage.formats import TooNew
+from appca.storage.formats import TooNew, or_none
 from appca.storage.identity import is_digest
 from appca.storage.refusal import storing
 from appca.storage.wording import shortened
@@ -135,14 +135,8 @@ class DatasetStore:
         return self.folder / digest
 
     def _is_sound(self, folder: Path) -> bool:
-        """Whether a data set can be read; raises `TooNew` where a later version wrote it."""
-        try:
-            self.get(folder.name)
-        except TooNew:
-            raise
-        except InputError:
-            return False
-        return True
+        """Whether a data set can be read; see `or_none`."""
+        return or_none(partial(self.get, folder.name)) is not None
 
 
 def _meta(dataset: Dataset, created: float) -> dict[str, Any]:

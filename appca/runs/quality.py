@@ -1,12 +1,13 @@
 """Comparisons of a run's projection with other methods': settings, and results on disk."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from appca.runs.configuration import RunConfig
 from appca.storage.files import read_json, write_json
-from appca.storage.formats import TooNew
+from appca.storage.formats import or_none
 from appca.storage.identity import Recorded, digest_of, is_id, plain
 from appca.storage.refusal import storing
 
@@ -80,26 +81,14 @@ class QualityStore:
         return config.id
 
     def get(self, comparison_id: str) -> Comparison | None:
-        """
-        Return a comparison, or None when it is not there or cannot be read.
+        """Return a comparison, or None when it is not there or cannot be read; see `or_none`."""
+        return or_none(partial(self._read, comparison_id)) if is_id(comparison_id) else None
 
-        Raises
-        ------
-        InputError
-            When a later version wrote it.
-        """
-        if not is_id(comparison_id):
+    def _read(self, comparison_id: str) -> Comparison | None:
+        stored = read_json(self._file(comparison_id), f"Comparison {comparison_id}", "comparison")
+        if digest_of(stored["config"]) != comparison_id:
             return None
-        file, what = self._file(comparison_id), f"Comparison {comparison_id}"
-        try:
-            stored = read_json(file, what, "comparison")
-            if digest_of(stored["config"]) != comparison_id:
-                return None
-            return Comparison(**{name: stored[name] for name in Comparison._fields})
-        except TooNew:
-            raise
-        except Exception:  # a damaged file fails in as many ways as its parsers can
-            return None
+        return Comparison(**{name: stored[name] for name in Comparison._fields})
 
     def _file(self, comparison_id: str) -> Path:
         return self.folder / f"{comparison_id}.json"

@@ -17,7 +17,7 @@ from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
 from appca.storage.errors import InputError
 from appca.storage.files import read_arrays, read_json, write_arrays, write_json
-from appca.storage.formats import TooNew
+from appca.storage.formats import TooNew, or_none
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.storage.refusal import reason, refusing, storing
 
@@ -114,7 +114,7 @@ class RunStore:
         with storing("The run", self.folder):
             if self.renew(config.id, name, origin) is None:
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
-                atomic.put_folder(target, partial(_write, meta, arrays), self._is_sound)
+                atomic.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
             self._prune()
         return _read(target)
@@ -137,18 +137,8 @@ class RunStore:
         return self._readable(run.path)
 
     def get(self, run_id: str) -> Run | None:
-        """
-        Return one run, or None when it is not there or damaged.
-
-        Raises
-        ------
-        InputError
-            When a later version wrote it.
-        """
-        found = self._readable(self.folder / run_id) if is_id(run_id) else None
-        if found is None and is_id(run_id):
-            self._is_sound(self.folder / run_id)
-        return found
+        """Return one run, or None when it is not there or damaged; see `or_none`."""
+        return or_none(partial(_read, self.folder / run_id)) if is_id(run_id) else None
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
@@ -221,16 +211,6 @@ class RunStore:
             return Damaged(folder.name, f"{why}delete it or fit it again.")
         return None
 
-    def _is_sound(self, folder: Path) -> bool:
-        """Whether a run can be read; raises `TooNew` where a later version wrote it."""
-        try:
-            _read(folder)
-        except TooNew:
-            raise
-        except _UNREADABLE:
-            return False
-        return True
-
     def _readable(self, folder: Path) -> Run | None:
         try:
             return _read(folder)
@@ -277,6 +257,10 @@ def _read(folder: Path) -> Run:
         origin=meta["origin"],
         path=folder,
     )
+
+
+def _is_sound(folder: Path) -> bool:
+    return or_none(partial(_read, folder)) is not None
 
 
 def _check_facts(meta: dict) -> None:

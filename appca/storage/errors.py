@@ -1,5 +1,7 @@
 """The one error for what a person gave us and we cannot take, and a sentence for too much."""
 
+from typing import Any
+
 # for a MemoryError, wherever a person reads of it
 TOO_MUCH = "This needs more memory than there is; take fewer rows or fewer features."
 
@@ -17,6 +19,6 @@ class InputError(ValueError):
         page can show it beside the sentence.
     """
 
-    def __init__(self, message: str, report: dict | None = None) -> None:
+    def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.report = report

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from appca.storage.formats import KEY, TooNew, current, numbered, refuse_newer
 from appca.storage.packed import as_object
 
 
-def read_json(file: Path, what: str, kind: str = "") -> dict:
+def read_json(file: Path, what: str, kind: str = "") -> dict[str, Any]:
     """
     Read facts in their present form; see `format.current`.
 
@@ -24,7 +24,7 @@ def read_json(file: Path, what: str, kind: str = "") -> dict:
     return current(what, as_object(file.read_text(encoding="utf-8")), kind)
 
 
-def write_json(file: Path, facts: Mapping, what: str) -> None:
+def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
     """
     Put facts in their place, with the number of the format.
 
@@ -69,7 +69,7 @@ def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> N
 
 def write_arrays(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
     """Write an NPZ file."""
-    np.savez(stream, **arrays)
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
 def keep_newer(file: Path, what: str) -> None:

@@ -7,20 +7,22 @@ into the present form when it is read, and a home of its own in ``tests/fixtures
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from appca.storage.errors import InputError
 
 FORMAT = 1
 KEY = "format"
+Found = TypeVar("Found")
 # kind of description -> number of a format -> what brings it to the next one
-STEPS: dict[str, dict[int, Callable[[dict], dict]]] = {}
+STEPS: dict[str, dict[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
 
 
 class TooNew(InputError):
     """Something was written by a later version; it is neither read nor replaced."""
 
 
-def numbered(facts: Mapping) -> dict:
+def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a description with the number of the present format."""
     return {KEY: FORMAT, **facts}
 
@@ -47,7 +49,24 @@ def refuse_newer(what: str, number: object, newest: int | None = None) -> None:
         raise TooNew(msg)
 
 
-def current(what: str, facts: Mapping, kind: str = "") -> dict:
+def or_none(read: Callable[[], Found]) -> Found | None:
+    """
+    Return what can be read, else None; a file that is damaged fails in as many ways as parsers can.
+
+    Raises
+    ------
+    TooNew
+        When a later version wrote it, so that nobody takes it for damaged.
+    """
+    try:
+        return read()
+    except TooNew:
+        raise
+    except Exception:
+        return None
+
+
+def current(what: str, facts: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
     """
     Return a stored description in its present form, without the number.
 

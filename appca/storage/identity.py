@@ -45,12 +45,12 @@ class Recorded:
         return without(asdict(self), self.later)  # type: ignore[call-overload]
 
     @classmethod
-    def from_dict(cls, settings: Mapping) -> Self:
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Rebuild settings from `to_dict`."""
         return cls(**{**cls.later, **settings})
 
 
-def without(settings: Mapping, later: Mapping[str, object]) -> dict[str, Any]:
+def without(settings: Mapping[str, Any], later: Mapping[str, object]) -> dict[str, Any]:
     """Leave out the settings that came later, where they have the value that changes nothing."""
     return {
         name: value

@@ -7,7 +7,7 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping
-from typing import BinaryIO, NoReturn
+from typing import IO, Any, BinaryIO, NoReturn
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class Packed:
         }
         return {key: self.array(member) for member, key in found.items()}
 
-    def json(self, member: str) -> dict:
+    def json(self, member: str) -> dict[str, Any]:
         """
         Read one JSON member, which must be an object.
 
@@ -134,7 +134,7 @@ class Packed:
         raise InputError(msg) from cause
 
 
-def as_object(text: str) -> dict:
+def as_object(text: str) -> dict[str, Any]:
     """
     Parse a JSON text that must be an object.
 
@@ -152,7 +152,7 @@ def as_object(text: str) -> dict:
 
 def write(
     stream: BinaryIO,
-    texts: Mapping[str, Mapping],
+    texts: Mapping[str, Mapping[str, Any]],
     arrays: Mapping[str, np.ndarray],
     compression: int = zipfile.ZIP_DEFLATED,
 ) -> None:
@@ -183,7 +183,7 @@ def _entry(member: str, compression: int) -> zipfile.ZipInfo:
     return entry
 
 
-def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     version = np.lib.format.read_magic(stream)
     shape, by_columns, dtype = _HEADERS.get(version, _HEADERS[2, 0])(stream)
     if any(side < 0 for side in shape):

@@ -5,6 +5,7 @@ import io
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 
 from appca.storage import atomic
 from appca.storage.files import keep_newer, read_arrays, read_json, write_json
-from appca.storage.formats import TooNew
+from appca.storage.formats import TooNew, or_none
 from appca.storage.identity import is_id
 from appca.storage.refusal import storing
 from appca.studies.claims import CheckedClaim
@@ -73,25 +74,13 @@ class StudyStore:
         return name
 
     def get(self, name: str) -> Stored | None:
-        """
-        Return a result, or None when it is not there or cannot be read.
-
-        Raises
-        ------
-        InputError
-            When a later version wrote it.
-        """
+        """Return a result, or None when it is not there or cannot be read; see `or_none`."""
         if not is_id(name):
             return None
         place = self.folder / name
-        for folder in (place, atomic.aside(place), place):  # it may be replaced just now
-            try:
-                return _read(folder, name)
-            except TooNew:
-                raise
-            except Exception:  # a damaged file fails in as many ways as its parsers can
-                continue
-        return None
+        places = (place, atomic.aside(place), place)  # it may be replaced just now
+        found = (or_none(partial(_read, folder, name)) for folder in places)
+        return next(filter(None, found), None)
 
     def list(self, study: str | None = None) -> list[Stored]:
         """Return all readable results, or those of one experiment, newest first."""

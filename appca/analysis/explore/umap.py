@@ -11,6 +11,7 @@ import re
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from appca.data.preprocessing import Fitted, Preprocessing
 from appca.storage import cache
 from appca.storage.errors import InputError
 from appca.storage.files import read_numbered
-from appca.storage.formats import TooNew
+from appca.storage.formats import or_none
 from appca.storage.identity import Recorded, digest_of, is_id, plain
 from appca.storage.refusal import storing
 
@@ -117,28 +118,16 @@ class EmbeddingStore:
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
-        """
-        Return an embedding, or None when it is not there or cannot be read.
+        """Return an embedding, or None when it is not there or cannot be read; see `or_none`."""
+        return or_none(partial(self._read, embedding_id)) if is_id(embedding_id) else None
 
-        Raises
-        ------
-        InputError
-            When a later version wrote it.
-        """
-        if not is_id(embedding_id):
-            return None
-        try:
-            kept = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
-            coordinates, facts = kept["coordinates"], json.loads(str(kept["facts"]))
-            config, info = facts["config"], facts["info"]
-            shape = (info["n_rows"], config["n_components"])
-            sound = digest_of(config) == embedding_id and coordinates.shape == shape
-            float(info["seconds"])
-        except TooNew:
-            raise
-        except Exception:  # there is none, or it was damaged, which its parsers say in many ways
-            return None
-        if not sound or coordinates.dtype.kind != "f":
+    def _read(self, embedding_id: str) -> Embedding | None:
+        kept = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
+        coordinates, facts = kept["coordinates"], json.loads(str(kept["facts"]))
+        config, info = facts["config"], facts["info"]
+        float(info["seconds"])
+        sound = digest_of(config) == embedding_id and coordinates.dtype.kind == "f"
+        if not sound or coordinates.shape != (info["n_rows"], config["n_components"]):
             return None
         coordinates.flags.writeable = False
         return Embedding(coordinates, info)
