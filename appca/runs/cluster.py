@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from appca.data.vae.autoencoder import Report
-from appca.runs.configuration import RunConfig
+from appca.runs.configuration import MODELS, RunConfig
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
@@ -30,7 +30,6 @@ R = TypeVar("R")
 Where = Callable[[np.ndarray, Callable[[Any], R]], R]  # (rows, what fits to them) -> its answer
 
 SCHEDULER = "APPCA_SCHEDULER"
-MODELS_OF_CLUSTERS = ("aPPCA", "PPCA")
 WAIT = 10  # seconds for a scheduler, or a worker in the place of a dead one, to answer
 CHUNK_BYTES = 2**23  # the same whatever the workers: chunks decide the last bits of sums
 ATTEMPTS = 3  # fits begun anew because a worker died with its rows
@@ -61,7 +60,7 @@ def suits(config: RunConfig, n_rows: int, n_features: int, *, gaps: bool) -> boo
     Samplers look at all rows at once, and with fewer rows than features the fit works in the span
     of the rows, which is small.
     """
-    climbs = config.model in MODELS_OF_CLUSTERS and not config.is_sampled
+    climbs = MODELS[config.model].can.dask and not config.is_sampled
     return climbs and not gaps and n_rows >= n_features
 
 

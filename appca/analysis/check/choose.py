@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.capabilities import CAPABILITIES
 from appca.analysis.check.journal import JournalStore, Record
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
@@ -25,7 +26,6 @@ from appca.storage.errors import InputError
 from appca.storage.identity import plain
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
-MOST_SETS = 5000  # of aFA are summed over one by one; more would be estimated
 MOST_CELLS = 600
 MOST_ROWS = 6000  # a grid looks at no more rows without being asked
 FOLDER = "grids"
@@ -115,7 +115,7 @@ class GridConfig(OfModel):
 
     def is_exact(self, k: int, active: int) -> bool:
         """Whether the likelihood of a cell is exact."""
-        return self.model != "aFA" or math.comb(k, active) <= MOST_SETS
+        return CAPABILITIES[self.model].is_exact(k, active)
 
     def order(self) -> list[Cell]:
         """

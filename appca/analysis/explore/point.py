@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.data.preprocessing import Fitted
 
 if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
-MOST_SETS = 5000  # that are enumerated; beyond, only inclusion probabilities are known
 _BLOCK_VALUES = 1 << 21
 
 
@@ -96,7 +96,7 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
     """
     W = model.components.astype(np.float64)
     count, sets = _sets(model)
-    if count > MOST_SETS:
+    if count > ENUMERATED:
         return None
     noise = model.noise_variance
     tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)

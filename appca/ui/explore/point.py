@@ -3,9 +3,9 @@
 import numpy as np
 import streamlit as st
 
+from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.point import (
-    MOST_SETS,
     Alternatives,
     Near,
     Parts,
@@ -188,7 +188,7 @@ def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
         figure = probabilities(names, inclusion[order], active[order].tolist())
         text = (
             f"How probable it is that the row uses each component: there are more than "
-            f"{MOST_SETS:,} sets to choose from, too many to list. Blue: the components it was "
+            f"{ENUMERATED:,} sets to choose from, too many to list. Blue: the components it was "
             "given."
         )
     else:

@@ -72,7 +72,7 @@ def recipe(shown: Shown) -> Recipe:
         parameters=config.parameters,
         preprocessing=config.preprocessing,
         stopped_at=config.stopped_at,
-        compiled=spec.compiled,
+        compiled=spec.can.compiled,
         threads=threads(),
         log_likelihood=shown.info.log_likelihood,
     )
