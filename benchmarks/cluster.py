@@ -160,17 +160,17 @@ def fitted(X: Any) -> tuple[AdaptivePPCA, int]:
     """Fit, and count the passes over all rows: each is one sum over chunks, or one look."""
     from appca.models.rows import dask_rows
 
-    count, plainly = [0], dask_rows._computed
+    count, plainly = [0], dask_rows.computed
 
     def counted(parts: list[Any]) -> list[Any]:
         count[0] += 1
         return plainly(parts)
 
-    dask_rows._computed = counted
+    dask_rows.computed = counted
     try:
         return AdaptivePPCA(K, L, random_state=0).fit(X), count[0]
     finally:
-        dask_rows._computed = plainly
+        dask_rows.computed = plainly
 
 
 def rows(n_rows: int, at_once: int) -> tuple[Any, np.ndarray]:

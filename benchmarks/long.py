@@ -16,7 +16,7 @@ import numpy as np
 from appca.models.algebra.loop import iterate
 from appca.models.algebra.stiefel import polar
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.orthonormal.em import Passes, SubspaceState
+from appca.models.orthonormal.em import EMMap, SubspaceState
 from appca.models.orthonormal.starts import ascent
 from benchmarks.methods import METHODS
 from benchmarks.passes import prepared
@@ -54,5 +54,5 @@ def gone_on(X: np.ndarray, model: Any, passes: int) -> list[float]:
     shift = (rows.origin - model.mean_).astype(np.float64) @ W
     state = SubspaceState(W, shift, model.latent_variance_, model.noise_variance_)
     with single_threaded_blas():
-        path = ascent(state, Passes(rows, settings))
+        path = ascent(state, EMMap(rows, settings))
         return iterate(path, tol=-math.inf, max_iter=passes).log_likelihoods

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import EMSettings, Passes, SubspaceState, floor_of, worth_compiling
+from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, floor_of, worth_compiling
 from appca.models.orthonormal.starts import first_state
 from appca.models.rows.observations import Rows, about, centre_of
 from benchmarks.shapes import Shape
@@ -37,7 +37,7 @@ def compared(shape: Shape, turns: int) -> dict[str, Any]:
     S = X @ narrow
     times = []
     for _ in range(turns + 1):
-        a_pass = seconds(lambda: Passes(rows, settings)(state))
+        a_pass = seconds(lambda: EMMap(rows, settings)(state))
         products = seconds(lambda: (X @ narrow, X.T @ S))
         times.append([*a_pass, *products])
     some = np.array(times[1:])

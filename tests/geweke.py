@@ -14,6 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+# Of a sweep that must pass: what a broken one is caught by at the first look or the second, and in
+# `pytest -m slow` enough for what is subtler.
+DRAWS = pytest.mark.parametrize(
+    "n_draws", [2500, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+
 
 def batch_error(draws, n_batches=50):
     """Give the standard error of the mean of correlated draws, by batch means."""

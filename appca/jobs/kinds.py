@@ -185,7 +185,7 @@ def _climbed(progress: "Progress", left: int | None) -> float:
         if left is not None:
             share = progress.iteration / (progress.iteration + left)
         return _FIT + (_FITTED - _FIT) * min(share, 1.0)
-    if progress.stage.startswith("race"):
+    if progress.stage.startswith("screening"):
         return _RACE + (_SETTLE - _RACE) * share
     return _SETTLE + (_FIT - _SETTLE) * share
 

@@ -27,19 +27,19 @@ from appca.models.base.parameters import (
 from appca.models.factors import factor_chains
 from appca.models.factors.factor_em import FactorSettings
 from appca.models.factors.factor_fit import (
-    Begin,
     FactorEMControl,
     FactorFit,
-    begin_given,
-    begin_named,
+    InitialLoadings,
     fit,
+    given_start,
+    named_start,
 )
 from appca.models.factors.factor_gibbs import CachedGibbsState
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.rows.independent_components import NAMED
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.sampling.chain_data import data_of
-from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
+from appca.models.sampling.chains import Draws, Schedule, generators, initial_states, sample
 from appca.models.sampling.row_sums import look
 from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
@@ -211,12 +211,12 @@ class AdaptiveFactorAnalysis(FactorModel):
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
         rng = generator(self.random_state)
-        begins, course = self._begins(rows), self._course(rows)
+        begins, control = self._begins(rows), self._control(rows)
         self._forget_draws()
         with single_threaded_blas():
             if self.inference == "gibbs":
-                return self._fit_gibbs(rng, rows, begins, course)
-            return self._fit_em(fit(rng, rows, begins, course), rows)
+                return self._fit_gibbs(rng, rows, begins, control)
+            return self._fit_em(fit(rng, rows, begins, control), rows)
 
     def _fit_em(self, done: FactorFit, rows: Rows) -> Self:
         W, shift, noise = done.state
@@ -232,25 +232,25 @@ class AdaptiveFactorAnalysis(FactorModel):
         self,
         rng: np.random.Generator,
         rows: Rows,
-        begins: list[tuple[str, Begin]],
-        course: FactorEMControl,
+        begins: list[tuple[str, InitialLoadings]],
+        control: FactorEMControl,
     ) -> Self:
         """Sample; the estimator is then the kept draw of largest posterior density.
 
         A callback that stops the fit by EM gets chains of a single sweep.
         """
         data, given = data_of(rows), self.loading_variance
-        variance = course.settings.floor / NOISE_FLOOR
+        variance = control.settings.floor / NOISE_FLOOR
         prior = factor_chains.defaults(variance, given, math.inf if self.mean == "learned" else 0.0)
-        rngs, callback = generators(rng, self.n_chains), course.callback
+        rngs, callback = generators(rng, self.n_chains), control.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
 
         def start(own: np.random.Generator, heard: Callback | None) -> tuple[CachedGibbsState, str]:
-            found = fit(own, rows, begins, course._replace(callback=heard))
+            found = fit(own, rows, begins, control._replace(callback=heard))
             state = factor_chains.first_state(own, rows, found, given)
             return look(data, state), found.stop_reason
 
-        starts, stopped = begun(rngs, start, callback)
+        starts, stopped = initial_states(rngs, start, callback)
         if stopped:
             schedule, callback = schedule.shortest, None
         chains = sample(rngs, starts, factor_chains.sampler(data, prior), schedule, callback)
@@ -265,7 +265,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         self.stop_reason_ = STOPPED if stopped else chains.stop_reason
         return self
 
-    def _course(self, rows: Rows) -> FactorEMControl:
+    def _control(self, rows: Rows) -> FactorEMControl:
         few = enumeration.n_sets(self.n_components, self.n_active) <= SETS_IN_PASSING
         exact = few if self.allocation == "auto" else self.allocation == "exact"
         given = self.loading_variance
@@ -285,13 +285,13 @@ class AdaptiveFactorAnalysis(FactorModel):
             callback=self.callback,
         )
 
-    def _begins(self, rows: Rows) -> list[tuple[str, Begin]]:
+    def _begins(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:
         """Name the starts."""
         if isinstance(self.init, str):
-            start = partial(begin_named, self.init, self.n_components, self.n_active)
+            start = partial(named_start, self.init, self.n_components, self.n_active)
             return [(self.init, start)] * self.n_init
         W = self._given_directions(rows)
-        return [("given", partial(begin_given, W, rows))]
+        return [("given", partial(given_start, W, rows))]
 
     def _given_directions(self, rows: Rows) -> Array:
         W: Array = check_array(self.init, dtype=np.float64).T

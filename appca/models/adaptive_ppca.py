@@ -27,7 +27,7 @@ from appca.models.base.parameters import (
     refuse,
     whole,
 )
-from appca.models.incomplete.missing_fit import fit_around, initial_imputation
+from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal import starts
 from appca.models.orthonormal.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
@@ -36,7 +36,7 @@ from appca.models.orthonormal.em_fit import SubspaceFit, fit_by_em, fit_in_close
 from appca.models.orthonormal.gibbs_fit import Plan, fit_by_gibbs
 from appca.models.orthonormal.screening import EMControl
 from appca.models.rows.dask_rows import dask_rows, is_dask
-from appca.models.rows.incomplete_rows import has_gaps
+from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
 from appca.models.sampling.chains import Schedule
@@ -71,8 +71,8 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         this is top-L assignment and Procrustes).
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
         Start: principal directions as they are ("pca"), rotated by quartimax, annealed, rotated to
-        independent components ("ica"), or at random. "auto" races quartimax and PCA, each plain and
-        annealed, on a sample of rows; above K = 100 independent components and PCA, plain and
+        independent components ("ica"), or at random. "auto" screens quartimax and PCA, each plain
+        and annealed, on a sample of rows; above K = 100 independent components and PCA, plain and
         annealed. An array is taken as directions and made orthonormal. At L = K no start is needed.
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one each, or a fixed value in the data's unit squared (the
@@ -102,7 +102,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw. All chains start
         from one fit by EM, with init="random" each from its own.
     random_state : int, Generator, RandomState or None
-        For random rotations, the sample of rows that starts race on, and `sample`.
+        For random rotations, the sample of rows that starts are screened on, and `sample`.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
         what it has; any other exception propagates and leaves the estimator unfitted.
@@ -119,7 +119,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     scale_ : (K,) root mean square of the training scores when active.
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
         inference="hard" that of the rows and their best subsets together.
-    n_iter_ : int, EM iterations over all rows after the race of starts.
+    n_iter_ : int, EM iterations over all rows after the screening of starts.
     stop_reason_ : str.
     posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only, as are to_arviz and the
         mean over chains in log_likelihoods_; components in the dtype of the data. The other
@@ -225,16 +225,16 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         X = self._validated(X, reset=True)
         self._refuse_conflicts(X.shape)
         with single_threaded_blas():
-            return self._fit_around(X) if has_gaps(X) else self._fit(X)
+            return self._fit_incomplete(X) if is_incomplete(X) else self._fit(X)
 
-    def _fit_around(self, X: Array) -> Self:
-        self._refuse_gaps()
+    def _fit_incomplete(self, X: Array) -> Self:
+        self._refuse_missing()
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
         refuse_constant(rows)
-        rng, course = generator(self.random_state), self._course(rows)
-        found = fit_around(rng, X, rows, self._start(rows.d), course)
+        rng, control = generator(self.random_state), self._control(rows)
+        found = fit_incomplete(rng, X, rows, self._start(rows.d), control)
         self._forget_draws()
-        self._publish_around(X, found, self.n_active)
+        self._publish_incomplete(X, found, self.n_active)
         return self
 
     def fit_blocks(self, blocks: Blocks) -> Self:
@@ -272,14 +272,14 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
 
     def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)
-        rng, course = generator(self.random_state), self._course(rows)
+        rng, control = generator(self.random_state), self._control(rows)
         begin = partial(self._begin, rows=rows)
         self._forget_draws()
         if self.inference == "gibbs" and isinstance(rows, Rows):
-            sampled = fit_by_gibbs(rng, rows, begin, course, self._plan())
+            sampled = fit_by_gibbs(rng, rows, begin, control, self._plan())
             fit, rows, self.posterior_ = sampled
         else:
-            fit = begin(rng, course)
+            fit = begin(rng, control)
         self._publish(rows, fit.state, self.n_active, fit.second)
         self.log_likelihoods_: Array = np.array(fit.log_likelihoods)
         self.n_iter_ = len(fit.log_likelihoods)
@@ -287,11 +287,11 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         return self
 
     def _begin(
-        self, rng: np.random.Generator, course: EMControl, rows: Observations
+        self, rng: np.random.Generator, control: EMControl, rows: Observations
     ) -> SubspaceFit:
         if self.n_active == self.n_components and isinstance(self.latent_variance, str):
-            return fit_in_closed_form(rng, rows, course)
-        return fit_by_em(rng, rows, self._start(rows.d), course)
+            return fit_in_closed_form(rng, rows, control)
+        return fit_by_em(rng, rows, self._start(rows.d), control)
 
     def _plan(self) -> Plan:
         return Plan(
@@ -301,7 +301,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
             own_starts=isinstance(self.init, str) and self.init == "random",
         )
 
-    def _course(self, rows: Observations) -> EMControl:
+    def _control(self, rows: Observations) -> EMControl:
         latent = self.latent_variance
         settings = EMSettings(
             n_components=self.n_components,

@@ -11,26 +11,26 @@ from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.dask_queries import OnDask
 from appca.models.base.estimator import generator, refuse_constant, refuse_sizes
 from appca.models.base.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
-from appca.models.incomplete.missing_fit import fit_around, initial_imputation
+from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal.closed_form import closed_form
 from appca.models.orthonormal.em import EMSettings, floor_of
 from appca.models.orthonormal.screening import EMControl
 from appca.models.rows.dask_rows import dask_rows, is_dask
-from appca.models.rows.incomplete_rows import has_gaps
+from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, about, centre_of
 from appca.models.rows.spectrum import principal
 
 __all__ = ["PPCA"]
 
 
-MAX_ITER, TOL = 500, 1e-4  # of EM around missing entries; TOL in nats a row over ten passes
+MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats a row over ten passes
 
 
 class PPCA(OnDask, MissingValues):
     """Probabilistic PCA: y = W x + mu + e, every component active in every row.
 
-    The maximum of the likelihood in closed form; around missing entries (NaN) by exact EM. The
+    The maximum of the likelihood in closed form; with missing entries (NaN) by exact EM. The
     noise variance averages all D - q discarded eigenvalues, those that vanish because there are
     fewer rows than features included, so `score` is the likelihood's maximum also then;
     scikit-learn's `PCA` averages min(N, D) - q.
@@ -44,21 +44,21 @@ class PPCA(OnDask, MissingValues):
     random_state : int, Generator, RandomState or None
         For `sample`, and for the start of an iterative eigensolver beyond 3,000 rows and features.
     callback : callable or None
-        Around missing entries called with a `Progress` once an iteration; in closed form, which
+        With missing entries called with a `Progress` once an iteration; in closed form, which
         has none, never. Raising StopIteration ends the fit and keeps what it has; any other
         exception propagates and leaves the estimator unfitted.
 
     Attributes
     ----------
     components_ : (K, D) orthonormal rows, by descending variance, largest entry positive.
-    mean_ : (D,) sample mean; around missing entries learned.
+    mean_ : (D,) sample mean; with missing entries learned.
     noise_variance_ : float, sigma2.
     latent_variance_ : (K,) eigenvalues less the noise variance.
     explained_variance_ : (K,) mean square of the latent coordinate.
     scale_ : (K,) root mean square of the training scores.
-    log_likelihoods_ : (1,) total log-likelihood of the training rows, nats; around missing entries
+    log_likelihoods_ : (1,) total log-likelihood of the training rows, nats; with missing entries
         (n_iter_,) that of the observed ones, after each iteration.
-    n_iter_, stop_reason_ : 1 and "closed form"; around missing entries as EM went.
+    n_iter_, stop_reason_ : 1 and "closed form"; with missing entries as EM went.
 
     Examples
     --------
@@ -104,8 +104,8 @@ class PPCA(OnDask, MissingValues):
             return self._fit_rows(X, found)
         X = self._validated(X, reset=True)
         refuse_sizes(self.n_components, *X.shape)
-        if has_gaps(X):
-            return self._fit_around(X)
+        if is_incomplete(X):
+            return self._fit_incomplete(X)
         return self._fit_rows(X, about(X, centre_of(X)))
 
     def _fit_rows(self, X: Any, rows: Observations) -> Self:
@@ -120,12 +120,12 @@ class PPCA(OnDask, MissingValues):
         self.stop_reason_ = "closed form"
         return self
 
-    def _fit_around(self, X: Array) -> Self:
+    def _fit_incomplete(self, X: Array) -> Self:
         rows, K = initial_imputation(X), self.n_components
         refuse_constant(rows)
         settings = EMSettings(K, K, "component", True, False, polar, floor_of(rows))
-        course = EMControl(settings, self.callback, MAX_ITER, TOL, True, len(X))
+        control = EMControl(settings, self.callback, MAX_ITER, TOL, True, len(X))
         with single_threaded_blas():
-            found = fit_around(generator(self.random_state), X, rows, [], course)
-            self._publish_around(X, found, K)
+            found = fit_incomplete(generator(self.random_state), X, rows, [], control)
+            self._publish_incomplete(X, found, K)
         return self

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-HEADINGS = ("The paper says", "Its number", "Measured here", "Holds")  # of the fields of a claim
 Holds = Literal["yes", "partly", "no", "not tested"]
 
 
@@ -14,6 +13,23 @@ class CheckedClaim(NamedTuple):
     paper: str  # its number; empty if it gives none
     measured: str
     holds: Holds
+
+
+HEADINGS = {
+    "claim": "The paper says",
+    "paper": "Its number",
+    "measured": "Measured here",
+    "holds": "Holds",
+}
+
+
+def headings(claims: Sequence[CheckedClaim]) -> dict[str, str]:
+    """Return field and heading of each column; numbers of the paper only where there are any."""
+    return {
+        field: title
+        for field, title in HEADINGS.items()
+        if any(getattr(claim, field) for claim in claims)
+    }
 
 
 def checked(claim: str, measured: str, tests: Iterable[bool], paper: str = "") -> CheckedClaim:

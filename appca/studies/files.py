@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from appca.plots.export.figure_files import NO_PICTURES, page, picture
 from appca.storage.errors import InputError
 from appca.storage.refusal import OTHER, refused
+from appca.studies.claims import headings
 from appca.studies.store import csv_text
 from appca.studies.study import Outcome, Row, Study
 
@@ -57,7 +58,9 @@ def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str
 
 def claim_lines(outcome: Outcome) -> list[str]:
     """Lay out the claims as lines of text, the longest column last."""
-    return aligned(outcome.claim_rows, ("holds", "claim", "paper", "measured"))
+    there = headings(outcome.claims)
+    order = [name for name in ("holds", "claim", "paper", "measured") if name in there]
+    return aligned(outcome.claim_rows, order)
 
 
 def aligned(rows: Sequence[Row], columns: Sequence[str] = ()) -> list[str]:

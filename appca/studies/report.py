@@ -9,7 +9,7 @@ from appca.data.sources.folder import data_folder
 from appca.plots.export.figure_files import fragment
 from appca.plots.export.report_page import fold, framed, paragraph, table
 from appca.storage.refusal import OTHER, refusing
-from appca.studies.claims import HEADINGS
+from appca.studies.claims import headings
 from appca.studies.study import Options, Outcome, Row, Study
 
 
@@ -131,8 +131,9 @@ def _section(result: ReportEntry) -> str:
         f"<p><b>The paper.</b> {escape(study.paper)}</p>",
     ]
     if outcome is not None:
-        if outcome.claims:
-            parts.append(table(HEADINGS, outcome.claims))
+        titles, claims = headings(outcome.claims), outcome.claim_rows
+        if claims:
+            parts.append(table([*titles.values()], [[row[f] for f in titles] for row in claims]))
         parts += [paragraph(text) for text in outcome.text.split("\n\n")]
         figures = study.figures(outcome).values()
         parts += map(fragment, figures)

@@ -90,7 +90,7 @@ def check(yard: Yard, status: JobStatus, config: RunConfig) -> None:
 
 
 @pytest.mark.parametrize(
-    "times", [8, pytest.param(100, marks=pytest.mark.slow)], ids=["8 times", "100 times"]
+    "times", [4, pytest.param(100, marks=pytest.mark.slow)], ids=["4 times", "100 times"]
 )
 def test_a_worker_killed_at_any_moment_leaves_a_whole_run_or_none(yard, times, seed):
     job, config = yard.fit(0)

@@ -28,7 +28,7 @@ def wait(spec: dict, context: Context) -> dict:
 
 
 def climb(spec: dict, context: Context) -> dict:
-    for stage in ("race", "fit"):
+    for stage in ("screening", "fit"):
         for iteration in range(1, spec["passes"] + 1):
             context.report(
                 stage,

@@ -256,7 +256,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     clock = Clock()
     report = FitProgress(context, tol=1e-3, clock=clock)
     fractions, left = [], []
-    stages = [("race 1 of 2: pca", 30, 30), ("settle", 50, 200), ("fit", 60, 500)]
+    stages = [("screening 1 of 2: pca", 30, 30), ("refinement", 50, 200), ("fit", 60, 500)]
     for stage, passes, most in stages:
         for iteration, value in enumerate(climb(passes, 0.8), start=1):
             clock.now += 0.5
@@ -273,7 +273,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
 def test_the_bar_of_chains_grows_through_the_start_of_each(context):
     report = FitProgress(context, tol=1e-3, sampled=True)
     fractions = {}
-    begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("settle", "fit")]
+    begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("refinement", "fit")]
     stages = [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]
     for stage, passes in stages:
         for iteration in range(1, passes + 1):

@@ -425,7 +425,7 @@ def test_many_rows_are_settled_on_a_sample_and_end_where_all_of_them_lead(seed, 
     watched = AdaptiveFactorAnalysis(5, 2, random_state=0, callback=stages.append)
     sampled = watched.fit(Y + 3.0)
     names = list(dict.fromkeys(p.stage for p in stages))
-    assert names == ["settle on 2,500 rows", "fit"]
+    assert names == ["refinement on 2,500 rows", "fit"]
     levels = [p.log_likelihood for p in stages[:: len(stages) - 1]]
     assert levels[1] == sampled.log_likelihoods_[-1]
     assert levels[0] < levels[1]
@@ -441,7 +441,7 @@ def test_a_stop_while_settling_leaves_a_complete_fit(seed):
     Y, *_ = balanced(seed, 5, 2, N=8000, D=12)
 
     def stop(progress):
-        assert progress.stage == "settle on 2,500 rows"
+        assert progress.stage == "refinement on 2,500 rows"
         raise StopIteration
 
     model = AdaptiveFactorAnalysis(5, 2, callback=stop, random_state=seed).fit(Y)

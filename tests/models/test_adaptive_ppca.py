@@ -108,7 +108,8 @@ def test_explained_variance_is_the_mean_square_of_the_gated_scores(data):
 
 
 RECOVERABLE = [
-    *[(1000, 50, 10, 5), (1000, 50, 20, 10), (1000, 100, 50, 5)],
+    *[(1000, 50, 10, 5), (1000, 50, 20, 10)],
+    pytest.param(1000, 100, 50, 5, marks=pytest.mark.slow),  # 7 s
     pytest.param(5000, 100, 50, 25, marks=pytest.mark.slow),  # 15 s
 ]
 
@@ -152,8 +153,8 @@ def test_restarts_race_as_random_rotations_and_are_named(data):
     seen = []
     fitted(data.X, n_init=3, callback=seen.append)
     stages = list(dict.fromkeys(p.stage for p in seen))
-    assert stages[0] == "race 1 of 6: quartimax"
-    assert stages[5] == "race 6 of 6: random rotation"
+    assert stages[0] == "screening 1 of 6: quartimax"
+    assert stages[5] == "screening 6 of 6: random rotation"
     assert stages[6:] == ["fit"]
 
 
@@ -238,7 +239,7 @@ def test_data_and_parameters_stay_as_they_were(data):
     assert {name: id(value) for name, value in model.get_params().items()} == before
 
 
-@pytest.mark.parametrize("stage", ["race 1", "race 2", "fit"])
+@pytest.mark.parametrize("stage", ["screening 1", "screening 2", "fit"])
 def test_stop_iteration_keeps_what_there_is(stage, data):
     def callback(progress):
         if progress.stage.startswith(stage):
@@ -263,7 +264,7 @@ def test_other_exceptions_propagate_and_leave_the_estimator_unfitted(data):
 
 
 def test_stop_reasons_are_words(data):
-    assert fitted(data.X).stop_reason_.startswith("converged: the last 10 iterations gained less")
+    assert fitted(data.X).stop_reason_.startswith("converged: improvement below tol over the last")
     assert fitted(data.X, max_iter=2).stop_reason_ == "reached max_iter=2 before it converged"
     clean = planted(100, 6, 2, 1, seed=0, noise=0.0).X
     assert fitted(clean, 2, 1).stop_reason_ == (

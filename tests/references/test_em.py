@@ -9,7 +9,7 @@ from appca.models.algebra import stiefel
 from appca.models.factors import factor_em
 from appca.models.incomplete import missing_em
 from appca.models.orthonormal import em
-from appca.models.rows.incomplete_rows import split
+from appca.models.rows.incomplete_rows import split_incomplete
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import planted
 from tests.references import em_adaptive_fa, em_incomplete, em_orthonormal
@@ -126,7 +126,7 @@ def test_a_step_around_missing_entries_is_that_of_the_reference(latent, mean, se
     missing[75] = True  # nothing of this one was observed
     Y[missing] = np.nan
     tau2 = tau2 if latent == "component" else np.full(4, 1.5)
-    rows = split(Y, np.full(6, 1.9))
+    rows = split_incomplete(Y, np.full(6, 1.9))
     assert {chunk.alike for chunk in rows.chunks} == {True, False}
     assert len(rows.complete)
     settings = settings_of(4, 2, latent, mean)

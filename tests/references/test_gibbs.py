@@ -275,7 +275,9 @@ def test_odds_of_sparse_columns_are_those_of_the_reference(world):
         for k in range(K):
             m = s.Z[:, k].sum() - z[k]
             odds = sparse_kernels.finite_log_odds(m, N, ALPHA / K)
-            found = support_kernels.chance(odds + support_kernels.gain(T, k, z[k], prior.tau2))
+            found = support_kernels.probability(
+                odds + support_kernels.increment(T, k, z[k], prior.tau2)
+            )
             given = (m + ALPHA / K) / (N - m), y, W, z, k, s, prior
             wanted = gibbs_sparse_fa.probability(*given)
             assert found == pytest.approx(wanted, abs=1e-10)

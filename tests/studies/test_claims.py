@@ -4,7 +4,7 @@ import pytest
 
 from appca.analysis.groups.similar import Mixture
 from appca.data.sources.designs import DESIGNS
-from appca.studies.claims import CheckedClaim, checked, span
+from appca.studies.claims import CheckedClaim, checked, headings, span
 from appca.studies.experiments import (
     coil20,
     planes,
@@ -29,6 +29,12 @@ from appca.studies.parts.fitting import crowding_claim
 )
 def test_a_claim_holds_if_all_its_tests_do(tests, holds):
     assert checked("a", "b", iter(tests), "c") == CheckedClaim("a", "c", "b", holds)
+
+
+def test_the_paper_s_numbers_have_a_column_where_there_are_any():
+    without, own = checked("a", "b", []), checked("a", "b", [], "0.85")
+    assert list(headings([without, own])) == ["claim", "paper", "measured", "holds"]
+    assert list(headings([without])) == ["claim", "measured", "holds"]
 
 
 def test_a_span_of_equal_values_is_one_number():

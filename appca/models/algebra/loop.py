@@ -14,10 +14,10 @@ __all__ = [
     "EMResult",
     "Progress",
     "Watch",
-    "accelerated",
     "iterate",
+    "nesterov",
     "plain",
-    "swinging",
+    "squarem",
     "watcher",
 ]
 
@@ -38,8 +38,10 @@ class Progress(NamedTuple):
 
     iteration: int  # within the stage, from 1
     max_iter: int  # of the stage
-    log_likelihood: float  # total over all rows, nats; while starts race, scaled from a sample
-    stage: str  # "race 1 of 4: quartimax", "settle on 2,500 rows", "fit"
+    log_likelihood: (
+        float  # total over all rows, nats; while starts are screened, scaled from a sample
+    )
+    stage: str  # "screening 1 of 4: quartimax", "refinement on 2,500 rows", "fit"
 
 
 Callback = Callable[[Progress], object]
@@ -63,13 +65,13 @@ def plain(advance: Advance[S], start: S) -> Iterator[tuple[float, S]]:
         current = following
 
 
-def accelerated(
+def squarem(
     advance: Advance[S], start: S, extrapolate: Callable[[S, S, S], S]
 ) -> Iterator[tuple[float, S]]:
-    """As `plain`, with a SQUAREM leap after every second iteration where that does not hurt.
+    """As `plain`, with a SQUAREM step after every second iteration where that does not hurt.
 
-    Varadhan & Roland (2008), scheme S3. A leap is kept only if its likelihood reaches that of the
-    last state before it, so the sequence never falls. A leap that fails costs one pass.
+    Varadhan & Roland (2008), scheme S3. A step is kept only if its likelihood reaches that of
+    the last state before it, so the sequence never falls. One that fails costs one iteration.
     """
     x0 = start
     value, x1 = advance(x0)
@@ -77,29 +79,29 @@ def accelerated(
     while True:
         value, x2 = advance(x1)
         yield value, x1
-        leap = extrapolate(x0, x1, x2)
-        leap_value, after_leap = advance(leap)
-        if leap_value >= value:
-            x0, x1 = leap, after_leap
-            yield leap_value, leap
+        ahead = extrapolate(x0, x1, x2)
+        ahead_value, following = advance(ahead)
+        if ahead_value >= value:
+            x0, x1 = ahead, following
+            yield ahead_value, ahead
         else:
             value, x3 = advance(x2)
             yield value, x2
             x0, x1 = x2, x3
 
 
-def swinging(
+def nesterov(
     advance: Advance[S], start: S, extend: Callable[[S, S, float], S]
 ) -> Iterator[tuple[float, S]]:
     """As `plain`, with momentum: every EM step starts ahead of where the one before ended.
 
     y_k = x_k + beta_k (x_k - x_{k-1}),  x_{k+1} = EM(y_k),  beta_k = (k - 1) / (k + 2)
 
-    Nesterov's sequence, begun anew whenever a likelihood falls (O'Donoghue & Candes 2015); that
-    costs one pass and goes on from x_k, where EM promises no less than at y_{k-1}, so what is
-    yielded never falls. A step costs one pass where a SQUAREM leap costs three, and momentum
-    carries over saddles: measured on MNIST at K = 10, L = 3 and K = 12, L = 6 it ends 0.05 nats a
-    row higher after as many passes (60), but is behind in the first 20.
+    Nesterov's sequence, restarted whenever a likelihood falls (O'Donoghue & Candes 2015); that
+    costs one iteration and goes on from x_k, where EM promises no less than at y_{k-1}, so what is
+    yielded never falls. A momentum step costs one iteration where a SQUAREM step costs three, and
+    momentum carries over saddles: measured on MNIST at K = 10, L = 3 and K = 12, L = 6 it ends
+    0.05 nats a row higher after as many iterations (60), but is behind in the first 20.
 
     Parameters
     ----------
@@ -129,16 +131,16 @@ def iterate(
     watch: Watch = lambda _iteration, _value: False,
     halt: Callable[[S], str | None] = lambda _state: None,
 ) -> EMResult[S]:
-    """Follow a path of (log-likelihood, state) until it stops paying.
+    """Follow a path of (log-likelihood, state) until it has converged or must end.
 
     Parameters
     ----------
     path : of any length; its first element is the start.
-    tol : least total gain in nats over ten iterations.
+    tol : least improvement in nats over ten iterations.
     max_iter : most iterations.
-    window : how many iterations must together gain less than their share of `tol`.
+    window : how many iterations must together improve by less than their share of `tol`.
     watch : called after every iteration with its number and the log-likelihood; True stops.
-    halt : looks at every state; a sentence stops the climb and becomes the reason.
+    halt : looks at every state; a sentence ends the iteration and becomes the reason.
     """
     value, state = next(path)
     values, share = [value], tol * window / WINDOW
@@ -153,17 +155,17 @@ def iterate(
         if stopped:
             reason = STOPPED
         elif reason is None and iteration >= window and value - values[-1 - window] < share:
-            reason = f"{CONVERGED}: {_too_little(window)}"
+            reason = f"{CONVERGED}: {_below_tol(window)}"
         if reason is not None:
             return EMResult(state, value, values[1:], reason)
     return EMResult(state, value, values[1:], f"reached max_iter={max_iter} before it converged")
 
 
-def _too_little(window: int) -> str:
-    if window == 1:
-        return "the last iteration gained less than tol"
-    share = "" if window == WINDOW else "their share of "
-    return f"the last {window} iterations gained less than {share}tol"
+def _below_tol(window: int) -> str:
+    if window == 1:  # its tol is ten times what the user asked for
+        return "improvement below tol over the last iteration"
+    share = "" if window == WINDOW else f"{window}/{WINDOW} of "
+    return f"improvement below {share}tol over the last {window} iterations"
 
 
 def watcher(callback: Callback | None, stage: str, max_iter: int, scale: float = 1.0) -> Watch:

@@ -44,7 +44,8 @@ def single_threaded_blas() -> Iterator[None]:
     """Hold BLAS to one thread; the last of several holders, nested or in threads, lets go."""
     with _holders.lock:
         if _holders.count == 0:
-            limiter = _controller().limit(limits=1, user_api="blas")
+            with _in_control():
+                limiter = _controller().limit(limits=1, user_api="blas")
             _holders.restore = limiter.restore_original_limits
         _holders.count += 1
     try:
@@ -53,7 +54,8 @@ def single_threaded_blas() -> Iterator[None]:
         with _holders.lock:
             _holders.count -= 1
             if _holders.count == 0:
-                _holders.restore()
+                with _in_control():
+                    _holders.restore()
 
 
 def hold_blas(n: int) -> None:
@@ -62,7 +64,29 @@ def hold_blas(n: int) -> None:
         if _holders.count:
             _holders.restore = partial(_controller().limit, limits=n)
         else:
-            _controller().limit(limits=n)
+            with _in_control():
+                _controller().limit(limits=n)
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread set the threads of BLAS; entered under the lock of the holders.
+
+    Since 3.8, threadpoolctl lets one thread do so until that lets go, and silently ignores all
+    others: a fit in a second thread then had as many threads, and roundings, as BLAS likes.
+    """
+    _free_control()
+    try:
+        yield
+    finally:
+        _free_control()
+
+
+def _free_control() -> None:
+    for library in _controller().lib_controllers:
+        free = getattr(library, "clear_controlling_thread", None)  # of OpenBLAS, from 3.8 on
+        if free is not None:
+            free(force=True)
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:

@@ -23,7 +23,7 @@ from appca.models.sampling import conditionals
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import InverseGamma
-from appca.models.sampling.invariants import occupancy, row_pairs, shared
+from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 from appca.models.sampling.row_sums import background_of
 from appca.models.supports import enumeration, fixed_size_supports, row_blocks
 
@@ -120,7 +120,7 @@ def record(data: ChainData, seen: CachedGibbsState) -> Draws:
         "noise_variance": np.asarray(state.sigma2),
         "loading_variance": np.asarray(state.sigma2_W),
         "occupancy": occupancy(Z),
-        "shared": shared(Z, row_pairs(len(Z))),
+        "shared": co_allocation(Z, row_pairs(len(Z))),
         "log_joint": np.asarray(joint - n * gaussian.log_binomial(K, L)),
     }
 

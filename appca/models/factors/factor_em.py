@@ -19,7 +19,7 @@ from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Rows, project, transposed_product
 from appca.models.supports import enumeration, row_blocks
-from appca.models.supports.fixed_size_supports import HOT, MANY
+from appca.models.supports.fixed_size_supports import ANNEALED, MANY
 from appca.models.supports.row_supports import CollapsedModel, Members, RowSupports
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 PRIOR = 1.0  # 1 / tau2
-BEST = np.array([math.inf])
+MODE = np.array([math.inf])
 DRAW = np.array([1.0])
 # Share of rows, the worst explained ones, that search anew in every pass: not with many slots and
 # factors, where single changes lead from any set to nearly the best (MNIST, K = 100, L = 50: four
@@ -52,7 +52,7 @@ class FactorState(NamedTuple):
 
 
 class FactorSettings(NamedTuple):
-    """What stays fixed while EM climbs."""
+    """What stays fixed over the iterations of EM."""
 
     n_active: int  # L
     loading_variance: float  # sigma2_W; infinite: no prior on W
@@ -111,34 +111,34 @@ def expect_sets(
     *,
     draw: bool = False,
 ) -> tuple[FactorStatistics, Members, Array]:
-    """E step given one set a row, which is chosen anew first: log-likelihood is log p(Y, Z).
+    """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
 
     Parameters
     ----------
     chosen : members (N, L) so far (negative: none), and the log p(y_n | S_n) of the last pass; the
-        rows where it was lowest search from nearly flat, because a set that explains its row badly
-        is one that single changes cannot leave.
-    draw : draw the sets from their posterior, one sweep, instead of climbing.
+        rows where it was lowest are searched with annealing, because a support that explains its
+        row badly is often a local mode of single changes.
+    draw : draw the supports from their posterior, one Gibbs sweep, instead of going to the mode.
 
     Returns
     -------
-    Sums, members (N, L), log p(y_n | S_n) (N,).
+    FactorStatistics, members (N, L), log p(y_n | S_n) (N,).
     """
     seen = coefficients(state, rows)
-    members, worth = chosen
+    members, log_conditional = chosen
     seeds = row_blocks.seeds(rng, len(members))
-    if worth is not None and not draw and seen.c.shape[1] * members.shape[1] <= MANY:
-        hot = np.argsort(worth)[: math.ceil(WORST * len(worth))]
-        few = RowSupports(seen.c[hot], members[hot], seeds[hot])
+    if log_conditional is not None and not draw and seen.c.shape[1] * members.shape[1] <= MANY:
+        worst = np.argsort(log_conditional)[: math.ceil(WORST * len(log_conditional))]
+        few = RowSupports(seen.c[worst], members[worst], seeds[worst])
         members = members.copy()
-        members[hot] = row_blocks.search(few, HOT, seen.model, keep=True)[0]
+        members[worst] = row_blocks.search(few, ANNEALED, seen.model, keep=True)[0]
     at = RowSupports(seen.c, members, seeds)
-    members, moments = row_blocks.search(at, DRAW if draw else BEST, seen.model)
-    worth = seen.background + moments.value
+    members, moments = row_blocks.search(at, DRAW if draw else MODE, seen.model)
+    log_conditional = seen.background + moments.value
     used = np.bincount(members.ravel(), minlength=len(seen.model.A)).astype(np.float64)
     context = state, rows, settings
-    sums = _sums(float(worth.sum()), moments.H, moments.second, used, context)
-    return sums, members, worth
+    sums = _sums(float(log_conditional.sum()), moments.H, moments.second, used, context)
+    return sums, members, log_conditional
 
 
 def _sums(
@@ -193,7 +193,7 @@ def maximise(
 def extend(
     before: FactorState, now: FactorState, beta: float, settings: FactorSettings
 ) -> FactorState:
-    """Go on from `before` through `now` by beta times their distance; sigma2 moves in logs."""
+    """Take a momentum step, theta = now + beta (now - before), sigma2 in logs."""
     change = beta * math.log(now.noise / before.noise)
     noise = now.noise * math.exp(min(max(change, -MAX_LOG_CHANGE), MAX_LOG_CHANGE))
     W = now.W + beta * (now.W - before.W)

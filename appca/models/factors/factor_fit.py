@@ -1,8 +1,8 @@
-"""A whole fit of adaptive factor analysis by EM: start, annealed passes, climb, report.
+"""A whole fit of adaptive factor analysis by EM: start, annealing, iteration, report.
 
-With few sets a pass sums over all of them and EM climbs the likelihood itself. With many, every row
-is given to one set: first drawn from its posterior (annealing), then the best found, which climbs
-log p(Y, Z), the paper's objective.
+With few supports the E step sums over all of them and EM maximises the likelihood itself. With
+many, every row is given to one (classification EM): first drawn from its posterior (annealing),
+then the mode found, which maximises log p(Y, Z), the paper's objective.
 """
 
 import math
@@ -19,8 +19,8 @@ from appca.models.algebra.loop import (
     Callback,
     EMResult,
     iterate,
+    nesterov,
     plain,
-    swinging,
     watcher,
 )
 from appca.models.factors.factor_em import (
@@ -38,12 +38,20 @@ from appca.models.rows.observations import Rows, about, centre_of, transposed_pr
 from appca.models.rows.spectrum import Thin, lower, thin
 from appca.models.supports.row_supports import Members
 
-__all__ = ["Begin", "FactorEMControl", "FactorFit", "begin_given", "begin_named", "climb", "fit"]
+__all__ = [
+    "FactorEMControl",
+    "FactorFit",
+    "InitialLoadings",
+    "fit",
+    "fit_from",
+    "given_start",
+    "named_start",
+]
 
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
-# Rows, and nats a row over ten passes, to settle on before all rows; then again on four times as
-# many to a quarter of it.
+# Rows of the sample that comes before all rows, and the tolerance on it in nats a row over ten
+# iterations; then again four times as many, to a quarter of it.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR, SAMPLE_TOL = 2500, 400, 1e-2
 SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
 
@@ -54,8 +62,8 @@ class FactorEMControl(NamedTuple):
     """How the fit goes."""
 
     settings: FactorSettings
-    exact: bool  # sum over all sets, or one set a row
-    annealing: int  # passes with drawn sets
+    exact: bool  # sum over all supports, or one support a row
+    annealing: int  # iterations with drawn supports
     max_iter: int
     tol: float  # nats a row
     least_change: float  # share of slots
@@ -67,33 +75,33 @@ class FactorFit(NamedTuple):
 
     state: FactorState
     sums: FactorStatistics  # of that state
-    members: Members | None  # (N, L) the sets given to rows, if they were
+    members: Members | None  # (N, L) the supports given to rows, if they were
     log_likelihoods: list[float]
     stop_reason: str
 
 
 # (rng, rows to start on, their thin coordinates if they are some) -> first loadings
-Begin = Callable[[np.random.Generator, Rows, Thin | None], Start]
+InitialLoadings = Callable[[np.random.Generator, Rows, Thin | None], Start]
 
 
 class ClassificationState(NamedTuple):
-    """State of EM with one set a row."""
+    """State of classification EM, one support a row."""
 
     state: FactorState
     members: Members  # (N, L)
-    worth: Array | None  # (N,) log p(y_n | S_n)
-    changed: float  # share of the slots that the last pass changed
-    passes: int
+    log_conditional: Array | None  # (N,) log p(y_n | S_n)
+    changed: float  # share of the slots that the last iteration changed
+    iterations: int
 
 
-def begin_named(
+def named_start(
     name: str, n_components: int, n_active: int, rng: np.random.Generator, rows: Rows, *_: object
 ) -> Start:
     """Start as `ica.NAMED` says."""
     return independent_components.NAMED[name](rng, rows, n_components, n_active)
 
 
-def begin_given(
+def given_start(
     W: Array, rows: Rows, _rng: np.random.Generator, work: Rows, space: Thin | None
 ) -> Start:
     """Start from loadings W (D, K) in the features of `rows`."""
@@ -101,7 +109,10 @@ def begin_given(
 
 
 def fit(
-    rng: np.random.Generator, rows: Rows, begins: list[tuple[str, Begin]], course: FactorEMControl
+    rng: np.random.Generator,
+    rows: Rows,
+    begins: list[tuple[str, InitialLoadings]],
+    control: FactorEMControl,
 ) -> FactorFit:
     """Fit from every start and keep the likeliest.
 
@@ -113,50 +124,50 @@ def fit(
     fits: list[FactorFit] = []
     for i, (name, begin) in enumerate(begins, start=1):
         stage = "fit" if len(begins) == 1 else f"start {i} of {len(begins)}: {name}"
-        fits.append(climb(rng, begin(rng, work, space), work, course, stage))
+        fits.append(fit_from(rng, begin(rng, work, space), work, control, stage))
         if fits[-1].stop_reason == STOPPED:
             break
-    leader = max(fits, key=lambda one: one.sums.log_likelihood)
+    best = max(fits, key=lambda one: one.sums.log_likelihood)
     if fits[-1].stop_reason == STOPPED:
-        leader = leader._replace(stop_reason=STOPPED)
+        best = best._replace(stop_reason=STOPPED)
     if space is None:
-        return leader
-    W = transposed_product(rows, space.duals @ leader.state.W)
-    return leader._replace(state=leader.state._replace(W=W))
+        return best
+    W = transposed_product(rows, space.duals @ best.state.W)
+    return best._replace(state=best.state._replace(W=W))
 
 
-def climb(
-    rng: np.random.Generator, start: Start, rows: Rows, course: FactorEMControl, stage: str
+def fit_from(
+    rng: np.random.Generator, start: Start, rows: Rows, control: FactorEMControl, stage: str
 ) -> FactorFit:
     """Fit from one start."""
     K = start.W.shape[1]
-    course = course._replace(annealing=max(course.annealing, start.annealing))
-    state = FactorState(start.W, np.zeros(K), max(start.noise, course.settings.floor))
-    if course.exact:
-        state, stopped = _settled(rng, state, rows, course)
+    control = control._replace(annealing=max(control.annealing, start.annealing))
+    state = FactorState(start.W, np.zeros(K), max(start.noise, control.settings.floor))
+    if control.exact:
+        state, stopped = _refined_on_samples(rng, state, rows, control)
         if stopped:  # a single step, so that the fit is complete
-            short = course._replace(max_iter=1, callback=None)
-            return _climb_all(state, rows, short, stage)._replace(stop_reason=STOPPED)
-        return _climb_all(state, rows, course, stage)
-    return _climb_sets(rng, state, rows, course, stage)
+            short = control._replace(max_iter=1, callback=None)
+            return _exact_em(state, rows, short, stage)._replace(stop_reason=STOPPED)
+        return _exact_em(state, rows, control, stage)
+    return _classification_em(rng, state, rows, control, stage)
 
 
-def _settled(
-    rng: np.random.Generator, state: FactorState, rows: Rows, course: FactorEMControl
+def _refined_on_samples(
+    rng: np.random.Generator, state: FactorState, rows: Rows, control: FactorEMControl
 ) -> tuple[FactorState, bool]:
-    """Climb on samples of the rows first, where there are many more; and whether it was stopped.
+    """Run EM on samples of the rows first, where there are many more; and whether it was stopped.
 
-    Columns trade factors slowly, and a sample tells where to almost as well as all rows do. The
-    climb over all rows alone decides where EM ends. Samples lie about their own mean, because a
-    learned one has the form origin - W shift only there.
+    EM is slow where columns of W exchange factors, and which way a sample tells almost as well as
+    all rows do. EM on all rows alone decides where it ends. Samples lie about their own mean,
+    because a learned one has the form origin - W shift only there.
     """
     n, K = len(rows.X), state.W.shape[1]
     size, tol = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR * K), SAMPLE_TOL
     while MUCH_LESS * size <= n:
         drawn = rows.X[np.sort(rng.choice(n, size, replace=False))]
-        sample = about(drawn, centre_of(drawn) if course.settings.learn_mean else rows.origin)
-        part = course._replace(tol=max(tol, course.tol))
-        ended = _ascent(state, sample, part, f"settle on {size:,} rows", n / size)
+        sample = about(drawn, centre_of(drawn) if control.settings.learn_mean else rows.origin)
+        part = control._replace(tol=max(tol, control.tol))
+        ended = _exact_ascent(state, sample, part, f"refinement on {size:,} rows", n / size)
         state = ended.state
         if ended.stop_reason == STOPPED:
             return state, True
@@ -164,21 +175,21 @@ def _settled(
     return state, False
 
 
-def _climb_all(start: FactorState, rows: Rows, course: FactorEMControl, stage: str) -> FactorFit:
-    ended = _ascent(start, rows, course, stage)
-    sums = expect_all(ended.state, rows, course.settings)
+def _exact_em(start: FactorState, rows: Rows, control: FactorEMControl, stage: str) -> FactorFit:
+    ended = _exact_ascent(start, rows, control, stage)
+    sums = expect_all(ended.state, rows, control.settings)
     return FactorFit(ended.state, sums, None, ended.log_likelihoods, ended.stop_reason)
 
 
-def _ascent(
-    start: FactorState, rows: Rows, course: FactorEMControl, stage: str, scale: float = 1.0
+def _exact_ascent(
+    start: FactorState, rows: Rows, control: FactorEMControl, stage: str, scale: float = 1.0
 ) -> EMResult[FactorState]:
-    """Climb the likelihood of the rows; the callback sees `scale` times it.
+    """Maximise the likelihood of the rows; the callback sees `scale` times it.
 
-    With momentum: on 10,000 digits, K = 10, L = 3, it ends after 134 passes where SQUAREM's leaps
-    end after 348, 0.06 nats a row higher there, one lower on rows held back.
+    With momentum: on 10,000 digits, K = 10, L = 3, it ends after 134 iterations where SQUAREM ends
+    after 348, 0.06 nats a row higher there, one lower on rows held back.
     """
-    settings = course.settings
+    settings = control.settings
 
     def advance(state: FactorState) -> tuple[float, FactorState]:
         sums = expect_all(state, rows, settings)
@@ -187,62 +198,65 @@ def _ascent(
         return sums.log_likelihood, maximise(sums, state, rows, settings)
 
     return iterate(
-        swinging(advance, start, partial(extend, settings=settings)),
-        tol=course.tol * len(rows.X),
-        max_iter=course.max_iter,
-        watch=watcher(course.callback, stage, course.max_iter, scale),
+        nesterov(advance, start, partial(extend, settings=settings)),
+        tol=control.tol * len(rows.X),
+        max_iter=control.max_iter,
+        watch=watcher(control.callback, stage, control.max_iter, scale),
         halt=lambda state: FLOOR_REACHED if state.noise <= settings.floor else None,
     )
 
 
-def _climb_sets(
-    rng: np.random.Generator, start: FactorState, rows: Rows, course: FactorEMControl, stage: str
+def _classification_em(
+    rng: np.random.Generator, start: FactorState, rows: Rows, control: FactorEMControl, stage: str
 ) -> FactorFit:
-    settings = course.settings
+    settings = control.settings
     seen: list[tuple[FactorStatistics, Members]] = []
 
     def advance(
         given: ClassificationState, *, draw: bool = False
     ) -> tuple[float, ClassificationState]:
-        chosen = given.members, given.worth
-        sums, members, worth = expect_sets(rng, given.state, rows, settings, chosen, draw=draw)
+        chosen = given.members, given.log_conditional
+        expected = expect_sets(rng, given.state, rows, settings, chosen, draw=draw)
+        sums, members, log_conditional = expected
         seen[:] = [(sums, members)]
         state = maximise(sums, given.state, rows, settings)
-        changed = _changed(given.members, members, len(sums.second))
+        changed = _changed_share(given.members, members, len(sums.second))
         return sums.log_likelihood, ClassificationState(
-            state, members, worth, changed, given.passes + 1
+            state, members, log_conditional, changed, given.iterations + 1
         )
 
     def halt(given: ClassificationState) -> str | None:
         if given.state.noise <= settings.floor:
             return FLOOR_REACHED
-        if given.passes >= WINDOW and given.changed < course.least_change:
-            return f"converged: a pass changed less than {course.least_change:g} of the slots"
+        if given.iterations >= WINDOW and given.changed < control.least_change:
+            return (
+                f"converged: an iteration changed less than {control.least_change:g} of the slots"
+            )
         return None
 
     none = np.full((len(rows.X), settings.n_active), -1, dtype=np.int64)
     given, stopped = ClassificationState(start, none, None, 1.0, 0), False
-    watch = watcher(course.callback, f"{stage}, annealing", course.annealing)
-    for i in range(1, course.annealing + 1):
+    watch = watcher(control.callback, f"{stage}, annealing", control.annealing)
+    for i in range(1, control.annealing + 1):
         value, given = advance(given, draw=True)
         stopped = watch(i, value)
         if stopped:
             break
     ended: EMResult[ClassificationState] = iterate(
-        plain(advance, given._replace(passes=0)),
-        tol=course.tol * len(rows.X),
-        max_iter=1 if stopped else course.max_iter,
-        watch=watcher(None if stopped else course.callback, stage, course.max_iter),
+        plain(advance, given._replace(iterations=0)),
+        tol=control.tol * len(rows.X),
+        max_iter=1 if stopped else control.max_iter,
+        watch=watcher(None if stopped else control.callback, stage, control.max_iter),
         halt=halt,
     )
-    # The last pass is the one that looked at the state the climb ended in.
+    # The last E step is the one at the state EM ended in.
     sums, members = seen[0]
     reason = STOPPED if stopped else ended.stop_reason
     return FactorFit(ended.state.state, sums, members, ended.log_likelihoods, reason)
 
 
-def _changed(before: Members, after: Members, n_factors: int) -> float:
-    """Share of the slots whose factor was not in the row's set before."""
+def _changed_share(before: Members, after: Members, n_factors: int) -> float:
+    """Share of the slots whose factor was not in the row's support before."""
     n, L = after.shape
     member = np.zeros((n, n_factors), dtype=bool)
     if before.min() >= 0:

@@ -24,7 +24,7 @@ from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import Gamma, InverseGamma, log_density, log_gamma_density
 from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet
-from appca.models.sampling.invariants import occupancy, row_pairs, shared
+from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 
 __all__ = ["STARTS", "Kind", "defaults", "expected", "first_state", "sampler"]
 
@@ -122,7 +122,7 @@ def record(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseSt
         "alpha": np.asarray(state.alpha),
         "n_components": np.asarray(state.Z.any(axis=0).sum()),
         "occupancy": occupancy(state.Z),
-        "shared": shared(state.Z, row_pairs(len(state.Z))),
+        "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
         "log_joint": np.asarray(log_complete(data, seen, prior, kind.infinite)),
     }
 

@@ -1,15 +1,25 @@
-"""Exact EM of aPPCA over what was observed (and of PPCA, its case L = K).
+"""Exact EM for aPPCA with incomplete data (and for PPCA, its case L = K).
 
-    y_n = W (x_n * z_n) + mu + e_n as in `em`, rows known on O_n only
+    y_n = W (x_n * z_n) + mu + e_n as in `em`, of which the entries O_n are observed, M_n missing
 
-The missing entries are expected together with x and z. With s_n = E[x z], M_n = E[(x z)(x z)'],
+Write h = x * z for the scores. The complete data of EM are y, x and z; entries are missing at
+random (Little & Rubin 2019), so the likelihood is that of the observed ones, and the E step expects
+the missing ones together with x and z. Given the observed entries of row n, with h_n = E[h | y_O]
+and S_n = E[h h' | y_O] over all supports,
 
-    E[y s'] = y_O s_n' on O_n,  mu + W M_n elsewhere;  W = polar(sum E[(y - ybar)(s - sbar)'])
-    mu = ybar - W sbar;  sigma2 = sum E|y - mu - W (x z)|^2 / (N D)
+    E[y_d | y_O]      = y_d              for d in O_n,    mu_d + w_d' h_n        for d in M_n,
+    E[y_d h' | y_O]   = y_d h_n'         for d in O_n,    mu_d h_n' + w_d' S_n   for d in M_n,
+    E[y_d^2 | y_O]    = y_d^2            for d in O_n,
+                        mu_d^2 + 2 mu_d w_d' h_n + w_d' S_n w_d + sigma2         for d in M_n.
 
-where ybar counts what is expected of missing entries, each of which has variance sigma2 beside
-that of its W (x z). Every iteration raises the likelihood of the observed entries; see `climb` for
-what it raises where there are too many sets to sum.
+All sums are taken about the present mean, where mu_d = 0 and y is y - mu. The M step (`maximise`)
+is that of complete data, given the expected sufficient statistics: with bars for averages over the
+N rows and A = sum E[(y - ybar)(h - hbar)'],
+
+    W = polar(A),    mu <- mu + ybar - W hbar,    sigma2 = sum E|y - mu - W h|^2 / (N D).
+
+Every iteration raises the likelihood of the observed entries; see `fit` for what it raises where
+there are too many supports to sum over.
 """
 
 from functools import partial
@@ -19,11 +29,11 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback, EMResult, accelerated, iterate, plain, watcher
+from appca.models.algebra.loop import Callback, EMResult, iterate, plain, squarem, watcher
 from appca.models.algebra.threads import in_order
 from appca.models.incomplete import missing_supports
 from appca.models.incomplete.missing_supports import IncompletePosterior, IncompleteProjections
-from appca.models.orthonormal import em, squarem
+from appca.models.orthonormal import acceleration, em
 from appca.models.orthonormal.em import EMSettings
 from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData
 
@@ -32,20 +42,20 @@ __all__ = [
     "IncompleteEMControl",
     "IncompleteState",
     "IncompleteStatistics",
-    "climb",
-    "completed",
+    "e_step_parameters",
     "expect",
+    "fit",
+    "impute",
     "log_densities",
-    "looked_at",
     "maximise",
-    "searched",
+    "project",
     "step",
-    "view",
+    "support_posterior",
 ]
 
 NOT_SUMMED = (
-    f", with more than {missing_supports.MOST_SETS:,} sets: incomplete rows count with the best "
-    "set found for them, not with all"
+    f", with more than {missing_supports.MOST_SETS:,} supports: incomplete rows count with the "
+    "best support found for them, not with all"
 )
 
 
@@ -53,30 +63,30 @@ class IncompleteState(NamedTuple):
     """Everything an EM step reads and writes."""
 
     W: Array  # (D, K) orthonormal columns
-    offset: Array  # (D,) with mean = origin + offset
+    offset: Array  # (D,) with mean mu = origin + offset
     latent: Array  # (K,) latent variances tau2_k
     noise: float  # sigma2
-    members: tuple[Array, ...] | None = None  # of each chunk (n, L), where sets are not summed
+    members: tuple[Array, ...] | None = None  # of each block (n, L), where supports are not summed
 
 
 class IncompleteStatistics(NamedTuple):
-    """Expected sufficient statistics of one pass, y about the present mean."""
+    """Expected sufficient statistics given the observed entries; y about the present mean."""
 
-    log_likelihood: float  # total, nats
-    A: Array  # (D, K) sum of E[y s']
+    log_likelihood: float  # total of the observed entries, nats
+    A: Array  # (D, K) sum of E[y h']
     y: Array  # (D,) sum of E[y]
     squares: float  # sum of E|y|^2
-    s: Array  # (K,)
-    second: Array  # (K,) sum of E[(x z)^2]
+    h: Array  # (K,) sum of E[h]
+    second: Array  # (K,) sum of E[h_k^2]
     used: Array  # (K,) sum of inclusion probabilities
 
 
 class EStepParameters(NamedTuple):
-    """What a pass over chunks needs of the state, made once."""
+    """What an E step over blocks of rows needs of the state, made once."""
 
     W: Array  # (D, K) float64
-    offset: Array
-    latent: Array
+    offset: Array  # (D,)
+    latent: Array  # (K,)
     noise: float
     pairs: Array  # (D, P) products w_dk w_dl, k <= l
     n_active: int
@@ -90,75 +100,93 @@ class EStepParameters(NamedTuple):
         return np.maximum(number, number.T)
 
 
-def view(state: IncompleteState, n_active: int) -> EStepParameters:
-    """Prepare a pass."""
+def e_step_parameters(state: IncompleteState, n_active: int) -> EStepParameters:
+    """Prepare an E step."""
     W = state.W.astype(np.float64, copy=False)
     i, j = np.triu_indices(W.shape[1])
     return EStepParameters(W, state.offset, state.latent, state.noise, W[:, i] * W[:, j], n_active)
 
 
-def looked_at(
-    chunk: IncompleteBlock, at: EStepParameters
+def project(
+    block: IncompleteBlock, at: EStepParameters
 ) -> tuple[IncompleteProjections, Array, Array]:
-    """Give what W sees of a chunk, |y - mu|^2 over observed entries, and how many those are."""
+    """Give what the posterior of some incomplete rows depends on, with W_O the rows of W in O_n.
+
+    W_O'W_O = I - sum_{d missing} w_d w_d'
+    W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
+    |(y - mu)_O|^2 = |y|^2 - 2 y'mu + |mu|^2 - sum_{d missing} mu_d^2
+
+    with y zero where it is missing, as `IncompleteBlock` holds it.
+
+    Returns
+    -------
+    The projections in units of the scores' standard deviation (see `missing_sets`),
+    |(y - mu)_O|^2 (n,), and the number of observed entries |O_n| (n,).
+    """
+    mean, snr = at.offset, np.sqrt(at.latent / at.noise)
     i, j = np.triu_indices(at.W.shape[1])
-    root = np.sqrt(at.latent / at.noise)
-    gaps = chunk.gaps[:1] if chunk.alike else chunk.gaps
-    A = ((i == j) - gaps @ at.pairs) * (root[i] * root[j])
-    P = (chunk.X @ at.W.astype(chunk.X.dtype, copy=False)).astype(np.float64)
-    P += chunk.gaps @ (at.offset[:, None] * at.W) - at.offset @ at.W
-    squares = np.einsum("nd,nd->n", chunk.X, chunk.X, dtype=np.float64)
-    squares -= 2.0 * (chunk.X @ at.offset)
-    squares += at.offset @ at.offset - chunk.gaps @ np.square(at.offset)
-    seen = chunk.X.shape[1] - np.diff(chunk.gaps.indptr)
-    return IncompleteProjections(A, P * (root / np.sqrt(at.noise))), np.maximum(squares, 0.0), seen
+    missing = block.missing[:1] if block.same_pattern else block.missing
+    A = ((i == j) - missing @ at.pairs) * (snr[i] * snr[j])
+    c = (block.X @ at.W.astype(block.X.dtype, copy=False)).astype(np.float64)
+    c += block.missing @ (mean[:, None] * at.W) - mean @ at.W
+    squares = np.einsum("nd,nd->n", block.X, block.X, dtype=np.float64)
+    squares -= 2.0 * (block.X @ mean)
+    squares += mean @ mean - block.missing @ np.square(mean)
+    n_observed = block.X.shape[1] - np.diff(block.missing.indptr)
+    projections = IncompleteProjections(A, c * (snr / np.sqrt(at.noise)))
+    return projections, np.maximum(squares, 0.0), n_observed
 
 
 def log_densities(
-    found: IncompletePosterior, squares: Array, seen: Array, at: EStepParameters
+    found: IncompletePosterior, squares: Array, n_observed: Array, at: EStepParameters
 ) -> Array:
-    """Log p(y_O) of every row of a chunk; with sets not summed, of the row and its set."""
-    background = -0.5 * seen * np.log(2.0 * np.pi * at.noise) - squares / (2.0 * at.noise)
+    """Log p(y_O) of every row of a block; with supports not summed, of the row and its support.
+
+    log p(y_O) = -|O|/2 log(2 pi sigma2) - |(y - mu)_O|^2 / (2 sigma2) + log sum_S exp f(S)
+                 - log C(K, L)
+    """
+    background = -0.5 * n_observed * np.log(2.0 * np.pi * at.noise) - squares / (2.0 * at.noise)
     density: Array = background + found.log_sum
     return density - gaussian.log_binomial(at.W.shape[1], at.n_active)
 
 
-def searched(
-    seen: IncompleteProjections, at: EStepParameters, members: Array | None = None
+def support_posterior(
+    projections: IncompleteProjections, at: EStepParameters, members: Array | None = None
 ) -> IncompletePosterior:
-    """Sum over all sets where that is possible, else climb to one."""
+    """Sum over all supports where that is possible, else take the best one found."""
     if missing_supports.is_exact(at.W.shape[1], at.n_active):
-        return missing_supports.posterior(seen, at.n_active)
-    return missing_supports.best_found(seen, at.n_active, members)
+        return missing_supports.posterior(projections, at.n_active)
+    return missing_supports.map_support(projections, at.n_active, members)
 
 
-def completed(X: Array, rows: IncompleteData, at: EStepParameters) -> Array:
+def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
     """Copy of X (N, D) with the posterior mean of every missing entry in its place.
 
-    E[y_d | y_O] = mu_d + w_d' E[x * z | y_O], over all sets where they are summed.
+    E[y_d | y_O] = mu_d + w_d' E[h | y_O], over all supports where they are summed.
     """
-    whole, mean = X.copy(), rows.origin + at.offset
-    for chunk in rows.chunks:
-        H = searched(looked_at(chunk, at)[0], at).H * np.sqrt(at.latent)
-        guess = (H @ at.W.T + mean).astype(X.dtype)
-        whole[chunk.rows] = np.where(np.isnan(X[chunk.rows]), guess, X[chunk.rows])
-    return whole
+    full, mean = X.copy(), data.origin + at.offset
+    for block in data.blocks:
+        H = support_posterior(project(block, at)[0], at).H * np.sqrt(at.latent)
+        expected = (H @ at.W.T + mean).astype(X.dtype)
+        observed = X[block.rows]
+        full[block.rows] = np.where(np.isnan(observed), expected, observed)
+    return full
 
 
 def expect(
-    state: IncompleteState, rows: IncompleteData, settings: EMSettings
+    state: IncompleteState, data: IncompleteData, settings: EMSettings
 ) -> tuple[IncompleteStatistics, IncompleteState]:
-    """E step: posterior sums under `state`; and the state with the sets found on the way."""
-    at = view(state, settings.n_active)
+    """E step under `state`; and the state with the supports found on the way."""
+    at = e_step_parameters(state, settings.n_active)
     summed = missing_supports.is_exact(settings.n_components, settings.n_active)
-    sums = _expect_complete(state, rows, settings)
-    known = state.members or (None,) * len(rows.chunks)
+    statistics = _expect_complete(state, data, settings)
+    known = state.members or (None,) * len(data.blocks)
     members: list[Array] = []
-    work = list(zip(rows.chunks, known, strict=True))
-    for part, found in in_order(partial(_expect_chunk, at=at), work):
-        sums = _added(sums, part)
+    work = list(zip(data.blocks, known, strict=True))
+    for part, found in in_order(partial(_expect_block, at=at), work):
+        statistics = _added(statistics, part)
         members.append(found)
-    return sums, state if summed else state._replace(members=tuple(members))
+    return statistics, state if summed else state._replace(members=tuple(members))
 
 
 def _added(a: IncompleteStatistics, b: IncompleteStatistics) -> IncompleteStatistics:
@@ -167,133 +195,153 @@ def _added(a: IncompleteStatistics, b: IncompleteStatistics) -> IncompleteStatis
         a.A + b.A,
         a.y + b.y,
         a.squares + b.squares,
-        a.s + b.s,
+        a.h + b.h,
         a.second + b.second,
         a.used + b.used,
     )
 
 
 def _expect_complete(
-    state: IncompleteState, rows: IncompleteData, settings: EMSettings
+    state: IncompleteState, data: IncompleteData, settings: EMSettings
 ) -> IncompleteStatistics:
-    """Rows without gaps, whose sums over sets are those of `em`."""
-    X, n = rows.complete, len(rows.complete)
-    K, D = settings.n_components, rows.shape[1]
+    """E step of the rows without missing entries, whose sums over supports are those of `em`."""
+    X, n = data.complete, len(data.complete)
+    K, D = settings.n_components, data.shape[1]
     if not n:
         none = np.zeros(K)
         return IncompleteStatistics(0.0, np.zeros((D, K)), np.zeros(D), 0.0, none, none, none)
-    mean = state.offset
+    mean, total = state.offset, X.sum(axis=0, dtype=np.float64)
     P = (X @ state.W.astype(X.dtype, copy=False)).astype(np.float64) - mean @ state.W
-    total = X.sum(axis=0, dtype=np.float64)
     squares = float(np.square(X, dtype=np.float64).sum() - 2.0 * total @ mean + n * mean @ mean)
-    log_e, r = em.responsibilities(
-        gaussian.logits(P, state.noise, state.latent), settings, beta=1.0
-    )
+    logits = gaussian.logits(P, state.noise, state.latent)
+    log_e, r = em.responsibilities(logits, settings, beta=1.0)
     shrink, v = gaussian.posterior(state.noise, state.latent)
     m = P * shrink
-    S = r * m
+    H = r * m
     value = n * float(gaussian.background(np.asarray(squares / n), state.noise, D))
     value += float(log_e.sum()) - n * gaussian.log_binomial(K, settings.n_active)
-    used = r.sum(axis=0)
-    A = (X.T @ S.astype(X.dtype, copy=False)).astype(np.float64) - np.outer(mean, S.sum(axis=0))
-    second = (S * m).sum(axis=0) + used * v
-    return IncompleteStatistics(value, A, total - n * mean, squares, S.sum(axis=0), second, used)
+    h, used = H.sum(axis=0), r.sum(axis=0)
+    A = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64) - np.outer(mean, h)
+    second = (H * m).sum(axis=0) + used * v
+    return IncompleteStatistics(value, A, total - n * mean, squares, h, second, used)
 
 
-def _expect_chunk(
+def _expect_block(
     work: tuple[IncompleteBlock, Array | None], at: EStepParameters
 ) -> tuple[IncompleteStatistics, Array]:
-    chunk, members = work
-    seen, squares, n_seen = looked_at(chunk, at)
-    found = searched(seen, at, members)
-    root = np.sqrt(at.latent)
-    i, j = np.triu_indices(len(root))
-    H, second = found.H * root, found.second * (root[i] * root[j])
-    into = chunk.gaps.T.tocsr()
-    WM = np.einsum("dk,dkl->dl", at.W, (into @ second)[:, at.unfold])
-    gap_H = into @ H
-    total, counts = H.sum(axis=0), len(H) - np.bincount(chunk.gaps.indices, minlength=len(at.W))
-    A = (chunk.X.T @ H.astype(chunk.X.dtype, copy=False)).astype(np.float64)
-    sums = IncompleteStatistics(
-        float(log_densities(found, squares, n_seen, at).sum()),
-        A - at.offset[:, None] * (total - gap_H) + WM,
-        chunk.X.sum(axis=0, dtype=np.float64) - counts * at.offset + (at.W * gap_H).sum(axis=1),
-        float(squares.sum() + np.sum(at.W * WM) + chunk.gaps.nnz * at.noise),
-        total,
-        second[:, i == j].sum(axis=0),
-        found.inclusion.sum(axis=0),
+    """E step of some incomplete rows, by the equations of the module; and their supports.
+
+    Sums over the rows that miss an entry d are products with the sparse matrix of missing entries.
+    """
+    block, members = work
+    projections, squares, n_observed = project(block, at)
+    found = support_posterior(projections, at, members)
+    mean, tau = at.offset, np.sqrt(at.latent)
+    i, j = np.triu_indices(len(tau))
+    H, S = found.H * tau, found.second * (tau[i] * tau[j])  # h_n (n, K), pairs of S_n (n, P)
+    missing, X = block.missing.T.tocsr(), block.X
+    h = H.sum(axis=0)
+    h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
+    WS_missing = np.einsum("dk,dkl->dl", at.W, (missing @ S)[:, at.unfold])  # of w_d' S_n
+    n_rows_observed = len(H) - np.bincount(block.missing.indices, minlength=len(at.W))
+    A_observed = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64)
+    A_observed -= mean[:, None] * (h - h_missing)
+    y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
+    statistics = IncompleteStatistics(
+        log_likelihood=float(log_densities(found, squares, n_observed, at).sum()),
+        A=A_observed + WS_missing,
+        y=y_observed + (at.W * h_missing).sum(axis=1),
+        squares=float(squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise),
+        h=h,
+        second=S[:, i == j].sum(axis=0),
+        used=found.inclusion.sum(axis=0),
     )
-    return sums, found.members
+    return statistics, found.members
 
 
 def maximise(
-    sums: IncompleteStatistics, state: IncompleteState, rows: IncompleteData, settings: EMSettings
+    statistics: IncompleteStatistics,
+    state: IncompleteState,
+    data: IncompleteData,
+    settings: EMSettings,
 ) -> IncompleteState:
-    """M step: joint closed-form update of W, mean, tau2 and sigma2."""
-    n, D = rows.shape
-    ybar, sbar = sums.y / n, sums.s / n
+    """M step: joint closed-form update of W, mean, tau2 and sigma2.
+
+    W = argmax tr(W'A), A = sum E[y h'] - N ybar hbar',    mu <- mu + ybar - W hbar,
+    N D sigma2 = sum E|y|^2 - N |ybar|^2 - 2 tr(W'A) - N |hbar|^2 + sum E|h|^2
+    """
+    n, D = data.shape
+    ybar, hbar = statistics.y / n, statistics.h / n
     if not settings.learn_mean:
-        ybar, sbar = np.zeros_like(ybar), np.zeros_like(sbar)
-    A = sums.A - n * np.outer(ybar, sbar)
+        ybar, hbar = np.zeros_like(ybar), np.zeros_like(hbar)
+    A = statistics.A - n * np.outer(ybar, hbar)
     W = settings.update(A, state.W)
-    residual = sums.squares - n * ybar @ ybar - 2.0 * np.sum(W * A) - n * sbar @ sbar
-    noise = float(residual + sums.second.sum()) / (n * D)
-    like = em.SubspaceStatistics(0.0, sums.A, sums.s, sums.second, sums.used)
-    before = em.SubspaceState(state.W, state.offset, state.latent, state.noise)
-    latent = em.update_latent(like, before, n, settings)
-    offset = state.offset + ybar - W @ sbar
+    residual = statistics.squares - n * ybar @ ybar - 2.0 * np.sum(W * A) - n * hbar @ hbar
+    noise = float(residual + statistics.second.sum()) / (n * D)
+    latent = em.update_latent(
+        em.SubspaceStatistics(0.0, statistics.A, statistics.h, statistics.second, statistics.used),
+        em.SubspaceState(state.W, state.offset, state.latent, state.noise),
+        n,
+        settings,
+    )
+    offset = state.offset + ybar - W @ hbar
     return IncompleteState(W, offset, latent, max(noise, settings.floor), state.members)
 
 
 def step(
-    state: IncompleteState, rows: IncompleteData, settings: EMSettings
+    state: IncompleteState, data: IncompleteData, settings: EMSettings
 ) -> tuple[float, IncompleteState]:
     """Log-likelihood of `state` (total, nats) and the state one EM iteration later."""
-    sums, state = expect(state, rows, settings)
-    if not np.isfinite(sums.log_likelihood):
+    statistics, state = expect(state, data, settings)
+    if not np.isfinite(statistics.log_likelihood):
         return -np.inf, state
-    return sums.log_likelihood, maximise(sums, state, rows, settings)
+    return statistics.log_likelihood, maximise(statistics, state, data, settings)
 
 
 def extrapolate(
     x0: IncompleteState, x1: IncompleteState, x2: IncompleteState, settings: EMSettings
 ) -> IncompleteState:
-    """Leap through three states as `squarem` does; the offset follows as the shift does there."""
+    """Take a SQUAREM step as `acceleration` does; the offset follows as the shift does there."""
     a, b, c = (em.SubspaceState(x.W, x.offset, x.latent, x.noise) for x in (x0, x1, x2))
-    leap = squarem.extrapolate(a, b, c, settings)
-    return IncompleteState(leap.W, leap.shift, leap.latent, leap.noise, x2.members)
+    ahead = acceleration.extrapolate(a, b, c, settings)
+    return IncompleteState(ahead.W, ahead.shift, ahead.latent, ahead.noise, x2.members)
 
 
 class IncompleteEMControl(NamedTuple):
-    """How long to climb and who is told."""
+    """When EM ends and who is told."""
 
     max_iter: int
-    tol: float  # nats a row over ten passes
+    tol: float  # nats a row over ten iterations
     accelerate: bool = True
     callback: Callback | None = None
     stage: str = "fit"
 
 
-def climb(
-    start: IncompleteState, rows: IncompleteData, settings: EMSettings, pace: IncompleteEMControl
+def fit(
+    start: IncompleteState,
+    data: IncompleteData,
+    settings: EMSettings,
+    control: IncompleteEMControl,
 ) -> EMResult[IncompleteState]:
     """EM from `start`; the log-likelihood is that of all observed entries and never falls.
 
-    With too many sets to sum, it is that of the observed entries together with the best set found
-    for each incomplete row, which never falls either, and the stop reason says so.
+    With too many supports to sum, it is that of the observed entries together with the best support
+    found for each incomplete row, which never falls either, and the stop reason says so.
     """
-    advance = partial(step, rows=rows, settings=settings)
+    advance = partial(step, data=data, settings=settings)
     path = plain(advance, start)
-    if pace.accelerate:
-        path = accelerated(advance, start, partial(extrapolate, settings=settings))
-    watch = watcher(pace.callback, pace.stage, pace.max_iter)
-    n = rows.shape[0]
-    found = iterate(
-        path, tol=pace.tol * n, max_iter=pace.max_iter, watch=watch, halt=partial(_halt, settings)
+    if control.accelerate:
+        path = squarem(advance, start, partial(extrapolate, settings=settings))
+    result = iterate(
+        path,
+        tol=control.tol * data.shape[0],
+        max_iter=control.max_iter,
+        watch=watcher(control.callback, control.stage, control.max_iter),
+        halt=partial(_halt, settings),
     )
     if missing_supports.is_exact(settings.n_components, settings.n_active):
-        return found
-    return found._replace(stop_reason=found.stop_reason + NOT_SUMMED)
+        return result
+    return result._replace(stop_reason=result.stop_reason + NOT_SUMMED)
 
 
 def _halt(settings: EMSettings, state: IncompleteState) -> str | None:

@@ -1,4 +1,4 @@
-"""Fit aPPCA and PPCA around missing entries: filled rows give a start, then exact EM takes over."""
+"""Fit aPPCA and PPCA to incomplete data: imputed rows give a start, then exact EM takes over."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from appca.models.algebra.stiefel import polar
 from appca.models.incomplete.missing_em import (
     IncompleteEMControl,
     IncompleteState,
-    climb,
-    completed,
+    e_step_parameters,
     expect,
-    view,
+    fit,
+    impute,
 )
 from appca.models.incomplete.queries import IncompleteFit
 from appca.models.orthonormal.closed_form import closed_form
@@ -21,109 +21,111 @@ from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import Candidate
 from appca.models.rows.incomplete_rows import (
     IncompleteData,
-    filled,
+    imputed,
     observed_mean,
     refuse_empty_columns,
-    split,
+    split_incomplete,
 )
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.spectrum import principal
 
-__all__ = ["fit_around", "initial_imputation"]
+__all__ = ["fit_incomplete", "initial_imputation"]
 
-FIRST_PASSES, FIRST_TOL = 100, 1e-2  # of the fits that only lead to a start
-FILLING = "fill the gaps by PPCA"
+# Of the fits that only lead to a start.
+FIRST_ITERATIONS, FIRST_TOL = 100, 1e-2
+IMPUTATION = "initial imputation by PPCA"
 
 
 def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
-    """Rows X (N, D) with NaN, filled with what was observed of each feature on average, or zero.
+    """Rows X (N, D) with NaN, imputed by the mean of each feature's observed entries, or by zero.
 
     About the same values; what needs complete rows to judge sizes and scales may look at them.
     """
     refuse_empty_columns(X)
     origin = np.zeros(X.shape[1], X.dtype) if zero_mean else observed_mean(X)
-    return about(filled(X, origin), origin)
+    return about(imputed(X, origin), origin)
 
 
-def fit_around(
+def fit_incomplete(
     rng: np.random.Generator,
     X: Array,
     rows: Rows,
     start: Array | list[Candidate],
-    course: EMControl,
+    control: EMControl,
 ) -> IncompleteFit:
     """Fit to X (N, D) with NaN.
 
-    PPCA with as many components is fitted around the gaps and fills them; the usual race and EM on
-    the filled rows lead to W, mean and variances; EM over the observed entries goes on from there.
-    At L = K, where no start is to be found, it does so from the principal directions.
+    PPCA with as many components is fitted to the observed entries and imputes the others; screening
+    and EM on the imputed rows lead to W, mean and variances; EM over the observed entries goes on
+    from there. At L = K, where no start is to be found, it does so from the principal directions.
 
     Parameters
     ----------
-    rows : the `stand_in` of X.
-    start, course : as in `em_fit.fit_by_em`.
+    rows : the `initial_imputation` of X.
+    start, control : as in `em_fit.fit_by_em`.
     """
     origin = np.zeros(X.shape[1], X.dtype) if rows.origin is None else rows.origin
-    gappy, settings = split(X, origin), course.settings
-    state = _principal_state(rng, rows, course)
+    data, settings = split_incomplete(X, origin), control.settings
+    state = _principal_state(rng, rows, control)
     stopped = False
     if settings.n_active < settings.n_components:
-        filler = _fill(state, gappy, course)
-        stopped = filler.stop_reason == STOPPED
-        short = course._replace(
-            max_iter=1 if stopped else min(FIRST_PASSES, course.max_iter),
-            tol=max(FIRST_TOL, course.tol),
-            callback=None if stopped else course.callback,
+        ppca = _fit_ppca(state, data, control)
+        stopped = ppca.stop_reason == STOPPED
+        short = control._replace(
+            max_iter=1 if stopped else min(FIRST_ITERATIONS, control.max_iter),
+            tol=max(FIRST_TOL, control.tol),
+            callback=None if stopped else control.callback,
         )
-        state, again = _begin(rng, (X, gappy), filler.state, start, short)
+        state, again = _fit_imputed(rng, (X, data), ppca.state, start, short)
         stopped = stopped or again
-    pace = IncompleteEMControl(course.max_iter, course.tol, course.accelerate, course.callback)
+    last = IncompleteEMControl(control.max_iter, control.tol, control.accelerate, control.callback)
     if stopped:  # a single step, so that the fit is complete
-        pace = pace._replace(max_iter=1, callback=None)
-    run = climb(state, gappy, settings, pace)
+        last = last._replace(max_iter=1, callback=None)
+    run = fit(state, data, settings, last)
     reason = STOPPED if stopped else run.stop_reason
-    second = expect(run.state, gappy, settings)[0].second
-    return IncompleteFit(gappy, run.state, second, run.log_likelihoods, reason)
+    second = expect(run.state, data, settings)[0].second
+    return IncompleteFit(data, run.state, second, run.log_likelihoods, reason)
 
 
-def _principal_state(rng: np.random.Generator, rows: Rows, course: EMControl) -> IncompleteState:
-    """PPCA of the stand-in, with latent variances as the settings want them."""
-    settings = course.settings
+def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -> IncompleteState:
+    """PPCA of the initial imputation, with latent variances as the settings want them."""
+    settings = control.settings
     first = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
     latent = first.latent
     if settings.n_active == settings.n_components and settings.latent != "component":
-        shared = latent.mean() if isinstance(settings.latent, str) else settings.latent
-        latent = np.full_like(latent, shared)
-    return IncompleteState(
-        first.W, np.zeros(rows.X.shape[1]), latent, max(first.noise, floor_of(rows))
-    )
+        common = latent.mean() if isinstance(settings.latent, str) else settings.latent
+        latent = np.full_like(latent, common)
+    noise = max(first.noise, floor_of(rows))
+    return IncompleteState(first.W, np.zeros(rows.X.shape[1]), latent, noise)
 
 
-def _fill(
-    state: IncompleteState, gappy: IncompleteData, course: EMControl
+def _fit_ppca(
+    state: IncompleteState, data: IncompleteData, control: EMControl
 ) -> EMResult[IncompleteState]:
-    settings = course.settings
-    K = settings.n_components
-    ppca = settings._replace(n_active=K, latent="component", update=polar)
-    tol, passes = max(FIRST_TOL, course.tol), min(FIRST_PASSES, course.max_iter)
-    return climb(
-        state, gappy, ppca, IncompleteEMControl(passes, tol, True, course.callback, FILLING)
+    """Fit PPCA, the case L = K with a latent variance each, to the observed entries."""
+    K = control.settings.n_components
+    settings = control.settings._replace(n_active=K, latent="component", update=polar)
+    first = IncompleteEMControl(
+        min(FIRST_ITERATIONS, control.max_iter),
+        max(FIRST_TOL, control.tol),
+        callback=control.callback,
+        stage=IMPUTATION,
     )
+    return fit(state, data, settings, first)
 
 
-def _begin(
+def _fit_imputed(
     rng: np.random.Generator,
-    data: tuple[Array, IncompleteData],
-    filler: IncompleteState,
+    incomplete: tuple[Array, IncompleteData],
+    ppca: IncompleteState,
     start: Array | list[Candidate],
-    course: EMControl,
+    control: EMControl,
 ) -> tuple[IncompleteState, bool]:
-    """Fit to the rows as PPCA fills them; and whether the callback has stopped that."""
-    X, gappy = data
-    K = course.settings.n_components
-    whole = completed(X, gappy, view(filler, K))
-    origin = centre_of(whole) if course.settings.learn_mean else gappy.origin
-    fit = fit_by_em(rng, about(whole, origin), start, course)
-    offset = origin - gappy.origin - fit.state.W @ fit.state.shift
-    state = IncompleteState(fit.state.W, offset, fit.state.latent, fit.state.noise)
-    return state, fit.stop_reason == STOPPED
+    """Fit to the rows as PPCA imputes them; and whether the callback has stopped that."""
+    X, data = incomplete
+    full = impute(X, data, e_step_parameters(ppca, control.settings.n_components))
+    origin = centre_of(full) if control.settings.learn_mean else data.origin
+    found = fit_by_em(rng, about(full, origin), start, control)
+    W, shift, latent, noise = found.state
+    offset = origin - data.origin - W @ shift
+    return IncompleteState(W, offset, latent, noise), found.stop_reason == STOPPED

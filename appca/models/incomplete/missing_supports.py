@@ -1,12 +1,19 @@
-"""The sets of incomplete rows: W_O'W_O is no identity there, and each row has its own.
+"""The posterior over supports of incomplete rows, where W_O'W_O is not the identity.
 
-With x = sqrt(tau2) u, A = sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2 and
-c = sqrt(tau2) W_O'(y - mu)_O / sigma2, aFA's collapsed posterior holds with Lam_S = I + A_SS:
+W_O are the rows of W at the observed entries of a row, whose missing ones differ from row to row.
+With x = sqrt(tau2) u and
 
-    f(S) = -1/2 log|Lam_S| + 1/2 c_S' inv(Lam_S) c_S
+    A = sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2,    c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
 
-Up to `MOST_SETS` sets all are summed, many rows at once. Beyond, each row is given wholly to the
-best set that single changes find, and whatever is built on that says so.
+the collapsed posterior of adaptive factor analysis (`slot_kernels`) holds with prior precision 1,
+
+    log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_S| + 1/2 c_S' inv(Lam_S) c_S,
+    Lam_S = I + A_SS,    v_S = E[u | S, y_O] = inv(Lam_S) c_S,
+    E[u u' | S, y_O] = inv(Lam_S) + v_S v_S'.
+
+Up to `MOST_SETS` supports all are summed, many rows at once. Beyond, each row is given wholly to
+the best support that single replacements find (classification EM), and whatever is built on that
+says so.
 """
 
 import itertools
@@ -27,8 +34,8 @@ __all__ = [
     "MOST_SETS",
     "IncompletePosterior",
     "IncompleteProjections",
-    "best_found",
     "is_exact",
+    "map_support",
     "posterior",
 ]
 
@@ -37,46 +44,46 @@ Members = NDArray[np.int64]
 
 MOST_SETS = 1000
 BLOCK_FLOATS = 2**17  # 1 MB: the matrices of a block of rows stay in the cache
-BEST = np.array([math.inf])
-SEED = 0  # the kernels want seeds; searching for the best set draws nothing
+MODE = np.array([math.inf])
+SEED = 0  # the kernels want seeds; a search for modes draws the order of the slots only
 
 
 class IncompleteProjections(NamedTuple):
-    """Incomplete rows as W sees them. Pairs are the entries k <= l of a symmetric K x K matrix."""
+    """All that supports depend on. Pairs are the entries k <= l of a symmetric K x K matrix."""
 
-    A: Floats  # (n, P) pairs; (1, P) where all rows have the same gaps
+    A: Floats  # (n, P) pairs; (1, P) where the same entries are missing in all rows
     c: Floats  # (n, K)
 
 
 class IncompletePosterior(NamedTuple):
-    """What is known of the rows; u = x / sqrt(tau2)."""
+    """The posterior of each row; u = x / sqrt(tau2)."""
 
-    log_sum: Floats  # (n,) log sum over S of exp f(S); of the best set alone: its f(S)
-    inclusion: Floats  # (n, K)
+    log_sum: Floats  # (n,) log sum over S of exp f(S); of one support alone: its f(S)
+    inclusion: Floats  # (n, K) p(z_k = 1 | y_O)
     H: Floats  # (n, K) E[u z]
     second: Floats  # (n, P) pairs of E[(u z)(u z)']
-    members: Members  # (n, L) the most probable set
-    share: Floats  # (n,) its probability
-    scores: Floats  # (n, K) E[u z] given that set
+    members: Members  # (n, L) the MAP support
+    probability: Floats  # (n,) its probability
+    scores: Floats  # (n, K) E[u z] given that support
 
 
-class Layout(NamedTuple):
-    """Where the entries of all sets lie; C sets, U = L(L+1)/2."""
+class SupportLayout(NamedTuple):
+    """Where the entries of all C supports lie; U = L(L+1)/2."""
 
     sets: Members  # (C, L), ascending
     entries: Members  # (L, L, C) pairs of A that make A_SS
-    slots: scipy.sparse.csr_array  # (K, L C) sums slots over the sets that hold a factor
-    pairs: scipy.sparse.csr_array  # (P, U C) sums upper entries over the sets that hold a pair
+    slots: scipy.sparse.csr_array  # (K, L C) sums slots over the supports that hold a factor
+    pairs: scipy.sparse.csr_array  # (P, U C) sums upper entries over the supports that hold a pair
     holds: scipy.sparse.csr_array  # (K, C)
 
 
 def is_exact(n_components: int, n_active: int) -> bool:
-    """Whether all sets are summed."""
+    """Whether all supports are summed."""
     return math.comb(n_components, n_active) <= MOST_SETS
 
 
 @cache
-def layout(K: int, L: int) -> Layout:
+def layout(K: int, L: int) -> SupportLayout:
     """List all L-subsets of K and where their entries belong."""
     sets = np.array(list(itertools.combinations(range(K), L)), dtype=np.int64)
     C, number = len(sets), np.zeros((K, K), dtype=np.int64)
@@ -86,7 +93,7 @@ def layout(K: int, L: int) -> Layout:
     entries = number[sets.T[:, None, :], sets.T[None, :, :]]
     of_pairs = entries[np.triu_indices(L)]
     each = np.tile(np.arange(C), L)
-    return Layout(
+    return SupportLayout(
         sets,
         entries,
         _sums(sets.T.ravel(), np.arange(L * C), (K, L * C)),
@@ -99,18 +106,18 @@ def _sums(rows: Array, columns: Array, shape: tuple[int, int]) -> scipy.sparse.c
     return scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
-def posterior(seen: IncompleteProjections, n_active: int) -> IncompletePosterior:
-    """Sum over all sets of every row."""
-    n, K = seen.c.shape
+def posterior(projections: IncompleteProjections, n_active: int) -> IncompletePosterior:
+    """Sum over all supports of every row."""
+    n, K = projections.c.shape
     at = layout(K, n_active)
     size = max(1, BLOCK_FLOATS // at.entries.size)
-    alike = len(seen.A) < n
-    shared = _inverse(seen.A.T[at.entries]) if alike else None
+    same_pattern = len(projections.A) < n
+    common = _inverse(projections.A.T[at.entries]) if same_pattern else None
     parts = []
     for start in range(0, n, size):
         part = slice(start, min(start + size, n))
-        inverse = shared or _inverse(np.ascontiguousarray(seen.A[part].T)[at.entries])
-        parts.append(_block(seen.c[part], inverse, at))
+        inverse = common or _inverse(np.ascontiguousarray(projections.A[part].T)[at.entries])
+        parts.append(_block(projections.c[part], inverse, at))
     return IncompletePosterior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -135,41 +142,42 @@ def _inverse(V: Floats) -> tuple[Floats, Floats]:
     return V, log_det
 
 
-def _block(c: Floats, inverse: tuple[Floats, Floats], at: Layout) -> tuple[Array, ...]:
+def _block(c: Floats, inverse: tuple[Floats, Floats], at: SupportLayout) -> tuple[Array, ...]:
+    """Sum over the supports of rows c (n, K), with inv(Lam_S) (L, L, C, n) and log|Lam_S|."""
     V, log_det = inverse
     n, K = c.shape
     C, L = at.sets.shape
-    c_S = np.ascontiguousarray(c.T)[at.sets.T]  # (L, C, n)
-    m = (V * c_S[None]).sum(axis=1)
-    f = 0.5 * ((m * c_S).sum(axis=0) - log_det)
-    log_sum = logsumexp(f, axis=0)
-    R = np.exp(f - log_sum)
-    weighted = R * m
     i, j = np.triu_indices(L)
-    second = weighted[i] * m[j] + R * V[i, j]
-    chosen, rows = f.argmax(axis=0), np.arange(n)
-    members = at.sets[chosen]
+    c_S = np.ascontiguousarray(c.T)[at.sets.T]  # (L, C, n)
+    v = (V * c_S[None]).sum(axis=1)  # inv(Lam_S) c_S
+    f = 0.5 * ((v * c_S).sum(axis=0) - log_det)  # (C, n)
+    log_sum = logsumexp(f, axis=0)
+    p = np.exp(f - log_sum)  # p(S | y_O)
+    mean = p * v
+    second = mean[i] * v[j] + p * V[i, j]
+    best, rows = f.argmax(axis=0), np.arange(n)
+    members = at.sets[best]
     scores = np.zeros((n, K))
-    scores[rows[:, None], members] = m[:, chosen, rows].T
+    scores[rows[:, None], members] = v[:, best, rows].T
     return (
         log_sum,
-        (at.holds @ R).T,
-        (at.slots @ weighted.reshape(L * C, n)).T,
+        (at.holds @ p).T,
+        (at.slots @ mean.reshape(L * C, n)).T,
         (at.pairs @ second.reshape(len(i) * C, n)).T,
         members,
-        R[chosen, rows],
+        p[best, rows],
         scores,
     )
 
 
-def best_found(
-    seen: IncompleteProjections, n_active: int, members: Members | None
+def map_support(
+    projections: IncompleteProjections, n_active: int, members: Members | None
 ) -> IncompletePosterior:
-    """Climb to a set for every row from `members` (n, L), or greedily; never ends lower.
+    """Search for the MAP support of every row from `members` (n, L), or greedily; never lowers f.
 
-    The posterior of the rows and their sets: no other set has a share.
+    The posterior given the support found, which has all probability.
     """
-    n, K = seen.c.shape
+    n, K = projections.c.shape
     upper = np.triu_indices(K)
     start = np.full((n, n_active), -1, dtype=np.int64) if members is None else members
     found, H = np.empty((n, n_active), dtype=np.int64), np.empty((n, K))
@@ -177,11 +185,11 @@ def best_found(
     seed = np.full(1, SEED, dtype=np.uint64)
     for row in range(n):
         A = np.zeros((K, K))
-        A[upper] = seen.A[min(row, len(seen.A) - 1)]
+        A[upper] = projections.A[min(row, len(projections.A) - 1)]
         A = A + np.triu(A, 1).T
-        one = RowSupports(seen.c[row : row + 1], start[row : row + 1], seed)
+        one = RowSupports(projections.c[row : row + 1], start[row : row + 1], seed)
         chosen, moments = row_blocks.search(
-            one, BEST, CollapsedModel(A, 1.0), keep=members is not None
+            one, MODE, CollapsedModel(A, 1.0), keep=members is not None
         )
         found[row] = np.sort(chosen[0])
         H[row], second[row], value[row] = moments.H[0], moments.second[upper], moments.value[0]

@@ -1,4 +1,4 @@
-"""Rows with missing entries as scikit-learn sees them: queries that take NaN, and `impute`."""
+"""Incomplete data as scikit-learn sees them: queries that take NaN, and `impute`."""
 
 from typing import Any, NamedTuple
 
@@ -9,18 +9,18 @@ from appca.models.algebra.gaussian import Array
 from appca.models.base.estimator import Description, SubspaceModel
 from appca.models.incomplete import missing_em, missing_supports
 from appca.models.orthonormal import em
-from appca.models.rows.incomplete_rows import IncompleteData, has_gaps, split
+from appca.models.rows.incomplete_rows import IncompleteData, is_incomplete, split_incomplete
 from appca.models.rows.observations import Rows
 
 __all__ = ["IncompleteFit", "MissingValues"]
 
-BEST_SET_ONLY = "best set only where entries are missing: a lower bound"
+MAP_ONLY = "best set only where entries are missing: a lower bound"
 
 
 class IncompleteFit(NamedTuple):
-    """A fit around missing entries, and how it was reached."""
+    """A fit to incomplete data, and how it was reached."""
 
-    rows: IncompleteData
+    data: IncompleteData
     state: missing_em.IncompleteState
     second: Array  # (K,) sums over rows of E[(x z)^2]
     log_likelihoods: list[float]
@@ -32,8 +32,8 @@ class MissingValues(SubspaceModel):
 
     Whatever is said of a row with missing entries is said given its observed ones; a row without
     any gets the prior, and so adds nothing to a likelihood. Rows without NaN are answered as if
-    there were no others. Sums over sets are exact up to 1,000 sets; beyond, incomplete rows are
-    given wholly to the best set found: their log-likelihood is then a lower bound.
+    there were no others. Sums over supports are exact up to 1,000; beyond, incomplete rows
+    are given wholly to the best support found: their log-likelihood is then a lower bound.
     """
 
     @staticmethod
@@ -49,36 +49,36 @@ class MissingValues(SubspaceModel):
             )
             raise ValueError(msg)
 
-    def _publish_around(self, X: Array, found: IncompleteFit, n_active: int) -> None:
+    def _publish_incomplete(self, X: Array, found: IncompleteFit, n_active: int) -> None:
         """Set the fitted attributes of a fit to X (N, D) with NaN."""
-        rows, state = found.rows, found.state
-        mean = (rows.origin + state.offset).astype(X.dtype)
+        origin, state = found.data.origin, found.state
+        mean = (origin + state.offset).astype(X.dtype)
         plain = em.SubspaceState(state.W, np.zeros(len(state.latent)), state.latent, state.noise)
-        stand_in = np.where(np.isnan(X), mean, X)
-        about = Rows(stand_in, rows.origin + state.offset, np.empty(0), X.shape[1], careful=True)
+        full = np.where(np.isnan(X), mean, X)
+        about = Rows(full, origin + state.offset, np.empty(0), X.shape[1], careful=True)
         self._publish(about, plain, n_active, found.second)
-        self.scale_ = self._scale_around(X)
+        self.scale_ = self._scale_incomplete(X)
         self.log_likelihoods_: Array = np.array(found.log_likelihoods)
         self.n_iter_ = len(found.log_likelihoods)
         self.stop_reason_ = found.stop_reason
 
-    def _scale_around(self, X: Array) -> Array:
+    def _scale_incomplete(self, X: Array) -> Array:
         """Root mean square of every component's scores when active, as `transform` gives them."""
-        found = self._described_around(X)
+        found = self._described_incomplete(X)
         power = np.square(found.scores, dtype=np.float64).sum(axis=0)
         scale: Array = np.sqrt(power / np.maximum(found.active.sum(axis=0), 1))
         return np.where(scale > 0.0, scale, 1.0)
 
-    def _gaps_in(self, X: Any) -> Array | None:
+    def _incomplete(self, X: Any) -> Array | None:
         """Return the checked rows if an entry of theirs is missing."""
         check_is_fitted(self)
         rows: Array = self._validated(X, reset=False)
-        if not has_gaps(rows):
+        if not is_incomplete(rows):
             return None
-        self._refuse_gaps()
+        self._refuse_missing()
         return rows
 
-    def _refuse_gaps(self) -> None:
+    def _refuse_missing(self) -> None:
         inference = getattr(self, "inference", "em")
         if inference != "em":
             msg = (
@@ -93,88 +93,94 @@ class MissingValues(SubspaceModel):
         With `whiten` every score is divided by its root mean square over the training rows that
         use its component. Missing entries are NaN.
         """
-        gappy = self._gaps_in(X)
-        if gappy is None:
+        incomplete = self._incomplete(X)
+        if incomplete is None:
             return super().transform(X)
-        scores = self._described_around(gappy).scores
+        scores = self._described_incomplete(incomplete).scores
         scaled: Array = scores / self.scale_.astype(scores.dtype) if self.whiten else scores
         return scaled
 
     def allocate(self, X: Any) -> Array:
         """Each row's most probable L components, (N, K) bool; missing entries are NaN."""
-        gappy = self._gaps_in(X)
-        return super().allocate(X) if gappy is None else self._described_around(gappy).active
+        incomplete = self._incomplete(X)
+        return (
+            super().allocate(X)
+            if incomplete is None
+            else self._described_incomplete(incomplete).active
+        )
 
     def inclusion_probabilities(self, X: Any) -> Array:
         """Probability p(z_nk = 1 | observed y_n) that a row uses a component, (N, K)."""
-        gappy = self._gaps_in(X)
-        if gappy is None:
+        incomplete = self._incomplete(X)
+        if incomplete is None:
             return super().inclusion_probabilities(X)
-        return self._described_around(gappy).inclusion
+        return self._described_incomplete(incomplete).inclusion
 
     def allocation_probability(self, X: Any) -> Array:
         """Posterior probability (N,) of the subset that `allocate` chose; below 0.5: doubtful."""
-        gappy = self._gaps_in(X)
-        if gappy is None:
+        incomplete = self._incomplete(X)
+        if incomplete is None:
             return super().allocation_probability(X)
-        return self._described_around(gappy).membership
+        return self._described_incomplete(incomplete).membership
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of every row's observed entries, (N,) in nats; exact up to 1,000 sets."""
-        gappy = self._gaps_in(X)
-        if gappy is None:
+        incomplete = self._incomplete(X)
+        if incomplete is None:
             return super().score_samples(X)
-        return self._described_around(gappy).log_likelihood
+        return self._described_incomplete(incomplete).log_likelihood
 
     def describe(self, X: Any) -> Description:
         """Say of every row what `transform`, `allocate` and the others say, in one go.
 
         The reconstruction error of a row is that of its observed entries.
         """
-        gappy = self._gaps_in(X)
-        return super().describe(X) if gappy is None else self._described_around(gappy)
+        incomplete = self._incomplete(X)
+        return super().describe(X) if incomplete is None else self._described_incomplete(incomplete)
 
     def impute(self, X: Any) -> Array:
         """Copy of X (N, D) with the posterior mean of each missing entry (NaN) in its place.
 
-        E[y_d | observed y_n] = mu_d + w_d' E[x_n * z_n | observed y_n], over all sets.
+        E[y_d | observed y_n] = mu_d + w_d' E[x_n * z_n | observed y_n], over all supports.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        rows = split(X, self.mean_.astype(X.dtype))
-        return missing_em.completed(X, rows, self._view())
+        data = split_incomplete(X, self.mean_.astype(X.dtype))
+        return missing_em.impute(X, data, self._e_step_parameters())
 
-    def _view(self) -> missing_em.EStepParameters:
+    def _e_step_parameters(self) -> missing_em.EStepParameters:
         W, latent = self.components_.T, np.asarray(self.latent_variance_)
         state = missing_em.IncompleteState(W, np.zeros(len(W)), latent, self.noise_variance_)
-        return missing_em.view(state, self.n_active_)
+        return missing_em.e_step_parameters(state, self.n_active_)
 
-    def _described_around(self, X: Array) -> Description:
+    def _described_incomplete(self, X: Array) -> Description:
         """Describe checked rows of which some have NaN."""
-        rows, at = split(X, self.mean_.astype(X.dtype)), self._view()
+        data = split_incomplete(X, self.mean_.astype(X.dtype))
+        at = self._e_step_parameters()
         n, K = len(X), len(self.latent_variance_)
         scores, inclusion = np.zeros((n, K), X.dtype), np.zeros((n, K))
         active, parts = np.zeros((n, K), bool), np.zeros((3, n))
         columns = scores, active, inclusion, *parts
-        if len(rows.whole):
-            B = rows.complete
+        if len(data.complete_rows):
+            B = data.complete
             told = self._described(B, B @ self.components_.T.astype(B.dtype, copy=False))
             for column, values in zip(columns, told, strict=True):
-                column[rows.whole] = values
-        for chunk in rows.chunks:
-            seen, squares, n_seen = missing_em.looked_at(chunk, at)
-            found = missing_em.searched(seen, at)
+                column[data.complete_rows] = values
+        for block in data.blocks:
+            projections, squares, n_observed = missing_em.project(block, at)
+            found = missing_em.support_posterior(projections, at)
             H = found.scores * np.sqrt(at.latent)
             is_active = np.zeros_like(H, dtype=bool)
             np.put_along_axis(is_active, found.members, True, axis=1)
-            left = np.square(chunk.X - H @ at.W.T, dtype=np.float64)
-            left = left.sum(axis=1) - (chunk.gaps * np.square(H @ at.W.T)).sum(axis=1)
-            error = np.maximum(left, 0.0) / np.maximum(n_seen, 1)
-            value = missing_em.log_densities(found, squares, n_seen, at)
-            told = H, is_active, found.inclusion, found.share, error, value
+            fit = H @ at.W.T  # at.offset is zero: the origin is the mean
+            residual = np.square(block.X - fit, dtype=np.float64).sum(axis=1)
+            residual -= (block.missing * np.square(fit)).sum(axis=1)
+            error = np.maximum(residual, 0.0) / np.maximum(n_observed, 1)
+            value = missing_em.log_densities(found, squares, n_observed, at)
+            told = H, is_active, found.inclusion, found.probability, error, value
             for column, values in zip(columns, told, strict=True):
-                column[chunk.rows] = values
-        method = "exact" if missing_supports.is_exact(K, self.n_active_) else BEST_SET_ONLY
+                column[block.rows] = values
+        method = "exact" if missing_supports.is_exact(K, self.n_active_) else MAP_ONLY
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
     def __sklearn_tags__(self) -> Any:

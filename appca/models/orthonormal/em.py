@@ -21,8 +21,8 @@ from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations
 
 __all__ = [
+    "EMMap",
     "EMSettings",
-    "Passes",
     "Size",
     "SubspaceState",
     "SubspaceStatistics",
@@ -239,7 +239,7 @@ def update_latent(
     return np.maximum(tau2, settings.floor)
 
 
-class Passes:
+class EMMap:
     """EM steps over the same rows that remember their last sums: no pass is made twice."""
 
     def __init__(self, rows: Observations, settings: EMSettings) -> None:

@@ -1,4 +1,4 @@
-"""Fit aPPCA by EM from data to parameters: coordinates, start, climb.
+"""Fit aPPCA by EM from data to parameters: coordinates, start, iteration.
 
 Other ways of inference take the same rows and settings and stand beside this module.
 """
@@ -12,8 +12,8 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, WINDOW, EMResult, iterate, plain, watcher
 from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal.closed_form import closed_form
-from appca.models.orthonormal.em import EMSettings, Passes, SubspaceState, expect
-from appca.models.orthonormal.screening import EMControl, ScreenedStart, search
+from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, expect
+from appca.models.orthonormal.screening import EMControl, ScreenedStart, screen
 from appca.models.orthonormal.starts import Candidate, ascent, first_state
 from appca.models.rows.observations import Observations, Rows
 from appca.models.rows.spectrum import Thin, lift, lower, principal, thin
@@ -33,43 +33,43 @@ class SubspaceFit(NamedTuple):
 
 
 def fit_in_closed_form(
-    rng: np.random.Generator, rows: Observations, course: EMControl
+    rng: np.random.Generator, rows: Observations, control: EMControl
 ) -> SubspaceFit:
     """Fit at L = K, where all rows use all components and the model is PPCA."""
-    settings = course.settings
+    settings = control.settings
     state = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
     if settings.latent == "shared":
         state = state._replace(latent=np.full_like(state.latent, state.latent.mean()))
     sums = expect(state, rows, settings)
-    watcher(course.callback, "closed form", 1)(1, sums.log_likelihood)
+    watcher(control.callback, "closed form", 1)(1, sums.log_likelihood)
     reason = "closed form, because n_active equals n_components"
     return SubspaceFit(state, sums.second, [sums.log_likelihood], reason)
 
 
 def fit_by_em(
-    rng: np.random.Generator, rows: Observations, start: Array | list[Candidate], course: EMControl
+    rng: np.random.Generator, rows: Observations, start: Array | list[Candidate], control: EMControl
 ) -> SubspaceFit:
-    """Climb from given directions (D, K), or from the winner of a race between candidates.
+    """Run EM from given directions (D, K), or from the best of candidate starts.
 
     With fewer rows than features all of it happens in the rows' own space, see `thin`.
     """
-    settings = course.settings
+    settings = control.settings
     space = _thin_space(rows, settings)
     work: Observations = rows if space is None else space.rows
-    passes = Passes(work, settings)
+    em_map = EMMap(work, settings)
     if isinstance(start, list):
-        # Starts race under the polar update whatever the fit's is: both have the same maximum.
-        passes.settings = settings._replace(update=polar)
-        found = search(rng, passes, start, course._replace(settings=passes.settings))
-        passes.settings = settings
+        # Starts are screened under the polar update whatever the fit's is: the maximum is the same.
+        em_map.settings = settings._replace(update=polar)
+        found = screen(rng, em_map, start, control._replace(settings=em_map.settings))
+        em_map.settings = settings
     else:
         W = polar(start if space is None else lower(start, space, rows))
         found = ScreenedStart(EMResult(first_state(work, W, settings), np.nan, [], ""), WINDOW)
-    climb = _climb(found, passes, course)
-    state, second = climb.state, passes.sums(climb.state).second
+    run = _ascend(found, em_map, control)
+    state, second = run.state, em_map.sums(run.state).second
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
-    return SubspaceFit(state, second, climb.log_likelihoods, climb.stop_reason)
+    return SubspaceFit(state, second, run.log_likelihoods, run.stop_reason)
 
 
 def _thin_space(rows: Observations, settings: EMSettings) -> Thin | None:
@@ -80,20 +80,20 @@ def _thin_space(rows: Observations, settings: EMSettings) -> Thin | None:
     return space if space.rows.d >= settings.n_components else None
 
 
-def _climb(found: ScreenedStart, passes: Passes, course: EMControl) -> EMResult[SubspaceState]:
+def _ascend(found: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult[SubspaceState]:
     """Run EM on all rows; after a callback's stop a single step, so that the fit is complete."""
-    settings, start = course.settings, found.climb.state
-    if found.climb.stop_reason == STOPPED:
-        path = plain(passes, start)
+    settings, start = control.settings, found.run.state
+    if found.run.stop_reason == STOPPED:
+        path = plain(em_map, start)
         return iterate(path, tol=0.0, max_iter=1)._replace(stop_reason=STOPPED)
-    # After strides, of twenty passes over a sample each, one pass stands for ten.
+    # After variance-reduced EM, twenty iterations over a sample each, one iteration stands for ten.
     each = WINDOW if found.window == 1 else 1
     return iterate(
-        ascent(start, passes, accelerate=course.accelerate),
-        tol=each * course.tol * passes.rows.n,
-        max_iter=course.max_iter,
+        ascent(start, em_map, accelerate=control.accelerate),
+        tol=each * control.tol * em_map.rows.n,
+        max_iter=control.max_iter,
         window=found.window,
-        watch=watcher(course.callback, "fit", course.max_iter),
+        watch=watcher(control.callback, "fit", control.max_iter),
         halt=partial(_halt, floor=settings.floor),
     )
 

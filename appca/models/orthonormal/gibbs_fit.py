@@ -23,7 +23,7 @@ from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
 from appca.models.rows.precise_products import projections
 from appca.models.sampling.chain_data import data_of
-from appca.models.sampling.chains import Draws, Schedule, begun, generators, sample
+from appca.models.sampling.chains import Draws, Schedule, generators, initial_states, sample
 
 __all__ = ["Plan", "Sampled", "fit_by_gibbs"]
 
@@ -49,21 +49,21 @@ def fit_by_gibbs(
     rng: np.random.Generator,
     rows: Rows,
     begin: Callable[[np.random.Generator, EMControl], SubspaceFit],
-    course: EMControl,
+    control: EMControl,
     plan: Plan,
 ) -> Sampled:
     """Sample, each chain from `begin`, a fit by EM; publish the draw of largest density.
 
     A callback that stops the fit by EM gets chains of a single sweep.
     """
-    settings, schedule, callback = course.settings, plan.schedule, course.callback
+    settings, schedule, callback = control.settings, plan.schedule, control.callback
     rngs, data = generators(rng, schedule.n_chains), data_of(rows)
 
     def start(own: np.random.Generator, heard: Callback | None) -> tuple[CachedSubspaceState, str]:
-        fit = begin(own, course._replace(callback=heard))
+        fit = begin(own, control._replace(callback=heard))
         return look(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
 
-    starts, stopped = begun(rngs, start, callback, apart=plan.own_starts)
+    starts, stopped = initial_states(rngs, start, callback, apart=plan.own_starts)
     if stopped:
         schedule, callback = schedule.shortest, None
     origin = np.zeros(rows.n_features) if rows.origin is None else rows.origin.astype(np.float64)

@@ -1,10 +1,10 @@
-"""A short race between starts, cheap because it sees the data small.
+"""Multi-start screening: short runs of EM from several starts, the most likely one goes on.
 
-No single start wins on real data (PCA on COIL-20, quartimax on MNIST), so a few are tried. They
-race on a sample of the rows in the leading principal coordinates, where a pass costs a fraction of
-one over all the data. The winner settles there, then on all rows: in the same coordinates (EM with
-W held to a subspace), or, where there are many rows, by strides (see `strides`). Its state starts
-the fit proper, which alone decides where EM ends.
+No single start wins on real data (PCA on COIL-20, quartimax on MNIST), so a few are tried. They are
+screened on a sample of the rows in the leading principal coordinates, where an iteration costs a
+fraction of one over all the data. The most likely is refined there, then on all rows: in the same
+coordinates (EM with W held to a subspace), or, where there are many rows, by variance-reduced EM
+(see `strides`). Its state starts the fit proper, which alone decides where EM ends.
 """
 
 import math
@@ -26,59 +26,74 @@ from appca.models.algebra.loop import (
     watcher,
 )
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import EMSettings, Passes, SubspaceState
+from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState
 from appca.models.orthonormal.starts import (
-    ANNEALED_PASSES,
+    ANNEALED_ITERATIONS,
     Candidate,
     annealed,
     ascent,
     first_state,
-    sprint,
+    squarem_ascent,
 )
-from appca.models.orthonormal.variance_reduced_em import Sample, strides, widened
+from appca.models.orthonormal.variance_reduced_em import (
+    AnchoredSample,
+    augmented_basis,
+    variance_reduced_em,
+)
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of, project
 from appca.models.rows.spectrum import principal
 
-__all__ = ["Arena", "EMControl", "ScreenedStart", "arena", "race", "search"]
+__all__ = [
+    "EMControl",
+    "ScreenedStart",
+    "ScreeningSample",
+    "best_candidate",
+    "draw_screening_sample",
+    "screen",
+]
 
-RACE_PASSES = 20  # of each candidate, after annealing
-SETTLE_PASSES = 200
-RACE_TOL = 1e-2  # nats a row over ten passes; below it EM fits the sample rather than the data
+SCREENING_ITERATIONS = 20  # of each candidate, after annealing
+REFINEMENT_ITERATIONS = 200
+# Nats a row over ten iterations; below it EM fits the sample rather than the data.
+SCREENING_TOL = 1e-2
 
 # Measured on MNIST and COIL-20: smaller samples and fewer coordinates save no time, because the
-# fit proper then starts further from its end; larger ones save no passes.
+# fit proper then starts further from its end; larger ones save no iterations.
 SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
 COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64
-SECOND_SAMPLE = 4  # times the first one, before all rows: passes over these are the cheaper ones
-MAX_SETTLE_BYTES = 2**27  # of coordinates of all rows, whatever the size of the data
+LARGER_SAMPLE = (
+    4  # times the first one, before all rows: iterations over these are the cheaper ones
+)
+MAX_COORDINATE_BYTES = 2**27  # of coordinates of all rows, whatever the size of the data
 
-# Where strides follow (see `strides`), rough is enough: each looks at all rows, and adds the
-# directions it finds to the coordinates, of which half as many then do. Measured on MNIST, 60,000
-# rows, K = 10, L = 3: 1.9 s where twice the coordinates and a third of the tolerance take 2.5 s.
+# Where variance-reduced EM follows, a rough refinement is enough: each outer iteration looks at all
+# rows, and adds the directions it finds to the coordinates, of which half as many then do. Measured
+# on MNIST, 60,000 rows, K = 10, L = 3: 1.9 s where twice the coordinates and a third of the
+# tolerance take 2.5 s.
 ROUGH_TOL = 3e-2
-ROUGH_PASSES = 50  # at K = 500 two hundred fit 10,000 rows instead of the data
-MAX_SCORES_BYTES = 2**29  # of principal scores of many rows, for starts that want them
+ROUGH_ITERATIONS = 50  # at K = 500 two hundred fit 10,000 rows instead of the data
+MAX_SCORES_BYTES = 2**29  # of principal scores of many rows, for starts that need them
 MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
-MOST_STRIDES = 100
+MAX_OUTER_ITERATIONS = 100
 
-# After ten passes over all rows in leading coordinates that gained nothing, only the directions
-# outside can gain. Those converge within a pass or two, because no other component wants them.
-SETTLED_WINDOW = 3
+# After EM has converged on all rows in leading coordinates, only the directions outside can raise
+# the likelihood. Those converge within an iteration or two: no other component explains them.
+CONFIRMATION_WINDOW = 3
 
 
-class Arena(NamedTuple):
+class ScreeningSample(NamedTuple):
     """The rows in leading principal coordinates; basis @ W leads back."""
 
     sample: Rows  # drawn rows, or all of them
-    more: Array | None  # (n, d) a larger draw as it is, where there are many more rows yet
+    larger: Array | None  # (n, d) a larger draw as it is, where there are many more rows yet
     basis: Array  # (d, q) orthonormal
 
 
 class ScreenedStart(NamedTuple):
     """Where the fit proper starts."""
 
-    climb: EMResult[SubspaceState]  # in the coordinates of the data
-    window: int  # passes over all rows that must yet gain nothing
+    run: EMResult[SubspaceState]  # in the coordinates of the data
+    window: int  # iterations over all rows that must yet improve by less than tol
 
 
 class EMControl(NamedTuple):
@@ -87,8 +102,8 @@ class EMControl(NamedTuple):
     settings: EMSettings
     callback: Callback | None
     max_iter: int  # bound on every stage
-    tol: float  # nats a row over ten passes, where all rows are looked at
-    accelerate: bool  # whether the fit proper leaps; the search always does
+    tol: float  # nats a row over ten iterations, where all rows are looked at
+    accelerate: bool  # whether the fit proper is accelerated; screening always is
     n_rows: int  # log-likelihoods of fewer rows are reported as if of so many
 
     def run(
@@ -96,80 +111,84 @@ class EMControl(NamedTuple):
         stage: str,
         path: Iterator[tuple[float, SubspaceState]],
         rows: Observations,
-        passes: int,
+        iterations: int,
         tol: float,
         *,
         window: int = WINDOW,
     ) -> EMResult[SubspaceState]:
-        """Follow a path for at most so many passes; `tol` in nats a row over ten of them."""
-        limit, n = min(passes, self.max_iter), rows.n
+        """Follow a path for at most so many iterations; `tol` in nats a row over ten of them."""
+        limit, n = min(iterations, self.max_iter), rows.n
         watch = watcher(self.callback, stage, limit, self.n_rows / n)
         return iterate(path, tol=tol * n, max_iter=limit, window=window, watch=watch)
 
 
-def search(
-    rng: np.random.Generator, passes: Passes, field: list[Candidate], course: EMControl
+def screen(
+    rng: np.random.Generator, em_map: EMMap, candidates: list[Candidate], control: EMControl
 ) -> ScreenedStart:
-    """Race, settle, and return the winner in the coordinates of all rows.
+    """Screen the candidates, refine the best, and return it in the coordinates of all rows.
 
     If its reason to stop is the callback's, then so should be the fit's.
     """
-    rows = passes.rows
-    ring = arena(rng, rows, course.settings)
-    run = race(rng, ring.sample, field, course, partial(_scores, rng, rows, ring))
-    if ring.sample.n < rows.n:
-        last = ring.more is None
-        tol, most = (RACE_TOL, SETTLE_PASSES) if last else (ROUGH_TOL, ROUGH_PASSES)
-        run = _settle(run, ring.sample, course, tol, most)
-    run = run._replace(state=_lifted(run.state, ring.basis))
-    if ring.more is not None and run.stop_reason != STOPPED:
-        sample = Sample(ring.more, rows.origin, ring.basis)
-        run = _stride_on_all(run, passes, sample, course)
+    rows = em_map.rows
+    drawn = draw_screening_sample(rng, rows, control.settings)
+    scores = partial(_scores, rng, rows, drawn)
+    run = best_candidate(rng, drawn.sample, candidates, control, scores)
+    if drawn.sample.n < rows.n:
+        last = drawn.larger is None
+        tol = SCREENING_TOL if last else ROUGH_TOL
+        iterations = REFINEMENT_ITERATIONS if last else ROUGH_ITERATIONS
+        run = _refine_on_sample(run, drawn.sample, control, tol, iterations)
+    run = run._replace(state=_lifted(run.state, drawn.basis))
+    if drawn.larger is not None and run.stop_reason != STOPPED:
+        sample = AnchoredSample(drawn.larger, rows.origin, drawn.basis)
+        run = _refine_by_variance_reduced_em(run, em_map, sample, control)
         if run.stop_reason.startswith(CONVERGED):
             return ScreenedStart(run, window=1)
-    width = ring.basis.shape[1] + len(run.state.shift)
-    small = rows.n * width * rows.dtype.itemsize <= MAX_SETTLE_BYTES
+    width = drawn.basis.shape[1] + len(run.state.shift)
+    small = rows.n * width * rows.dtype.itemsize <= MAX_COORDINATE_BYTES
     if run.stop_reason == STOPPED or width > rows.d / 2 or not small:
         return ScreenedStart(run, WINDOW)
-    run = _settle_on_all(run, passes, ring.basis, course)
-    return ScreenedStart(run, SETTLED_WINDOW if run.stop_reason.startswith(CONVERGED) else WINDOW)
+    run = _refine_in_subspace(run, em_map, drawn.basis, control)
+    converged = run.stop_reason.startswith(CONVERGED)
+    return ScreenedStart(run, CONFIRMATION_WINDOW if converged else WINDOW)
 
 
-def _settle(
+def _refine_on_sample(
     run: EMResult[SubspaceState],
     rows: Rows,
-    course: EMControl,
+    control: EMControl,
     tol: float,
-    most: int = SETTLE_PASSES,
+    iterations: int = REFINEMENT_ITERATIONS,
 ) -> EMResult[SubspaceState]:
     if run.stop_reason == STOPPED:
         return run
-    path = ascent(run.state, Passes(rows, course.settings))
-    return course.run(f"settle on {rows.n:,} rows", path, rows, most, tol)
+    path = ascent(run.state, EMMap(rows, control.settings))
+    return control.run(f"refinement on {rows.n:,} rows", path, rows, iterations, tol)
 
 
-def _stride_on_all(
-    run: EMResult[SubspaceState], passes: Passes, sample: Sample, course: EMControl
+def _refine_by_variance_reduced_em(
+    run: EMResult[SubspaceState], em_map: EMMap, sample: AnchoredSample, control: EMControl
 ) -> EMResult[SubspaceState]:
-    """Go on with all rows and twenty passes over the sample for each pass over them."""
-    path = strides(run.state, passes, sample)
-    stage = f"stride over {passes.rows.n:,} rows"
-    return course.run(stage, path, passes.rows, MOST_STRIDES, WINDOW * course.tol, window=1)
+    """Go on with all rows, twenty iterations over the sample for each pass over them."""
+    path = variance_reduced_em(run.state, em_map, sample)
+    stage, tol = f"variance-reduced EM on {em_map.rows.n:,} rows", WINDOW * control.tol
+    return control.run(stage, path, em_map.rows, MAX_OUTER_ITERATIONS, tol, window=1)
 
 
-def _settle_on_all(
-    run: EMResult[SubspaceState], passes: Passes, basis: Array, course: EMControl
+def _refine_in_subspace(
+    run: EMResult[SubspaceState], em_map: EMMap, basis: Array, control: EMControl
 ) -> EMResult[SubspaceState]:
     """Go on with all rows, in coordinates that hold the next EM step from where `run` ended.
 
     The leading coordinates of a sample leave out what the components have in the others. One step
     with all features tells what that is, and its K directions join the basis.
     """
-    rows, (value, state) = passes.rows, passes(run.state)
-    wider = widened(basis, state.W)
+    rows, (value, state) = em_map.rows, em_map(run.state)
+    wider = augmented_basis(basis, state.W)
     inside = state._replace(W=polar(wider.T @ state.W))
     part = _coordinates(rows, wider)
-    run = _settle(run._replace(state=inside, log_likelihood=value), part, course, course.tol)
+    run = run._replace(state=inside, log_likelihood=value)
+    run = _refine_on_sample(run, part, control, control.tol)
     return run._replace(state=_lifted(run.state, wider))
 
 
@@ -177,7 +196,9 @@ def _lifted(state: SubspaceState, basis: Array) -> SubspaceState:
     return state._replace(W=polar(basis @ state.W))
 
 
-def arena(rng: np.random.Generator, rows: Observations, settings: EMSettings) -> Arena:
+def draw_screening_sample(
+    rng: np.random.Generator, rows: Observations, settings: EMSettings
+) -> ScreeningSample:
     """Draw the sample of rows and find its leading principal coordinates.
 
     A learned mean has the form origin - W shift only about the mean of the rows at hand, so
@@ -188,18 +209,18 @@ def arena(rng: np.random.Generator, rows: Observations, settings: EMSettings) ->
     fitting = max(MAX_SAMPLE_BYTES // (d * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
     size = max(SAMPLE_ROWS_PER_COMPONENT * K, MIN_SAMPLE_ROWS)
     size = min(size, MAX_SAMPLE_ROWS, fitting, n)
-    first, more = _draws(rng, rows, size)
+    first, larger = _draws(rng, rows, size)
     q = min(max(COORDINATES_PER_COMPONENT * K, MIN_COORDINATES), size, d)
-    q = q if more is None else max(q // 2, min(K, d))
+    q = q if larger is None else max(q // 2, min(K, d))
 
-    def own(X: Array) -> Rows:
+    def about_own_mean(X: Array) -> Rows:
         origin = centre_of(X) if settings.learn_mean else rows.origin
         return about(X, origin)._replace(n_features=rows.n_features)
 
-    sample = rows if first is None else own(first)
+    sample = rows if first is None else about_own_mean(first)
     in_thin_coordinates = rows.n_features != d  # principal ones already
     basis = np.eye(d, q) if in_thin_coordinates else principal(rng, sample, q).V
-    return Arena(_coordinates(sample, basis), more, basis)
+    return ScreeningSample(_coordinates(sample, basis), larger, basis)
 
 
 def _draws(
@@ -209,7 +230,7 @@ def _draws(
     if size == rows.n:
         return None, None
     first = np.sort(rng.choice(rows.n, size, replace=False))
-    larger = SECOND_SAMPLE * size
+    larger = LARGER_SAMPLE * size
     if larger >= rows.n or larger * rows.d * rows.dtype.itemsize > MAX_SAMPLE_BYTES:
         return rows.take(first), None
     others = rng.choice(rows.n, larger, replace=False)
@@ -224,9 +245,9 @@ def _coordinates(rows: Observations, basis: Array) -> Rows:
     return Rows(project(rows, basis), None, squares, rows.n_features)
 
 
-def _scores(rng: np.random.Generator, rows: Observations, ring: Arena, K: int) -> Array:
+def _scores(rng: np.random.Generator, rows: Observations, drawn: ScreeningSample, K: int) -> Array:
     """Principal scores (n, K) of K^2 rows, or all, or as many as memory is set apart for."""
-    sample, leading = ring.sample, ring.basis[:, :K]
+    sample, leading = drawn.sample, drawn.basis[:, :K]
     size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
     if size <= sample.n:
         return sample.X[:, :K]
@@ -246,41 +267,41 @@ def _chosen(block: Block, numbers: NDArray[np.intp], W: Array) -> tuple[slice, A
     return slice(int(low), int(high)), some.times(W)
 
 
-def race(
+def best_candidate(
     rng: np.random.Generator,
     rows: Rows,
-    field: list[Candidate],
-    course: EMControl,
+    candidates: list[Candidate],
+    control: EMControl,
     scores: Callable[[int], Array] | None = None,
 ) -> EMResult[SubspaceState]:
-    """Give every candidate some passes; the one with the highest likelihood wins.
+    """Run EM for some iterations from every candidate; return the run of highest likelihood.
 
     `rows` are in principal coordinates: the first K are the scores that rotations are chosen by,
     unless they are chosen by scores (n, K) of more rows, which `scores` gives for K.
     """
-    P = rows.X[:, : course.settings.n_components]
+    P = rows.X[:, : control.settings.n_components]
     runs: list[EMResult[SubspaceState]] = []
-    for i, candidate in enumerate(field, start=1):
-        seen = scores(P.shape[1]) if candidate.wants_many_rows and scores is not None else P
+    for i, candidate in enumerate(candidates, start=1):
+        seen = scores(P.shape[1]) if candidate.needs_many_rows and scores is not None else P
         W = np.eye(rows.X.shape[1], P.shape[1]) @ candidate.rotation(rng, seen)
         del seen  # they may be as large as the rows
-        stage = f"race {i} of {len(field)}: {candidate.name}"
-        runs.append(_heat(stage, candidate, W, rows, course))
+        stage = f"screening {i} of {len(candidates)}: {candidate.name}"
+        runs.append(_run_candidate(stage, candidate, W, rows, control))
         if runs[-1].stop_reason == STOPPED:
             break
-    leader = max(runs, key=lambda run: run.log_likelihood)
-    return leader._replace(stop_reason=runs[-1].stop_reason)
+    best = max(runs, key=lambda run: run.log_likelihood)
+    return best._replace(stop_reason=runs[-1].stop_reason)
 
 
-def _heat(
-    stage: str, candidate: Candidate, W: Array, rows: Rows, course: EMControl
+def _run_candidate(
+    stage: str, candidate: Candidate, W: Array, rows: Rows, control: EMControl
 ) -> EMResult[SubspaceState]:
-    state = first_state(rows, W, course.settings)
+    state = first_state(rows, W, control.settings)
     if candidate.annealed:
-        path = annealed(state, rows, course.settings)
-        run = course.run(stage, path, rows, ANNEALED_PASSES, -math.inf)
+        path = annealed(state, rows, control.settings)
+        run = control.run(stage, path, rows, ANNEALED_ITERATIONS, -math.inf)
         if run.stop_reason == STOPPED:
             return run
         state = run.state
-    path = sprint(state, rows, course.settings)
-    return course.run(stage, path, rows, RACE_PASSES, RACE_TOL)
+    path = squarem_ascent(state, rows, control.settings)
+    return control.run(stage, path, rows, SCREENING_ITERATIONS, SCREENING_TOL)

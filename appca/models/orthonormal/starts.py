@@ -8,17 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import accelerated, plain, swinging
+from appca.models.algebra.loop import nesterov, plain, squarem
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import EMSettings, Passes, SubspaceState, step
-from appca.models.orthonormal.momentum import extend
-from appca.models.orthonormal.squarem import extrapolate
+from appca.models.orthonormal.acceleration import extend, extrapolate
+from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, step
 from appca.models.polynomials import subsets
 from appca.models.rows.independent_components import fast_ica
 from appca.models.rows.observations import Block, Observations
 
 __all__ = [
-    "ANNEALED_PASSES",
+    "ANNEALED_ITERATIONS",
     "NAMED",
     "Candidate",
     "annealed",
@@ -28,11 +27,11 @@ __all__ = [
     "independent",
     "quartimax",
     "random_rotation",
-    "sprint",
+    "squarem_ascent",
     "unrotated",
 ]
 
-ANNEALED_PASSES = 30  # beta from 0.001 to 1, geometrically
+ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
 MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
@@ -45,7 +44,7 @@ class Candidate(NamedTuple):
     name: str
     rotation: Callable[[np.random.Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
-    wants_many_rows: bool = False  # scores of K^2 of them, more than a race is run on
+    needs_many_rows: bool = False  # scores of K^2 of them, more than are screened on
 
 
 def quartimax(_rng: np.random.Generator, P: Array) -> Array:
@@ -88,7 +87,7 @@ def random_rotation(rng: np.random.Generator, P: Array) -> Array:
 QUARTIMAX, PCA = Candidate("quartimax", quartimax), Candidate("PCA", unrotated)
 ANNEALED_PCA = Candidate("annealed PCA", unrotated, annealed=True)
 ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
-ICA = Candidate("independent components", independent, wants_many_rows=True)
+ICA = Candidate("independent components", independent, needs_many_rows=True)
 
 NAMED: dict[str, tuple[Candidate, ...]] = {
     "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX),
@@ -98,7 +97,7 @@ NAMED: dict[str, tuple[Candidate, ...]] = {
     "ica": (ICA,),
     "random": (Candidate("random rotation", random_rotation),),
 }
-# Above so many components, quartimax on the sample that races are run on finds nothing.
+# Above so many components, quartimax on the sample for screening finds nothing.
 MANY_COMPONENTS = 100
 FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
@@ -118,7 +117,7 @@ def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceS
     K, L, n = settings.n_components, settings.n_active, rows.n
     captured, used = rows.summed(partial(_top_power, W=W, n_active=L), (np.zeros(K), np.zeros(K)))
     left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
-    # With nothing to spare (L = D) the split is anybody's guess: half and half.
+    # With L = D nothing tells noise from signal: half and half.
     noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
     if settings.latent == "shared":
         tau2 = np.full(K, captured.sum() / (n * L) - noise)
@@ -139,29 +138,29 @@ def _top_power(block: Block, W: Array, n_active: int) -> tuple[Array, Array]:
 def annealed(
     start: SubspaceState, rows: Observations, settings: EMSettings
 ) -> Iterator[tuple[float, SubspaceState]]:
-    """EM with logits times beta rising to 1: early passes hardly tell subsets apart.
+    """EM with logits times beta rising to 1: early iterations hardly tell subsets apart.
 
     The values it yields are tempered, so they may fall.
     """
     yield -math.inf, start
     state = start
-    for beta in np.geomspace(FIRST_BETA, 1.0, ANNEALED_PASSES):
+    for beta in np.geomspace(FIRST_BETA, 1.0, ANNEALED_ITERATIONS):
         value, state = step(state, rows, settings, float(beta))
         yield value, state
 
 
-def sprint(
+def squarem_ascent(
     start: SubspaceState, rows: Observations, settings: EMSettings
 ) -> Iterator[tuple[float, SubspaceState]]:
-    """EM with SQUAREM leaps, which rise fastest in the first passes."""
+    """EM with SQUAREM steps, which rise fastest in the first iterations."""
     advance = partial(step, rows=rows, settings=settings)
-    return accelerated(advance, start, partial(extrapolate, settings=settings))
+    return squarem(advance, start, partial(extrapolate, settings=settings))
 
 
 def ascent(
-    start: SubspaceState, passes: Passes, *, accelerate: bool = True
+    start: SubspaceState, em_map: EMMap, *, accelerate: bool = True
 ) -> Iterator[tuple[float, SubspaceState]]:
     """EM from `start`, with momentum or plain."""
     if not accelerate:
-        return plain(passes, start)
-    return swinging(passes, start, partial(extend, settings=passes.settings))
+        return plain(em_map, start)
+    return nesterov(em_map, start, partial(extend, settings=em_map.settings))

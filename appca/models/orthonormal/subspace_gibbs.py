@@ -19,7 +19,7 @@ from appca.models.sampling import conditionals
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws
 from appca.models.sampling.conditionals import Gamma, InverseGamma
-from appca.models.sampling.invariants import occupancy, row_pairs, shared
+from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 
 __all__ = [
     "CachedSubspaceState",
@@ -227,7 +227,7 @@ def describe(data: ChainData, state: SubspaceGibbsState) -> Draws:
         "noise_variance": np.asarray(state.sigma2),
         "latent_variance": state.tau2,
         "occupancy": occupancy(state.Z),
-        "shared": shared(state.Z, row_pairs(len(state.Z))),
+        "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
     }
 
 

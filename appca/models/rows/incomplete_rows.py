@@ -1,7 +1,8 @@
-"""Rows with missing entries: the complete ones together, the others in chunks with their gaps.
+"""Incomplete data: the complete rows together, the others in blocks with a mask of what is missing.
 
-A gap is a NaN. Here rows stand about an origin with zeros in their gaps, so that products with
-them run over what was observed; what a gap takes out of W'W is a product with the sparse gaps.
+A missing entry is a NaN. Here rows stand about an origin with zeros where they are missing, so that
+products with them run over what was observed; what missing entries take out of W'W is a product
+with their sparse mask.
 """
 
 from typing import NamedTuple
@@ -14,24 +15,24 @@ from appca.models.algebra.gaussian import Array
 __all__ = [
     "IncompleteBlock",
     "IncompleteData",
-    "filled",
-    "has_gaps",
+    "imputed",
+    "is_incomplete",
     "observed_mean",
     "refuse_empty_columns",
-    "split",
+    "split_incomplete",
 ]
 
-CHUNK_ROWS = 2048  # bounds the second moments that are held at a time
-SAME_PATTERN = 64  # rows from which a common pattern of gaps is worth the calls of its own chunk
+BLOCK_ROWS = 2048  # bounds the second moments that are held at a time
+SAME_PATTERN = 64  # rows from which a common pattern of missing entries pays for a block of its own
 
 
 class IncompleteBlock(NamedTuple):
     """Some incomplete rows."""
 
     rows: Array  # (n,) which they are
-    X: Array  # (n, D) about the origin, zero in the gaps
-    gaps: scipy.sparse.csr_array  # (n, D), one where an entry is missing
-    alike: bool  # whether all rows have the same gaps
+    X: Array  # (n, D) about the origin, zero where missing
+    missing: scipy.sparse.csr_array  # (n, D), one where an entry is missing
+    same_pattern: bool  # whether the same entries are missing in all rows
 
 
 class IncompleteData(NamedTuple):
@@ -39,17 +40,17 @@ class IncompleteData(NamedTuple):
 
     shape: tuple[int, int]
     origin: Array  # (D,)
-    complete: Array  # (n, D) the rows without gaps, about the origin
-    whole: Array  # (n,) which they are
-    chunks: list[IncompleteBlock]  # the others
+    complete: Array  # (n, D) the complete rows, about the origin
+    complete_rows: Array  # (n,) which they are
+    blocks: list[IncompleteBlock]  # the others
 
     @property
     def n_missing(self) -> int:
         """How many entries are missing."""
-        return sum(chunk.gaps.nnz for chunk in self.chunks)
+        return sum(block.missing.nnz for block in self.blocks)
 
 
-def has_gaps(X: Array) -> bool:
+def is_incomplete(X: Array) -> bool:
     """Whether an entry is missing; free of temporaries where none is."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(not np.isfinite(X.sum(dtype=np.float64)) and np.isnan(X).any())
@@ -72,29 +73,29 @@ def observed_mean(X: Array) -> Array:
     return mean.astype(X.dtype)
 
 
-def filled(X: Array, values: Array) -> Array:
-    """Copy of X (N, D) with `values` (D,) or (N, D) in its gaps."""
+def imputed(X: Array, values: Array) -> Array:
+    """Copy of X (N, D) with `values` (D,) or (N, D) where entries are missing."""
     full: Array = np.where(np.isnan(X), values.astype(X.dtype, copy=False), X)
     return full
 
 
-def split(X: Array, origin: Array) -> IncompleteData:
-    """Sort rows X (N, D) by their gaps and take them about `origin` (D,)."""
+def split_incomplete(X: Array, origin: Array) -> IncompleteData:
+    """Sort rows X (N, D) by what is missing and take them about `origin` (D,)."""
     missing = np.isnan(X)
     incomplete = np.flatnonzero(missing.any(axis=1))
-    whole = np.flatnonzero(~missing.any(axis=1))
-    chunks: list[IncompleteBlock] = []
-    for rows, alike in _alike(missing, incomplete):
-        for start in range(0, len(rows), CHUNK_ROWS):
-            part = rows[start : start + CHUNK_ROWS]
+    complete = np.flatnonzero(~missing.any(axis=1))
+    blocks: list[IncompleteBlock] = []
+    for rows, same_pattern in _by_pattern(missing, incomplete):
+        for start in range(0, len(rows), BLOCK_ROWS):
+            part = rows[start : start + BLOCK_ROWS]
             about = np.where(missing[part], X.dtype.type(0.0), X[part] - origin)
-            gaps = scipy.sparse.csr_array(missing[part].astype(np.float64))
-            chunks.append(IncompleteBlock(part, about, gaps, alike))
-    return IncompleteData(X.shape, origin, X[whole] - origin, whole, chunks)
+            mask = scipy.sparse.csr_array(missing[part].astype(np.float64))
+            blocks.append(IncompleteBlock(part, about, mask, same_pattern))
+    return IncompleteData(X.shape, origin, X[complete] - origin, complete, blocks)
 
 
-def _alike(missing: Array, rows: Array) -> list[tuple[Array, bool]]:
-    """Rows that share their gaps with several others, pattern by pattern, then all the rest."""
+def _by_pattern(missing: Array, rows: Array) -> list[tuple[Array, bool]]:
+    """Rows whose pattern of missing entries many share, pattern by pattern, then all the rest."""
     if not len(rows):
         return []
     packed = np.packbits(missing[rows], axis=1)

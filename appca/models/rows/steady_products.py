@@ -19,10 +19,8 @@ __all__ = ["Projections", "mean_squares", "projected", "times"]
 R = TypeVar("R")
 
 TILE_BYTES = 2**19  # of centred rows, which stay in a core's own cache
-KERNEL: tuple[Literal["C"], Literal["W"]] = (
-    "C",
-    "W",
-)  # what a kernel is compiled for, once: rows in one line, not read-only
+# What a kernel is compiled for, once: rows in one line, not read-only.
+KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 
 
 class Projections(NamedTuple):

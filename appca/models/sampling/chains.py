@@ -23,8 +23,8 @@ __all__ = [
     "Measures",
     "Sampler",
     "Schedule",
-    "begun",
     "generators",
+    "initial_states",
     "load_arviz",
     "sample",
     "to_arviz",
@@ -81,7 +81,7 @@ class Chains(NamedTuple, Generic[S]):
     stop_reason: str
 
 
-class Keeper(Generic[S]):
+class DrawStore(Generic[S]):
     """Collects the kept draws of all chains where they stay: joining lists of them would copy."""
 
     def __init__(self, sampler: Sampler[S], starts: Sequence[S], n_draws: int) -> None:
@@ -104,11 +104,11 @@ class Keeper(Generic[S]):
         self.kept += 1
 
     @staticmethod
-    def _place(store: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
+    def _place(where: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
         """Array for all there will be of a name; memory that nobody writes to is never taken."""
-        if name not in store:
-            store[name] = np.zeros((*shape, *value.shape), value.dtype)
-        return store[name]
+        if name not in where:
+            where[name] = np.zeros((*shape, *value.shape), value.dtype)
+        return where[name]
 
     def posterior(self) -> Draws:
         """Return the draws, and the means of what is only kept as one."""
@@ -125,7 +125,7 @@ def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
     return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=n)]
 
 
-def begun(
+def initial_states(
     rngs: Sequence[np.random.Generator],
     begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
     callback: Callback | None,
@@ -174,7 +174,7 @@ def sample(
     burn-in keeps the last state of each chain as its only draw.
     """
     states = list(starts)
-    keeper = Keeper(sampler, starts, schedule.n_draws)
+    store = DrawStore(sampler, starts, schedule.n_draws)
     trace = np.empty((len(states), schedule.n_sweeps))
     burn_in = watcher(callback, "burn-in", schedule.n_sweeps)
     draws = watcher(callback, "draws", schedule.n_sweeps)
@@ -186,14 +186,14 @@ def sample(
         trace[:, sweep - 1] = [m.log_likelihood for m in measures]
         after = sweep - schedule.burn_in
         if after > 0 and after % schedule.thin == 0:
-            keeper.keep(states, measures)
+            store.keep(states, measures)
         watch = draws if after > 0 else burn_in
         if watch(sweep, float(trace[:, sweep - 1].mean())):
             trace, reason = trace[:, :sweep], STOPPED
             break
-    if not keeper.kept:
-        keeper.keep(states, measures)
-    return Chains(keeper.posterior(), keeper.best, trace, reason)
+    if not store.kept:
+        store.keep(states, measures)
+    return Chains(store.posterior(), store.best, trace, reason)
 
 
 def load_arviz() -> Any:

@@ -7,7 +7,7 @@ means nothing before the draws are aligned; these numbers need no alignment.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["occupancy", "row_pairs", "shared"]
+__all__ = ["co_allocation", "occupancy", "row_pairs"]
 
 Indicators = NDArray[np.bool_]
 N_PAIRS = 20
@@ -26,6 +26,6 @@ def row_pairs(n_rows: int, n_pairs: int = N_PAIRS) -> NDArray[np.int64]:
     return np.stack([first, second], axis=1)
 
 
-def shared(Z: Indicators, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+def co_allocation(Z: Indicators, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count the columns that both rows of a pair use, (n_pairs,)."""
     return np.asarray((Z[pairs[:, 0]] & Z[pairs[:, 1]]).sum(axis=1))

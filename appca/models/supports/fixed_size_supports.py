@@ -1,8 +1,9 @@
-"""Which factors a row uses, and how likely it is: adaptive factor analysis with W given.
+"""Supports and likelihoods of rows in adaptive factor analysis with W given.
 
-Exact by enumeration while there are at most `MOST_SETS` sets. Beyond, the best set comes from
-annealed searches, inclusion probabilities from draws, and the sum over sets from annealed
-importance sampling; every estimate is a function of the row alone (see `blocks.row_seeds`).
+Exact by enumeration while there are at most `MOST_SETS` supports. Beyond, the MAP support comes
+from annealed searches, inclusion probabilities from Gibbs sweeps, and the sum over supports from
+annealed importance sampling; every estimate is a function of the row alone (see
+`blocks.row_seeds`).
 """
 
 import math
@@ -24,7 +25,7 @@ from appca.models.supports.row_supports import (
 )
 
 __all__ = [
-    "HOT",
+    "ANNEALED",
     "MANY",
     "MOST_SETS",
     "SETS_IN_PASSING",
@@ -37,22 +38,24 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MOST_SETS = 5000  # summed once, for a question about rows
-SETS_IN_PASSING = 256  # summed in every pass or sweep
+SETS_IN_PASSING = 256  # summed in every E step or sweep
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 # From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
 # modes (K = 16, L = 8, D = 10): four of these miss the best set in 29 % of rows, by 0.2 nats on
 # average, where sweeps from beta = 1 on miss it in 48 %, by 1.1 nats.
-HOT = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
+ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 MANY = 1000  # slots times factors from which a search is dear, see `factor_em.WORST`
 CHUNK = 4096  # rows whose paths are held at a time
 
-# The paths that count start near where a few pilot paths from the flat distribution ended.
+# The base distribution of the paths is learned from a pilot run that starts from the uniform one.
 # Measured with 16 paths of 8 steps at K = 16, L = 8 against enumeration: 0.1 nats a row off where
-# a row has one likely set (0.5 to 1.6 without pilots), 0.1 where it has a thousand, 0.4 to 0.7
+# a row has one likely set (0.5 to 1.6 without a pilot run), 0.1 where it has a thousand, 0.4 to 0.7
 # where it has dozens that no single change connects (D = 10).
-PILOT = AnnealingSchedule((np.arange(1, 9) / 8.0) ** 4, 4)
-ROUTE = AnnealingSchedule((np.arange(1, 9) / 8.0) ** 2, 2)
-LEAN = 0.1  # share of the flat distribution in the start of the paths, so that none is excluded
+PILOT_SCHEDULE = AnnealingSchedule((np.arange(1, 9) / 8.0) ** 4, 4)
+SCHEDULE = AnnealingSchedule((np.arange(1, 9) / 8.0) ** 2, 2)
+# Weight of the uniform distribution in the base: a defensive mixture (Hesterberg 1995), so that no
+# support is excluded.
+DEFENSIVE_WEIGHT = 0.1
 
 
 def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
@@ -74,11 +77,11 @@ def best(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> tuple
     if enumeration.n_sets(c.shape[1], n_active) <= MOST_SETS:
         return enumeration.best(enumeration.table(model, n_active), c)
     rows = RowSupports(c, np.full((len(c), n_active), -1), seeds)
-    members, found = row_blocks.search(rows, HOT[-1:], model)
+    members, found = row_blocks.search(rows, ANNEALED[-1:], model)
     few = c.shape[1] * n_active <= MANY
     for i in range(RESTARTS if few else RESTARTS_OF_MANY):
         rows = RowSupports(c, members, seeds + np.uint64(i + 1))
-        members, found = row_blocks.search(rows, HOT, model, keep=True)
+        members, found = row_blocks.search(rows, ANNEALED, model, keep=True)
     return np.sort(members, axis=1), found.value
 
 
@@ -112,25 +115,27 @@ def summed(
 def _sampled(
     rows: RowSupports, model: CollapsedModel, n_paths: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Log sum, its standard error and inclusion probabilities by importance paths.
+    """Log sum, its standard error and inclusion probabilities by annealed importance sampling.
 
-    The pilots' chances are averaged half by their weights, which are poor, and half evenly. The
+    Inclusion over the pilot paths is averaged half by their weights, which are poor, and half
+    evenly; a defensive mixture of that and the uniform L/K is the base of the paths that count. The
     error is that of a mean of weights, carried to its log (delta method), and 1/n_paths: what
     happens to one path in n_paths goes unseen every third time.
     """
     n, K = rows.c.shape
-    flat = np.full((n, K), rows.members.shape[1] / K)
-    pilots = row_blocks.importance(rows, flat, max(n_paths // 2, 4), PILOT, model)
-    seen = 0.5 * _weighted(pilots) + 0.5 * pilots.inclusion.mean(axis=1)
+    uniform = np.full((n, K), rows.members.shape[1] / K)
+    pilot = row_blocks.importance(rows, uniform, max(n_paths // 2, 4), PILOT_SCHEDULE, model)
+    learned = 0.5 * _weighted_inclusion(pilot) + 0.5 * pilot.inclusion.mean(axis=1)
+    base = (1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * uniform
     again = rows._replace(seeds=rows.seeds + np.uint64(1))
-    paths = row_blocks.importance(again, (1.0 - LEAN) * seen + LEAN * flat, n_paths, ROUTE, model)
+    paths = row_blocks.importance(again, base, n_paths, SCHEDULE, model)
     log_sum = logsumexp(paths.log_weights, axis=1) - np.log(n_paths)
     weights = np.exp(paths.log_weights - log_sum[:, None])
     error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
-    return log_sum, error, _weighted(paths)
+    return log_sum, error, _weighted_inclusion(paths)
 
 
-def _weighted(paths: AnnealedPaths) -> Floats:
+def _weighted_inclusion(paths: AnnealedPaths) -> Floats:
     weights = softmax(paths.log_weights, axis=1)
-    chances: Floats = np.einsum("nr,nrk->nk", weights, paths.inclusion)
-    return chances
+    inclusion: Floats = np.einsum("nr,nrk->nk", weights, paths.inclusion)
+    return inclusion

@@ -29,9 +29,9 @@ MOST_COLUMNS = 12  # 4,096 sets
 
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
 RESTARTS = 4
-PILOT = np.linspace(0.0, 1.0, 9) ** 3
-ROUTE = np.linspace(0.0, 1.0, 13) ** 2
-LEAN = 0.1  # share of the prior in the start of the paths, so that no set is excluded
+PILOT_SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3
+SCHEDULE = np.linspace(0.0, 1.0, 13) ** 2
+DEFENSIVE_WEIGHT = 0.1  # of the prior in the base of the paths, so that no set is excluded
 
 
 class Question(NamedTuple):
@@ -113,35 +113,37 @@ def _tables(q: Question) -> Iterator[enumeration.SupportTable]:
 
 
 def _sampled(q: Question, n_paths: int) -> SupportEstimate:
-    """Sum by importance paths from near the ends of a few pilot paths.
+    """Sum by annealed importance sampling, the base learned from a pilot run.
 
-    The pilots' chances are averaged half by their weights, which are poor, and half evenly. The
-    error is that of a mean of weights, carried to its log (delta method).
+    Inclusion over the pilot paths is averaged half by their weights, which are poor, and half
+    evenly; a defensive mixture of that and the prior is the base of the paths that count. The error
+    is that of a mean of weights, carried to its log (delta method).
     """
     prior = np.broadcast_to(q.odds, q.c.shape)
-    log_weights, chances = _paths(q, prior, PILOT, max(n_paths // 2, 4))
-    seen = 0.5 * _weighted(log_weights, chances) + 0.5 * chances.mean(axis=1)
-    base = logit((1.0 - LEAN) * seen + LEAN * q.weights)
-    log_weights, chances = _paths(q, base, ROUTE, n_paths)
+    log_weights, inclusion = _paths(q, prior, PILOT_SCHEDULE, max(n_paths // 2, 4))
+    learned = 0.5 * _weighted(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
+    base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * q.weights)
+    log_weights, inclusion = _paths(q, base, SCHEDULE, n_paths)
     log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
     weights = np.exp(log_weights - log_sum[:, None])
     error = weights.std(axis=1, ddof=1) / np.sqrt(n_paths)
     method = f"annealed importance sampling, {n_paths} paths a row"
-    return SupportEstimate(log_sum + q.nothing, error, _weighted(log_weights, chances), method)
+    estimated = _weighted(log_weights, inclusion)
+    return SupportEstimate(log_sum + q.nothing, error, estimated, method)
 
 
 def _paths(q: Question, base: Floats, betas: Floats, n_paths: int) -> tuple[Floats, Floats]:
     from appca.models.supports import free_support_kernels as kernels
 
     n, K = q.c.shape
-    log_weights, chances = np.empty((n, n_paths)), np.empty((n, n_paths, K))
+    log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
     U = _uniforms((n_paths, len(betas), K))
-    kernels.importance(_sets(q), np.ascontiguousarray(base), betas, U, log_weights, chances)
-    return log_weights, chances
+    kernels.importance(_sets(q), np.ascontiguousarray(base), betas, U, log_weights, inclusion)
+    return log_weights, inclusion
 
 
-def _weighted(log_weights: Floats, chances: Floats) -> Floats:
-    return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), chances))
+def _weighted(log_weights: Floats, inclusion: Floats) -> Floats:
+    return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
 
 
 def _sets(q: Question) -> "FreeSupportRows":

@@ -12,7 +12,7 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import fixed
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.parts.fitting import SubspaceFit, codes_of, crowding_claim, crowding_rows, fit
+from appca.studies.parts.fitting import PanelFit, codes_of, crowding_claim, crowding_rows, fit
 from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     return Outcome({"panels": rows, "width": wide}, arrays, claims)
 
 
-def widths(fitted: SubspaceFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
+def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
     """Correlation of each component's scores with the width, over the rows that use it."""
     found: list[Row] = []
     for k in range(fitted.active.shape[1]):
@@ -86,7 +86,7 @@ def width_claim(wide: list[Row]) -> CheckedClaim:
     strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
     second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
     measured = (
-        f"most component {most['component']}: r = {fixed(most['correlation'] or 0.0)} over "
+        f"strongest: component {most['component']}, r = {fixed(most['correlation'] or 0.0)} over "
         f"{most['rows']} images, {fixed(most['correlation_of_objects'] or 0.0)} over "
         f"{most['objects']} objects; component 2: |r| = {second:.2f}"
     )
@@ -103,7 +103,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     pca, codes, images = arrays["pca"], arrays["codes"], arrays["images"]
     axes = ("principal component 1", "principal component 2")
     whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *axes, images=images)
-    fitted = SubspaceFit(arrays["scores"], arrays["active"], np.empty(0))
+    fitted = PanelFit(arrays["scores"], arrays["active"], np.empty(0))
     panels = []
     for subspace in fitted.subspaces:
         first, second = subspace.components[0], subspace.components[-1]

@@ -9,7 +9,7 @@ from appca.analysis.explore.subspaces import title
 from appca.data.numbers import percent
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.parts.fitting import SubspaceFit, codes_of, fit
+from appca.studies.parts.fitting import PanelFit, codes_of, fit
 from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     return Outcome({"planes": rows}, drawn._asdict(), claims(rows, rest, lost))
 
 
-def compared(fitted: SubspaceFit, Y: np.ndarray, codes: np.ndarray, names: list[str]) -> list[Row]:
+def compared(fitted: PanelFit, Y: np.ndarray, codes: np.ndarray, names: list[str]) -> list[Row]:
     """Pair subspaces with planes by their common rows, and measure the angle between the two."""
     from scipy.optimize import linear_sum_assignment
 
@@ -79,7 +79,7 @@ def compared(fitted: SubspaceFit, Y: np.ndarray, codes: np.ndarray, names: list[
     return rows
 
 
-def residual(Y: np.ndarray, fitted: SubspaceFit) -> float:
+def residual(Y: np.ndarray, fitted: PanelFit) -> float:
     """Share of the variance that the projections onto each row's subspace lose."""
     centred = Y - Y.mean(axis=0)
     lost = 0.0

@@ -89,7 +89,7 @@ def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> lis
         for digit, value in own.items()
     ]
     measured = (
-        f"so do {sum(first)} of {len(first)}: {span(list(own.values()))} factors, any two digits "
+        f"{sum(first)} of {len(first)} do: {span(list(own.values()))} factors, any two digits "
         f"{overall:.2f}"
     )
     found = [checked("A digit shares most factors with its own kind", measured, first)]

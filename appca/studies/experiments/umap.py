@@ -14,7 +14,7 @@ from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.preprocessing import Preprocessing
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
-from appca.studies.parts.fitting import SubspaceFit, fit
+from appca.studies.parts.fitting import PanelFit, fit
 from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[ClassNeighbour]:
     """Nearest other classes in one picture of all rows, by plain distance."""
-    every = SubspaceFit(E, np.ones(E.shape, dtype=bool), np.eye(E.shape[1]))
+    every = PanelFit(E, np.ones(E.shape, dtype=bool), np.eye(E.shape[1]))
     return nearest_classes(every, codes, names)
 
 

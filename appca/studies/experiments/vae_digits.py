@@ -11,7 +11,7 @@ from appca.analysis.explore.subspaces import title
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.data.vae.autoencoder import VAE
-from appca.studies.parts.fitting import SubspaceFit, codes_of, crowding_claim, crowding_rows, fit
+from appca.studies.parts.fitting import PanelFit, codes_of, crowding_claim, crowding_rows, fit
 from appca.studies.study import Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def measures(digits: Digits) -> dict[str, np.ndarray]:
     }
 
 
-def effects(digits: Digits, fitted: SubspaceFit) -> list[Row]:
+def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
     """Each measure in each subspace against all other digits, also within the classes."""
     rows: list[Row] = []
     for name, values in measures(digits).items():
@@ -121,7 +121,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     return Outcome(tables, arrays, [crowding_claim(rows)])
 
 
-def class_shares(digits: Digits, fitted: SubspaceFit) -> list[Row]:
+def class_shares(digits: Digits, fitted: PanelFit) -> list[Row]:
     """Share of each digit among the rows of each subspace and among all, a line a digit."""
     rows: list[Row] = []
     for code, name in enumerate(digits.names):
@@ -146,7 +146,7 @@ def figures(outcome: Outcome) -> "dict[str, go.Figure]":
     arrays = outcome.arrays
     names, codes, pca = arrays["names"].tolist(), arrays["codes"], arrays["pca"]
     panels = []
-    for subspace in SubspaceFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
+    for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
         first, second = subspace.components[0], subspace.components[-1]
         own = arrays["scores"][subspace.rows]
         panels.append(

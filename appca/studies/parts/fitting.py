@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CLEARLY = 0.01  # accuracy
 
 
-class SubspaceFit(NamedTuple):
+class PanelFit(NamedTuple):
     """What the experiments need of a fitted model."""
 
     scores: np.ndarray  # (N, K)
@@ -31,7 +31,7 @@ class SubspaceFit(NamedTuple):
 
 def fit(
     Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
-) -> SubspaceFit:
+) -> PanelFit:
     """
     Fit aPPCA by EM and describe all rows.
 
@@ -52,7 +52,7 @@ def fit(
         callback=passes_told("fitting aPPCA", report, start, end),
     ).fit(Y)
     found = model.describe(Y)
-    return SubspaceFit(found.scores, found.active, np.asarray(model.components_))
+    return PanelFit(found.scores, found.active, np.asarray(model.components_))
 
 
 def passes_told(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
@@ -74,7 +74,7 @@ def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
     return names, np.array([place[text] for text in texts.tolist()])
 
 
-def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: SubspaceFit) -> list[Row]:
+def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: PanelFit) -> list[Row]:
     """One line a panel: k-NN accuracy in it, and of the same rows in PCA."""
     members = {subspace.components: subspace.rows for subspace in fitted.subspaces}
     return [
@@ -104,8 +104,8 @@ def crowding_claim(rows: list[Row]) -> CheckedClaim:
         for name in ("panel_accuracy", "pca_same_rows", "pca_all_rows")
     )
     measured = (
-        f"{percent(panel, 1)} read off the nearest rows, {percent(same, 1)} in PCA's picture of "
-        f"the same rows, {percent(whole, 1)} in that of all"
+        f"{percent(panel, 1)} of classes read off the nearest rows, {percent(same, 1)} in PCA's "
+        f"picture of the same rows, {percent(whole, 1)} in that of all"
     )
     less = panel > same + CLEARLY
     tests = [less, less or panel > whole + CLEARLY]

@@ -60,11 +60,11 @@ def oracle(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
 def _of_one_size(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
     """Any L of K factors, all sets alike."""
     from appca.models.algebra import gaussian
-    from appca.models.supports import fixed_size_supports, row_blocks
+    from appca.models.supports import fixed_size_supports, row_blocks, row_supports
 
     K, L, noise = truth.W.shape[1], law.n_active, truth.noise_sd**2
     c, G = Y @ truth.W / noise, truth.W.T @ truth.W / noise
-    model, seeds = row_blocks.CollapsedModel(G, 1.0), row_blocks.row_seeds(Y)
+    model, seeds = row_supports.CollapsedModel(G, 1.0), row_blocks.row_seeds(Y)
     members = fixed_size_supports.best(c, model, L, seeds)[0]
     found = fixed_size_supports.summed(c, model, L, seeds, 16)
     Z = np.zeros((len(Y), K), dtype=bool)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from appca.studies.claims import HEADINGS
+from appca.studies.claims import headings
 from appca.studies.store import Stored, csv_text
 from appca.studies.study import Outcome, Study
 from appca.ui.parts.text import duration, markdown
@@ -15,11 +15,11 @@ MARKS = {"yes": "✓", "partly": "◐", "no": "✗", "not tested": "–"}
 def claims_table(outcome: Outcome) -> None:
     """Draw what the paper claims and what came out here; older results have a text instead."""
     if outcome.claims:
-        lines = [HEADINGS, ("---",) * len(HEADINGS)]
-        lines += [
-            (*map(markdown, claim[:-1]), f"{MARKS[claim.holds]} **{claim.holds}**")
-            for claim in outcome.claims
-        ]
+        titles = headings(outcome.claims)
+        lines = [[*titles.values()], ["---"] * len(titles)]
+        for row in outcome.claim_rows:
+            verdict = f"{MARKS[row['holds']]} **{row['holds']}**"
+            lines.append([*(markdown(row[name]) for name in titles if name != "holds"), verdict])
         st.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
     if outcome.text:
         st.markdown("\n\n".join(map(markdown, outcome.text.split("\n\n"))))

@@ -55,15 +55,15 @@ def ended(reason: str) -> str:
     limit = re.match(r"reached max_iter=(\d+)", reason)
     if limit:
         return (
-            f"stopped at the most passes allowed, {int(limit[1]):,}, before it had settled; "
+            f"stopped at the most passes allowed, {int(limit[1]):,}, before it had converged; "
             "allow more under “Further settings”"
         )
     if reason.startswith("converged") and "slots" in reason:
-        return "settled: a pass changed next to none of the choices of components"
+        return "converged: a pass changed next to none of the choices of components"
     if reason.startswith("converged"):
         several = re.search(r"the last (\d+) iterations", reason)
         last = f"the last {several[1]} passes" if several else "the last pass"
-        return f"settled: {last} gained next to nothing"
+        return f"converged: little improvement over {last}"
     if reason.startswith("stopped by the callback"):
         return "stopped by hand, kept as it was then"
     return "solved directly, without passes" if reason == "closed form" else reason

@@ -22,7 +22,7 @@ from tests.fitted_runs import differing, fitted_run, info_of
 
 ROOT = Path(__file__).parents[3]
 DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
-REDUCED, FEW = {"pca": 20}, {"max_iter": 3, "n_init": 1}
+REDUCED, FEW = {**SCALED, "pca": 8}, {"max_iter": 3, "n_init": 1, "n_paths": 2}
 SHORT = {"n_chains": 2, "burn_in": 5, "n_draws": 6}
 COMPARED = ("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error")
 SAVE = """
@@ -51,12 +51,13 @@ def recipe_of(config: RunConfig, result: FitResult) -> Recipe:
     )
 
 
-def executed(text: str, folder: Path) -> tuple[dict[str, np.ndarray], str]:
-    """Arrays that the script makes, and what it prints."""
-    target = folder / "arrays.npz"
+def executed(texts: list[str], folder: Path) -> list[tuple[dict[str, np.ndarray], str]]:
+    """Arrays that each script makes, and what it prints, in one process of their own."""
+    targets = [folder / f"arrays {number}.npz" for number in range(len(texts))]
+    whole = [text + SAVE.format(target=str(at)) for text, at in zip(texts, targets, strict=True)]
     environment = {key: value for key, value in os.environ.items() if "_NUM_THREADS" not in key}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", text + SAVE.format(target=str(target))],
+        [sys.executable, "-W", "error", "-c", "\n".join(f"exec({text!r}, {{}})" for text in whole)],
         cwd=folder,
         env={**environment, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -64,47 +65,64 @@ def executed(text: str, folder: Path) -> tuple[dict[str, np.ndarray], str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    with np.load(target) as file:
-        return dict(file), done.stdout
+    made = []
+    for target in targets:
+        with np.load(target) as file:
+            made.append(dict(file))
+    return list(zip(made, done.stdout.splitlines(), strict=True))
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "model", "parameters"),
-    [
-        ("digits", DIVIDED, "aPPCA", {"n_components": 4, "n_active": 2}),
-        ("wine", SCALED, "aFA", {"n_components": 4, "n_active": 2}),
-        ("wine", SCALED, "isFA", {"max_components": 4, **SHORT}),
-        ("digits", REDUCED, "aFA", {"n_components": 16, "n_active": 7, "n_paths": 2, **FEW}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_the_script_makes_the_arrays_of_the_run(tmp_path, source, options, model, parameters):
-    dataset = load(source)
-    config = RunConfig(dataset.digest, options, model, parameters)
-    result = fit_run(dataset, config, callback=lambda progress: None)
-    text = script(dataset, recipe_of(config, result))
-    made, printed = executed(text, tmp_path)
-    for name in (*COMPARED, "log_likelihoods"):
-        assert same_bits(made[name], getattr(result.fitted, name)), name
+STOPPED = {"random_state": 3}
+RUNS = {
+    "aPPCA": ("digits", DIVIDED, "aPPCA", {"n_components": 4, "n_active": 2}, None),
+    "aFA": ("wine", SCALED, "aFA", {"n_components": 4, "n_active": 2}, None),
+    "isFA": ("wine", SCALED, "isFA", {"max_components": 4, **SHORT}, None),
+    # 6,435 sets, which are sampled, of rows that are reduced
+    "reduced": ("wine", REDUCED, "aFA", {"n_components": 15, "n_active": 7, **FEW}, None),
+    "stopped": ("wine", SCALED, "aPPCA", STOPPED, 7),
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    """Every run, with its data and settings."""
+    found = {}
+    for name, (source, options, model, parameters, stopped_at) in RUNS.items():
+        dataset = load(source)
+        config = RunConfig(dataset.digest, options, model, parameters, stopped_at=stopped_at)
+        result = fit_run(dataset, config, callback=lambda progress: None)
+        found[name] = dataset, config, result
+    return found
+
+
+@pytest.fixture(scope="module")
+def made(results, tmp_path_factory):
+    """What the script of every run makes and prints; one start of Python for all."""
+    texts = [script(data, recipe_of(config, result)) for data, config, result in results.values()]
+    return dict(zip(results, executed(texts, tmp_path_factory.mktemp("scripts")), strict=True))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_script_makes_the_arrays_of_the_run(results, made, name):
+    dataset, config, result = results[name]
+    arrays, printed = made[name]
+    for field in (*COMPARED, "log_likelihoods"):
+        assert same_bits(arrays[field], getattr(result.fitted, field)), field
     first, last = printed.split(" nats; the run had ")
     assert float(first) == float(last) == result.info.log_likelihood
     again = fit_run(dataset, config)
     assert differing(again.fitted, result.fitted) == []
 
 
-def test_a_run_stopped_by_hand_stops_in_the_script_too(tmp_path):
-    dataset = load("wine")
-    config = RunConfig(dataset.digest, SCALED, "aPPCA", {"random_state": 3}, stopped_at=7)
-    result = fit_run(dataset, config)
+def test_a_run_stopped_by_hand_stops_in_the_script_too(results, made):
+    dataset, _, result = results["stopped"]
     assert result.info.stopped_at == 7
-    made, _ = executed(script(dataset, recipe_of(config, result)), tmp_path)
-    assert same_bits(made["scores"], result.fitted.scores)
-    longer = fit_run(dataset, RunConfig(dataset.digest, SCALED, "aPPCA", {"random_state": 3}))
-    assert not same_bits(made["scores"], longer.fitted.scores)
+    longer = fit_run(dataset, RunConfig(dataset.digest, SCALED, "aPPCA", STOPPED))
+    assert not same_bits(made["stopped"][0]["scores"], longer.fitted.scores)
 
 
 @pytest.mark.slow  # trains two
@@ -117,7 +135,7 @@ def test_an_autoencoder_before_the_fit_is_trained_again(tmp_path):
     text = script(dataset, recipe_of(config, result))
     assert "vae={'dimensions': 3, " in text
     text = text.replace("load('digits')", "load('digits').take(np.arange(200))")
-    made, _ = executed(text, tmp_path)
+    ((made, _),) = executed([text], tmp_path)
     # In two processes its last bits have been seen to differ once in some dozen runs of the suite.
     np.testing.assert_allclose(made["scores"], result.fitted.scores, rtol=1e-3, atol=1e-4)
 
@@ -138,7 +156,7 @@ def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in(tmp_path):
     text = script(dataset, recipe_of(config, result))
     assert "write here where the file lies" in text
     (tmp_path / "own 'table'.csv").write_bytes(table())
-    made, _ = executed(text, tmp_path)
+    ((made, _),) = executed([text], tmp_path)
     assert same_bits(made["scores"], result.fitted.scores)
 
 
@@ -148,7 +166,7 @@ def test_other_data_are_refused_by_the_script(tmp_path):
     text = script(dataset, recipe_of(config, fit_run(dataset, config)))
     (tmp_path / "own.csv").write_bytes(table().replace(b"item 3,", b"item three,"))
     with pytest.raises(AssertionError, match="these are not the data of the run"):
-        executed(text, tmp_path)
+        executed([text], tmp_path)
 
 
 def small(**provenance: object) -> Dataset:
@@ -175,7 +193,7 @@ def test_data_of_unknown_origin_come_from_the_apps_own_copy(tmp_path, monkeypatc
     DatasetStore(tmp_path / "home").put(dataset)
     config = RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})
     result = fit_run(dataset, config)
-    made, _ = executed(script(dataset, recipe_of(config, result)), tmp_path)
+    ((made, _),) = executed([script(dataset, recipe_of(config, result))], tmp_path)
     assert same_bits(made["scores"], result.fitted.scores)
 
 

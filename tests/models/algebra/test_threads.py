@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -46,6 +47,45 @@ def test_blas_gets_its_threads_back_after_the_last_holder():
             assert blas_threads() == {1}
         assert blas_threads() == {1}
     assert blas_threads() == before
+
+
+def in_another_thread(work):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+@pytest.fixture
+def two_threads():
+    before = blas_threads()
+    hold_blas(2)
+    yield
+    hold_blas(max(before))
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_whichever_thread_holds_blas_it_is_held():
+    def held():
+        with single_threaded_blas():
+            return blas_threads()
+
+    for _ in range(2):
+        assert held() == {1}
+        assert in_another_thread(held) == {1}
+        assert blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_blas_gets_its_threads_back_whichever_thread_is_the_last_to_hold_it():
+    first, last = single_threaded_blas(), single_threaded_blas()
+    with ThreadPoolExecutor(1) as other:
+        first.__enter__()
+        other.submit(last.__enter__).result()
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        other.submit(last.__exit__, None, None, None).result()
+    assert blas_threads() == {2}
+    in_another_thread(lambda: hold_blas(1))
+    assert blas_threads() == {1}
 
 
 def test_blas_gets_its_threads_back_after_an_error():

@@ -14,7 +14,7 @@ from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
 from appca.models.supports.row_supports import CollapsedModel
-from tests.geweke import broken, geweke_z, is_caught, worst
+from tests.geweke import DRAWS, broken, geweke_z, is_caught, worst
 from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.references import em_adaptive_fa
 
@@ -89,8 +89,9 @@ def model_of(module):
     )
 
 
-def test_the_sweep_passes_geweke(seed):
-    z = geweke_z(model_of(factor_gibbs), np.random.default_rng(seed), 8_000)
+@DRAWS
+def test_the_sweep_passes_geweke(n_draws, seed):
+    z = geweke_z(model_of(factor_gibbs), np.random.default_rng(seed), n_draws)
     value, name = worst(z)
     assert value < 5, name
 
@@ -134,7 +135,7 @@ def test_geweke_sees_sweeps_broken_on_purpose(name, tmp_path):
 )
 def test_geweke_sees_kernels_broken_on_purpose(name, n_draws, tmp_path, monkeypatch):
     search = uncompiled(tmp_path, f"geweke_{name}", *CONTROLS[name])
-    monkeypatch.setattr(factor_gibbs.blocks, "search", lambda *at: (search(*at), None))
+    monkeypatch.setattr(factor_gibbs.row_blocks, "search", lambda *at: (search(*at), None))
     z = geweke_z(model_of(factor_gibbs), np.random.default_rng(0), n_draws)
     assert worst(z)[0] > 6
 
@@ -201,7 +202,7 @@ def test_measures_are_the_dense_densities(seed):
     prior += stats.invgamma.logpdf(state.sigma2_W, 6.0, scale=5.0)
     assert found.log_posterior - found.log_likelihood == pytest.approx(prior)
     squares = np.square(Y - state.mu).sum(axis=1)
-    given = background(squares, state.sigma2, D) + factor_chains.gains_of_sets(seen)
+    given = background(squares, state.sigma2, D) + factor_chains.support_log_densities(seen)
     dense = em_adaptive_fa.log_joint(Y, state.W, state.mu, state.sigma2, L)
     own = dense[em_adaptive_fa.certain(state.members, K) == 1] + np.log(6)
     np.testing.assert_allclose(given, own, rtol=1e-9)

@@ -13,7 +13,7 @@ from appca.models.rows.observations import about
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.row_sums import look
-from tests.geweke import broken, broken_kernels, geweke_z, is_caught, named, worst
+from tests.geweke import DRAWS, broken, broken_kernels, geweke_z, is_caught, named, worst
 from tests.models.gibbs_oracles import draw_buffet
 
 N, D, K = 4, 2, 3
@@ -98,16 +98,20 @@ def with_contrasts(state, Y):
     return statistics(state, Y) | contrasts
 
 
-def test_the_finite_sweep_passes_geweke(seed):
+@DRAWS
+def test_the_finite_sweep_passes_geweke(n_draws, seed):
     z = geweke_z(
-        model_of(sparse_gibbs, "sweep_finite", infinite=False), np.random.default_rng(seed), 8000
+        model_of(sparse_gibbs, "sweep_finite", infinite=False), np.random.default_rng(seed), n_draws
     )
     assert worst(z)[0] < 5, worst(z)
 
 
-def test_the_infinite_sweep_passes_geweke(seed):
+@DRAWS
+def test_the_infinite_sweep_passes_geweke(n_draws, seed):
     z = geweke_z(
-        model_of(sparse_gibbs, "sweep_infinite", infinite=True), np.random.default_rng(seed), 8000
+        model_of(sparse_gibbs, "sweep_infinite", infinite=True),
+        np.random.default_rng(seed),
+        n_draws,
     )
     assert worst(z)[0] < 5, worst(z)
 

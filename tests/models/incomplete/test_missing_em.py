@@ -16,13 +16,13 @@ from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
 from appca.models.algebra.stiefel import polar
 from appca.models.incomplete import missing_em, missing_supports
 from appca.models.orthonormal import em
-from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData, split
+from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData, split_incomplete
 from appca.models.rows.observations import about
 from tests.references import em_incomplete, low_rank
 
 
 def planted(seed, n_rows=300, n_features=8, n_components=5, n_active=2, share=0.2):
-    """Rows of the model, the same with gaps, and their components."""
+    """Rows of the model, the same with missing entries, and their components."""
     rng = np.random.default_rng(seed)
     W = np.linalg.qr(rng.normal(size=(n_features, n_components)))[0]
     Z = np.argsort(rng.random((n_rows, n_components)), axis=1) < n_active
@@ -53,9 +53,9 @@ class Mixture:
 
 @pytest.fixture(scope="module", params=["shared", "component"])
 def fitted(request):
-    """Return a fit around gaps and its rows, among them an empty and a complete one."""
+    """Return a fit to incomplete data and its rows, among them an empty and a complete one."""
     _, X, _ = planted(1)
-    X[:5, :3] = np.nan  # rows that may share their gaps
+    X[:5, :3] = np.nan  # rows of one pattern
     X[7] = np.nan
     model = AdaptivePPCA(5, 2, latent_variance=request.param, max_iter=15, random_state=0).fit(X)
     return model, np.concatenate([X[:25], planted(2)[0][:3]])
@@ -126,21 +126,23 @@ def some_state(X, K, seed=0):
     return missing_em.IncompleteState(W, np.zeros(X.shape[1]), np.full(K, 2.0), 0.5)
 
 
-@pytest.mark.parametrize("as_chunk", [False, True], ids=["complete rows", "a chunk without gaps"])
+@pytest.mark.parametrize(
+    "as_block", [False, True], ids=["complete rows", "a block without missing entries"]
+)
 @pytest.mark.parametrize("latent", ["shared", "component", 1.5])
-def test_without_gaps_iterations_are_those_of_complete_data(as_chunk, latent):
+def test_without_gaps_iterations_are_those_of_complete_data(as_block, latent):
     X, _, _ = planted(3)
     settings = settings_of(5, 2, latent=latent)
     rows = about(X, X.mean(axis=0))
-    gappy = split(X, rows.origin)
-    if as_chunk:
+    incomplete = split_incomplete(X, rows.origin)
+    if as_block:
         none = scipy.sparse.csr_array(X.shape)
-        chunk = IncompleteBlock(np.arange(len(X)), X - rows.origin, none, alike=False)
-        gappy = IncompleteData(X.shape, rows.origin, X[:0], np.arange(0), [chunk])
+        block = IncompleteBlock(np.arange(len(X)), X - rows.origin, none, same_pattern=False)
+        incomplete = IncompleteData(X.shape, rows.origin, X[:0], np.arange(0), [block])
     mine = some_state(X, 5)
     plain = em.SubspaceState(mine.W, np.zeros(5), mine.latent, mine.noise)
     for _ in range(4):
-        value, mine = missing_em.step(mine, gappy, settings)
+        value, mine = missing_em.step(mine, incomplete, settings)
         wanted, plain = em.step(plain, rows, settings)
         assert value == pytest.approx(wanted, rel=1e-10)
         np.testing.assert_allclose(mine.W, plain.W, atol=1e-8)
@@ -154,9 +156,9 @@ def test_rows_with_the_same_gaps_may_be_looked_at_together():
     X[:80, 2:4] = np.nan
     X[80:, [0, 5]] = np.nan
     settings, state = settings_of(5, 2), some_state(X, 5)
-    together = split(X, np.full(8, 3.0))
-    assert [chunk.alike for chunk in together.chunks] == [True, True]
-    apart = together._replace(chunks=[c._replace(alike=False) for c in together.chunks])
+    together = split_incomplete(X, np.full(8, 3.0))
+    assert [block.same_pattern for block in together.blocks] == [True, True]
+    apart = together._replace(blocks=[c._replace(same_pattern=False) for c in together.blocks])
     found = [missing_em.expect(state, rows, settings)[0] for rows in (together, apart)]
     for a, b in zip(*found, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-9)
@@ -258,17 +260,17 @@ def test_ppca_reaches_what_textbook_em_reaches():
 
 
 def test_a_fifth_missing_the_planted_components_are_found(seed):
-    X, gappy, W = planted(seed, n_rows=1000, n_features=20)
-    model = AdaptivePPCA(5, 2, random_state=seed).fit(gappy)
+    X, incomplete, W = planted(seed, n_rows=1000, n_features=20)
+    model = AdaptivePPCA(5, 2, random_state=seed).fit(incomplete)
     assert np.abs(model.components_ @ W).max(axis=0).min() > 0.99
     assert model.noise_variance_ == pytest.approx(0.09, rel=0.05)
-    hidden = np.isnan(gappy)
+    hidden = np.isnan(incomplete)
     rivals = {
-        "mean": np.where(hidden, np.nanmean(gappy, axis=0), X),
-        "PPCA with L": PPCA(2).fit(gappy).impute(gappy),
-        "PPCA with K": PPCA(5).fit(gappy).impute(gappy),
+        "mean": np.where(hidden, np.nanmean(incomplete, axis=0), X),
+        "PPCA with L": PPCA(2).fit(incomplete).impute(incomplete),
+        "PPCA with K": PPCA(5).fit(incomplete).impute(incomplete),
     }
-    mine = np.square(model.impute(gappy) - X)[hidden].mean()
+    mine = np.square(model.impute(incomplete) - X)[hidden].mean()
     for name, other in rivals.items():
         assert mine < np.square(other - X)[hidden].mean(), name
 
@@ -282,7 +284,7 @@ def test_at_l_equal_k_one_variance_is_shared():
     assert fixed.score(X) <= model.score(X) <= PPCA(3).fit(X).score(X) + 1e-6
 
 
-def test_beyond_the_sets_that_are_summed_the_best_one_stands_in_and_that_is_said(monkeypatch):
+def test_beyond_the_supports_that_are_summed_the_best_is_taken_and_that_is_said(monkeypatch):
     _, X, _ = planted(8, n_rows=40)
     exact = AdaptivePPCA(5, 2, random_state=0).fit(X)
     told = exact.describe(X)
@@ -297,7 +299,7 @@ def test_beyond_the_sets_that_are_summed_the_best_one_stands_in_and_that_is_said
     np.testing.assert_array_equal(bound.active[sure], told.active[sure])
     np.testing.assert_allclose(bound.scores[sure], told.scores[sure], atol=1e-6)
     again = AdaptivePPCA(5, 2, random_state=0, tol=0.0, max_iter=15).fit(X)
-    assert "best set found" in again.stop_reason_
+    assert "best support found" in again.stop_reason_
     assert np.diff(again.log_likelihoods_).min() > -1e-7
     assert again.log_likelihoods_[-1] <= exact.log_likelihoods_[-1]
 
@@ -311,7 +313,7 @@ def test_single_precision_stays_and_agrees():
     assert single.score(X.astype(np.float32)) == pytest.approx(double.score(X), abs=1e-2)
 
 
-@pytest.mark.parametrize("stage", ["fill the gaps by PPCA", "race 2", "fit"])
+@pytest.mark.parametrize("stage", ["initial imputation by PPCA", "screening 2", "fit"])
 def test_a_callback_may_stop_in_every_stage(stage):
     _, X, _ = planted(10)
     seen = []

@@ -183,7 +183,7 @@ def test_a_stop_in_one_of_several_starts_is_the_last_that_is_heard():
             raise StopIteration
 
     model = gibbs(init="random", n_chains=3, callback=stop).fit(Y)
-    assert heard[0].startswith("chain 1 of 3: race 1")
+    assert heard[0].startswith("chain 1 of 3: screening 1")
     assert heard.count("chain 2 of 3: fit") == 1
     assert heard[-1] == "chain 2 of 3: fit"
     assert model.stop_reason_ == "stopped by the callback"

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 
 from appca.models.algebra import stiefel
-from appca.models.algebra.loop import accelerated, iterate
+from appca.models.algebra.loop import iterate, squarem
+from appca.models.orthonormal.acceleration import extend, extrapolate, step_length
 from appca.models.orthonormal.em import (
+    EMMap,
     EMSettings,
-    Passes,
     SubspaceState,
     expect,
     floor_of,
     maximise,
     step,
 )
-from appca.models.orthonormal.momentum import extend
-from appca.models.orthonormal.squarem import extrapolate, step_length
 from appca.models.orthonormal.starts import annealed, ascent, first_state
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import planted
@@ -115,7 +114,7 @@ def test_accelerated_em_never_decreases_the_likelihood(latent):
         if latent != "component":
             state = state._replace(latent=np.ones(4))
         climb = iterate(
-            accelerated(
+            squarem(
                 lambda x, rows=rows, chosen=chosen: step(x, rows, chosen),
                 state,
                 lambda a, b, c, chosen=chosen: extrapolate(a, b, c, chosen),
@@ -133,9 +132,7 @@ def test_momentum_saves_iterations_and_ends_as_high(seed):
     chosen = settings(rows, 3, k=6)
     start = first_state(rows, data.W, chosen)  # the truth, so that both climb the same hill
     ends = [
-        iterate(
-            ascent(start, Passes(rows, chosen), accelerate=leaps), tol=1e-6 * 400, max_iter=5000
-        )
+        iterate(ascent(start, EMMap(rows, chosen), accelerate=leaps), tol=1e-6 * 400, max_iter=5000)
         for leaps in (False, True)
     ]
     assert len(ends[1].log_likelihoods) < 0.8 * len(ends[0].log_likelihoods)
@@ -198,7 +195,7 @@ def test_momentum_stays_on_the_manifold_above_the_floor_and_within_reach(seed):
 
 def test_passes_remember_their_last_sums(seed, monkeypatch):
     _, rows, state = random_problem(seed)
-    passes = Passes(rows, settings(rows, 2))
+    passes = EMMap(rows, settings(rows, 2))
     value, following = passes(state)
     assert (value, following.noise) == pytest.approx(
         (step(state, rows, passes.settings)[0], step(state, rows, passes.settings)[1].noise)

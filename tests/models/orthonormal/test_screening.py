@@ -4,7 +4,7 @@ import pytest
 from appca.models.algebra import stiefel
 from appca.models.algebra.loop import STOPPED
 from appca.models.orthonormal import screening, starts
-from appca.models.orthonormal.em import EMSettings, Passes, expect, floor_of
+from appca.models.orthonormal.em import EMMap, EMSettings, expect, floor_of
 from appca.models.orthonormal.screening import EMControl
 from appca.models.rows import observations as blocks_of_rows
 from appca.models.rows.observations import about, centre_of
@@ -21,8 +21,8 @@ def rows_of(X):
 
 def searched(rng, rows, chosen, seen, candidates, *, max_iter=500, tol=1e-4):
     call = seen if callable(seen) else seen.append
-    course = EMControl(chosen, call, max_iter, tol, True, rows.n)
-    return screening.search(rng, Passes(rows, chosen), candidates, course)
+    control = EMControl(chosen, call, max_iter, tol, True, rows.n)
+    return screening.screen(rng, EMMap(rows, chosen), candidates, control)
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def small_sample(monkeypatch):
     monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 1)
 
 
-def test_small_data_race_on_all_rows_in_all_coordinates(rng, seed):
+def test_small_data_are_screened_on_all_rows_in_all_coordinates(rng, seed):
     rows = rows_of(planted(200, 10, 4, 2, seed=seed, offset=3.0).X)
-    ring = screening.arena(rng, rows, settings(rows, 4, 2))
-    assert ring.sample.X.shape == (200, 10)
-    assert ring.more is None
-    back = ring.sample.X @ ring.basis.T
+    drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
+    assert drawn.sample.X.shape == (200, 10)
+    assert drawn.larger is None
+    back = drawn.sample.X @ drawn.basis.T
     np.testing.assert_allclose(back, rows.X - rows.origin, atol=1e-10)
 
 
@@ -49,51 +49,55 @@ def test_a_sample_of_wide_rows_is_bounded_by_its_bytes(rng, seed, monkeypatch):
     monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 20)
     monkeypatch.setattr(screening, "MAX_SAMPLE_BYTES", 100 * 12 * 8)
     rows = rows_of(planted(800, 12, 4, 2, seed=seed).X)
-    ring = screening.arena(rng, rows, settings(rows, 4, 2))
-    assert len(ring.sample.X) == 100
-    assert ring.more is None
+    drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
+    assert len(drawn.sample.X) == 100
+    assert drawn.larger is None
 
 
 @pytest.mark.usefixtures("small_sample")
 @pytest.mark.parametrize("learn_mean", [True, False])
-@pytest.mark.parametrize(("n", "q"), [(150, 10), (400, 5)], ids=["to settle", "to stride"])
-def test_long_data_race_on_a_sample_about_the_right_origin(n, q, learn_mean, rng, seed):
+@pytest.mark.parametrize(
+    ("n", "q"), [(150, 10), (400, 5)], ids=["to refine", "for variance-reduced EM"]
+)
+def test_long_data_are_screened_on_a_sample_about_the_right_origin(n, q, learn_mean, rng, seed):
     rows = rows_of(planted(n, 10, 4, 2, seed=seed, offset=3.0).X)
-    ring = screening.arena(rng, rows, settings(rows, 4, 2, learn_mean=learn_mean))
-    assert ring.sample.X.shape == (50, q)
+    drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2, learn_mean=learn_mean))
+    assert drawn.sample.X.shape == (50, q)
     if n == 400:
-        assert ring.more.shape == (200, 10)
-        assert len(np.unique(np.vstack([ring.more, rows.X]), axis=0)) == 400
+        assert drawn.larger.shape == (200, 10)
+        assert len(np.unique(np.vstack([drawn.larger, rows.X]), axis=0)) == 400
     else:
-        assert ring.more is None
-    mean = ring.sample.X.mean(axis=0)
+        assert drawn.larger is None
+    mean = drawn.sample.X.mean(axis=0)
     assert np.allclose(mean, 0.0, atol=1e-12) == learn_mean
     if q == 10:
         np.testing.assert_allclose(
-            ring.sample.squares, np.sum(ring.sample.X**2, axis=1), rtol=1e-10
+            drawn.sample.squares, np.sum(drawn.sample.X**2, axis=1), rtol=1e-10
         )
 
 
-def test_wide_data_race_in_leading_coordinates_that_keep_all_squared_norms(rng, seed, monkeypatch):
+def test_wide_data_are_screened_in_leading_coordinates_that_keep_all_squared_norms(
+    rng, seed, monkeypatch
+):
     monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
     monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
-    ring = screening.arena(rng, rows, settings(rows, 4, 2))
-    assert ring.sample.X.shape == (200, 8)
-    np.testing.assert_array_equal(ring.sample.squares, rows.squares)
+    drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
+    assert drawn.sample.X.shape == (200, 8)
+    np.testing.assert_array_equal(drawn.sample.squares, rows.squares)
     leading = np.linalg.svd(rows.X - rows.origin, full_matrices=False)[2][:8]
-    np.testing.assert_allclose(principal_cosines(leading, ring.basis), 1.0, atol=1e-8)
+    np.testing.assert_allclose(principal_cosines(leading, drawn.basis), 1.0, atol=1e-8)
 
 
-def test_a_state_has_the_same_likelihood_in_the_arena_and_outside(rng, seed, monkeypatch):
+def test_a_state_has_the_same_likelihood_in_leading_coordinates_and_outside(rng, seed, monkeypatch):
     monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
     monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     chosen = settings(rows, 4, 2)
-    ring = screening.arena(rng, rows, chosen)
-    inside = starts.first_state(ring.sample, np.eye(8, 4), chosen)
-    outside = inside._replace(W=ring.basis @ inside.W)
-    assert expect(inside, ring.sample, chosen).log_likelihood == pytest.approx(
+    drawn = screening.draw_screening_sample(rng, rows, chosen)
+    inside = starts.first_state(drawn.sample, np.eye(8, 4), chosen)
+    outside = inside._replace(W=drawn.basis @ inside.W)
+    assert expect(inside, drawn.sample, chosen).log_likelihood == pytest.approx(
         expect(outside, rows, chosen).log_likelihood, rel=1e-10
     )
 
@@ -108,57 +112,57 @@ def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rn
     monkeypatch.setattr(screening, "MAX_SCORES_BYTES", most)
     monkeypatch.setattr(blocks_of_rows, "MIN_BLOCK_ROWS", 16)
     monkeypatch.setattr(blocks_of_rows, "MAX_BLOCK_ROWS", 32)
-    arena, rings, seen = screening.arena, [], []
+    draw, samples, seen = screening.draw_screening_sample, [], []
 
     def kept(*given):
-        rings.append(arena(*given))
-        return rings[-1]
+        samples.append(draw(*given))
+        return samples[-1]
 
     def rotation(rng, P):
         seen.append(P)
         return starts.independent(rng, P)
 
-    monkeypatch.setattr(screening, "arena", kept)
+    monkeypatch.setattr(screening, "draw_screening_sample", kept)
     rows = rows_of(planted(150, 30, k, 3, seed=1, offset=3.0).X)
     searched(rng, rows, settings(rows, k, 3), [], [starts.ICA._replace(rotation=rotation)])
-    (P,), (ring,) = seen, rings
+    (P,), (drawn,) = seen, samples
     assert P.shape == (wanted, k)
     if wanted == 50:
-        np.testing.assert_array_equal(P, ring.sample.X[:, :k])
+        np.testing.assert_array_equal(P, drawn.sample.X[:, :k])
     else:  # of as many rows of the data
-        scores = (rows.X - rows.origin) @ ring.basis[:, :k]
+        scores = (rows.X - rows.origin) @ drawn.basis[:, :k]
         apart = np.abs(P[:, None] - scores).max(axis=2)
         assert len(np.unique(apart.argmin(axis=1))) == wanted
         assert apart.min(axis=1).max() < 1e-10
 
 
 @pytest.mark.usefixtures("small_sample")
-def test_the_winner_settles_on_the_sample_and_then_on_all_rows(rng, seed, monkeypatch):
+def test_the_best_start_is_refined_on_the_sample_and_then_on_all_rows(rng, seed, monkeypatch):
     monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
     monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(150, 30, 4, 2, seed=seed).X)
     chosen = settings(rows, 4, 2)
     seen = []
     found = searched(rng, rows, chosen, seen, candidates=starts.candidates("auto", 1, 4))
-    run = found.climb
+    run = found.run
     assert run.state.W.shape == (30, 4)
     inside = expect(run.state, rows, chosen).log_likelihood
     assert run.log_likelihood == pytest.approx(inside, rel=1e-10)
-    assert next(p.stage for p in seen if "settle" in p.stage) == "settle on 50 rows"
-    assert seen[-1].stage == "settle on 150 rows"
+    assert next(p.stage for p in seen if "refinement" in p.stage) == "refinement on 50 rows"
+    assert seen[-1].stage == "refinement on 150 rows"
     assert seen[-1].log_likelihood == pytest.approx(run.log_likelihood)
-    assert found.window == screening.SETTLED_WINDOW
+    assert found.window == screening.CONFIRMATION_WINDOW
 
 
-def test_the_race_is_won_by_the_highest_likelihood(rng, seed):
+def test_the_start_of_highest_likelihood_goes_on(rng, seed):
     rows = rows_of(planted(600, 15, 6, 3, seed=seed).X)
     chosen = settings(rows, 6, 3)
-    ring = screening.arena(rng, rows, chosen)
+    drawn = screening.draw_screening_sample(rng, rows, chosen)
     seen = []
-    course = EMControl(chosen, seen.append, 500, 1e-4, True, 600)
-    run = screening.race(rng, ring.sample, starts.candidates("auto", 2, 6), course)
+    control = EMControl(chosen, seen.append, 500, 1e-4, True, 600)
+    run = screening.best_candidate(rng, drawn.sample, starts.candidates("auto", 2, 6), control)
     names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", "random rotation"]
-    stages = [f"race {i} of 5: {name}" for i, name in enumerate(names, start=1)]
+    stages = [f"screening {i} of 5: {name}" for i, name in enumerate(names, start=1)]
     assert list(dict.fromkeys(p.stage for p in seen)) == stages
     last = {p.stage: p.log_likelihood for p in seen}
     assert run.log_likelihood == max(last.values())
@@ -173,8 +177,8 @@ def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
     assert {p.max_iter for p in seen} == {3}
 
 
-@pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "settle"])
-def test_a_callback_may_stop_the_search_anywhere(where, rng, seed, monkeypatch):
+@pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "refinement"])
+def test_a_callback_may_stop_the_screening_anywhere(where, rng, seed, monkeypatch):
     monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
     monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(300, 30, 4, 2, seed=seed).X)
@@ -184,6 +188,6 @@ def test_a_callback_may_stop_the_search_anywhere(where, rng, seed, monkeypatch):
             raise StopIteration
 
     chosen = settings(rows, 4, 2)
-    run = searched(rng, rows, chosen, callback, starts.candidates("auto", 1, 4)).climb
+    run = searched(rng, rows, chosen, callback, starts.candidates("auto", 1, 4)).run
     assert run.stop_reason == STOPPED
     np.testing.assert_allclose(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)

@@ -14,7 +14,7 @@ from appca.models.orthonormal.subspace_gibbs import SubspaceGibbsState, Subspace
 from appca.models.rows.observations import Rows
 from appca.models.sampling import chain_data, conditionals
 from appca.models.sampling.conditionals import Gamma, InverseGamma
-from tests.geweke import broken, broken_kernels, geweke_z, is_caught, worst
+from tests.geweke import DRAWS, broken, broken_kernels, geweke_z, is_caught, worst
 from tests.models import gibbs_oracles as oracle
 from tests.references import low_rank
 
@@ -126,9 +126,10 @@ CASES = {
 }
 
 
+@DRAWS
 @pytest.mark.parametrize("name", CASES)
-def test_the_sweep_passes_geweke(name, seed):
-    z = geweke_z(CASES[name], np.random.default_rng(seed), 6000)
+def test_the_sweep_passes_geweke(name, n_draws, seed):
+    z = geweke_z(CASES[name], np.random.default_rng(seed), n_draws)
     assert worst(z)[0] < 5, worst(z)
 
 

@@ -1,4 +1,4 @@
-"""Strides and the compiled E step against the plain path and against enumeration's neighbours."""
+"""Variance-reduced EM and the compiled E step against plain EM and the E step of NumPy."""
 
 from itertools import islice
 
@@ -9,9 +9,9 @@ from appca import AdaptivePPCA
 from appca.models.algebra import stiefel
 from appca.models.algebra.loop import iterate
 from appca.models.orthonormal import em, screening, variance_reduced_em
-from appca.models.orthonormal.em import EMSettings, Passes, SubspaceState, expect, floor_of
+from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, expect, floor_of
 from appca.models.orthonormal.starts import ascent, first_state
-from appca.models.orthonormal.variance_reduced_em import Sample
+from appca.models.orthonormal.variance_reduced_em import AnchoredSample
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import planted
 
@@ -80,24 +80,24 @@ def test_a_corrected_step_at_its_start_is_the_step_of_all_rows(latent, seed):
     _, rows, state = problem(seed)
     chosen = settings(rows, 5, 2, latent)
     part = about(rows.X[::3], rows.origin)
-    whole = variance_reduced_em.Whole(rows.n, rows.total, rows.n_features)
+    size = variance_reduced_em.DataSize(rows.n, rows.total, rows.n_features)
     C = variance_reduced_em.correction(
         expect(state, rows, chosen), expect(state, part, chosen), 3.0
     )
-    _, ours = variance_reduced_em.corrected_step(state, part, C, 3.0, whole, chosen)
-    _, theirs = Passes(rows, chosen)(state)
+    _, ours = variance_reduced_em.corrected_step(state, part, C, 3.0, size, chosen)
+    _, theirs = EMMap(rows, chosen)(state)
     np.testing.assert_allclose(ours.W, theirs.W, atol=1e-10)
     np.testing.assert_allclose(ours.shift, theirs.shift, atol=1e-10)
     np.testing.assert_allclose(ours.latent, theirs.latent, rtol=1e-10)
     assert ours.noise == pytest.approx(theirs.noise, rel=1e-10)
 
 
-def test_the_stand_in_has_the_gradient_of_all_rows_where_they_meet(seed):
+def test_the_corrected_likelihood_has_the_gradient_of_all_rows_at_the_anchor(seed):
     """Directional derivatives of l~ and of the exact log-likelihood, by differences."""
     _, rows, state = problem(seed)
     chosen = settings(rows, 5, 2, "component")
     part = about(rows.X[::3], rows.origin)
-    whole = variance_reduced_em.Whole(rows.n, rows.total, rows.n_features)
+    size = variance_reduced_em.DataSize(rows.n, rows.total, rows.n_features)
     C = variance_reduced_em.correction(
         expect(state, rows, chosen), expect(state, part, chosen), 3.0
     )
@@ -118,69 +118,70 @@ def test_the_stand_in_has_the_gradient_of_all_rows_where_they_meet(seed):
             return (value(moved(h)) - value(moved(-h))) / (2 * h)
 
         exact = slope(lambda s: expect(s, rows, chosen).log_likelihood)
-        ours = slope(
-            lambda s: variance_reduced_em.corrected_step(s, part, C, 3.0, whole, chosen)[0]
-        )
+        ours = slope(lambda s: variance_reduced_em.corrected_step(s, part, C, 3.0, size, chosen)[0])
         own = slope(lambda s: 3.0 * expect(s, part, chosen).log_likelihood)
         assert ours == pytest.approx(exact, rel=1e-4, abs=1e-3 * abs(exact - own))
         assert abs(own - exact) > 10 * abs(ours - exact)
 
 
-def test_em_on_the_stand_in_never_lowers_it(seed):
+def test_em_on_corrected_sums_never_lowers_the_corrected_likelihood(seed):
     _, rows, state = problem(seed)
     chosen = settings(rows, 5, 2, "component")
     part = about(rows.X[::3], rows.origin)
-    whole = variance_reduced_em.Whole(rows.n, rows.total, rows.n_features)
+    size = variance_reduced_em.DataSize(rows.n, rows.total, rows.n_features)
     C = variance_reduced_em.correction(
         expect(state, rows, chosen), expect(state, part, chosen), 3.0
     )
     before = -np.inf
     for _ in range(25):
-        value, state = variance_reduced_em.corrected_step(state, part, C, 3.0, whole, chosen)
+        value, state = variance_reduced_em.corrected_step(state, part, C, 3.0, size, chosen)
         assert value >= before - 1e-9 * abs(value)
         before = value
 
 
-def test_strides_rise_and_end_where_em_on_all_rows_ends(seed):
+def test_variance_reduced_em_rises_and_ends_where_em_on_all_rows_ends(seed):
     data, rows, _ = problem(seed, n=4000)
-    passes = Passes(rows, settings(rows, 5, 2))
+    passes = EMMap(rows, settings(rows, 5, 2))
     start = first_state(rows, stiefel.polar(data.W + 0.1), passes.settings)
     basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((12, 7)))[0]
-    basis = variance_reduced_em.widened(basis[:, :4], start.W)
-    sample = Sample(rows.X[::2], rows.origin, basis)
-    # At the top, rounding decides how many more strides are taken before one falls.
-    values = [value for value, _ in islice(variance_reduced_em.strides(start, passes, sample), 14)]
+    basis = variance_reduced_em.augmented_basis(basis[:, :4], start.W)
+    sample = AnchoredSample(rows.X[::2], rows.origin, basis)
+    climb = variance_reduced_em.variance_reduced_em(start, passes, sample)
+    # At the top, rounding decides how many more steps are taken before one falls.
+    values = [value for value, _ in islice(climb, 14)]
     assert np.all(np.diff(values) >= 0.0)
     plain = iterate(ascent(start, passes), tol=1e-7 * 4000, max_iter=2000).log_likelihood
     assert values[-1] == pytest.approx(plain, abs=1e-3 * 4000)
 
 
-def test_strides_that_fall_are_shortened_and_then_end(seed, monkeypatch):
+def test_outer_iterations_that_fall_are_shortened_and_then_end(seed, monkeypatch):
     _, rows, state = problem(seed, n=900)
-    passes = Passes(rows, settings(rows, 5, 2))
+    passes = EMMap(rows, settings(rows, 5, 2))
     top = iterate(ascent(state, passes), tol=1e-9 * 900, max_iter=3000).state
-    lengths, stride = [], variance_reduced_em._stride
+    lengths, inner_em = [], variance_reduced_em._inner_em
 
     def counted(*given):
         lengths.append(given[-1])
-        return stride(*given)
+        return inner_em(*given)
 
-    monkeypatch.setattr(variance_reduced_em, "_stride", counted)
+    monkeypatch.setattr(variance_reduced_em, "_inner_em", counted)
     # a sample of ten rows knows nothing of the top of all
     seen = list(
-        variance_reduced_em.strides(top, passes, Sample(rows.X[:10], rows.origin, np.eye(12)))
+        variance_reduced_em.variance_reduced_em(
+            top, passes, AnchoredSample(rows.X[:10], rows.origin, np.eye(12))
+        )
     )
     assert np.all(np.diff([value for value, _ in seen]) >= 0.0)
     assert sorted(set(lengths), reverse=True) == [20, 10, 5]
 
 
-def test_wider_bases_are_orthonormal_and_hold_both(seed):
+def test_augmented_bases_are_orthonormal_and_hold_both(seed):
     rng = np.random.default_rng(seed)
     basis = np.linalg.qr(rng.standard_normal((20, 6)))[0]
     W = np.hstack(
         [basis[:, :2], rng.standard_normal((20, 3)), 1e-12 * rng.standard_normal((20, 1))]
     )
-    wide = variance_reduced_em.widened(basis, W)
+    wide = variance_reduced_em.augmented_basis(basis, W)
     assert wide.shape == (20, 9)
     np.testing.assert_array_equal(wide[:, :6], basis)
     np.testing.assert_allclose(wide.T @ wide, np.eye(9), atol=1e-10)
@@ -197,7 +198,7 @@ def test_long_fits_end_as_high_as_the_plain_path(dtype, seed, monkeypatch):
     X = data.X.astype(dtype)
     seen = []
     fast = AdaptivePPCA(5, 2, random_state=0, tol=1e-6, callback=seen.append).fit(X)
-    assert any(p.stage == "stride over 4,000 rows" for p in seen)
+    assert any(p.stage == "variance-reduced EM on 4,000 rows" for p in seen)
     monkeypatch.setattr(em, "LEAST_COMPILED", 10**12)
     plain = AdaptivePPCA(
         5, 2, init=fast.components_, accelerate=False, max_iter=2000, tol=1e-7

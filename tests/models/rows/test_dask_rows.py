@@ -125,7 +125,7 @@ def test_sums_over_chunks_are_those_over_rows(nearness, data, da, seed, monkeypa
 def test_many_rows_by_strides_send_sums_only(data, da, monkeypatch):
     monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 50)
     monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 50)
-    monkeypatch.setattr(screening, "MAX_SETTLE_BYTES", 0)
+    monkeypatch.setattr(screening, "MAX_COORDINATE_BYTES", 0)
     sent = []
 
     def computed(parts, plainly=dask_rows.computed):
@@ -141,7 +141,7 @@ def test_many_rows_by_strides_send_sums_only(data, da, monkeypatch):
         da.from_array(data.X, chunks=(100, 12))
     )
     same(ours, AdaptivePPCA(4, 2, **given).fit(data.X), data.X)
-    assert any(p.stage.startswith("stride over 3,000") for p in seen)
+    assert any(p.stage.startswith("variance-reduced EM on 3,000") for p in seen)
     names = {name for name, _ in sent}
     assert names == {"_size_and_sum", "_added_up", "_taken"}
     for name, answers in sent:
@@ -258,7 +258,7 @@ def test_gaps_are_refused_of_a_hard_fit_wherever_the_rows_are(data, da):
 
 def test_a_callback_may_stop_the_fit_and_keep_it(data, da):
     def stop(progress):
-        if progress.stage == "fit" or progress.stage.startswith("race 2"):
+        if progress.stage == "fit" or progress.stage.startswith("screening 2"):
             raise StopIteration
 
     ours = AdaptivePPCA(4, 2, random_state=0, callback=stop).fit(

@@ -71,7 +71,7 @@ def test_strides_over_blocks_are_those_over_rows(data, pieces, monkeypatch):
     monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 50)
     seen = []
     whole = AdaptivePPCA(4, 2, random_state=0, callback=seen.append).fit(data.X)
-    assert any(p.stage.startswith("stride over 3,000") for p in seen)
+    assert any(p.stage.startswith("variance-reduced EM on 3,000") for p in seen)
     ours = AdaptivePPCA(4, 2, random_state=0).fit_blocks(lambda: iter(pieces))
     assert ours.score(data.X) == pytest.approx(whole.score(data.X), rel=1e-6)
 

@@ -302,7 +302,7 @@ BROKEN_SCANS = {
         "    for k in np.argsort(-1.0 * z):\n",
     ),
     "residual with the singletons in": (sparse_kernels, infinite_p_value, *SINGLETONS_LEFT_IN),
-    "singletons deleted": (
+    "kept singletons deleted": (
         sparse_kernels,
         infinite_p_value,
         "                Z[n] |= singletons",

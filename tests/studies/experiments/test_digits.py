@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.studies.experiments import sharing, strokes, vae_digits
-from appca.studies.parts.fitting import SubspaceFit
+from appca.studies.parts.fitting import PanelFit
 
 
 def silent(_stage: str, _share: float) -> None:
@@ -12,7 +12,7 @@ def silent(_stage: str, _share: float) -> None:
 
 
 @pytest.fixture
-def planted() -> tuple[vae_digits.Digits, SubspaceFit]:
+def planted() -> tuple[vae_digits.Digits, PanelFit]:
     """Forty thick strokes in one subspace, forty thin and leaning ones in the other."""
     images = np.zeros((80, 20, 20), np.uint8)
     for row in range(80):
@@ -24,9 +24,7 @@ def planted() -> tuple[vae_digits.Digits, SubspaceFit]:
     active = np.zeros((80, 3), bool)
     active[:40, :2] = active[40:, 1:] = True
     scores = np.random.default_rng(0).normal(size=(80, 3)) * active
-    return vae_digits.Digits(images, ["0", "1"], codes, scores), SubspaceFit(
-        scores, active, np.eye(3)
-    )
+    return vae_digits.Digits(images, ["0", "1"], codes, scores), PanelFit(scores, active, np.eye(3))
 
 
 def test_ink_and_slant_are_found_in_the_subspaces_they_were_put_in(planted):

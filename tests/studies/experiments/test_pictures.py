@@ -6,7 +6,7 @@ import pytest
 from appca.analysis.groups.similar import Group
 from appca.storage.errors import InputError
 from appca.studies.experiments import coil20, planes, similar, umap
-from appca.studies.parts.fitting import SubspaceFit, codes_of
+from appca.studies.parts.fitting import PanelFit, codes_of
 
 
 def silent(_stage: str, _share: float) -> None:
@@ -35,8 +35,8 @@ def test_the_three_planes_are_found_and_pca_loses_more():
 def test_projections_lose_nothing_of_rows_that_lie_in_their_subspaces():
     Y = np.array([[2.0, 0, 0], [-2.0, 0, 0], [0, 3.0, 0], [0, -3.0, 0]])
     active = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], bool)
-    assert planes.residual(Y, SubspaceFit(Y[:, :2], active, np.eye(3)[:2])) == pytest.approx(0)
-    wrong = SubspaceFit(Y[:, :2], active[::-1], np.eye(3)[:2])
+    assert planes.residual(Y, PanelFit(Y[:, :2], active, np.eye(3)[:2])) == pytest.approx(0)
+    wrong = PanelFit(Y[:, :2], active[::-1], np.eye(3)[:2])
     assert planes.residual(Y, wrong) == pytest.approx(1)
 
 
@@ -50,9 +50,7 @@ def test_width_is_compared_over_images_and_over_objects(seed):
     rng = np.random.default_rng(seed)
     codes = np.repeat(np.arange(6), 20)
     score = codes + 0.1 * rng.standard_normal(120)
-    fitted = SubspaceFit(
-        np.stack([score, -score], 1), np.stack([codes < 6, codes < 2], 1), np.eye(2)
-    )
+    fitted = PanelFit(np.stack([score, -score], 1), np.stack([codes < 6, codes < 2], 1), np.eye(2))
     first, second = coil20.widths(fitted, 0.1 * codes + 0.3, codes)
     assert first["correlation_of_objects"] > 0.99
     assert (first["rows"], first["objects"]) == (120, 6)

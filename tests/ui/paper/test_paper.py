@@ -59,7 +59,7 @@ def test_results_are_computed_side_by_side_and_come_back_after_a_reload(start, j
     jobs.end(first, "done", study=kept)
     again.run()
     for claim in popularity.claims:
-        assert f"| {claim.claim} |  | {claim.measured} |" in texts(healthy(again))
+        assert f"| {claim.claim} | {claim.measured} |" in texts(healthy(again))
         assert f"**{claim.holds}** |" in texts(again)
     assert "paper_run_table1" in keys(again)
     again.toggle(key="paper_show_popularity").set_value(True).run()

@@ -28,8 +28,14 @@ def test_durations_are_rough(seconds, said):
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        ("converged: the last 10 iterations gained less than tol", "settled: the last 10 passes"),
-        ("converged: the last iteration gained less than tol", "settled: the last pass gained"),
+        (
+            "converged: improvement below tol over the last 10 iterations",
+            "converged: little improvement over the last 10 passes",
+        ),
+        (
+            "converged: improvement below tol over the last iteration",
+            "converged: little improvement over the last pass",
+        ),
         ("reached max_iter=5000 before it converged", "5,000"),
         ("stopped by the callback", "by hand"),
         ("closed form", "directly"),
