@@ -19,7 +19,7 @@ from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.commands.terminal import Meter, clear, say
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
-from appca.runs.cluster import Given, connected, losses, refuse_missing_packages
+from appca.runs.cluster import SchedulerAddress, connected, losses, refuse_missing_packages
 from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import versions
 from appca.runs.run import RunInfo
@@ -131,7 +131,9 @@ def _workers(address: str | None) -> Iterator[str]:
         refuse_missing_packages("Reading part by part", ("dask",), "save the rows as CSV")
         yield "by threads of this computer"
         return
-    given = Given(address, "--scheduler", f"name {THREADS} instead to fit on this computer")
+    given = SchedulerAddress(
+        address, "--scheduler", f"name {THREADS} instead to fit on this computer"
+    )
     with connected(given), losses(given):
         yield f"on the cluster at {address}"
 

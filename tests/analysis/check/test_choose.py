@@ -55,7 +55,7 @@ def nothing(*_) -> None:
     """A report nobody reads."""
 
 
-def prepared(dataset: Dataset, fold: choose.Fold) -> tuple[np.ndarray, np.ndarray]:
+def prepared(dataset: Dataset, fold: choose.RowFold) -> tuple[np.ndarray, np.ndarray]:
     """Training and held-out rows, scaled by what the training rows say."""
     fitted = Preprocessing(centre=True, scale="feature").fit(dataset.X[fold.train])
     scaler = StandardScaler().fit(dataset.X[fold.train])
