@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from appca.analysis.capabilities import CAPABILITIES
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.commands.terminal import Meter, clear, say
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
-from appca.runs.cluster import Given, connected, losses, refuse_missing_packages
+from appca.runs.cluster import SchedulerAddress, connected, losses, refuse_missing_packages
 from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import versions
 from appca.runs.run import RunInfo
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from appca.data.dataset import Dataset
 
-MODELS = ("aPPCA", "PPCA")
+ON_DASK = [model for model, can in CAPABILITIES.items() if can.dask]
 THREADS = "threads"  # in the place of an address
 ONLY_LAZILY = ".zarr"
 NEEDLESS = {  # arguments that need all rows at hand, or the app's own store
@@ -71,8 +72,7 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
         X = open_lazily(path)
         config = RunConfig(_digest(path, X), Preprocessing().to_dict(), options.model, parameters)
         kind, keywords = estimator_class(config.model), dict(config.parameters)
-        if options.model == "aPPCA":
-            keywords["callback"] = Meter(X.shape[0])
+        keywords["callback"] = Meter(X.shape[0])
         say(f"{X.shape[0]} rows of {X.shape[1]} features, {place}")
         model = kind(**keywords).fit(X)
         mean = model.score(X)
@@ -115,8 +115,8 @@ def _check(options: argparse.Namespace) -> Path:
             "they are; leave one of the two out."
         )
         raise InputError(msg)
-    if options.model not in MODELS:
-        msg = f"With {cause}, fit {' or '.join(MODELS)}; got {options.model}: name one of these."
+    if options.model not in ON_DASK:
+        msg = f"With {cause}, fit {' or '.join(ON_DASK)}; got {options.model}: name one of these."
         raise InputError(msg)
     if len(options.data) != 1:
         msg = f"With {cause}, name one file or folder; got {len(options.data)}: leave out the rest."
@@ -131,7 +131,9 @@ def _workers(address: str | None) -> Iterator[str]:
         refuse_missing_packages("Reading part by part", ("dask",), "save the rows as CSV")
         yield "by threads of this computer"
         return
-    given = Given(address, "--scheduler", f"name {THREADS} instead to fit on this computer")
+    given = SchedulerAddress(
+        address, "--scheduler", f"name {THREADS} instead to fit on this computer"
+    )
     with connected(given), losses(given):
         yield f"on the cluster at {address}"
 

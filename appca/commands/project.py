@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.data.new_data import LEVEL, Verdict, new_rows_table, verdict
+from appca.analysis.data.new_data import LEVEL, NewRowsVerdict, new_rows_table, verdict
 from appca.analysis.explore.outliers import distances
 from appca.analysis.fitted import ROW_ARRAYS, DescribedRows, FittedModel, FittedRun
 from appca.commands import parsing, writing
@@ -106,7 +106,7 @@ def _say_columns(new: Matched) -> None:
         say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
 
 
-def _judged(fitted: RowsDescriber, found: DescribedRows, level: float) -> Verdict:
+def _judged(fitted: RowsDescriber, found: DescribedRows, level: float) -> NewRowsVerdict:
     known = None if fitted.run is None else distances(fitted.run)
     said = verdict(distances(fitted.model.with_rows(found)), known, level)
     t2, q = (said.ratios > 1).sum(axis=0)
@@ -119,7 +119,7 @@ def _judged(fitted: RowsDescriber, found: DescribedRows, level: float) -> Verdic
     return said
 
 
-def _flags(said: Verdict | None) -> dict[str, np.ndarray]:
+def _flags(said: NewRowsVerdict | None) -> dict[str, np.ndarray]:
     return {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
 
 

@@ -39,7 +39,7 @@ class JobStatus(NamedTuple):
     spec: dict
 
 
-class State(NamedTuple):
+class JobState(NamedTuple):
     """Content of status.json."""
 
     state: str
@@ -69,7 +69,7 @@ class JobFolder:
 
         def fill(draft: Path) -> None:
             write_json(draft / "job.json", facts, "The job")
-            cls(draft).write(State("queued", stage="waiting for a free worker"))
+            cls(draft).write(JobState("queued", stage="waiting for a free worker"))
 
         atomic.put_folder(folder.path, fill, Path.exists)
         return folder
@@ -78,11 +78,11 @@ class JobFolder:
         """Return kind, spec, key, server and time of creation."""
         return read_json(self.path / "job.json", "The job", "job")
 
-    def read(self) -> State:
+    def read(self) -> JobState:
         """Return the present state."""
-        return State(**json.loads((self.path / "status.json").read_text(encoding="utf-8")))
+        return JobState(**json.loads((self.path / "status.json").read_text(encoding="utf-8")))
 
-    def write(self, state: State) -> None:
+    def write(self, state: JobState) -> None:
         """Replace the present state in one step."""
         atomic.write(self.path / "status.json", json.dumps(state._asdict()), durable=False)
 
@@ -91,7 +91,7 @@ class JobFolder:
         try:
             last = self.read()
         except (OSError, ValueError, TypeError):  # damaged; how it ended is known all the same
-            last = State(state)
+            last = JobState(state)
         self.write(
             last._replace(state=state, message=message, seconds_left=None, ended=time.time())
         )

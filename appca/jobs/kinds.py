@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from appca.jobs.progress import Context
-from appca.runs.cluster import Place
+from appca.runs.cluster import FitPlace
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING
 
@@ -44,7 +44,7 @@ def fit(spec: dict, context: Context) -> dict:
     context.report("preprocessing", 0.0)
     options = Preprocessing.from_dict(config.preprocessing)
     fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
-    place = Place(config, gaps=dataset.missing is not None, tell=context.report)
+    place = FitPlace(config, gaps=dataset.missing is not None, tell=context.report)
     watch = FitProgress(context, tol, config.is_sampled)
     result = fit_run(dataset, config, watch, fitted, place)
     result = result._replace(info=result.info._replace(place=place.place))

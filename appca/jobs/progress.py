@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from appca.jobs.folder import JobFolder, State
+from appca.jobs.folder import JobFolder, JobState
 
 INTERVAL = 0.1  # seconds between two writings: enough for an eye, nothing beside a fit
 
@@ -32,7 +32,7 @@ class Context:
         self, folder: JobFolder, home: Path, clock: Callable[[], float] = time.time
     ) -> None:
         self.folder, self.home, self.clock = folder, home, clock
-        self.state = State("running", stage="starting", started=clock(), process=os.getpid())
+        self.state = JobState("running", stage="starting", started=clock(), process=os.getpid())
         self._stage_number = -1
         self._last_writing = -math.inf
         self._points: list[str] = []

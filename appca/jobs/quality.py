@@ -15,11 +15,11 @@ import numpy as np
 from appca.jobs.progress import Context
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
-from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
-    from appca.analysis.check.rivals import Cap, Projected, Report, Split
+    from appca.analysis.check.rivals import Cap, Report, RivalProjection, Split
     from appca.data.dataset import Dataset
 
 HELD_OUT = 0.2
@@ -38,14 +38,14 @@ _PAIR = ("own", "ppca_l")  # whose panels, and whose densities of each row, are 
 _MOST_CLASSES = 1 / 3  # of the rows
 
 
-class Method(NamedTuple):
+class MethodWork(NamedTuple):
     """A method of the comparison."""
 
     key: str
     title: str
     size: int  # numbers of a row's scores
     used: int  # of them not zero
-    fit: "Callable[[Split, Cap, Report], Projected]"
+    fit: "Callable[[Split, Cap, Report], RivalProjection]"
 
 
 def quality(spec: dict, context: Context) -> dict:
@@ -59,7 +59,7 @@ def quality(spec: dict, context: Context) -> dict:
     context.report("preprocessing", 0.0)
     split = split_of(dataset, config)
     hold_threads()
-    found = store.get(config.id) or Comparison([], [], {}, False)
+    found = store.get(config.id) or MethodComparison([], [], {}, False)
     if not found.complete:
         compare(split, config, found, context.report, partial(store.save, config))
     return {"quality": config.id}
@@ -68,10 +68,10 @@ def quality(spec: dict, context: Context) -> dict:
 def compare(
     split: "Split",
     config: QualityConfig,
-    found: Comparison,
+    found: MethodComparison,
     report: Callable[[str, float], object],
-    save: Callable[[Comparison], object],
-) -> Comparison:
+    save: Callable[[MethodComparison], object],
+) -> MethodComparison:
     """
     Measure all methods, those that are in `found` excepted, saving after each.
 
@@ -79,7 +79,7 @@ def compare(
     ----------
     split : Split
     config : QualityConfig
-    found : Comparison
+    found : MethodComparison
     report : callable
         Told (stage, fraction); raising from it ends the work.
     save : callable
@@ -98,7 +98,7 @@ def compare(
     }
     every = methods(config)
     lines = {line["key"]: line for line in found.lines}
-    projected: dict[str, Projected] = {}
+    projected: dict[str, RivalProjection] = {}
     for number, method in enumerate(every):
         # Scores and densities are not stored; two methods are compared row by row.
         if method.key in lines and (method.key not in _PAIR or "gain_error" in facts):
@@ -118,7 +118,9 @@ def compare(
             if classes is not None:
                 crowds = crowding(own.scores, own.active, plane.scores, classes, n_neighbors=k)
                 panels = [crowd._asdict() for crowd in crowds]
-        found = Comparison([lines[m.key] for m in every if m.key in lines], panels, facts, False)
+        found = MethodComparison(
+            [lines[m.key] for m in every if m.key in lines], panels, facts, False
+        )
         save(found)
     found = found._replace(complete=True)
     save(found)
@@ -126,13 +128,13 @@ def compare(
 
 
 def measured(
-    method: Method,
+    method: MethodWork,
     split: "Split",
     classes: np.ndarray | None,
     k: int,
     seconds: float,
     report: Callable[[str, float], object],
-) -> tuple[dict, "Projected | None"]:
+) -> tuple[dict, "RivalProjection | None"]:
     """
     Fit one method and measure it.
 
@@ -143,7 +145,7 @@ def measured(
         held out, and the standard error of that mean), mse and mae (a feature, of the rows held
         out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value,
         standard error]. What a method does not have is None.
-    projected : Projected or None
+    projected : RivalProjection or None
     """
     from appca.analysis.check.quality import quality as compare_neighbours
     from appca.analysis.check.rivals import Cap, TimeUp
@@ -173,7 +175,7 @@ def measured(
     return line, made
 
 
-def methods(config: QualityConfig) -> list[Method]:
+def methods(config: QualityConfig) -> list[MethodWork]:
     """Return the methods in the order they are measured, the run's own first."""
     from appca.analysis.check import rivals
     from appca.models.ppca import PPCA
@@ -184,21 +186,21 @@ def methods(config: QualityConfig) -> list[Method]:
     def ppca(q: int) -> Callable:
         return partial(rivals.ours, PPCA, {"n_components": q, "random_state": 0})
 
-    found = [Method("own", MODELS[run.model].title, k, active, own)]
+    found = [MethodWork("own", MODELS[run.model].title, k, active, own)]
     if run.model != "PPCA":
         if active < k:
-            found.append(Method("ppca_l", "Probabilistic PCA", active, active, ppca(active)))
-        found.append(Method("ppca_k", "Probabilistic PCA", k, k, ppca(k)))
+            found.append(MethodWork("ppca_l", "Probabilistic PCA", active, active, ppca(active)))
+        found.append(MethodWork("ppca_k", "Probabilistic PCA", k, k, ppca(k)))
     factors = partial(rivals.factor_analysis, k)
     atoms = partial(rivals.dictionary, k, active)
     return [
         *found,
-        Method("pca", "PCA (scikit-learn)", k, k, partial(rivals.pca, k)),
-        Method("fa", "Factor analysis (scikit-learn)", k, k, factors),
-        Method("sparse", "Sparse PCA (scikit-learn)", k, k, partial(rivals.sparse_pca, k)),
-        Method("dictionary", "Dictionary learning + OMP (scikit-learn)", k, active, atoms),
-        Method("plane", "PCA picture (scikit-learn)", 2, 2, partial(rivals.pca, 2)),
-        Method("umap", "UMAP", 2, 2, rivals.umap),
+        MethodWork("pca", "PCA (scikit-learn)", k, k, partial(rivals.pca, k)),
+        MethodWork("fa", "Factor analysis (scikit-learn)", k, k, factors),
+        MethodWork("sparse", "Sparse PCA (scikit-learn)", k, k, partial(rivals.sparse_pca, k)),
+        MethodWork("dictionary", "Dictionary learning + OMP (scikit-learn)", k, active, atoms),
+        MethodWork("plane", "PCA picture (scikit-learn)", 2, 2, partial(rivals.pca, 2)),
+        MethodWork("umap", "UMAP", 2, 2, rivals.umap),
     ]
 
 
@@ -236,7 +238,7 @@ def _classes(dataset: "Dataset") -> np.ndarray | None:
     return np.asarray(found[1])
 
 
-def _held_out(made: "Projected", test: np.ndarray) -> dict:
+def _held_out(made: "RivalProjection", test: np.ndarray) -> dict:
     """Averages over the rows held out."""
     found = {}
     if made.log_likelihood is not None and np.isfinite(made.log_likelihood).all():

@@ -10,7 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from appca.jobs.folder import ENDED, Curve, JobFolder, JobStatus, State, default_key
+from appca.jobs.folder import ENDED, Curve, JobFolder, JobState, JobStatus, default_key
 from appca.jobs.process import COMMAND, WorkerProcess
 from appca.runs.store import RunStore
 from appca.storage import atomic
@@ -71,7 +71,7 @@ class Jobs:
         self._workers: list[_Worker] = []
         self._started = 0
         self._curves: OrderedDict[str, Curve] = OrderedDict()
-        self._unwritten: dict[str, State] = {}  # ends of jobs that a full disk refused
+        self._unwritten: dict[str, JobState] = {}  # ends of jobs that a full disk refused
         self._refused: OrderedDict[str, JobStatus] = OrderedDict()  # those it did not let begin
         self._closed = False
         self._clean()
@@ -255,7 +255,7 @@ class Jobs:
         """Give a job to an idle worker, or to a new one."""
         try:
             if worker is None:
-                job.folder.write(State("queued", stage="starting a worker"))
+                job.folder.write(JobState("queued", stage="starting a worker"))
                 worker = self._start()
         except OSError as error:
             reason = error.strerror or str(error)
@@ -281,7 +281,7 @@ class Jobs:
             with self._lock:
                 if worker.job is not None and worker.job.folder.id == job:
                     if unwritten:
-                        self._unwritten[job] = State(**json.loads(unwritten))
+                        self._unwritten[job] = JobState(**json.loads(unwritten))
                     worker.job = None
                 self._dispatch()
         with contextlib.suppress(OSError):
@@ -318,7 +318,7 @@ class Jobs:
         try:
             job.folder.end(state, message)
         except (OSError, ValueError):
-            self._unwritten[job.folder.id] = State(state, message=message, ended=time.time())
+            self._unwritten[job.folder.id] = JobState(state, message=message, ended=time.time())
 
     def _refuse(self, kind: str, spec: dict, error: OSError) -> str:
         """Remember a job that could not be noted."""
@@ -333,7 +333,7 @@ class Jobs:
             self._refused.popitem(last=False)
         return job
 
-    def _ending(self, folder: JobFolder, state: State) -> bool:
+    def _ending(self, folder: JobFolder, state: JobState) -> bool:
         return state.state == "running" and folder.requested("cancel")
 
     def _curve(self, folder: JobFolder) -> list[tuple[int, float]]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from appca.jobs import choose, kinds
 from appca.jobs.brain import brain
-from appca.jobs.folder import JobFolder, State
+from appca.jobs.folder import JobFolder, JobState
 from appca.jobs.masked import masked
 from appca.jobs.new_data import project
 from appca.jobs.progress import Cancelled, Context
@@ -79,7 +79,7 @@ def serve(
         channel.flush()
 
 
-def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS) -> State | None:
+def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS) -> JobState | None:
     """Do one job and write how it ended; never raises. Returns an end that the disk refused."""
     context = Context(folder, home)
     try:
@@ -99,7 +99,7 @@ def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS)
     return _ended(context, "done", result=result)
 
 
-def _ended(context: Context, state: str, **facts: object) -> State | None:
+def _ended(context: Context, state: str, **facts: object) -> JobState | None:
     """Write the end of a job; return it where a full disk does not let it be written."""
     try:
         context.end(state, **facts)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from appca.data.vae.autoencoder import Report
-from appca.runs.configuration import RunConfig
+from appca.runs.configuration import MODELS, RunConfig
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
@@ -30,13 +30,12 @@ R = TypeVar("R")
 Where = Callable[[np.ndarray, Callable[[Any], R]], R]  # (rows, what fits to them) -> its answer
 
 SCHEDULER = "APPCA_SCHEDULER"
-MODELS_OF_CLUSTERS = ("aPPCA", "PPCA")
 WAIT = 10  # seconds for a scheduler, or a worker in the place of a dead one, to answer
 CHUNK_BYTES = 2**23  # the same whatever the workers: chunks decide the last bits of sums
 ATTEMPTS = 3  # fits begun anew because a worker died with its rows
 
 
-class Given(NamedTuple):
+class SchedulerAddress(NamedTuple):
     """An address, and how a person can correct it."""
 
     address: str
@@ -61,11 +60,11 @@ def suits(config: RunConfig, n_rows: int, n_features: int, *, gaps: bool) -> boo
     Samplers look at all rows at once, and with fewer rows than features the fit works in the span
     of the rows, which is small.
     """
-    climbs = config.model in MODELS_OF_CLUSTERS and not config.is_sampled
+    climbs = MODELS[config.model].can.dask and not config.is_sampled
     return climbs and not gaps and n_rows >= n_features
 
 
-class Place:
+class FitPlace:
     """
     Where one fit runs: on the cluster that is named, if it suits it, else in this process.
 
@@ -94,7 +93,7 @@ class Place:
         address = scheduler()
         if not address or not suits(self.config, *rows.shape, gaps=self.gaps):
             return here(rows, fit)
-        given = Given(address, SCHEDULER, f"unset {SCHEDULER} to fit on this computer")
+        given = SchedulerAddress(address, SCHEDULER, f"unset {SCHEDULER} to fit on this computer")
         self.tell("connecting to the cluster", 0.0)
         with connected(given) as client, losses(given):
             answer = self._fit(client, rows, fit)
@@ -128,7 +127,7 @@ class Place:
 
 
 @contextmanager
-def connected(given: Given) -> Iterator["Client"]:
+def connected(given: SchedulerAddress) -> Iterator["Client"]:
     """
     Connect to a cluster whose workers can fit; what Dask computes meanwhile is computed there.
 
@@ -167,7 +166,7 @@ def refuse_missing_packages(by: str, names: Sequence[str], otherwise: str) -> No
         raise InputError(msg)
 
 
-def _check_workers(client: "Client", given: Given) -> None:
+def _check_workers(client: "Client", given: SchedulerAddress) -> None:
     import appca
 
     if not client.nthreads():
@@ -190,7 +189,7 @@ def _check_workers(client: "Client", given: Given) -> None:
 
 
 @contextmanager
-def losses(given: Given) -> Iterator[None]:
+def losses(given: SchedulerAddress) -> Iterator[None]:
     """Turn what Dask raises when a cluster goes away into one sentence."""
     from distributed import KilledWorker
     from distributed.client import ClosedClientError

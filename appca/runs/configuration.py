@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple, Self
 
+from appca.analysis.capabilities import CAPABILITIES, Capabilities
 from appca.analysis.keywords import OfModel
 from appca.data.preprocessing import Preprocessing
 from appca.storage.errors import InputError
@@ -23,8 +24,7 @@ class ModelSpec(NamedTuple):
     parameters: dict  # every keyword a run records, with its default
     choices: dict[str, tuple[str, ...]]  # the values of keywords that name one
     sampling: dict  # recorded beside `parameters` where inference is "gibbs"
-    compiled: bool = True  # whether fitting waits for a compiler: then only workers do it
-    beyond_features: bool = False  # whether K may exceed the number of features
+    can: Capabilities
 
 
 MEANS = ("learned", "sample", "zero")
@@ -66,7 +66,7 @@ MODELS: dict[str, ModelSpec] = {
             "z_update": ("block", "swap"),
         },
         sampling={"z_update": "block", **SAMPLING},
-        compiled=False,
+        can=CAPABILITIES["aPPCA"],
     ),
     "aFA": ModelSpec(
         "Adaptive factor analysis",
@@ -95,7 +95,7 @@ MODELS: dict[str, ModelSpec] = {
             "mean": MEANS,
         },
         sampling=SAMPLING,
-        beyond_features=True,
+        can=CAPABILITIES["aFA"],
     ),
     "NPPCA": ModelSpec(
         "Nonparametric PPCA",
@@ -117,6 +117,7 @@ MODELS: dict[str, ModelSpec] = {
             "mean": MEANS,
         },
         sampling={},
+        can=CAPABILITIES["NPPCA"],
     ),
     "isFA": ModelSpec(
         "Infinite sparse FA",
@@ -125,7 +126,7 @@ MODELS: dict[str, ModelSpec] = {
         {"max_components": 20, **_SPARSE},
         choices=_SPARSE_CHOICES,
         sampling={},
-        beyond_features=True,
+        can=CAPABILITIES["isFA"],
     ),
     "fsFA": ModelSpec(
         "Finite sparse FA",
@@ -134,7 +135,7 @@ MODELS: dict[str, ModelSpec] = {
         {"max_components": 10, **_SPARSE},
         choices=_SPARSE_CHOICES,
         sampling={},
-        beyond_features=True,
+        can=CAPABILITIES["fsFA"],
     ),
     "PPCA": ModelSpec(
         "Probabilistic PCA",
@@ -143,7 +144,7 @@ MODELS: dict[str, ModelSpec] = {
         {"n_components": 4, "random_state": 0},
         choices={},
         sampling={},
-        compiled=False,
+        can=CAPABILITIES["PPCA"],
     ),
 }
 

@@ -1,7 +1,6 @@
 """From data and settings to a fitted run; the same code for the page, workers and CLI."""
 
 import contextlib
-import inspect
 import math
 import time
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca.analysis.capabilities import supports
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
-AROUND_GAPS = ("aPPCA", "PPCA")  # models that missing cells can be integrated out of, by EM
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
 
 # For `estimate_seconds`, measured with one thread on 178 to 30,000 rows and 13 to 16,384 features.
@@ -39,9 +38,8 @@ _CODING = 1.2e-10  # seconds a value and a hidden unit, in encoding by an autoen
 _SWEEP, _SWEEP_PAIRS = 1.0e-6, 8.0e-8  # seconds a row and a component (squared) in a sweep
 _COLUMNS = 1.0e-7  # seconds a feature and a pair of components, in drawing the components
 _SLOTS, _FACTOR_PASSES = 2.0e-7, 60  # seconds a row, a component, a slot; passes of aFA
-_PATHS, _FEW_SETS = 8.0e-7, 5000  # seconds a row, a component, a slot and a path
+_PATHS = 8.0e-7  # seconds a row, a component, a slot and a path
 _SETS = 1.0e-8  # seconds an incomplete row, a set of components and the square of its size
-_MOST_SUMMED = 1000  # sets; beyond, each row gets its best one
 _PAIRS = 2.0e-9  # seconds an incomplete row, a feature and a pair of components
 _RACE_PASSES, _RACE_ROWS, _RACE_COLUMNS = 90, 5000, 64
 
@@ -101,7 +99,7 @@ def fit_run(
 
 def fits_around_gaps(config: RunConfig) -> bool:
     """Whether the model integrates missing cells out instead of reading placeholders."""
-    return config.model in AROUND_GAPS and config.parameters.get("inference", "em") == "em"
+    return MODELS[config.model].can.incomplete and config.parameters.get("inference", "em") == "em"
 
 
 def refuse_unknown(config: RunConfig) -> None:
@@ -128,8 +126,8 @@ def refuse_gaps(dataset: Dataset, config: RunConfig) -> None:
 
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
     """Whether missing cells make a compiler necessary that the model does without otherwise."""
-    sets = math.comb(config.k, config.n_active or config.k)
-    return dataset.missing is not None and sets > _MOST_SUMMED
+    most = MODELS[config.model].can.incomplete_supports
+    return dataset.missing is not None and supports(config.k, config.n_active) > most
 
 
 def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, before: Fitted) -> np.ndarray:
@@ -192,7 +190,7 @@ def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
 def _estimate_around(incomplete: int, n_features: int, config: RunConfig) -> float:
     """Guess what missing cells add: PPCA and then EM over all sets of each incomplete row."""
     K, L = config.k, config.n_active or config.k
-    sets = min(math.comb(config.k, L), _MOST_SUMMED)
+    sets = min(math.comb(K, L), MODELS[config.model].can.incomplete_supports)
     passes = 2 * min(30 + 4 * K, config.parameters.get("max_iter", 500))
     a_row = (sets * L * L * (L + 4) + K**3) * _SETS + n_features * K * K / 2 * _PAIRS
     return passes * incomplete * a_row
@@ -216,9 +214,9 @@ def _estimate_factors(n_rows: int, n_features: int, config: RunConfig) -> float:
 
 def _estimate_describing(n_rows: int, config: RunConfig) -> float:
     """Time of the sums over sets, which are sampled where there are many."""
-    L = config.n_active or config.k // 2
-    if not MODELS[config.model].compiled or math.comb(config.k, L) <= _FEW_SETS:
+    if MODELS[config.model].can.is_exact(config.k, config.n_active):
         return 0.0
+    L = config.n_active or config.k // 2
     return n_rows * config.k * L * _PATHS * config.parameters.get("n_paths", 0)
 
 
@@ -266,7 +264,7 @@ def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndar
 
 def _follows_bits(config: RunConfig, preprocessing: Fitted) -> bool:
     """Whether a row's last bits, which a reduction rounds, decide what is drawn about it."""
-    return MODELS[config.model].compiled and preprocessing.reduces
+    return MODELS[config.model].can.compiled and preprocessing.reduces
 
 
 def fit_estimator(
@@ -275,10 +273,7 @@ def fit_estimator(
     """Return the estimator fitted to rows Y, and after how many passes it was stopped by hand."""
     kind = estimator_class(config.model)
     counter = _Counter(callback, config.stopped_at)
-    keywords = dict(config.parameters)
-    if "callback" in inspect.signature(kind).parameters:
-        keywords["callback"] = counter
-    return kind(**keywords).fit(Y), counter.stopped_at
+    return kind(**config.parameters, callback=counter).fit(Y), counter.stopped_at
 
 
 class _Counter:
@@ -305,7 +300,7 @@ def _describe(
     estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable | None
 ) -> "Description":
     """Describe the rows; where that takes long, part by part under the callback's eyes."""
-    if not MODELS[config.model].compiled:
+    if not MODELS[config.model].can.compiled:
         return estimator.describe(Y)
     from appca.models.algebra.loop import Progress
     from appca.models.base.estimator import Description

@@ -56,7 +56,7 @@ def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:
 
 def is_quick(n_rows: int, n_features: int, config: RunConfig, most_seconds: float) -> bool:
     """Whether the page may describe the rows itself: no compiler to wait for, and soon done."""
-    compiled = MODELS[config.model].compiled
+    compiled = MODELS[config.model].can.compiled
     return not compiled and estimate_seconds(n_rows, n_features, config) <= most_seconds
 
 

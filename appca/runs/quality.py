@@ -48,7 +48,7 @@ class QualityConfig(Recorded):
         object.__setattr__(self, "run", run)
 
 
-class Comparison(NamedTuple):
+class MethodComparison(NamedTuple):
     """What has been measured so far."""
 
     lines: list[dict]  # one a method, see `measured`
@@ -65,7 +65,7 @@ class QualityStore:
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "quality"
 
-    def save(self, config: QualityConfig, found: Comparison) -> str:
+    def save(self, config: QualityConfig, found: MethodComparison) -> str:
         """
         Store what has been measured and return its id.
 
@@ -80,15 +80,15 @@ class QualityStore:
             write_json(self._file(config.id), facts, f"Comparison {config.id}")
         return config.id
 
-    def get(self, comparison_id: str) -> Comparison | None:
+    def get(self, comparison_id: str) -> MethodComparison | None:
         """Return a comparison, or None when it is not there or cannot be read; see `or_none`."""
         return or_none(partial(self._read, comparison_id)) if is_id(comparison_id) else None
 
-    def _read(self, comparison_id: str) -> Comparison | None:
+    def _read(self, comparison_id: str) -> MethodComparison | None:
         stored = read_json(self._file(comparison_id), f"Comparison {comparison_id}", "comparison")
         if digest_of(stored["config"]) != comparison_id:
             return None
-        return Comparison(**{name: stored[name] for name in Comparison._fields})
+        return MethodComparison(**{name: stored[name] for name in MethodComparison._fields})
 
     def _file(self, comparison_id: str) -> Path:
         return self.folder / f"{comparison_id}.json"

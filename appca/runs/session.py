@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups.selections import Saved, SelectionStore
+from appca.analysis.groups.selections import SavedSelection, SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
@@ -71,7 +71,7 @@ class Session(NamedTuple):
 
     dataset: Dataset
     runs: Sequence[Run]  # of this data set
-    selections: Sequence[Saved] = ()
+    selections: Sequence[SavedSelection] = ()
     selected: np.ndarray | None = None  # (N,) bool, the rows selected now
     opened: str | None = None  # id of the run on screen
 

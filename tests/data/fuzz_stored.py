@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from appca.analysis.groups.selections import Saved
+from appca.analysis.groups.selections import SavedSelection
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
@@ -64,7 +64,9 @@ def models() -> tuple[bytes, ...]:
 @cache
 def sessions() -> tuple[bytes, ...]:
     rows = np.arange(30) < 5
-    session = Session(work().dataset, [work().run], [Saved("few", rows, 0.0)], rows, work().run.id)
+    session = Session(
+        work().dataset, [work().run], [SavedSelection("few", rows, 0.0)], rows, work().run.id
+    )
     return (pack(session), pack(session, with_data=False))
 
 

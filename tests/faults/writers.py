@@ -14,7 +14,7 @@ from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs import labels
 from appca.runs.configuration import RunConfig
-from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.studies.catalogue import STUDIES
@@ -121,7 +121,7 @@ def _study(home: Path) -> int | None:
 
 def _compare(home: Path, version: int) -> None:
     lines = [{"method": f"method {i}", "error": i / 3} for i in range(ROWS)]
-    QualityStore(home).save(QUALITY, Comparison(lines, [], {"version": version}, True))
+    QualityStore(home).save(QUALITY, MethodComparison(lines, [], {"version": version}, True))
 
 
 def _comparison(home: Path) -> int | None:

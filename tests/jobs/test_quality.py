@@ -20,11 +20,11 @@ from appca.jobs.quality import compare, measured, methods, split_of
 from appca.jobs.queue import Jobs
 from appca.runs import quality
 from appca.runs.configuration import RunConfig
-from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.storage.errors import InputError
 from tests.jobs.waiting import ended, until
 
-NOTHING = Comparison([], [], {}, False)
+NOTHING = MethodComparison([], [], {}, False)
 KEYS = ["own", "ppca_l", "ppca_k", "pca", "fa", "sparse", "dictionary", "plane", "umap"]
 
 
@@ -51,7 +51,7 @@ def silent(*_told: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def found(wine) -> tuple[Split, Comparison, list[Comparison]]:
+def found(wine) -> tuple[Split, MethodComparison, list[MethodComparison]]:
     config = config_of(wine)
     split, saved = split_of(wine, config), []
     with pytest.MonkeyPatch.context() as patch:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appca.jobs import queue as jobs_module
-from appca.jobs.folder import JobFolder, State
+from appca.jobs.folder import JobFolder, JobState
 from appca.jobs.queue import Jobs
 from appca.runs.configuration import RunConfig
 from appca.storage.errors import InputError
@@ -298,7 +298,7 @@ def test_old_job_folders_are_removed_and_recent_ones_kept(tmp_path, monkeypatch)
     folders = []
     for age in (9, 4, 3, 2, 1, 0):  # days
         folder = JobFolder.create(tmp_path / "jobs", {"kind": "wait", "spec": {}})
-        folder.write(State("done"))
+        folder.write(JobState("done"))
         moment = time.time() - age * 86_400
         os.utime(folder.path / "status.json", (moment, moment))
         folders.append(folder)

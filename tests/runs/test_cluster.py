@@ -206,7 +206,7 @@ def test_the_rows_are_sent_again_when_they_are_lost(dataset, named, tmp_path, mo
     from distributed.client import FutureCancelledError
 
     lost: list[int] = []
-    plainly = cluster.Place._sent
+    plainly = cluster.FitPlace._sent
 
     def sent(self, client, rows):
         if len(lost) < losses:
@@ -214,7 +214,7 @@ def test_the_rows_are_sent_again_when_they_are_lost(dataset, named, tmp_path, mo
             raise FutureCancelledError("rows", "lost")
         return plainly(self, client, rows)
 
-    monkeypatch.setattr(cluster.Place, "_sent", sent)
+    monkeypatch.setattr(cluster.FitPlace, "_sent", sent)
     losses = cluster.ATTEMPTS - 1
     config = config_of(dataset)
     assert done(tmp_path, config, dataset).read().state == "done"

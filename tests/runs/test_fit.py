@@ -155,7 +155,7 @@ def test_projecting_the_training_rows_gives_the_runs_own_description(digits, mod
     np.testing.assert_allclose(
         found.log_likelihood_rows, result.fitted.log_likelihood_rows[rows], rtol=1e-5
     )
-    if SPECS[model].compiled:
+    if SPECS[model].can.compiled:
         for some in ([300], rows[::-1], np.arange(290, 310)):
             found = project(config, result.fitted, digits.X[some]).row_arrays()
             for name, values in result.fitted.take(np.array(some)).row_arrays().items():

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.groups.selections import Saved, SelectionStore
+from appca.analysis.groups.selections import SavedSelection, SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
@@ -46,7 +46,13 @@ def home(dataset, tmp_path_factory) -> Path:
 def session(dataset, home) -> Session:
     runs = sorted(RunStore(home).list(), key=lambda run: run.config.k)
     few, odd = np.arange(80) < 5, np.arange(80) % 2 == 1
-    return Session(dataset, runs, [Saved("few", few, 0.0), Saved("odd", odd, 0.0)], few, runs[1].id)
+    return Session(
+        dataset,
+        runs,
+        [SavedSelection("few", few, 0.0), SavedSelection("odd", odd, 0.0)],
+        few,
+        runs[1].id,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.capabilities import CAPABILITIES
 from appca.analysis.check.journal import JournalStore, Record
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
@@ -25,7 +26,6 @@ from appca.storage.errors import InputError
 from appca.storage.identity import plain
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
-MOST_SETS = 5000  # of aFA are summed over one by one; more would be estimated
 MOST_CELLS = 600
 MOST_ROWS = 6000  # a grid looks at no more rows without being asked
 FOLDER = "grids"
@@ -115,7 +115,7 @@ class GridConfig(OfModel):
 
     def is_exact(self, k: int, active: int) -> bool:
         """Whether the likelihood of a cell is exact."""
-        return self.model != "aFA" or math.comb(k, active) <= MOST_SETS
+        return CAPABILITIES[self.model].is_exact(k, active)
 
     def order(self) -> list[Cell]:
         """
@@ -135,7 +135,7 @@ class GridConfig(OfModel):
         return super().to_dict() | lists
 
 
-class Measure(NamedTuple):
+class HeldOutMeasure(NamedTuple):
     """What one fit says of the rows it has not seen."""
 
     log_likelihood: float  # nats a row; NaN where the fold cannot carry K components
@@ -145,14 +145,14 @@ class Measure(NamedTuple):
     seconds: float
 
 
-class Fold(NamedTuple):
+class RowFold(NamedTuple):
     """Rows of the data set, ascending."""
 
     train: np.ndarray  # (n,)
     test: np.ndarray  # (m,)
 
 
-Measures = dict[tuple[int, int, int], Measure]  # (K, L, fold)
+Measures = dict[tuple[int, int, int], HeldOutMeasure]  # (K, L, fold)
 
 
 def coarse_to_fine(values: Iterable[int]) -> list[int]:
@@ -175,7 +175,7 @@ def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
     return np.sort(drawn)
 
 
-def folds(n_rows: int, n_folds: int, max_rows: int, random_state: int) -> list[Fold]:
+def folds(n_rows: int, n_folds: int, max_rows: int, random_state: int) -> list[RowFold]:
     """
     Deal the rows that are used out to folds, shuffled; their sizes differ by one row at most.
 
@@ -193,17 +193,17 @@ def folds(n_rows: int, n_folds: int, max_rows: int, random_state: int) -> list[F
         raise InputError(msg)
     shuffled = np.random.default_rng([random_state, 1]).permutation(rows)
     parts = [np.sort(part) for part in np.array_split(shuffled, n_folds)]
-    return [Fold(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
+    return [RowFold(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
 
 
 def measure(
     X: np.ndarray,
-    fold: Fold,
+    fold: RowFold,
     fitted: Fitted,
     config: GridConfig,
     cell: Cell,
     callback: Callable[[Any], object] | None = None,
-) -> Measure:
+) -> HeldOutMeasure:
     """
     Fit one cell to the training rows of a fold and score the others.
 
@@ -211,7 +211,7 @@ def measure(
     ----------
     X : ndarray of shape (N, D)
         All rows, in data units.
-    fold : Fold
+    fold : RowFold
     fitted : Fitted
         Preprocessing learned from the training rows.
     config : GridConfig
@@ -223,10 +223,12 @@ def measure(
     train, test = fitted.transform(X[fold.train]), fitted.transform(X[fold.test])
     most = len(train) - 1 if config.model == "aFA" else min(len(train) - 1, train.shape[1])
     if cell[0] > most:
-        return Measure(math.nan, math.nan, 0, f"K is above {most}, the most this fold allows", 0.0)
+        return HeldOutMeasure(
+            math.nan, math.nan, 0, f"K is above {most}, the most this fold allows", 0.0
+        )
     estimator = estimator_of(config.model, config.parameters, cell, callback).fit(train)
     left = test - estimator.inverse_transform(estimator.transform(test))
-    return Measure(
+    return HeldOutMeasure(
         float(estimator.score(test)),
         float(np.square(left, dtype=np.float64).mean()),
         int(estimator.n_iter_),
@@ -287,10 +289,10 @@ def stored(store: JournalStore, config: GridConfig) -> Measures:
     """Return what has been measured so far."""
     found: Measures = {}
     for record in store.records(config.id):
-        if len(record) == 3 + len(Measure._fields):
+        if len(record) == 3 + len(HeldOutMeasure._fields):
             k, active, fold, log_likelihood, error, *rest = record
             values = (math.nan if value is None else value for value in (log_likelihood, error))
-            found[k, active, fold] = Measure(*values, *rest)
+            found[k, active, fold] = HeldOutMeasure(*values, *rest)
     return found
 
 
@@ -299,7 +301,7 @@ def steps(config: GridConfig) -> list[tuple[int, int, int]]:
     return [(*cell, fold) for cell in config.order() for fold in range(config.n_folds)]
 
 
-def _record(cell: Cell, fold: int, found: Measure) -> Record:
+def _record(cell: Cell, fold: int, found: HeldOutMeasure) -> Record:
     values = [None if isinstance(v, float) and math.isnan(v) else v for v in found]
     return [*cell, fold, *values]
 

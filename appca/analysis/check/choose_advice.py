@@ -26,7 +26,7 @@ from appca.analysis.check.choose import Cell, GridConfig, Measures
 Floats = np.ndarray
 
 
-class Table(NamedTuple):
+class GridTable(NamedTuple):
     """A grid as arrays; cells not measured in all folds are NaN."""
 
     components: tuple[int, ...]
@@ -36,7 +36,7 @@ class Table(NamedTuple):
     baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
 
 
-class Difference(NamedTuple):
+class MeanDifference(NamedTuple):
     """A mean over folds and its standard error."""
 
     mean: Floats
@@ -53,7 +53,7 @@ class Budget(NamedTuple):
     peak: int
     is_rising: bool  # whether the peak is the largest K, so that the true one may lie beyond
     log_likelihood: float  # nats a row, at the K advised, as is what follows
-    gain: Difference  # over PPCA with L components, nats a row
+    gain: MeanDifference  # over PPCA with L components, nats a row
     closed: (
         float  # share of the way from PPCA with L to PPCA with K components; NaN if there is none
     )
@@ -69,7 +69,7 @@ class Advice(NamedTuple):
     budgets: tuple[Budget, ...]
 
 
-def table(config: GridConfig, measures: Measures) -> Table:
+def table(config: GridConfig, measures: Measures) -> GridTable:
     """Arrange what has been measured."""
     shape = (len(config.components), len(config.actives), config.n_folds)
     log_likelihood, error = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -83,13 +83,13 @@ def table(config: GridConfig, measures: Measures) -> Table:
         found = _of_all_folds(config, measures, (q, q))
         if found is not None:
             baseline[q] = np.array(found[0])
-    return Table(config.components, config.actives, log_likelihood, error, baseline)
+    return GridTable(config.components, config.actives, log_likelihood, error, baseline)
 
 
-def over_folds(values: Floats) -> Difference:
+def over_folds(values: Floats) -> MeanDifference:
     """Average (..., fold) over folds; the standard error has one degree less than folds."""
     n_folds = values.shape[-1]
-    return Difference(values.mean(axis=-1), values.std(axis=-1, ddof=1) / np.sqrt(n_folds))
+    return MeanDifference(values.mean(axis=-1), values.std(axis=-1, ddof=1) / np.sqrt(n_folds))
 
 
 def best_of(log_likelihood: Floats) -> tuple[int, ...] | None:
@@ -118,12 +118,12 @@ def near(log_likelihood: Floats) -> np.ndarray:
     return behind.mean <= behind.standard_error  # NaN compares as False; 0 <= 0 at the best itself
 
 
-def gain(found: Table) -> Floats:
+def gain(found: GridTable) -> Floats:
     """Log-likelihood of every cell over that of PPCA with L components, (nK, nL, fold)."""
     return found.log_likelihood - _baseline(found, found.actives)[None]
 
 
-def closed(found: Table) -> Floats:
+def closed(found: GridTable) -> Floats:
     """
     Share of the gap between PPCA with L and with K components that a cell closes, (nK, nL, fold).
 
@@ -136,7 +136,7 @@ def closed(found: Table) -> Floats:
         return np.where(gap > 0, (found.log_likelihood - of_l) / gap, np.nan)
 
 
-def closed_on_average(found: Table) -> Floats:
+def closed_on_average(found: GridTable) -> Floats:
     """Return the share of the gap (nK, nL), from the log-likelihoods averaged over folds."""
     averaged = found._replace(
         log_likelihood=found.log_likelihood.mean(axis=-1, keepdims=True),
@@ -163,7 +163,7 @@ def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
     return int(np.argmax(above)) if above.max() > 1e-9 * scale else len(sizes) - 1
 
 
-def advise(found: Table) -> Advice:
+def advise(found: GridTable) -> Advice:
     """Apply the rule of this module to what there is; cells that are missing are left out."""
     place = best_of(found.log_likelihood)
     if place is None:
@@ -182,7 +182,7 @@ def advise(found: Table) -> Advice:
     )
 
 
-def _peak(found: Table, j: int) -> int | None:
+def _peak(found: GridTable, j: int) -> int | None:
     """Return the place of the smallest K that is as good as the best at one L."""
     curve = found.log_likelihood[:, j]
     if best_of(curve) is None:
@@ -190,7 +190,7 @@ def _peak(found: Table, j: int) -> int | None:
     return int(np.argmax(near(curve)))
 
 
-def _budget(found: Table, j: int, *, at_peak: bool) -> Budget | None:
+def _budget(found: GridTable, j: int, *, at_peak: bool) -> Budget | None:
     peak = _peak(found, j)
     if peak is None or found.actives[j] not in found.baseline:
         return None
@@ -214,7 +214,7 @@ def _budget(found: Table, j: int, *, at_peak: bool) -> Budget | None:
     )
 
 
-def _baseline(found: Table, sizes: tuple[int, ...]) -> Floats:
+def _baseline(found: GridTable, sizes: tuple[int, ...]) -> Floats:
     """Log-likelihood of PPCA of these sizes, (size, fold); NaN where not measured."""
     missing = np.full(found.log_likelihood.shape[-1], np.nan)
     return np.stack([found.baseline.get(q, missing) for q in sizes])

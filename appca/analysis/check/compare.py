@@ -15,7 +15,7 @@ from appca.analysis.explore.subspaces import ranked
 LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
 
 
-class Pair(NamedTuple):
+class ComponentPair(NamedTuple):
     """A component of one fit and its counterpart, counted from 0."""
 
     first: int
@@ -27,7 +27,7 @@ class Pair(NamedTuple):
 class Matching(NamedTuple):
     """Counterparts, and components without one."""
 
-    pairs: tuple[Pair, ...]  # in the order of the first fit
+    pairs: tuple[ComponentPair, ...]  # in the order of the first fit
     only_first: tuple[int, ...]
     only_second: tuple[int, ...]
     cosines: np.ndarray  # (K, K') between all components, with their signs
@@ -78,7 +78,7 @@ def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matc
     else:
         order, sign, cosine = match(first, second)
         found = zip(order, range(len(second)), sign, cosine, strict=True)
-    every = (Pair(int(i), int(j), float(s), float(c)) for i, j, s, c in found)
+    every = (ComponentPair(int(i), int(j), float(s), float(c)) for i, j, s, c in found)
     pairs = tuple(sorted(pair for pair in every if pair.cosine >= max(least, 1e-9)))
     return Matching(
         pairs,

@@ -15,9 +15,9 @@ from appca.analysis.check.raftery_lewis import LEAST_LENGTH, Requirement, rafter
 
 __all__ = [
     "LEVELS",
-    "Climb",
+    "ChainVerdict",
+    "CurveSummary",
     "Diagnosis",
-    "Verdict",
     "climb_of",
     "diagnose",
     "failures",
@@ -60,14 +60,14 @@ class Diagnosis(NamedTuple):
     raftery_lewis: Requirement | None  # of the chain that asks for most, if any can be judged
 
 
-class Verdict(NamedTuple):
+class ChainVerdict(NamedTuple):
     """Whether to trust the chains."""
 
     level: str  # one of LEVELS
     words: str
 
 
-class Climb(NamedTuple):
+class CurveSummary(NamedTuple):
     """How a fit by EM ended."""
 
     stop_reason: str  # the estimator's
@@ -118,16 +118,16 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
     return found
 
 
-def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> Verdict:
+def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> ChainVerdict:
     """Say in words whether the chains can be trusted, and what to do if not."""
     if not diagnoses:
-        return Verdict("bad", "There are too few draws to judge: raise the number of draws.")
+        return ChainVerdict("bad", "There are too few draws to judge: raise the number of draws.")
     apart = max(diagnoses, key=lambda d: _or_worst(d.r_hat, np.inf))
     fewest = min(diagnoses, key=lambda d: _or_worst(min(d.ess_bulk, d.ess_tail), 0.0))
     r_hat = _or_worst(apart.r_hat, np.inf)
     ess = _or_worst(min(fewest.ess_bulk, fewest.ess_tail), 0.0)
     if r_hat > SUSPECT_R_HAT:
-        return Verdict(
+        return ChainVerdict(
             "bad",
             f"Do not trust these chains: they disagree about the {apart.name} "
             f"({_r_hat_words(r_hat)}). "
@@ -135,7 +135,7 @@ def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> Verdict:
         )
     wanted = LEAST_ESS_PER_CHAIN * n_chains
     if r_hat > LARGEST_R_HAT or ess < wanted:
-        return Verdict(
+        return ChainVerdict(
             "doubtful",
             f"Trust averages roughly, intervals not yet: R-hat is at most {r_hat:.3f} "
             f"({apart.name}) and the {fewest.name} has {ess:.0f} effective draws "
@@ -143,7 +143,7 @@ def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> Verdict:
         )
     alone = " One chain cannot disagree with another: run at least two." if n_chains == 1 else ""
     level = "doubtful" if alone else "good"
-    return Verdict(
+    return ChainVerdict(
         level,
         f"The chains agree: R-hat is at most {r_hat:.3f} and every quantity has at least "
         f"{ess:.0f} effective draws.{alone}",
@@ -172,47 +172,51 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
     return {name for name, fails in short.items() if fails}
 
 
-def climb_of(log_likelihoods: ArrayLike, n_rows: int, stop_reason: str, tol: float | None) -> Climb:
+def climb_of(
+    log_likelihoods: ArrayLike, n_rows: int, stop_reason: str, tol: float | None
+) -> CurveSummary:
     """Describe how a fit by EM ended, from its curve (n_iter,) of total nats."""
     values = np.asarray(log_likelihoods, dtype=np.float64)
     gain = None
     if len(values) > LAST_PASSES:
         gain = float(values[-1] - values[-1 - LAST_PASSES]) / n_rows
-    return Climb(stop_reason, len(values), gain, tol)
+    return CurveSummary(stop_reason, len(values), gain, tol)
 
 
-def verdict_on_climb(climb: Climb) -> Verdict:
+def verdict_on_climb(climb: CurveSummary) -> ChainVerdict:
     """Say in words whether a fit by EM has arrived, and what to do if not."""
     reason = climb.stop_reason
     if reason.startswith("closed form"):
-        return Verdict("good", "Solved exactly, without passes: there is nothing to converge.")
+        return ChainVerdict("good", "Solved exactly, without passes: there is nothing to converge.")
     if reason.startswith("converged"):
-        return Verdict(
+        return ChainVerdict(
             "good",
             f"The fit has settled after {_passes(climb.passes)}: {_last(climb, 'gained')}. "
             "It ends on the nearest peak, which need not be the highest: "
             "compare a few starts or seeds before you rely on details.",
         )
     if reason.startswith("reached max_iter"):
-        return Verdict(
+        return ChainVerdict(
             "bad",
             f"The fit ended at the most passes allowed, {climb.passes:,}, before it had settled, "
             f"and {_last(climb, 'still gained')}. Raise the most passes and fit again.",
         )
     if reason.startswith("stopped by"):
-        return Verdict(
+        return ChainVerdict(
             "doubtful",
             f"Stopped by hand after {_passes(climb.passes)}: {_last(climb, 'still gained')}. "
             "Take it as a sketch, and fit again to the end for numbers to rely on.",
         )
     if "floor" in reason:
-        return Verdict(
+        return ChainVerdict(
             "doubtful",
             "The noise variance fell to its floor: the components reproduce the rows all but "
             "exactly, so likelihoods and membership probabilities of this run say little. "
             "Lower K or L, or look for repeated rows.",
         )
-    return Verdict("doubtful", f"The fit ended for a reason that is not judged here: {reason}.")
+    return ChainVerdict(
+        "doubtful", f"The fit ended for a reason that is not judged here: {reason}."
+    )
 
 
 def _extremes(name: str, each: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -237,7 +241,7 @@ def _plain(value: float) -> str:
     return np.format_float_positional(value, precision=2, fractional=False, trim="-")
 
 
-def _last(climb: Climb, gained: str) -> str:
+def _last(climb: CurveSummary, gained: str) -> str:
     """Say what the last passes brought."""
     if climb.gain is None:
         return "there were too few passes to see what the last ones gained"

@@ -29,7 +29,7 @@ DIRECT = 3e8
 _BLOCK = 1 << 22  # distances at a time
 
 
-class Measure(NamedTuple):
+class AnchorMean(NamedTuple):
     """A mean over anchor rows."""
 
     value: float
@@ -39,10 +39,10 @@ class Measure(NamedTuple):
 class Quality(NamedTuple):
     """What a projection keeps."""
 
-    trustworthiness: Measure
-    continuity: Measure
-    kept: Measure  # share of a row's k nearest rows that stay among its k nearest
-    accuracy: Measure | None  # of the class that most of the k nearest rows have
+    trustworthiness: AnchorMean
+    continuity: AnchorMean
+    kept: AnchorMean  # share of a row's k nearest rows that stay among its k nearest
+    accuracy: AnchorMean | None  # of the class that most of the k nearest rows have
     n_neighbors: int
     n_anchors: int
     n_rows: int
@@ -53,9 +53,9 @@ class Crowding(NamedTuple):
 
     components: tuple[int, ...]
     n_rows: int
-    panel: Measure  # in the panel, which holds its own rows only
-    same_rows: Measure  # the same rows in the other projection, only they
-    all_rows: Measure  # the same rows in the other projection, among all rows
+    panel: AnchorMean  # in the panel, which holds its own rows only
+    same_rows: AnchorMean  # the same rows in the other projection, only they
+    all_rows: AnchorMean  # the same rows in the other projection, among all rows
 
 
 def quality(
@@ -129,7 +129,7 @@ def knn_accuracy(
     *,
     n_neighbors: int = NEIGHBOURS,
     population: int | None = None,
-) -> Measure | None:
+) -> AnchorMean | None:
     """
     Share of anchor rows whose class is the most frequent one among their k nearest rows.
 
@@ -240,12 +240,12 @@ def _vote(classes: np.ndarray, neighbours: np.ndarray, anchor: int) -> float:
     return float(len(votes) > 0 and np.bincount(votes).argmax() == classes[anchor])
 
 
-def _mean(values: np.ndarray, population: int) -> Measure:
+def _mean(values: np.ndarray, population: int) -> AnchorMean:
     m = len(values)
     if m >= population or m < 2:
-        return Measure(float(values.mean()), 0.0)
+        return AnchorMean(float(values.mean()), 0.0)
     error = values.std(ddof=1) * np.sqrt((1.0 - m / population) / m)
-    return Measure(float(values.mean()), float(error))
+    return AnchorMean(float(values.mean()), float(error))
 
 
 def _rows(E: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:

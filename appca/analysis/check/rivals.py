@@ -33,7 +33,7 @@ class Split(NamedTuple):
     preprocessing: dict
 
 
-class Projected(NamedTuple):
+class RivalProjection(NamedTuple):
     """What a method made of the rows."""
 
     scores: np.ndarray  # (n, q) of the rows it was fitted to
@@ -69,7 +69,7 @@ class Cap:
             raise TimeUp
 
 
-def ours(kind: type, parameters: dict, split: Split, cap: Cap, report: Report) -> Projected:
+def ours(kind: type, parameters: dict, split: Split, cap: Cap, report: Report) -> RivalProjection:
     """Fit one of this package's estimators; out of time it keeps what it has."""
     stopped = False
 
@@ -90,7 +90,7 @@ def ours(kind: type, parameters: dict, split: Split, cap: Cap, report: Report) -
     notes = [f"stopped after {cap.seconds:g} s, not settled"] if stopped else []
     if others.standard_error.any():
         notes.append("log-likelihood estimated by sampling")
-    return Projected(
+    return RivalProjection(
         own.scores,
         seconds,
         others.log_likelihood,
@@ -100,7 +100,7 @@ def ours(kind: type, parameters: dict, split: Split, cap: Cap, report: Report) -
     )
 
 
-def pca(q: int, split: Split, cap: Cap, report: Report) -> Projected:
+def pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
     """Fit scikit-learn's PCA; its density is that of probabilistic PCA."""
     from sklearn.decomposition import PCA
 
@@ -111,15 +111,15 @@ def pca(q: int, split: Split, cap: Cap, report: Report) -> Projected:
     back = model.inverse_transform(model.transform(split.test))
     noise = float(model.noise_variance_)
     if not noise > 0:
-        return Projected(scores, seconds, None, back, "no noise is left, so no density")
+        return RivalProjection(scores, seconds, None, back, "no noise is left, so no density")
     loadings = (
         model.components_ * np.sqrt(np.maximum(model.explained_variance_ - noise, 0))[:, None]
     )
     density = log_density(split.test, model.mean_, loadings, np.full(len(model.mean_), noise))
-    return Projected(scores, seconds, density, back)
+    return RivalProjection(scores, seconds, density, back)
 
 
-def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> Projected:
+def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
     """
     Fit scikit-learn's FactorAnalysis; out of time it keeps what it has.
 
@@ -143,22 +143,24 @@ def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> Projected
     note = "" if settled else f"stopped after {passes} passes, not settled"
     if noise.min() < _LEAST_NOISE * noise.mean():
         reason = "some features hardly vary, so its density has no bound"
-        return Projected(scores, seconds, None, back, "; ".join(filter(None, [note, reason])))
+        return RivalProjection(scores, seconds, None, back, "; ".join(filter(None, [note, reason])))
     density = log_density(split.test, model.mean_, model.components_, noise)
-    return Projected(scores, seconds, density, back, note)
+    return RivalProjection(scores, seconds, density, back, note)
 
 
-def sparse_pca(q: int, split: Split, cap: Cap, report: Report) -> Projected:
+def sparse_pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
     """Fit scikit-learn's MiniBatchSparsePCA."""
     from sklearn.decomposition import MiniBatchSparsePCA
 
     model = MiniBatchSparsePCA(q, random_state=0, callback=_watch(cap, report)).fit(split.train)
     scores = model.transform(split.train)
     seconds = cap.passed()
-    return Projected(scores, seconds, None, model.inverse_transform(model.transform(split.test)))
+    return RivalProjection(
+        scores, seconds, None, model.inverse_transform(model.transform(split.test))
+    )
 
 
-def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) -> Projected:
+def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
     """
     Fit scikit-learn's MiniBatchDictionaryLearning to centred rows; codes by OMP.
 
@@ -195,10 +197,10 @@ def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) ->
         seconds = cap.passed()
         back = model.transform(split.test - mean) @ model.components_ + mean
     note = f"stopped after {cap.seconds:g} s, not settled" if found else ""
-    return Projected(scores, seconds, None, back, note, scores != 0)
+    return RivalProjection(scores, seconds, None, back, note, scores != 0)
 
 
-def umap(split: Split, cap: Cap, report: Report) -> Projected:
+def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:
     """Lay the rows out by UMAP, neighbours included; importing and compiling is not counted."""
     from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 
@@ -218,7 +220,7 @@ def umap(split: Split, cap: Cap, report: Report) -> Projected:
         cap.check()
 
     coordinates = lay_out(split.dataset, told)
-    return Projected(coordinates, cap.passed())
+    return RivalProjection(coordinates, cap.passed())
 
 
 def log_density(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Aligned", "Summary", "align", "identification", "match", "summarise"]
+__all__ = ["Aligned", "AlignedDraws", "align", "identification", "match", "summarise"]
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class Aligned(NamedTuple):
     cosine: Floats  # (chain, draw, K) absolute cosine to the reference; 0 for an unused component
 
 
-class Summary(NamedTuple):
+class AlignedDraws(NamedTuple):
     """Components of a reference over aligned draws; a draw that lacks one does not count for it."""
 
     mean: Floats  # (K, D)
@@ -77,7 +77,7 @@ def summarise(
     components: ArrayLike,
     reference: ArrayLike,
     view: Callable[[Floats], ArrayLike] = np.asarray,
-) -> Summary:
+) -> AlignedDraws:
     """Average draws (chain, draw, K, D) component by component after aligning them.
 
     Parameters
@@ -116,7 +116,7 @@ def summarise(
     count = np.maximum(has.sum(axis=(0, 1)), 1)
     off = total / count[:, None]
     variance = np.maximum(squares / count[:, None] - np.square(off), 0.0)
-    return Summary(
+    return AlignedDraws(
         origin + off,
         np.sqrt(variance),
         cosine.sum(axis=(0, 1)) / count,

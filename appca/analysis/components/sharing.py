@@ -26,7 +26,7 @@ class Sharing(NamedTuple):
         return self.shared / largest if largest > 0 else self.shared
 
 
-class Pair(NamedTuple):
+class ClassPair(NamedTuple):
     """Two different classes and what their rows share."""
 
     first: int
@@ -78,10 +78,11 @@ def popularity_by_class(active: np.ndarray, codes: np.ndarray, n_classes: int) -
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
-def closest_pairs(found: Sharing) -> list[Pair]:
+def closest_pairs(found: Sharing) -> list[ClassPair]:
     """All pairs of different classes, those that share most first; ties by class number."""
     every = [
-        Pair(a, b, float(found.shared[a, b])) for a, b in combinations(range(len(found.counts)), 2)
+        ClassPair(a, b, float(found.shared[a, b]))
+        for a, b in combinations(range(len(found.counts)), 2)
     ]
     return sorted((pair for pair in every if not np.isnan(pair.shared)), key=lambda p: -p.shared)
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.analysis.explore.outliers import (
+    DistanceLimits,
     Distances,
-    Limits,
     limits_of_the_data,
     limits_of_the_model,
     ratios,
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 LEVEL = 0.99  # of either limit, where nobody chose another
 
 
-class Verdict(NamedTuple):
+class NewRowsVerdict(NamedTuple):
     """How new rows stand to the limits of a run, at one level."""
 
     found: Distances  # of the new rows
-    of_model: Limits  # chi-square quantiles
-    of_data: Limits | None  # what this share of the run's own rows stays below; None: not known
+    of_model: DistanceLimits  # chi-square quantiles
+    of_data: DistanceLimits | None  # of the run's own rows; None where they are not known
     level: float
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> DistanceLimits:
         """The limits that decide: those of the run's rows, where they are known."""
         return self.of_model if self.of_data is None else self.of_data
 
@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
         return np.argsort(-self.ratios.max(axis=1), kind="stable")
 
 
-def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> Verdict:
+def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
     """
     Hold new rows against a run.
 
@@ -67,13 +67,13 @@ def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> Ve
     own = None
     if run is not None:
         own = limits_of_the_data(found, level, np.arange(len(run.t2)), run)
-    return Verdict(found, limits_of_the_model(found, level), own, level)
+    return NewRowsVerdict(found, limits_of_the_model(found, level), own, level)
 
 
 def new_rows_table(
     dataset: "Dataset",
     projected: DescribedRows,
-    said: Verdict,
+    said: NewRowsVerdict,
     rows: np.ndarray | None = None,
 ) -> "pd.DataFrame":
     """

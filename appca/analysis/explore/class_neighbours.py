@@ -23,7 +23,7 @@ class ClassNeighbour(NamedTuple):
     alone: float  # share of them that lie in a subspace without any other class
 
 
-class Projected(Protocol):
+class ProjectedRows(Protocol):
     """What is read of a fitted run."""
 
     @property
@@ -40,7 +40,7 @@ class Projected(Protocol):
 
 
 def nearest_classes(
-    fitted: Projected,
+    fitted: ProjectedRows,
     codes: np.ndarray,
     names: Sequence[str],
     most: int = MOST_ROWS,

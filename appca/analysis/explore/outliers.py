@@ -34,7 +34,7 @@ class Distances(NamedTuple):
     outside: np.ndarray  # (N,) of Q
 
 
-class Limits(NamedTuple):
+class DistanceLimits(NamedTuple):
     """What either statistic exceeds in one row of many; a number a row."""
 
     t2: np.ndarray  # (N,)
@@ -63,18 +63,18 @@ def distances(fitted: FittedRun) -> Distances:
     return Distances(t2, q, inside, np.maximum(n_features - inside, 0))
 
 
-def limits_of_the_model(found: Distances, level: float) -> Limits:
+def limits_of_the_model(found: Distances, level: float) -> DistanceLimits:
     """
     Return what a share `level` of rows drawn from the model stays below: chi-square quantiles.
 
     Without a degree of freedom left there is nothing to exceed: the limit is then infinite.
     """
-    return Limits(_quantile(found.inside, level), _quantile(found.outside, level))
+    return DistanceLimits(_quantile(found.inside, level), _quantile(found.outside, level))
 
 
 def limits_of_the_data(
     found: Distances, level: float, rows: np.ndarray, data: Distances | None = None
-) -> Limits:
+) -> DistanceLimits:
     """
     Return what a share `level` of the given rows stays below, so that the rest are flagged.
 
@@ -98,10 +98,10 @@ def limits_of_the_data(
         for value, limit in ((data.t2, own.t2), (data.q, own.q))
     ]
     tiny = np.finfo(float).tiny
-    return Limits(model.t2 * max(factors[0], tiny), model.q * max(factors[1], tiny))
+    return DistanceLimits(model.t2 * max(factors[0], tiny), model.q * max(factors[1], tiny))
 
 
-def ratios(found: Distances, limits: Limits) -> np.ndarray:
+def ratios(found: Distances, limits: DistanceLimits) -> np.ndarray:
     """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
     return np.column_stack([found.t2 / limits.t2, found.q / limits.q])
 

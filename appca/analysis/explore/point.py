@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.data.preprocessing import Fitted
 
 if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
-MOST_SETS = 5000  # that are enumerated; beyond, only inclusion probabilities are known
 _BLOCK_VALUES = 1 << 21
 
 
-class Parts(NamedTuple):
+class RowParts(NamedTuple):
     """A row as a sum, in data units: original = average + terms + residual."""
 
     original: np.ndarray  # (D,)
@@ -37,14 +37,14 @@ class Alternatives(NamedTuple):
     n_sets: int  # how many there are altogether
 
 
-class Near(NamedTuple):
+class NearRows(NamedTuple):
     """Nearest rows, the nearest first, without the row itself."""
 
     rows: np.ndarray  # (m,)
     distances: np.ndarray  # (m,) in the units after preprocessing
 
 
-def parts(fitted: FittedRun, x: np.ndarray, row: int) -> Parts:
+def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
     """
     Take row x (D,), in data units, apart.
 
@@ -65,7 +65,9 @@ def parts(fitted: FittedRun, x: np.ndarray, row: int) -> Parts:
     average, terms, reconstruction = pictures[0], np.diff(pictures, axis=0), pictures[-1]
     original = x.astype(np.float64)
     residual = original - reconstruction
-    return Parts(original, average, tuple(used.tolist()), scores, terms, reconstruction, residual)
+    return RowParts(
+        original, average, tuple(used.tolist()), scores, terms, reconstruction, residual
+    )
 
 
 def row_of(dataset: "Dataset", fitted: FittedRun, row: int) -> np.ndarray:
@@ -96,7 +98,7 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
     """
     W = model.components.astype(np.float64)
     count, sets = _sets(model)
-    if count > MOST_SETS:
+    if count > ENUMERATED:
         return None
     noise = model.noise_variance
     tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
@@ -118,7 +120,7 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
 
 def near_in_data(
     X: np.ndarray, fitted: Fitted, row: int, n: int, rows: np.ndarray | None = None
-) -> Near:
+) -> NearRows:
     """
     Return the n rows nearest to a row after preprocessing, found by comparing with all rows.
 
@@ -145,7 +147,7 @@ def near_in_data(
     return _nearest(rows, squares, row, n)
 
 
-def near_in_subspace(fitted: FittedRun, row: int, n: int) -> Near:
+def near_in_subspace(fitted: FittedRun, row: int, n: int) -> NearRows:
     """
     Return the n nearest rows among those that use the same components as a row.
 
@@ -164,13 +166,13 @@ def share_below(values: np.ndarray, row: int) -> float:
     return float((values < values[row]).sum() / max(1, len(values) - 1))
 
 
-def _nearest(rows: np.ndarray, squares: np.ndarray, row: int, n: int) -> Near:
+def _nearest(rows: np.ndarray, squares: np.ndarray, row: int, n: int) -> NearRows:
     others = rows != row
     rows, squares = rows[others], squares[others]
     n = min(n, len(rows))
     first = np.argpartition(squares, n - 1)[:n] if n else np.arange(0)
     order = first[np.lexsort((rows[first], squares[first]))]
-    return Near(rows[order], np.sqrt(np.maximum(squares[order], 0.0)))
+    return NearRows(rows[order], np.sqrt(np.maximum(squares[order], 0.0)))
 
 
 def _sets(model: FittedModel) -> tuple[int, Iterator[np.ndarray]]:

@@ -26,7 +26,7 @@ FEW_AXES = 12  # up to which a tree is faster: 70,000 rows in 0.4 s with 4 axes,
 X, Y, NEIGHBOURS, IMAGE = "x", "y", "neighbors", "image"
 
 
-class Place(NamedTuple):
+class RowPlaces(NamedTuple):
     """Where every row of the data set lies on the map."""
 
     x: np.ndarray  # (N,)
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 def explorer_parquet(
     dataset: "Dataset",
     fitted: FittedRun,
-    place: Place,
+    place: RowPlaces,
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
     picture: Callable[[np.ndarray], bytes] | None = None,
@@ -48,7 +48,7 @@ def explorer_parquet(
     ----------
     dataset : Dataset
     fitted : FittedRun
-    place : Place
+    place : RowPlaces
     rows : ndarray of int, optional
         Rows to keep, in this order; neighbours are then sought among these. All by default.
     columns : Columns, optional
@@ -81,7 +81,7 @@ def explorer_parquet(
     return buffer.getvalue()
 
 
-def own_axes(fitted: FittedRun) -> Place:
+def own_axes(fitted: FittedRun) -> RowPlaces:
     """Place every row by its scores on its first and second own component, 0 where there is none.
 
     Each subspace has axes of its own: rows are near one another only within a subspace.
@@ -89,7 +89,7 @@ def own_axes(fitted: FittedRun) -> Place:
     active, scores = fitted.active, fitted.scores
     position = np.cumsum(active, axis=1)
     x, y = (np.where(active & (position == j), scores, 0.0).sum(axis=1) for j in (1, 2))
-    return Place(x, y)
+    return RowPlaces(x, y)
 
 
 def nearest_projections(

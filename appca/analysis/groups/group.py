@@ -38,7 +38,7 @@ _SEED = 0  # the same rows are sampled each time
 _BLOCK_VALUES = 1 << 22
 
 
-class Difference(NamedTuple):
+class GroupDifference(NamedTuple):
     """One thing in which the group and the rest were compared."""
 
     kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
@@ -75,12 +75,12 @@ class Association(NamedTuple):
     corrected: float  # p value of chi-square, corrected together with all others
 
 
-class Comparison(NamedTuple):
+class GroupComparison(NamedTuple):
     """A group against the rest."""
 
     n_group: int
     n_rest: int
-    differences: list[Difference]  # strongest first
+    differences: list[GroupDifference]  # strongest first
     associations: list[Association]
     sampled: int | None  # rows the features were compared on, where that was not all
     n_tests: int
@@ -98,7 +98,7 @@ class _Found(NamedTuple):
     p: float
 
 
-def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> Comparison:
+def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
     """
     Compare the rows of a group with all others in everything that is known of them.
 
@@ -112,7 +112,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> Comparison
 
     Returns
     -------
-    Comparison
+    GroupComparison
         Ranked by the size of the effect; ties by Cohen's d.
 
     Raises
@@ -136,8 +136,8 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> Comparison
     whole = list(_columns(dataset, fitted, mask))
     p = np.array([one.p for one in found] + [p for _, _, p in whole])
     q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
-    differences = [Difference(*one, float(q[i])) for i, one in enumerate(found)]
-    return Comparison(
+    differences = [GroupDifference(*one, float(q[i])) for i, one in enumerate(found)]
+    return GroupComparison(
         n_group,
         n_rest,
         sorted(differences, key=lambda one: (-abs(one.effect), -_size(one.d), one.name)),

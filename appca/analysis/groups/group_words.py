@@ -2,20 +2,20 @@
 
 from collections.abc import Iterable
 
-from appca.analysis.groups.group import Comparison, Difference
+from appca.analysis.groups.group import GroupComparison, GroupDifference
 from appca.data.numbers import number, percent
 from appca.storage.wording import counted, shortened
 
 NAMED = 3  # differences in the sentence
 
 
-def sentence(comparison: Comparison) -> str:
+def sentence(comparison: GroupComparison) -> str:
     """
     Say in a sentence what sets the group apart most: the strongest differences of several kinds.
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : GroupComparison
     """
     group = f"The {counted(comparison.n_group, 'selected row')}"
     told = list(_one_of_each_kind(one for one in comparison.differences if one.matters))
@@ -30,7 +30,7 @@ def sentence(comparison: Comparison) -> str:
     return f"{group} differ{'s' if comparison.n_group == 1 else ''} from the rest most in {listed}."
 
 
-def _one_of_each_kind(differences: Iterable[Difference]) -> Iterable[Difference]:
+def _one_of_each_kind(differences: Iterable[GroupDifference]) -> Iterable[GroupDifference]:
     told = set()
     for one in differences:
         if one.kind not in told:
@@ -38,7 +38,7 @@ def _one_of_each_kind(differences: Iterable[Difference]) -> Iterable[Difference]
             yield one
 
 
-def _phrase(one: Difference) -> str:
+def _phrase(one: GroupDifference) -> str:
     name = shortened(one.name)
     if not one.is_share:
         way = "higher" if one.effect > 0 else "lower"

@@ -27,7 +27,7 @@ OF_NUMBERS = {
 }
 
 
-class Column(NamedTuple):
+class RowValues(NamedTuple):
     """Something that every row has: a class or a number."""
 
     name: str
@@ -52,7 +52,7 @@ def score_name(model: FittedModel, k: int) -> str:
     return f"score on {name_of(model, k)}"
 
 
-def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> Column:
+def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
     """
     Return the column a key of `names_of` stands for.
 
@@ -72,10 +72,10 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> Column:
     if kind == "score":
         k = int(rest)
         scores = np.where(fitted.active[:, k], fitted.scores[:, k], np.nan)
-        return Column(score_name(fitted, k), scores)
+        return RowValues(score_name(fitted, k), scores)
     if kind == "feature":
         return feature_column(dataset, int(rest))
-    return Column(kind, measure(fitted, kind))
+    return RowValues(kind, measure(fitted, kind))
 
 
 def measure(rows: DescribedRows, kind: str) -> np.ndarray:
@@ -84,12 +84,12 @@ def measure(rows: DescribedRows, kind: str) -> np.ndarray:
     return values
 
 
-def feature_column(dataset: Dataset, j: int) -> Column:
+def feature_column(dataset: Dataset, j: int) -> RowValues:
     """Return a feature as numbers, NaN where its cell is missing."""
     values = dataset.X[:, j]
     if dataset.missing is not None:
         values = np.where(dataset.missing[:, j], np.nan, values)
-    return Column(feature_name(dataset, j), values)
+    return RowValues(feature_name(dataset, j), values)
 
 
 def feature_name(dataset: Dataset, j: int) -> str:
@@ -103,31 +103,31 @@ def feature_name(dataset: Dataset, j: int) -> str:
     return f"pixel row {row + 1}, column {column + 1}{shade}"
 
 
-def label_column(name: str, values: np.ndarray) -> Column:
+def label_column(name: str, values: np.ndarray) -> RowValues:
     """Return a label as classes where it is text or has few whole numbers, else as numbers."""
     few = values.dtype.kind in "iub" and len(np.unique(values)) <= FEW_INTEGERS
     if values.dtype.kind == "U" or few:
         names, codes = categories(values)
-        return Column(name, codes, tuple(names))
-    return Column(name, values)
+        return RowValues(name, codes, tuple(names))
+    return RowValues(name, values)
 
 
-def subspace_column(active: np.ndarray) -> Column:
+def subspace_column(active: np.ndarray) -> RowValues:
     """Return which subspace each row lies in, the fullest first."""
     groups = ranked(active)
     codes = np.empty(len(active), dtype=np.int64)
     for number, group in enumerate(groups):
         codes[group.rows] = number
-    return Column("subspace", codes, tuple(title(group.components) for group in groups))
+    return RowValues("subspace", codes, tuple(title(group.components) for group in groups))
 
 
-def matching(column: Column, relation: str, value: float | Sequence[str]) -> np.ndarray:
+def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> np.ndarray:
     """
     Return the rows that a rule holds for, shape (N,) bool.
 
     Parameters
     ----------
-    column : Column
+    column : RowValues
     relation : str
         A key of `OF_CLASSES` for classes, of `OF_NUMBERS` for numbers. "highest" 5 are the rows
         above the 95 % quantile.

@@ -65,7 +65,7 @@ def token_of(mask: np.ndarray) -> str:
     return sha256(f"{len(mask)} ".encode() + np.packbits(mask).tobytes(), ID_DIGITS)
 
 
-class Saved(NamedTuple):
+class SavedSelection(NamedTuple):
     """A selection that was given a name."""
 
     name: str
@@ -111,7 +111,7 @@ class SelectionStore:
             write_numbered(file, arrays, f"The selection “{name}”")
         return name
 
-    def list(self, digest: str, n_rows: int) -> list[Saved]:
+    def list(self, digest: str, n_rows: int) -> list[SavedSelection]:
         """Return all selections of a data set by name."""
         found = (_read(file, n_rows) for file in self._of(digest).glob("*.npz"))
         kept = [saved for saved in found if saved is not None]
@@ -137,12 +137,12 @@ def tidy(name: str) -> str:
     return " ".join(name.split())[:NAME_LENGTH].strip()
 
 
-def _read(file: Path, n_rows: int) -> Saved | None:
+def _read(file: Path, n_rows: int) -> SavedSelection | None:
     try:
         kept = read_numbered(file, "The selection")
         if int(kept["n_rows"]) != n_rows:
             return None
         mask = np.unpackbits(kept["bits"], count=n_rows).astype(bool)
-        return Saved(str(kept["name"]), mask, float(kept["created"]))
+        return SavedSelection(str(kept["name"]), mask, float(kept["created"]))
     except Exception:  # a damaged file fails in as many ways as its parsers can
         return None

@@ -21,7 +21,7 @@ JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least s
 _SAMPLE = 1000  # rows on which silhouettes are compared
 
 
-class Group(NamedTuple):
+class SimilarRows(NamedTuple):
     """Rows near each other in a subspace."""
 
     components: tuple[int, ...]  # of the subspace, counted from 0
@@ -52,7 +52,7 @@ def similar(
     subspaces: Sequence[Subspace],
     how: HowMany = HowMany(),  # noqa: B008 (immutable)
     seed: int = 0,
-) -> list[Group]:
+) -> list[SimilarRows]:
     """
     Group the rows of every subspace by k-means of their projections.
 
@@ -70,7 +70,7 @@ def similar(
 
     Returns
     -------
-    list of Group
+    list of SimilarRows
         In the order of the subspaces, tight ones first in each.
 
     Raises
@@ -79,7 +79,7 @@ def similar(
         When `how` makes no sense.
     """
     _check(how)
-    found: list[Group] = []
+    found: list[SimilarRows] = []
     for subspace in subspaces:
         if subspace.components and len(subspace.rows) >= LEAST_ROWS:
             points = projected(scores, components, subspace)
@@ -102,7 +102,7 @@ def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) ->
     return own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def mixture(group: Group, codes: np.ndarray, n_classes: int) -> Mixture:
+def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
     """Count the classes in a group; rows of a negative code have none."""
     own = codes[group.rows]
     counts = np.bincount(own[own >= 0], minlength=n_classes)
@@ -115,7 +115,7 @@ def mixture(group: Group, codes: np.ndarray, n_classes: int) -> Mixture:
     )
 
 
-def by_mixture(groups: Sequence[Group], mixtures: Sequence[Mixture]) -> list[int]:
+def by_mixture(groups: Sequence[SimilarRows], mixtures: Sequence[Mixture]) -> list[int]:
     """Order of the groups by how many classes they join, the tighter first among equals."""
     return sorted(
         range(len(groups)),
@@ -127,7 +127,7 @@ def by_mixture(groups: Sequence[Group], mixtures: Sequence[Mixture]) -> list[int
     )
 
 
-def by_tightness(groups: Sequence[Group]) -> list[int]:
+def by_tightness(groups: Sequence[SimilarRows]) -> list[int]:
     """Order of the groups by how near their rows lie to the centre, the tightest first."""
     return sorted(range(len(groups)), key=lambda i: groups[i].spread)
 
@@ -192,7 +192,7 @@ def _k_means(points: np.ndarray, k: int, seed: int) -> np.ndarray:
         return KMeans(k, n_init=STARTS, random_state=seed).fit(points).labels_
 
 
-def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[Group]:
+def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[SimilarRows]:
     whole = _radius(points - points.mean(axis=0))
     found = []
     for label in np.unique(labels):
@@ -200,7 +200,7 @@ def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[
         offsets = points[members] - points[members].mean(axis=0)  # k-means stops a little off it
         order = np.argsort(np.square(offsets).sum(axis=1), kind="stable")
         spread = _radius(offsets) / whole if whole > 0 else 0.0
-        found.append(Group(subspace.components, subspace.rows[members[order]], spread))
+        found.append(SimilarRows(subspace.components, subspace.rows[members[order]], spread))
     return sorted(found, key=lambda group: (group.spread, int(group.rows.min())))
 
 

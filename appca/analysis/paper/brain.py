@@ -22,7 +22,7 @@ class Reference(NamedTuple):
     active: np.ndarray  # (V,) bool
 
 
-class Place(NamedTuple):
+class MapOverlap(NamedTuple):
     """Where a component's map is, against the voxels active in the reference."""
 
     n_strongest: int  # as many voxels as are active
@@ -139,7 +139,7 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
     return Reference(t.astype(np.float32), threshold, t > threshold)
 
 
-def place(values: np.ndarray, active: np.ndarray) -> Place:
+def place(values: np.ndarray, active: np.ndarray) -> MapOverlap:
     """
     Compare a component's map (V,), positive with the stimulus, with the active voxels (V,).
 
@@ -151,7 +151,7 @@ def place(values: np.ndarray, active: np.ndarray) -> Place:
     top = active[order[: max(n // 10, 1)]]
     squares = np.square(values, dtype=np.float64)
     on = values != 0
-    return Place(
+    return MapOverlap(
         n_strongest=n,
         dice=_share(strongest),  # both sets are of n voxels
         strongest_share=_share(top),

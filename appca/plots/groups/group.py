@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.analysis.groups.group import Difference
+from appca.analysis.groups.group import GroupDifference
 from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import NEGATIVE, POSITIVE, diverging
 from appca.storage.wording import shortened
@@ -28,13 +28,13 @@ class Images(NamedTuple):
     limit: float  # difference of full colour, in data units
 
 
-def bars(differences: Sequence[Difference]) -> go.Figure:
+def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     """
     Draw effects as bars from zero, the first at the top: red is more in the group, blue less.
 
     Parameters
     ----------
-    differences : sequence of Difference
+    differences : sequence of GroupDifference
     """
     effects = [one.effect for one in differences]
     figure = go.Figure(
@@ -68,7 +68,7 @@ def bars(differences: Sequence[Difference]) -> go.Figure:
     return figure
 
 
-def sides(one: Difference) -> tuple[str, str]:
+def sides(one: GroupDifference) -> tuple[str, str]:
     """Return mean or share of the group and of the rest as text."""
     return (
         (percent(one.group), percent(one.rest))

@@ -208,7 +208,7 @@ def _judged(
         "rmse_sd": float(errors.std()),
         "heldout": float(told.log_likelihood[part.others].mean()),
         **followed,
-        **{name: where.get(name) for name in brain.Place._fields},
+        **{name: where.get(name) for name in brain.MapOverlap._fields},
         "seconds": round(seconds, 2),
     }
     return StimulusComponent(

@@ -6,9 +6,9 @@ import numpy as np
 
 from appca.analysis.explore.subspaces import title
 from appca.analysis.groups.similar import (
-    Group,
     HowMany,
     Mixture,
+    SimilarRows,
     by_mixture,
     joined_pairs,
     mixture,
@@ -50,7 +50,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     return Outcome({"groups": rows}, arrays, claims(mixtures, names))
 
 
-def spread(group: Group, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
+def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
     """Rows of a group, nearest its middle, taken from its objects in turn, object by object."""
     queues = [list(group.rows[codes[group.rows] == code]) for code in np.unique(codes[group.rows])]
     taken: list[tuple[int, int]] = []
@@ -61,7 +61,7 @@ def spread(group: Group, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
     return np.array([row for _, row in sorted(taken, key=lambda one: one[0])])
 
 
-def _row(group: Group, mixed: Mixture, names: list[str]) -> Row:
+def _row(group: SimilarRows, mixed: Mixture, names: list[str]) -> Row:
     counts = ", ".join(f"object {names[c]} ({mixed.counts[c]})" for c in mixed.joined)
     return {
         "subspace": title(group.components),

@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import Cell, GridConfig
-from appca.analysis.check.choose_advice import Advice, Budget, Table
+from appca.analysis.check.choose_advice import Advice, Budget, GridTable
 from appca.data.numbers import fixed, number, percent
 from appca.plots.check import choose as plots
 from appca.ui.parts.chart import chart
@@ -30,7 +30,7 @@ ABOUT_BUDGETS = (
 )
 
 
-def draw(config: GridConfig, found: Table) -> None:
+def draw(config: GridConfig, found: GridTable) -> None:
     """Draw everything that is known; the advice only of what has been measured."""
     advice = choose_advice.advise(found)
     if advice.best is None:
@@ -60,7 +60,7 @@ def choose(cell: Cell) -> None:
     st.session_state[CELL] = cell
 
 
-def heat_map(config: GridConfig, found: Table, *, live: bool = False) -> None:
+def heat_map(config: GridConfig, found: GridTable, *, live: bool = False) -> None:
     """Draw the heat map; one that is still filling cannot be clicked."""
     measure = LIKELIHOOD
     if not live:
@@ -112,7 +112,7 @@ def _clicked(key: str) -> None:
         choose((int(k), int(active)))
 
 
-def _advice(config: GridConfig, found: Table, advice: Advice) -> None:
+def _advice(config: GridConfig, found: GridTable, advice: Advice) -> None:
     spread = choose_advice.over_folds(_of(found, advice.best))
     best = (
         f"K = {advice.best[0]}, L = {advice.best[1]} with {fixed(float(spread.mean))} ± "
@@ -197,7 +197,7 @@ def _adopt_button(k: int, active: int, key: str, *, primary: bool = False) -> bo
     return in_use
 
 
-def _cell(found: Table, advice: Advice) -> None:
+def _cell(found: GridTable, advice: Advice) -> None:
     """Draw the cell that was chosen, and the way to choose one without a mouse."""
     there = [
         (k, active)
@@ -222,7 +222,7 @@ def _cell(found: Table, advice: Advice) -> None:
     _adopt(*cell, "choose_adopt_cell")
 
 
-def _facts(found: Table, cell: Cell) -> str:
+def _facts(found: GridTable, cell: Cell) -> str:
     i, j = found.components.index(cell[0]), found.actives.index(cell[1])
     own = choose_advice.over_folds(found.log_likelihood[i, j])
     behind = choose_advice.over_folds(
@@ -244,7 +244,7 @@ def _facts(found: Table, cell: Cell) -> str:
     return "".join(tag("dt", words(key)) + tag("dd", words(value)) for key, value in lines.items())
 
 
-def _budgets(found: Table, advice: Advice) -> None:
+def _budgets(found: GridTable, advice: Advice) -> None:
     st.subheader("What K buys at each L", anchor=False)
     st.caption(ABOUT_BUDGETS)
     chosen = {budget.n_active: budget.n_components for budget in advice.budgets}
@@ -304,7 +304,7 @@ def _line(budget: Budget) -> str:
     return tag("tr", name + "".join(tag("td", words(cell)) for cell in cells))
 
 
-def _cards(found: Table) -> np.ndarray:
+def _cards(found: GridTable) -> np.ndarray:
     """Return the further lines of every cell's card."""
     own = choose_advice.over_folds(found.log_likelihood)
     shares = choose_advice.closed_on_average(found)
@@ -321,5 +321,5 @@ def _cards(found: Table) -> np.ndarray:
     return cards
 
 
-def _of(found: Table, cell: Cell) -> np.ndarray:
+def _of(found: GridTable, cell: Cell) -> np.ndarray:
     return found.log_likelihood[found.components.index(cell[0]), found.actives.index(cell[1])]

@@ -104,9 +104,8 @@ def _vary(config: RunConfig) -> None:
 def _is_quick(config: RunConfig, dataset: Dataset) -> bool:
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config)
     return (
-        not MODELS[config.model].compiled
+        config.k <= MODELS[config.model].can.uncompiled
         and not config.is_sampled
-        and config.k <= fitting.NO_COMPILER
         and config.parameters.get("w_update") != "pymanopt"
         and seconds <= fitting.LIVE_SECONDS
     )

@@ -5,7 +5,7 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.jobs.folder import ENDED, JobStatus
 from appca.runs.home import home
-from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.storage.wording import counted
 from appca.ui.check import compare_tables
 from appca.ui.check.compare_choice import sizes
@@ -59,7 +59,7 @@ def body(shown: Shown, config: QualityConfig) -> None:
         tables(config, found)
 
 
-def tables(config: QualityConfig, found: Comparison) -> None:
+def tables(config: QualityConfig, found: MethodComparison) -> None:
     """Draw what has been measured."""
     sentence = compare_tables.in_words(config, found)
     if sentence:
@@ -101,7 +101,7 @@ def _running(job_id: str, config: QualityConfig) -> None:
         st.html(compare_tables.table(config, found))
 
 
-def _offer(shown: Shown, config: QualityConfig, found: Comparison | None) -> None:
+def _offer(shown: Shown, config: QualityConfig, found: MethodComparison | None) -> None:
     if found is None:
         n = config.rows or shown.info.n_rows
         st.markdown(

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from appca.analysis.explore.subspaces import title
 from appca.data.numbers import fixed, percent
-from appca.runs.quality import Comparison, QualityConfig
+from appca.runs.quality import MethodComparison, QualityConfig
 from appca.ui.parts.text import markdown, measured, tag, words
 
 PICTURES = ("plane", "umap")
 
 
-class Column(NamedTuple):
+class QualityColumn(NamedTuple):
     """A measure in the table."""
 
     key: str
@@ -23,18 +23,18 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("log_likelihood", "Log-likelihood", "nats a row held out", 2, True),
-    Column("mse", "Squared error", "a feature, held out", 4, False),
-    Column("mae", "Absolute error", "a feature, held out", 4, False),
-    Column("trustworthiness", "Trustworthiness", "1 is best", 3, True),
-    Column("continuity", "Continuity", "1 is best", 3, True),
-    Column("kept", "Neighbours kept", "share of {k}", 3, True),
-    Column("accuracy", "k-NN accuracy", "of classes, {k} nearest", 3, True),
-    Column("seconds", "Time", "fit and projection", 2, False),
+    QualityColumn("log_likelihood", "Log-likelihood", "nats a row held out", 2, True),
+    QualityColumn("mse", "Squared error", "a feature, held out", 4, False),
+    QualityColumn("mae", "Absolute error", "a feature, held out", 4, False),
+    QualityColumn("trustworthiness", "Trustworthiness", "1 is best", 3, True),
+    QualityColumn("continuity", "Continuity", "1 is best", 3, True),
+    QualityColumn("kept", "Neighbours kept", "share of {k}", 3, True),
+    QualityColumn("accuracy", "k-NN accuracy", "of classes, {k} nearest", 3, True),
+    QualityColumn("seconds", "Time", "fit and projection", 2, False),
 )
 
 
-def in_words(config: QualityConfig, found: Comparison) -> str:
+def in_words(config: QualityConfig, found: MethodComparison) -> str:
     """Say what the choice of components gains in density; empty where there is none."""
     density = {line["key"]: line["log_likelihood"] for line in found.lines}
     own, few, every = (density.get(key) for key in ("own", "ppca_l", "ppca_k"))
@@ -52,7 +52,7 @@ def in_words(config: QualityConfig, found: Comparison) -> str:
     return text + "."
 
 
-def table(config: QualityConfig, found: Comparison) -> str:
+def table(config: QualityConfig, found: MethodComparison) -> str:
     """Return the methods as an HTML table, grouped by the numbers they keep of a row."""
     k = found.facts["n_neighbors"]
     columns = [
@@ -72,7 +72,7 @@ def table(config: QualityConfig, found: Comparison) -> str:
     return tag("div", tag("table", inner), "ca-table ca-plain ca-wrap")
 
 
-def groups(config: QualityConfig, found: Comparison) -> dict[str, list[dict]]:
+def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[dict]]:
     """Return the lines by how many numbers a row keeps: only within a group is it a fair race."""
     k, active = config.k, config.n_active
     few, every, pictures = [], [], []
@@ -92,7 +92,7 @@ def groups(config: QualityConfig, found: Comparison) -> dict[str, list[dict]]:
     return {heading: lines for heading, lines in named.items() if lines}
 
 
-def panels_table(config: QualityConfig, found: Comparison) -> str:
+def panels_table(config: QualityConfig, found: MethodComparison) -> str:
     """Return the panels as an HTML table."""
     heads = (
         ("Panel", ""),
@@ -117,7 +117,7 @@ def panels_table(config: QualityConfig, found: Comparison) -> str:
     return tag("div", tag("table", inner), "ca-table ca-plain")
 
 
-def csv_text(found: Comparison) -> str:
+def csv_text(found: MethodComparison) -> str:
     """Return the table as CSV; a sampled measure has its standard error in a column beside."""
     rows = []
     for line in found.lines:
@@ -135,7 +135,7 @@ def csv_text(found: Comparison) -> str:
     return text.getvalue()
 
 
-def fairness(config: QualityConfig, found: Comparison) -> str:
+def fairness(config: QualityConfig, found: MethodComparison) -> str:
     """Say what was compared with what, as Markdown."""
     facts = found.facts
     text = (
@@ -159,7 +159,7 @@ def fairness(config: QualityConfig, found: Comparison) -> str:
     return markdown(text)
 
 
-def _line(line: dict, columns: list[Column], best: dict[str, str | None]) -> str:
+def _line(line: dict, columns: list[QualityColumn], best: dict[str, str | None]) -> str:
     name = words(line["title"])
     small = "this run's settings, fitted to these rows" if line["key"] == "own" else line["note"]
     if line["key"] == "own" and line["note"]:
@@ -172,7 +172,7 @@ def _line(line: dict, columns: list[Column], best: dict[str, str | None]) -> str
     return tag("tr", cells, "ca-own" if line["key"] == "own" else "")
 
 
-def _best(lines: list[dict], column: Column) -> str | None:
+def _best(lines: list[dict], column: QualityColumn) -> str | None:
     """How the best value of a group is written: what looks the same is as good."""
     values = [value for line in lines if (value := _value(line, column.key)) is not None]
     if len(values) < 2:
@@ -180,7 +180,7 @@ def _best(lines: list[dict], column: Column) -> str | None:
     return _looks(max(values) if column.larger else min(values), column)
 
 
-def _looks(value: float, column: Column) -> str:
+def _looks(value: float, column: QualityColumn) -> str:
     return f"{value:.{column.digits}f}"
 
 
@@ -189,7 +189,7 @@ def _value(line: dict, key: str) -> float | None:
     return value[0] if isinstance(value, (list, tuple)) else value
 
 
-def _text(line: dict, column: Column) -> str:
+def _text(line: dict, column: QualityColumn) -> str:
     value = line[column.key]
     if value is None:
         return "–"

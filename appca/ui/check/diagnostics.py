@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from appca.analysis.check.diagnostics import Verdict, climb_of, verdict_on_climb
+from appca.analysis.check.diagnostics import ChainVerdict, climb_of, verdict_on_climb
 from appca.data.numbers import percent
 from appca.plots.check import diagnostics
 from appca.plots.curves import likelihood
@@ -53,7 +53,7 @@ def body(shown: Shown, image_shape: tuple[int, ...] | None, names: tuple[str, ..
             diagnostics_chains.download(shown)
 
 
-def card(verdict: Verdict, levels: dict[str, str], more: str = "") -> None:
+def card(verdict: ChainVerdict, levels: dict[str, str], more: str = "") -> None:
     """Draw a verdict: a sign, the level in words (`levels`), and the reasons."""
     sign, ground, ink = SIGNS[verdict.level]
     circle = tag("div", sign, style=f"{CIRCLE};background:{ground};color:{ink}")

@@ -10,8 +10,8 @@ from appca.analysis.check.diagnostics import (
     LARGEST_R_HAT,
     LEAST_ESS_PER_CHAIN,
     WORRYING_DEPENDENCE,
+    ChainVerdict,
     Diagnosis,
-    Verdict,
     diagnose,
     failures,
     invariants,
@@ -126,7 +126,7 @@ def number_words(draws: np.ndarray, most: int) -> str:
     return f"{likeliest}; between {int(low)} and {int(high)} in 95 % of the draws.{bound}"
 
 
-def judged(shown: Shown) -> Verdict:
+def judged(shown: Shown) -> ChainVerdict:
     """Return the verdict on the chains; imports ArviZ when it is not known yet."""
     return verdict(_diagnoses(shown.key, shown.fitted.posterior), schedule(shown)[0])
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.alignment import ROUGHLY, Summary, identification, summarise
+from appca.analysis.components.alignment import ROUGHLY, AlignedDraws, identification, summarise
 from appca.analysis.components.components import name_of
 from appca.analysis.fitted import FittedRun
 from appca.data.numbers import percent, signed
@@ -69,7 +69,7 @@ def cards(
 
 
 def _card(
-    found: Summary,
+    found: AlignedDraws,
     k: int,
     called: str,
     image_shape: tuple[int, ...] | None,
@@ -85,7 +85,7 @@ def _card(
     return tag("div", pictures + tag("div", name + text), "ca-card")
 
 
-def agreement(found: Summary, k: int) -> list[str]:
+def agreement(found: AlignedDraws, k: int) -> list[str]:
     """Say in words how well the draws agree about a component."""
     level = identification(found.cosine[k], found.present[k])
     largest = max(float(np.abs(found.mean[k]).max()), np.finfo(float).tiny)
@@ -112,7 +112,7 @@ def _picture(values: np.ndarray, image_shape: tuple[int, ...], what: str, called
     return tag("div", image + below, style="flex:none")
 
 
-def _loadings(found: Summary, k: int, names: tuple[str, ...] | None) -> str:
+def _loadings(found: AlignedDraws, k: int, names: tuple[str, ...] | None) -> str:
     mean, sd = found.mean[k], found.sd[k]
     unit = max(float(np.abs(mean).max(initial=0)), np.finfo(float).tiny)
     lines = []

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.data.new_data import Verdict, new_rows_table, verdict
+from appca.analysis.data.new_data import NewRowsVerdict, new_rows_table, verdict
 from appca.analysis.explore.outliers import LEVELS, Distances, distances
 from appca.analysis.explore.point import parts
 from appca.analysis.fitted import DescribedRows, FittedRun
@@ -34,7 +34,7 @@ MANY = 0.5  # share of rows beyond a limit from which something else is wrong th
 GAPS = "Q of a row with missing cells is reckoned from the cells it has."
 
 
-class Seen(NamedTuple):
+class DescribedData(NamedTuple):
     """New rows and what the run says of them."""
 
     dataset: Dataset
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
     key: str  # names these numbers in a cache
 
 
-def described(shown: Shown, new: Dataset) -> Seen | None:
+def described(shown: Shown, new: Dataset) -> DescribedData | None:
     """Return what the run says of the new rows; None while a job finds it out."""
     run = shown.run
     if run is None:
@@ -56,10 +56,10 @@ def described(shown: Shown, new: Dataset) -> Seen | None:
         _wait_or_offer(shown, new, key)
         return None
     given = labels(run)
-    return Seen(new, labelled(run.fitted.with_rows(found), given), f"{key}-{given.key}")
+    return DescribedData(new, labelled(run.fitted.with_rows(found), given), f"{key}-{given.key}")
 
 
-def verdict_of(shown: Shown, seen: Seen) -> Verdict:
+def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
     """Draw the choice of limits and what they say of all rows together; return the verdict."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         level = st.segmented_control(
@@ -92,7 +92,7 @@ def verdict_of(shown: Shown, seen: Seen) -> Verdict:
     return said
 
 
-def summary(said: Verdict) -> str:
+def summary(said: NewRowsVerdict) -> str:
     """Say how many of the new rows do not fit."""
     n_rows = len(said.fits)
     outside = int((~said.fits).sum())
@@ -117,7 +117,11 @@ def _lie(count: int) -> str:
 
 
 def listed(
-    dataset: Dataset, shown: Shown, seen: Seen, said: Verdict, rows: np.ndarray | None
+    dataset: Dataset,
+    shown: Shown,
+    seen: DescribedData,
+    said: NewRowsVerdict,
+    rows: np.ndarray | None,
 ) -> None:
     """Draw the table, of the rows marked in the picture or of all, and one row of it in detail."""
     order = said.order if rows is None else said.order[np.isin(said.order, rows)]
@@ -146,7 +150,7 @@ def listed(
         st.dataframe(table, hide_index=True, width="stretch", height=430)
 
 
-def files(shown: Shown, seen: Seen, said: Verdict) -> None:
+def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:
     """Draw the buttons that save all new rows."""
     made = partial(new_rows_table, seen.dataset, seen.fitted, said)
     table_buttons(made, shown, "new-rows", primary=True)

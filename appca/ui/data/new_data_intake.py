@@ -28,7 +28,7 @@ MISSING = {
 MOST_NAMES = 6
 
 
-class Outcome(NamedTuple):
+class NewRowsIntake(NamedTuple):
     """New rows in the columns of the run, or the sentence why not, and what was found."""
 
     matched: Matched | None
@@ -96,7 +96,7 @@ def _found(found: Matched, *, keep: bool) -> None:
             )
 
 
-def _from_file(shown: Shown, wanted: Wanted) -> Outcome | None:
+def _from_file(shown: Shown, wanted: Wanted) -> NewRowsIntake | None:
     generation = st.session_state.setdefault(KEYS.upload, 0)
     files = packing.uploader(
         "A file of the kinds that the page Data opens, or several images",
@@ -137,7 +137,7 @@ def _options(files: list[UploadedFile], wanted: Wanted) -> dict:
     return options
 
 
-def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict) -> Outcome:
+def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict) -> NewRowsIntake:
     ids = " ".join(file.file_id for file in files)
     key = json.dumps([shown.config.dataset, options], sort_keys=True)
     return _outcome(ids, key, files, wanted, options)
@@ -146,7 +146,7 @@ def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(
     ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: dict
-) -> Outcome:
+) -> NewRowsIntake:
     del ids, key
     named = [(file.name, file) for file in _files]
 
@@ -158,11 +158,11 @@ def _outcome(
         packing.check(_files)
         found = read_as(opened, _wanted)
     except InputError as error:
-        return Outcome(None, str(error), error.report or {})
-    return Outcome(found, "", found.dataset.provenance.get("report", {}))
+        return NewRowsIntake(None, str(error), error.report or {})
+    return NewRowsIntake(found, "", found.dataset.provenance.get("report", {}))
 
 
-def _from_store(dataset: Dataset, wanted: Wanted) -> Outcome | None:
+def _from_store(dataset: Dataset, wanted: Wanted) -> NewRowsIntake | None:
     others = [one for one in services.datasets().list() if one.digest != dataset.digest]
     if not others:
         st.info("No other data set is open yet; open one on the page Data and come back.")
@@ -180,9 +180,9 @@ def _from_store(dataset: Dataset, wanted: Wanted) -> Outcome | None:
     if digest is None:
         return None
     try:
-        return Outcome(_matched(digest, dataset.digest, wanted), "", {})
+        return NewRowsIntake(_matched(digest, dataset.digest, wanted), "", {})
     except InputError as error:
-        return Outcome(None, str(error), {})
+        return NewRowsIntake(None, str(error), {})
 
 
 @st.cache_resource(show_spinner="Matching the columns", max_entries=4)

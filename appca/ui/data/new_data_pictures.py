@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.data.new_data import Verdict
+from appca.analysis.data.new_data import NewRowsVerdict
 from appca.analysis.explore.subspaces import Subspace, opens_in_pair_view, pairs, ranked
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
@@ -17,7 +17,7 @@ from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
 if TYPE_CHECKING:
-    from appca.ui.data.new_data import Seen
+    from appca.ui.data.new_data import DescribedData
 
 MOST_OLD, MOST_NEW = 3000, 5000  # rows drawn of the run, and new ones
 SEED = 11  # of the sample of the run's rows: the same each time
@@ -28,7 +28,7 @@ GREY = {"light": (200,) * 3, "dark": (95,) * 3}  # equal parts stay grey when co
 FEW, LARGE, SMALL = 1000, 5, 3  # rows drawn, and the size of a point of so few and of more
 
 
-class Together(NamedTuple):
+class OldAndNewRows(NamedTuple):
     """Rows of the run and, after them, new rows, as one data set."""
 
     dataset: Dataset
@@ -37,7 +37,9 @@ class Together(NamedTuple):
     n_old: int
 
 
-def draw(dataset: Dataset, shown: Shown, seen: "Seen", said: Verdict) -> np.ndarray | None:
+def draw(
+    dataset: Dataset, shown: Shown, seen: "DescribedData", said: NewRowsVerdict
+) -> np.ndarray | None:
     """Draw the panels; return the new rows that are marked in them, None when there are none."""
     n_new = seen.dataset.n_rows
     drawn = np.sort(said.order[:MOST_NEW])
@@ -83,7 +85,7 @@ def together(
     new: Dataset,
     projected: DescribedRows,
     drawn: np.ndarray,
-) -> Together:
+) -> OldAndNewRows:
     """
     Put a sample of the run's rows and new rows one after the other.
 
@@ -117,10 +119,10 @@ def together(
         first = np.arange(both.n_rows) < len(old)  # thumbnails of new rows go before the others
         rank = np.argsort(np.argsort(first * both.n_rows + sprites.priority.astype(np.int64)))
         sprites = sprites._replace(priority=rank.astype(np.uint32))
-    return Together(both, fitted.with_rows(rows), sprites, len(old))
+    return OldAndNewRows(both, fitted.with_rows(rows), sprites, len(old))
 
 
-def groups_of(both: Together, by_pair: bool) -> list[Subspace]:
+def groups_of(both: OldAndNewRows, by_pair: bool) -> list[Subspace]:
     """Return the subspaces, or pairs, that hold new rows, the fullest of those first."""
     active = both.fitted.active
     if by_pair:
@@ -168,7 +170,7 @@ def _label(
 
 
 def _caption(
-    dataset: Dataset, both: Together, n_new: int, drawn: int, by_pair: bool, n_groups: int
+    dataset: Dataset, both: OldAndNewRows, n_new: int, drawn: int, by_pair: bool, n_groups: int
 ) -> str:
     text = "Grey: rows of the run"
     if both.n_old < dataset.n_rows:
@@ -183,8 +185,8 @@ def _caption(
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _together(
-    key: str, drawn: bytes, _dataset: Dataset, _fitted: FittedRun, _seen: "Seen"
-) -> Together:
+    key: str, drawn: bytes, _dataset: Dataset, _fitted: FittedRun, _seen: "DescribedData"
+) -> OldAndNewRows:
     del key
     rows = np.frombuffer(drawn, np.intp)
     return together(_dataset, _fitted, _seen.dataset, _seen.fitted, rows)

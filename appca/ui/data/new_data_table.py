@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.data.new_data import Verdict
+from appca.analysis.data.new_data import NewRowsVerdict
 from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
@@ -16,7 +16,7 @@ HEIGHT = 400  # pixels
 def draw(
     dataset: Dataset,
     fitted: FittedRun,
-    said: Verdict,
+    said: NewRowsVerdict,
     order: np.ndarray,
     key: str,
     *,
@@ -31,7 +31,7 @@ def draw(
         The new rows.
     fitted : FittedRun
         What the run says of them, and its components.
-    said : Verdict
+    said : NewRowsVerdict
     order : ndarray of int
         Rows to list, those that fit least first; at least one.
     key : str
@@ -62,7 +62,7 @@ def draw(
 def table_of(
     dataset: Dataset,
     fitted: FittedRun,
-    said: Verdict,
+    said: NewRowsVerdict,
     rows: np.ndarray,
     images: dict[str, list[str]],
 ) -> "object":

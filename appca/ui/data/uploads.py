@@ -33,7 +33,7 @@ class Upload(NamedTuple):
     kind: str | None  # the reader of the first that has one
 
 
-class Outcome(NamedTuple):
+class UploadOutcome(NamedTuple):
     """Files that were read, or the sentence why not; either way what was found in them."""
 
     dataset: Dataset | None
@@ -115,7 +115,7 @@ def _finding(upload: Upload, options: dict) -> Finding:
     return known[text]
 
 
-def _read(upload: Upload, options: dict) -> Outcome:
+def _read(upload: Upload, options: dict) -> UploadOutcome:
     """Read the files as was chosen; data sets from readings on the way are not kept."""
     chosen = json.dumps(options, sort_keys=True)
     for text in set(st.session_state.get(KEYS.findings, {})) - {chosen, "key"}:
@@ -124,14 +124,16 @@ def _read(upload: Upload, options: dict) -> Outcome:
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
-def _outcome(key: str, options_text: str, _files: list[UploadedFile], _options: dict) -> Outcome:
+def _outcome(
+    key: str, options_text: str, _files: list[UploadedFile], _options: dict
+) -> UploadOutcome:
     del key, options_text  # they say which
     limits = ReadLimits(scratch=home() / SCRATCH)
     try:
         dataset = read_many([(file.name, file) for file in _files], limits=limits, **_options)
     except InputError as error:
-        return Outcome(None, str(error), error.report or {})
-    return Outcome(dataset, "", dataset.provenance.get("report", {}))
+        return UploadOutcome(None, str(error), error.report or {})
+    return UploadOutcome(dataset, "", dataset.provenance.get("report", {}))
 
 
 def _use(dataset: Dataset) -> None:

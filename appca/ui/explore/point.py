@@ -3,12 +3,12 @@
 import numpy as np
 import streamlit as st
 
+from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.point import (
-    MOST_SETS,
     Alternatives,
-    Near,
-    Parts,
+    NearRows,
+    RowParts,
     alternatives,
     near_in_data,
     near_in_subspace,
@@ -107,7 +107,7 @@ def _dark_ink(dataset: Dataset) -> bool:
     return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
 
 
-def _features(dataset: Dataset, shown: Shown, found: Parts, gaps: np.ndarray | None) -> None:
+def _features(dataset: Dataset, shown: Shown, found: RowParts, gaps: np.ndarray | None) -> None:
     """Draw a row of a table: its features beside their reconstruction, and the sum as a table."""
     names = feature_names(dataset)
     spread = _spread(dataset.digest)
@@ -150,7 +150,7 @@ def _of_gaps(gaps: np.ndarray | None) -> str:
 def sum_table(
     names: tuple[str, ...],
     fitted: FittedRun,
-    found: Parts,
+    found: RowParts,
     order: np.ndarray,
     spread: np.ndarray,
     gaps: np.ndarray | None = None,
@@ -188,7 +188,7 @@ def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
         figure = probabilities(names, inclusion[order], active[order].tolist())
         text = (
             f"How probable it is that the row uses each component: there are more than "
-            f"{MOST_SETS:,} sets to choose from, too many to list. Blue: the components it was "
+            f"{ENUMERATED:,} sets to choose from, too many to list. Blue: the components it was "
             "given."
         )
     else:
@@ -211,7 +211,7 @@ def _in_words(found: Alternatives) -> str:
     )
 
 
-def _neighbours(dataset: Dataset, found: Near, where: str) -> None:
+def _neighbours(dataset: Dataset, found: NearRows, where: str) -> None:
     places = st.columns(NEAREST, gap="small")
     sprites = atlas.sprites(dataset.digest)
     classes = dataset.class_column
@@ -233,7 +233,7 @@ def _neighbours(dataset: Dataset, found: Near, where: str) -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _near_in_data(key: str, _dataset: Dataset, _fitted: FittedRun, row: int) -> Near:
+def _near_in_data(key: str, _dataset: Dataset, _fitted: FittedRun, row: int) -> NearRows:
     del key
     return near_in_data(_dataset.X, _fitted.preprocessing, row, NEAREST)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from appca.analysis.components.components import name_of
-from appca.analysis.explore.point import Parts
+from appca.analysis.explore.point import RowParts
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import signed
@@ -11,7 +11,9 @@ from appca.plots.components.components import component_image, data_uri, pixels_
 from appca.ui.parts.text import tag, words
 
 
-def pictured(dataset: Dataset, fitted: FittedRun, found: Parts, *, dark_ink: bool = False) -> str:
+def pictured(
+    dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark_ink: bool = False
+) -> str:
     """
     Return the sum as HTML: grey pictures on the scale of the data, signed ones on one of their own.
 
@@ -21,7 +23,7 @@ def pictured(dataset: Dataset, fitted: FittedRun, found: Parts, *, dark_ink: boo
         Of images.
     fitted : FittedRun
         A run's, for the names of the components.
-    found : Parts
+    found : RowParts
     dark_ink : bool
         Draw high values of the data dark.
     """

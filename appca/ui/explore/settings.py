@@ -15,7 +15,7 @@ FIXED = "fixed"  # the latent variance is a number of the person's
 MOST = 2**53 - 1  # that a browser can count to
 
 
-class Choice(NamedTuple):
+class SettingChoice(NamedTuple):
     """A parameter with few values."""
 
     label: str
@@ -32,15 +32,15 @@ class Number(NamedTuple):
     help: str
 
 
-FIELDS: dict[str, Choice | Number] = {
-    "inference": Choice(
+FIELDS: dict[str, SettingChoice | Number] = {
+    "inference": SettingChoice(
         "Inference",
         {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
         "EM finds the most likely components. Gibbs sampling starts there and draws from all that "
         "the data allow, which shows how sure each number is. Hard assignment gives each row "
         "wholly to its best choice: faster, coarser.",
     ),
-    "init": Choice(
+    "init": SettingChoice(
         "Start",
         {
             "auto": "Best of a race",
@@ -54,42 +54,42 @@ FIELDS: dict[str, Choice | Number] = {
         "Where the fit begins. The race tries several starts for some passes and finishes the "
         "best. Independent components find the factors that a start from PCA often misses.",
     ),
-    "alpha": Choice(
+    "alpha": SettingChoice(
         "Concentration alpha",
         {"infer": "Learned", FIXED: "A fixed number"},
         "How many components rows are expected to use between them; learned with the rest, or "
         "fixed.",
     ),
-    "prior": Choice(
+    "prior": SettingChoice(
         "Prior of the choices",
         {"ibp": "Indian buffet", "beta-bernoulli": "Beta-Bernoulli"},
         "The buffet favours few components that many rows share; Beta-Bernoulli gives each "
         "component a share of its own.",
     ),
-    "latent_variance": Choice(
+    "latent_variance": SettingChoice(
         "Latent variance",
         {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
         "How far rows spread along the components: learned, or fixed at a number of yours (the "
         "paper fixes 1, which makes the fit depend on the unit of the data).",
     ),
-    "mean": Choice(
+    "mean": SettingChoice(
         "Mean",
         {"learned": "Learned", "sample": "Average of the rows", "zero": "Zero"},
         "The point from which the components start. Learned fits best when L is below K.",
     ),
-    "w_update": Choice(
+    "w_update": SettingChoice(
         "Update of the components",
         {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
         "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches step by "
         "step for what the closed form gives at once, is 16 to 300 times slower and may stop "
         "early; with Gibbs sampling either of the two is the paper's, which does not sample W.",
     ),
-    "z_update": Choice(
+    "z_update": SettingChoice(
         "Draw of the choices",
         {"block": "A row at once", "swap": "One by one"},
         "Draw the components of a row together, or one after the other as the paper does.",
     ),
-    "allocation": Choice(
+    "allocation": SettingChoice(
         "Sums over choices",
         {"auto": "Where they are few", "exact": "All of them", "best": "The best one"},
         "Weigh all choices of factors of a row, or give it wholly to the best one.",
@@ -197,7 +197,7 @@ def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
     return min(limits[0], value), max(limits[1], min(value, MOST))
 
 
-def _choice(name: str, field: Choice, now: RunConfig) -> None:
+def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
     key, value = f"set-{name}", now.parameters[name]
     options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
     is_number = not isinstance(value, str)

@@ -18,7 +18,7 @@ from appca.plots.explore import sprites as sheets
 from appca.plots.explore.atlas import Panel
 from appca.plots.palette import Colour
 from appca.ui.explorer import bundle, messages, payload
-from appca.ui.explorer.payload import HoverData, Parcel, View
+from appca.ui.explorer.payload import ExplorerView, HoverData, Parcel
 
 FIRST_SHEETS = 2  # 2,048 small images: enough for an overview without asking
 log = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ def explorer(  # noqa: PLR0913 - one call draws everything; all but three have d
         if sprites is not None:
             names["order"] = _mount(f"{key}-order", payload.order_parcel(sprites))
             _mount_sheets(key, state, sprites)
-    view = View(key, revision, int(thumbnail_px), float(point_size), int(columns), height)
+    view = ExplorerView(key, revision, int(thumbnail_px), float(point_size), int(columns), height)
     _explorer(
         key=key,
         data=payload.message(names, n_rows, colour, view, selection, seen),

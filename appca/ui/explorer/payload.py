@@ -42,7 +42,7 @@ class HoverData(NamedTuple):
     columns: Sequence[HoverColumn] = ()
 
 
-class View(NamedTuple):
+class ExplorerView(NamedTuple):
     """How the panels are shown; cheap to change."""
 
     key: str  # the zoom is remembered under it
@@ -159,7 +159,7 @@ def message(
     parcels: dict[str, str | None],
     n_rows: int,
     colour: palette.Colour | None,
-    view: View,
+    view: ExplorerView,
     selection: np.ndarray | None,
     seen: tuple[str, int] | None,
 ) -> bytes:
@@ -171,7 +171,7 @@ def message(
         The names of the parcels "geometry", "hover", "ids" and "order" (None: there is none).
     n_rows : int
     colour : Colour or None
-    view : View
+    view : ExplorerView
     selection : ndarray of shape (n_rows,), bool, or None
     seen : (mount, number) or None
         The last selection received from the browser: the browser keeps a newer one of its own.

@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.analysis.components.components import name_of, own_name
 from appca.analysis.export.as_python import script
-from appca.analysis.export.parquet import Place, explorer_parquet, own_axes
+from appca.analysis.export.parquet import RowPlaces, explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, projection_table
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
@@ -141,16 +141,16 @@ def _pair(fitted: FittedRun, i: int, j: int) -> str:
     return f"Components {i + 1} and {j + 1}"
 
 
-def _place(shown: Shown, chosen: str, found: np.ndarray | None) -> Place:
+def _place(shown: Shown, chosen: str, found: np.ndarray | None) -> RowPlaces:
     if chosen == MAP and found is not None:
-        return Place(*found.T)
+        return RowPlaces(*found.T)
     if chosen in (OWN, MAP):
         return own_axes(shown.fitted)
-    return Place(*shown.fitted.scores[:, [int(k) for k in chosen.split()]].T)
+    return RowPlaces(*shown.fitted.scores[:, [int(k) for k in chosen.split()]].T)
 
 
 def _explorer_file(
-    dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns, place: Place
+    dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns, place: RowPlaces
 ) -> bytes:
     picture = png if dataset.image_shape is not None else None
     return explorer_parquet(dataset, shown.fitted, place, rows, columns, picture)

@@ -8,7 +8,7 @@ from appca.analysis.export.as_python import Recipe
 from appca.data.dataset import Dataset
 from appca.runs.configuration import MODELS
 from appca.runs.home import home, threads
-from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import title
 from appca.storage.errors import InputError
 from appca.ui.check.compare_choice import sizes
@@ -51,7 +51,7 @@ def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:
     return None
 
 
-def comparison(shown: Shown) -> Comparison | None:
+def comparison(shown: Shown) -> MethodComparison | None:
     """Return what has been measured of this run beside other methods, of all rows if possible."""
     k, active = sizes(shown)
     store = QualityStore(home())
@@ -72,7 +72,7 @@ def recipe(shown: Shown) -> Recipe:
         parameters=config.parameters,
         preprocessing=config.preprocessing,
         stopped_at=config.stopped_at,
-        compiled=spec.compiled,
+        compiled=spec.can.compiled,
         threads=threads(),
         log_likelihood=shown.info.log_likelihood,
     )

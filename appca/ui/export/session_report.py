@@ -17,9 +17,9 @@ from appca.plots.explore.sprites import Sprites, mean_image, sprites_of, tiles_o
 from appca.plots.export.figure_files import fragment
 from appca.plots.export.report_page import code, facts, framed, image, paragraph, section, table
 from appca.runs.configuration import MODELS
-from appca.runs.quality import Comparison
+from appca.runs.quality import MethodComparison
 from appca.storage.wording import counted
-from appca.ui.check.compare_tables import COLUMNS, Column
+from appca.ui.check.compare_tables import COLUMNS, QualityColumn
 from appca.ui.data.overview import source_of
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, measured, nats_a_row, passes, size
@@ -38,7 +38,7 @@ class Report(NamedTuple):
     run: str  # id
     name: str  # of the run
     script: str  # that makes it again
-    comparison: Comparison | None = None  # with other methods, if it has been measured
+    comparison: MethodComparison | None = None  # with other methods, if it has been measured
 
 
 def report(given: Report) -> str:
@@ -169,7 +169,7 @@ def _figures(material: Material) -> list[str]:
     ]
 
 
-def _quality(found: Comparison | None) -> str:
+def _quality(found: MethodComparison | None) -> str:
     """Draw up what has been measured of this and other methods."""
     if found is None or not found.lines:
         return ""
@@ -182,7 +182,7 @@ def _quality(found: Comparison | None) -> str:
     return section("Beside other methods", paragraph(about), table(["Method", *heads], lines))
 
 
-def _measure(value: list[float] | float | None, column: Column) -> str:
+def _measure(value: list[float] | float | None, column: QualityColumn) -> str:
     """Return a measure as on the page Compare, without its standard error."""
     if value is None:
         return UNKNOWN

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.groups.group import Comparison, Difference, compare, mean_images
+from appca.analysis.groups.group import GroupComparison, GroupDifference, compare, mean_images
 from appca.analysis.groups.group_words import probability, sentence
 from appca.analysis.groups.row_query import MEASURES, column_of, score_name
 from appca.data.dataset import Dataset
@@ -72,12 +72,12 @@ def _how_to_select() -> None:
 
 
 @st.cache_resource(show_spinner="Comparing", max_entries=16)
-def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> Comparison:
+def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> GroupComparison:
     del key
     return compare(_dataset, _shown.fitted, _mask)
 
 
-def _strongest(comparison: Comparison) -> None:
+def _strongest(comparison: GroupComparison) -> None:
     st.subheader("Strongest differences", anchor=False)
     told = [one for one in comparison.differences if one.matters][:BARS]
     chart(
@@ -118,7 +118,9 @@ def _figure(picture: np.ndarray, title: str) -> str:
     return tag("figure", image + tag("figcaption", words(title)))
 
 
-def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np.ndarray) -> None:
+def _one_number(
+    dataset: Dataset, shown: Shown, comparison: GroupComparison, mask: np.ndarray
+) -> None:
     """Draw the histograms of one of the numbers, at first of that which differs most."""
     scores = {score_name(shown.fitted, k): k for k in range(shown.fitted.scores.shape[1])}
     keys = {key: one for one in comparison.differences if (key := _key_of(one, dataset, scores))}
@@ -142,7 +144,7 @@ def _one_number(dataset: Dataset, shown: Shown, comparison: Comparison, mask: np
     )
 
 
-def _key_of(one: Difference, dataset: Dataset, scores: dict[str, int]) -> str | None:
+def _key_of(one: GroupDifference, dataset: Dataset, scores: dict[str, int]) -> str | None:
     """Return the key of a number's column in `row_query`; None for shares and nameless features."""
     if one.is_share:
         return None
@@ -157,7 +159,7 @@ def _key_of(one: Difference, dataset: Dataset, scores: dict[str, int]) -> str | 
     return f"feature:{dataset.feature_names.index(one.name)}"
 
 
-def _table(comparison: Comparison) -> None:
+def _table(comparison: GroupComparison) -> None:
     import pandas as pd
 
     st.subheader("Everything that was compared", anchor=False)
@@ -195,7 +197,7 @@ def _table(comparison: Comparison) -> None:
     )
 
 
-def _notes(comparison: Comparison) -> None:
+def _notes(comparison: GroupComparison) -> None:
     whole = ", ".join(
         f"{one.name} {one.v:.2f} (p {probability(one.corrected)})"
         for one in comparison.associations

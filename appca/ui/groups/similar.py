@@ -8,7 +8,7 @@ import streamlit as st
 from appca.analysis.explore.subspaces import opens_in_pair_view, pair_counts, pairs, ranked
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import similar
-from appca.analysis.groups.similar import Group, HowMany, Mixture
+from appca.analysis.groups.similar import HowMany, Mixture, SimilarRows
 from appca.data.dataset import Dataset
 from appca.plots.palette import Colour
 from appca.storage.wording import counted, shortened
@@ -33,17 +33,17 @@ DEFAULTS = {"number": 8, "silhouette": similar.LIMIT}
 ORDERS = {"classes": "Most classes first", "tight": "Tightest first"}
 
 
-class Found(NamedTuple):
+class FoundGroups(NamedTuple):
     """The groups of a run."""
 
-    groups: list[Group]
+    groups: list[SimilarRows]
     kind: str  # "subspace" or "pair": within what they were made
     places: int  # of those there are
     searched: int  # the fullest of them, which were grouped
     rows: int  # that lie in those
 
 
-def choose_groups(shown: Shown) -> Found:
+def choose_groups(shown: Shown) -> FoundGroups:
     """Draw how groups are made, and return them."""
     by_pair = _within(shown)
     kind = st.selectbox(
@@ -67,7 +67,7 @@ def choose_groups(shown: Shown) -> Found:
     return _found(f"{shown.key}-{by_pair}", shown.fitted, by_pair, kind, int(value))
 
 
-def body(dataset: Dataset, shown: Shown, found: Found, classes: Classes | None) -> None:
+def body(dataset: Dataset, shown: Shown, found: FoundGroups, classes: Classes | None) -> None:
     """Draw the groups, page by page."""
     if not found.groups:
         st.info(
@@ -122,7 +122,7 @@ def _within(shown: Shown) -> bool:
 
 
 @st.cache_resource(show_spinner="Looking for similar rows…", max_entries=16)
-def _found(key: str, _fitted: FittedRun, by_pair: bool, kind: str, value: int) -> Found:
+def _found(key: str, _fitted: FittedRun, by_pair: bool, kind: str, value: int) -> FoundGroups:
     del key
     active, most = _fitted.active, similar.MOST_SUBSPACES
     if by_pair:
@@ -135,7 +135,9 @@ def _found(key: str, _fitted: FittedRun, by_pair: bool, kind: str, value: int) -
     inside = np.zeros(len(active), bool)
     for group in groups:
         inside[group.rows] = True
-    return Found(groups, "pair" if by_pair else "subspace", total, len(spaces), int(inside.sum()))
+    return FoundGroups(
+        groups, "pair" if by_pair else "subspace", total, len(spaces), int(inside.sum())
+    )
 
 
 def _help() -> str:
@@ -147,7 +149,7 @@ def _help() -> str:
     )
 
 
-def _in_words(found: Found, classes: Classes | None, joining: int) -> str:
+def _in_words(found: FoundGroups, classes: Classes | None, joining: int) -> str:
     kind = found.kind
     where = counted(found.searched, kind)
     if found.searched < found.places:
@@ -179,7 +181,9 @@ def _name(classes: Classes, code: int) -> str:
     return markdown(shortened(classes.names[code]))
 
 
-def _order(groups: list[Group], mixtures: list[Mixture | None], joining: list[int]) -> list[int]:
+def _order(
+    groups: list[SimilarRows], mixtures: list[Mixture | None], joining: list[int]
+) -> list[int]:
     """Draw order and filter where there are classes, and return the numbers of the groups."""
     if any(item is None for item in mixtures):
         return similar.by_tightness(groups)
@@ -222,7 +226,7 @@ def _page(order: list[int], key: str) -> list[tuple[int, int]]:
 class _Item(NamedTuple):
     """One group where it stands."""
 
-    group: Group
+    group: SimilarRows
     mixed: Mixture | None
     kind: str  # "subspace" or "pair"
     place: int  # in the order, from 0

@@ -5,7 +5,7 @@ import streamlit as st
 
 from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups.similar import Group, Mixture
+from appca.analysis.groups.similar import Mixture, SimilarRows
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus, percent
 from appca.plots.components.components import data_uri, ranked_loadings
@@ -26,7 +26,7 @@ NEARLY = 0.9999  # of a subspace's spread has a group that is all of it
 
 
 def heading(
-    group: Group, mixed: Mixture | None, classes: Classes | None, place: int, kind: str
+    group: SimilarRows, mixed: Mixture | None, classes: Classes | None, place: int, kind: str
 ) -> str:
     """
     Return what a group is: its place in the order, subspace, size, spread and classes.
@@ -66,7 +66,7 @@ def _chips(mixed: Mixture, classes: Classes) -> str:
     return tag("div", "".join(chips), "ca-chips")
 
 
-def images(sprites: Sprites, group: Group, classes: Classes | None) -> str:
+def images(sprites: Sprites, group: SimilarRows, classes: Classes | None) -> str:
     """Return the members nearest the centre as a row of images, strips in the class colours."""
     rows = group.rows[:IMAGES]
     colours = None
@@ -81,7 +81,7 @@ def images(sprites: Sprites, group: Group, classes: Classes | None) -> str:
     return f'<img class="ca-row" src="{source}" alt="{text}" title="{text}">'
 
 
-def table(dataset: Dataset, shown: Shown, group: Group) -> str:
+def table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     """Return the members nearest the centre as lines: id, labels, features that weigh most."""
     weights = np.abs(_weights(shown.key, shown.fitted))[list(group.components)]
     names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))

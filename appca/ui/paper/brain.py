@@ -23,7 +23,7 @@ _USUAL = {brain.MADE_UP: (8, 3)}
 _REAL = (40, 15)  # K and L of other recordings
 
 
-class Choice(NamedTuple):
+class RecordingChoice(NamedTuple):
     """A recording that can be chosen."""
 
     key: str  # a name, or the digest of a data set
@@ -47,7 +47,7 @@ def explained() -> None:
     )
 
 
-def recording() -> Choice:
+def recording() -> RecordingChoice:
     """Draw the choice of the recording, and the uploader for one's own; return the choice."""
     choices = _choices()
     if st.session_state.get("brain_recording") not in choices:
@@ -67,13 +67,13 @@ def recording() -> Choice:
     return choices[key]
 
 
-def _choices() -> dict[str, Choice]:
-    found = [Choice(brain.MADE_UP, "Small brain, made up", *_MADE_UP_SIZE)]
+def _choices() -> dict[str, RecordingChoice]:
+    found = [RecordingChoice(brain.MADE_UP, "Small brain, made up", *_MADE_UP_SIZE)]
     if brain.has_shared():
         title = "Faces, houses and scenes, one person"
-        found.insert(0, Choice(brain.SHARED, title, *_SHARED_SIZE))
+        found.insert(0, RecordingChoice(brain.SHARED, title, *_SHARED_SIZE))
     found += [
-        Choice(one.digest, one.name, one.n_rows, one.n_features)
+        RecordingChoice(one.digest, one.name, one.n_rows, one.n_features)
         for one in services.datasets().list()
         if MEAN_SIGNAL in one.labels
     ]
@@ -135,7 +135,7 @@ def _open(recorded: object, mask: object, events: object) -> None:
     state.notify("success", f"“{dataset.name}” is open: {counted(dataset.n_rows, 'voxel')}.")
 
 
-def settings(chosen: Choice) -> dict:
+def settings(chosen: RecordingChoice) -> dict:
     """Draw K and L; return the options of the experiment."""
     usual = next(
         (
@@ -169,7 +169,7 @@ def settings(chosen: Choice) -> dict:
     return STUDY.options(**own)
 
 
-def _events(chosen: Choice) -> str:
+def _events(chosen: RecordingChoice) -> str:
     """Write the events of an own recording into the options: they are no part of its digest."""
     if not chosen.is_own:
         return ""
@@ -182,7 +182,7 @@ def stored(options: dict) -> Stored | None:
     return StudyStore(home()).get(STUDY.id(options))
 
 
-def wait_or_offer(chosen: Choice, options: dict) -> None:
+def wait_or_offer(chosen: RecordingChoice, options: dict) -> None:
     """Draw the running job, or how long it takes and the button."""
     key = STUDY.id(options)
     _adopt(key)
@@ -218,7 +218,7 @@ def _adopt(key: str) -> None:
             watching.add(job.id, watching.Watched(job.kind, key))
 
 
-def _start(chosen: Choice, options: dict) -> None:
+def _start(chosen: RecordingChoice, options: dict) -> None:
     key, kind = STUDY.id(options), "brain" if chosen.is_own else "study"
     watching.allow(key)
     spec = {"study": STUDY.name, "options": options, "key": key}

@@ -10,7 +10,7 @@ from appca.studies.experiments.table1 import REFERENCES
 from appca.ui.parts.text import tag, words
 
 
-class Measure(NamedTuple):
+class MeasureHeading(NamedTuple):
     """How a measure is shown."""
 
     short: str
@@ -24,24 +24,24 @@ def _points(digits: int) -> Callable[[float], str]:
 
 
 MEASURES = {
-    "mae": Measure(
+    "mae": MeasureHeading(
         "Absolute error",
         "Mean absolute reconstruction error an entry, in-sample. In quieter colour what the paper "
         "prints.",
         _points(4),
         min,
     ),
-    "mse": Measure(
+    "mse": MeasureHeading(
         "Squared error", "Mean squared reconstruction error an entry, in-sample.", _points(4), min
     ),
-    "heldout": Measure(
+    "heldout": MeasureHeading(
         "Held-out",
         "Log-likelihood of fresh rows, nats a row; estimated where there are too many sets of "
         "factors to sum.",
         _points(2),
         max,
     ),
-    "cosine": Measure(
+    "cosine": MeasureHeading(
         "Columns",
         "|cos| between true and found columns, matched one to one, mean over the factors that at "
         "least 1 % of the rows use. Factors that are always used together (subspace, single) are "
@@ -49,23 +49,25 @@ MEASURES = {
         _points(3),
         max,
     ),
-    "cosine_least": Measure("Worst column", "The least of these |cos|.", _points(3), max),
-    "z_right": Measure(
+    "cosine_least": MeasureHeading("Worst column", "The least of these |cos|.", _points(3), max),
+    "z_right": MeasureHeading(
         "Z right",
         "Share of indicators that are right after matching; surplus factors count as mistakes.",
         lambda value: percent(value, 1),
         max,
     ),
-    "per_row": Measure("A row", "Factors used by a row, mean.", _points(1), None),
-    "n_used": Measure("Factors", "Factors used by any row.", _points(1), None),
-    "seconds": Measure("Seconds", "Of the fit, while another one ran beside it.", _points(2), min),
+    "per_row": MeasureHeading("A row", "Factors used by a row, mean.", _points(1), None),
+    "n_used": MeasureHeading("Factors", "Factors used by any row.", _points(1), None),
+    "seconds": MeasureHeading(
+        "Seconds", "Of the fit, while another one ran beside it.", _points(2), min
+    ),
 }
 
 
 def comparison_table(rows: Sequence[dict]) -> None:
     """Draw the choice of the measure, its meaning and the table."""
     name = st.segmented_control(
-        "Measure",
+        "MeasureHeading",
         list(MEASURES),
         default="mae",
         format_func=lambda measure: MEASURES[measure].short,

@@ -6,7 +6,7 @@ import streamlit as st
 from appca.analysis.groups.row_query import (
     OF_CLASSES,
     OF_NUMBERS,
-    Column,
+    RowValues,
     column_of,
     matching,
     names_of,
@@ -85,7 +85,7 @@ def _by_rule(dataset: Dataset, shown: Shown) -> None:
     _ways(dataset, found, RULE)
 
 
-def _class_rule(column: Column, key: str) -> np.ndarray:
+def _class_rule(column: RowValues, key: str) -> np.ndarray:
     relation = _relation(OF_CLASSES, key)
     chosen = st.multiselect(
         "Classes", column.names, key=f"{RULE}-classes-{key}", label_visibility="collapsed"
@@ -93,7 +93,7 @@ def _class_rule(column: Column, key: str) -> np.ndarray:
     return matching(column, relation, chosen)
 
 
-def _number_rule(column: Column, key: str) -> np.ndarray:
+def _number_rule(column: RowValues, key: str) -> np.ndarray:
     first = "below" if key == "membership" else "highest"
     relation = _relation(OF_NUMBERS, key, first)
     if relation in ("highest", "lowest"):

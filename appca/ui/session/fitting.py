@@ -23,7 +23,6 @@ LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
 # A refinement begins when the browser has drawn the preview: both want all the cores there are.
 PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5
-NO_COMPILER = 20  # up to so many components the exact sums run without waiting for numba
 
 
 class Shown(NamedTuple):
@@ -135,8 +134,7 @@ def _live() -> Shown | None:
 def _quick(wanted: RunConfig) -> bool:
     """Whether the web process may fit it itself: no compiler and no slow optimiser to wait for."""
     return (
-        not MODELS[wanted.model].compiled
-        and wanted.k <= NO_COMPILER
+        wanted.k <= MODELS[wanted.model].can.uncompiled
         and wanted.parameters.get("w_update") != "pymanopt"
         and wanted.stopped_at is None
         and not waits_for_compiler(services.dataset(wanted.dataset), wanted)

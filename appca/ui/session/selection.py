@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.groups.selections import Saved, SelectionStore, combined, token_of
+from appca.analysis.groups.selections import SavedSelection, SelectionStore, combined, token_of
 from appca.data.dataset import Dataset
 from appca.runs.home import home
 from appca.storage.errors import InputError
@@ -70,7 +70,7 @@ def combine(dataset: Dataset, other: np.ndarray, how: str) -> None:
     put(dataset, combined(get(dataset), other, how))
 
 
-def named(dataset: Dataset) -> list[Saved]:
+def named(dataset: Dataset) -> list[SavedSelection]:
     """Return the selections of a data set that were given a name."""
     return _store().list(dataset.digest, dataset.n_rows)
 

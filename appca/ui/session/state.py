@@ -174,7 +174,7 @@ def set_preprocessing(options: Preprocessing) -> None:
 
 def most_components(wanted: RunConfig, dataset: Dataset) -> int:
     """Return the largest K that the data allow: K <= min(N - 1, D), D only for orthogonal ones."""
-    if MODELS[wanted.model].beyond_features:
+    if MODELS[wanted.model].can.beyond_features:
         return max(1, dataset.n_rows - 1)
     features = Preprocessing.from_dict(wanted.preprocessing).most_features(dataset.n_features)
     return max(1, min(dataset.n_rows - 1, features))

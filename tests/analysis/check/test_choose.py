@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
+from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.check import choose
 from appca.analysis.check.choose import (
     GridConfig,
@@ -54,7 +55,7 @@ def nothing(*_) -> None:
     """A report nobody reads."""
 
 
-def prepared(dataset: Dataset, fold: choose.Fold) -> tuple[np.ndarray, np.ndarray]:
+def prepared(dataset: Dataset, fold: choose.RowFold) -> tuple[np.ndarray, np.ndarray]:
     """Training and held-out rows, scaled by what the training rows say."""
     fitted = Preprocessing(centre=True, scale="feature").fit(dataset.X[fold.train])
     scaler = StandardScaler().fit(dataset.X[fold.train])
@@ -147,7 +148,7 @@ def test_the_model_with_factors_is_measured_alike_where_its_sums_are_exact(datas
 
 def test_cells_of_the_model_with_factors_that_would_be_estimated_are_left_out(dataset):
     config = config_of(dataset, model="aFA", components=(10, 16), actives=(2, 8))
-    assert math.comb(16, 8) > choose.MOST_SETS > math.comb(10, 8)
+    assert math.comb(16, 8) > ENUMERATED > math.comb(10, 8)
     assert config.cells == ((10, 2), (10, 8), (16, 2))
     orthogonal = config_of(dataset, components=(10, 16), actives=(2, 8))
     assert (16, 8) in orthogonal.cells

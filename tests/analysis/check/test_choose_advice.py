@@ -7,8 +7,8 @@ import pytest
 from sklearn.decomposition import PCA
 
 from appca.analysis.check import choose_advice
-from appca.analysis.check.choose import GridConfig, Measure, Measures, fill, folds, stored
-from appca.analysis.check.choose_advice import Table, advise, closed, elbow, gain, near, table
+from appca.analysis.check.choose import GridConfig, HeldOutMeasure, Measures, fill, folds, stored
+from appca.analysis.check.choose_advice import GridTable, advise, closed, elbow, gain, near, table
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
 from tests.models.synthetic import planted
@@ -29,12 +29,12 @@ def measured(tmp_path, X, **changes) -> tuple[Dataset, GridConfig, Measures]:
     return dataset, config, stored(store, config)
 
 
-def made_up(log_likelihood, components, actives, baseline=None) -> Table:
+def made_up(log_likelihood, components, actives, baseline=None) -> GridTable:
     values = np.asarray(log_likelihood, dtype=float)
     if values.ndim == 2:
         values = np.repeat(values[..., None], 3, axis=2)
     baseline = {} if baseline is None else baseline
-    return Table(components, actives, values, values * 0 + 1.0, baseline)
+    return GridTable(components, actives, values, values * 0 + 1.0, baseline)
 
 
 @pytest.mark.parametrize("noise", [0.1, pytest.param(0.3, marks=pytest.mark.slow), 0.5])
@@ -106,7 +106,7 @@ def test_cells_are_compared_fold_by_fold():
 
 def test_cells_without_all_folds_take_no_part():
     config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)
-    one = Measure(-5.0, 0.1, 3, "converged", 0.1)
+    one = HeldOutMeasure(-5.0, 0.1, 3, "converged", 0.1)
     better = one._replace(log_likelihood=-1.0)
     measures = {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better}
     found = table(config, measures)

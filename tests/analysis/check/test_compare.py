@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from appca.analysis.check.compare import Pair, matched, moves
+from appca.analysis.check.compare import ComponentPair, matched, moves
 
 
 def uses(rng: np.random.Generator, n: int, k: int, active: int) -> np.ndarray:
@@ -53,7 +53,7 @@ def test_components_too_far_apart_or_unused_have_no_counterpart():
     first = np.eye(4)[:3]
     second = np.array([[0.0, -1, 0.1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
     found = matched(first, second)
-    assert found.pairs == (Pair(1, 0, -1.0, pytest.approx(1 / np.hypot(1, 0.1))),)
+    assert found.pairs == (ComponentPair(1, 0, -1.0, pytest.approx(1 / np.hypot(1, 0.1))),)
     assert (found.only_first, found.only_second) == ((0, 2), (1, 2))
 
 

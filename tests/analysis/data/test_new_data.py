@@ -32,7 +32,7 @@ def judged(train: Dataset, X: np.ndarray, level: float = 0.99, **parameters):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_rows_of_the_fit_get_its_numbers_again_also_from_shuffled_columns(model, seed):
-    dataset = load("wine") if MODELS[model].compiled else DIGITS
+    dataset = load("wine") if MODELS[model].can.compiled else DIGITS
     few = {name: value for name, value in FEW.items() if name in defaults(model)}
     config, fitted = run_of(dataset, model, **few)
     names = dataset.feature_names or tuple(f"pixel {j}" for j in range(dataset.n_features))

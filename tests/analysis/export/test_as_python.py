@@ -45,7 +45,7 @@ def recipe_of(config: RunConfig, result: FitResult) -> Recipe:
         parameters=config.parameters,
         preprocessing=config.preprocessing,
         stopped_at=config.stopped_at,
-        compiled=spec.compiled,
+        compiled=spec.can.compiled,
         threads=threads(),
         log_likelihood=result.info.log_likelihood,
     )

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from appca.analysis.export import parquet
-from appca.analysis.export.parquet import Place, explorer_parquet, nearest_projections, own_axes
+from appca.analysis.export.parquet import RowPlaces, explorer_parquet, nearest_projections, own_axes
 from appca.analysis.export.projections import Columns, projection_table
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
@@ -69,7 +69,7 @@ def test_the_columns_have_the_forms_that_explorers_read(fitted):
 def test_images_and_places_are_those_of_their_rows(fitted, seed):
     data = dataset()
     rows = np.random.default_rng(seed).permutation(N)[:15]
-    place = Place(np.arange(N) * 1.5, -np.arange(N) * 1.0)
+    place = RowPlaces(np.arange(N) * 1.5, -np.arange(N) * 1.0)
     found = read(explorer_parquet(data, fitted, place, rows, picture=png)).to_pylist()
     assert [line["id"] for line in found] == data.ids[rows].tolist()
     assert [line["x"] for line in found] == (rows * 1.5).tolist()
@@ -125,7 +125,7 @@ def test_all_other_columns_are_those_of_the_plain_table(fitted):
 
 def test_a_label_of_the_same_name_keeps_its_values(fitted):
     data = dataset(labels={"x": np.arange(N), "label_x": np.arange(N) * 2})
-    found = read(explorer_parquet(data, fitted, Place(np.zeros(N), np.zeros(N)))).to_pandas()
+    found = read(explorer_parquet(data, fitted, RowPlaces(np.zeros(N), np.zeros(N)))).to_pandas()
     assert found["x"].tolist() == [0.0] * N
     assert found["label_x"].tolist() == (np.arange(N) * 2).tolist()
     assert found["label_label_x"].tolist() == np.arange(N).tolist()

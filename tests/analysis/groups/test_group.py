@@ -9,7 +9,7 @@ from scipy import stats
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import group as group_difference
 from appca.analysis.groups.group import (
-    Comparison,
+    GroupComparison,
     association,
     compare,
     mean_images,
@@ -251,7 +251,7 @@ def test_the_sentence_names_at_most_one_difference_of_each_kind():
 
 
 def test_a_group_like_the_rest_is_called_so():
-    nothing = Comparison(5, 95, [], [], None, 32)
+    nothing = GroupComparison(5, 95, [], [], None, 32)
     assert "alike in everything" in sentence(nothing)
     assert "32 tests" in sentence(nothing)
 

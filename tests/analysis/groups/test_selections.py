@@ -7,7 +7,7 @@ import pytest
 
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.row_query import (
-    Column,
+    RowValues,
     column_of,
     feature_name,
     label_column,
@@ -102,8 +102,8 @@ def test_a_selection_without_name_or_rows_is_not_kept(tmp_path):
     assert len(list(tmp_path.rglob("*.npz"))) == 1
 
 
-CLASSES = Column("kind", np.array([0, 1, 2, 1]), ("a", "b", "c"))
-NUMBERS = Column("size", np.array([1.0, 2.0, np.nan, 4.0]))
+CLASSES = RowValues("kind", np.array([0, 1, 2, 1]), ("a", "b", "c"))
+NUMBERS = RowValues("size", np.array([1.0, 2.0, np.nan, 4.0]))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_rule_finds_its_rows(column, relation, value, rows):
 
 def test_the_highest_five_per_cent_lie_above_the_95_per_cent_quantile(seed):
     values = np.random.default_rng(seed).normal(size=1000)
-    found = matching(Column("residual", values), "highest", 5)
+    found = matching(RowValues("residual", values), "highest", 5)
     assert found.sum() == 50
     assert np.array_equal(found, values > np.quantile(values, 0.95))
 

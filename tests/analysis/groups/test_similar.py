@@ -6,8 +6,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from appca.analysis.explore.subspaces import Subspace, ranked
 from appca.analysis.groups.similar import (
-    Group,
     HowMany,
+    SimilarRows,
     by_mixture,
     by_tightness,
     joined_pairs,
@@ -33,7 +33,7 @@ def planted(seed: int, n_rows: int = 240):
     return scores, active, components, 4 * space + cluster
 
 
-def labels_of(groups: list[Group], n_rows: int) -> np.ndarray:
+def labels_of(groups: list[SimilarRows], n_rows: int) -> np.ndarray:
     labels = np.full(n_rows, -1)
     for number, group in enumerate(groups):
         assert (labels[group.rows] == -1).all()
@@ -132,7 +132,7 @@ def test_senseless_numbers_of_groups_are_refused(kind, value):
 
 
 def test_a_mixture_counts_classes_and_names_those_that_are_no_strays():
-    group = Group((0,), np.arange(20), 0.1)
+    group = SimilarRows((0,), np.arange(20), 0.1)
     codes = np.array([1] * 10 + [0] * 7 + [2] + [-1] * 2)
     found = mixture(group, codes, 4)
     assert found.counts.tolist() == [7, 10, 1, 0]
@@ -144,7 +144,9 @@ def test_a_mixture_counts_classes_and_names_those_that_are_no_strays():
 
 
 def test_groups_that_join_classes_come_first_and_the_tighter_among_equals():
-    groups = [Group((0,), np.arange(4) + 4 * i, spread) for i, spread in enumerate([0.1, 0.5, 0.2])]
+    groups = [
+        SimilarRows((0,), np.arange(4) + 4 * i, spread) for i, spread in enumerate([0.1, 0.5, 0.2])
+    ]
     codes = np.array([0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1])
     mixtures = [mixture(group, codes, 2) for group in groups]
     assert by_mixture(groups, mixtures) == [2, 1, 0]

@@ -1,11 +1,11 @@
 import numpy as np
 
-from appca.analysis.groups.group import Difference
+from appca.analysis.groups.group import GroupDifference
 from appca.plots.components.components import NEGATIVE, POSITIVE
 from appca.plots.groups.group import LESS, MORE, bars, histograms, images, sides
 
-NUMBER = Difference("feature", "a <b>bold</b> name", 2.5, -1.0, 0.8, 1.9, 1e-9, 1e-8)
-SHARE = Difference("use", "use of component 2", 0.1, 0.6, -0.5, None, 1e-5, 1e-4)
+NUMBER = GroupDifference("feature", "a <b>bold</b> name", 2.5, -1.0, 0.8, 1.9, 1e-9, 1e-8)
+SHARE = GroupDifference("use", "use of component 2", 0.1, 0.6, -0.5, None, 1e-5, 1e-4)
 
 
 def test_bars_stand_in_the_given_order_from_the_top_and_are_coloured_by_sign():

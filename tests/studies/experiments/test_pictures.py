@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.analysis.groups.similar import Group
+from appca.analysis.groups.similar import SimilarRows
 from appca.storage.errors import InputError
 from appca.studies.experiments import coil20, planes, similar, umap
 from appca.studies.parts.fitting import PanelFit, codes_of
@@ -61,7 +61,7 @@ def test_width_is_compared_over_images_and_over_objects(seed):
 
 def test_images_of_a_group_are_taken_from_its_objects_in_turn():
     codes = np.array([0, 0, 0, 1, 1, 2])
-    group = Group((0, 1), np.array([2, 0, 3, 1, 5, 4]), 0.5)
+    group = SimilarRows((0, 1), np.array([2, 0, 3, 1, 5, 4]), 0.5)
     assert similar.spread(group, codes, 4).tolist() == [2, 0, 3, 5]
     assert similar.spread(group, codes, 99).tolist() == [2, 0, 1, 3, 4, 5]
 

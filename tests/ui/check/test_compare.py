@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.analysis.check.compare import Matching, Pair
+from appca.analysis.check.compare import ComponentPair, Matching
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
@@ -11,7 +11,7 @@ from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import Run, RunStore
 from appca.ui.check import compare, compare_quality, compare_tables
 from appca.ui.session import selection, services
@@ -46,7 +46,7 @@ def line(key: str, size: int, used: int, **values: object) -> dict:
     return given | {"key": key, "title": f"<{key}>", "size": size, "used": used} | values
 
 
-def comparison(complete: bool = True) -> Comparison:
+def comparison(complete: bool = True) -> MethodComparison:
     lines = [
         line("own", 4, 2, log_likelihood=-14.0, log_likelihood_error=0.5, mse=0.3),
         line("ppca_l", 2, 2, log_likelihood=-16.0, log_likelihood_error=0.5, mse=0.4),
@@ -64,7 +64,7 @@ def comparison(complete: bool = True) -> Comparison:
         }
     ]
     facts = {"n_train": 142, "n_test": 36, "n_features": 13, "n_neighbors": 15, "n_anchors": 142}
-    return Comparison(lines, panels, facts, complete)
+    return MethodComparison(lines, panels, facts, complete)
 
 
 def config_of(run: Run, **changes: object) -> QualityConfig:
@@ -115,7 +115,12 @@ def test_matched_rows_are_selected_everywhere_and_come_back_by_the_address(start
 
 
 def test_sets_of_the_other_run_are_named_by_this_runs_components():
-    found = Matching((Pair(0, 3, 1.0, 0.9), Pair(2, 0, -1.0, 0.8)), (1,), (1, 2), np.zeros((3, 4)))
+    found = Matching(
+        (ComponentPair(0, 3, 1.0, 0.9), ComponentPair(2, 0, -1.0, 0.8)),
+        (1,),
+        (1, 2),
+        np.zeros((3, 4)),
+    )
     assert compare.in_own_numbers((0, 3), found) == "{1,3}"
     assert compare.in_own_numbers((0, 1, 2), found) == "{3,2′,3′}"
 

@@ -12,7 +12,7 @@ from appca.plots.explore.atlas import Cell, Panel
 from appca.ui.explorer import payload
 
 N = 30
-VIEW = payload.View("k", "r", 22, 3.0, 3, None)
+VIEW = payload.ExplorerView("k", "r", 22, 3.0, 3, None)
 NAMES = {"geometry": "g", "hover": None, "ids": None, "order": None}
 
 

@@ -19,7 +19,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.labels import rename
-from appca.runs.quality import Comparison, QualityConfig, QualityStore
+from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import RunStore
 from appca.ui.data import session_file
 from appca.ui.explorer import panels
@@ -193,7 +193,7 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
         dataset, config, result.info, result.fitted, f"label:{EVIL}", selected, rng.random((90, 2))
     )
     line = {"key": "own", "title": EVIL, "log_likelihood": 1.25, "kept": [0.51239, 0.1]}
-    found = Comparison([line], [], {"n_neighbors": 15}, True)
+    found = MethodComparison([line], [], {"n_neighbors": 15}, True)
     text = report(Report(material, config.id, EVIL, f"# {EVIL}\nrun()", found))
     page = Loaded(text)
     assert all(source.startswith("data:image/png;base64,") for source in page.loaded)
@@ -209,7 +209,9 @@ def test_the_report_has_the_quality_measured_of_the_run(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     config = QualityConfig(run.config.to_dict(), 4, 2)
-    QualityStore(home()).save(config, Comparison([{"key": "own", "title": "T"}], [], {}, True))
+    QualityStore(home()).save(
+        config, MethodComparison([{"key": "own", "title": "T"}], [], {}, True)
+    )
     shown = Shown(run.config, run.fitted, run.info, run)
     assert export_material.comparison(shown).lines[0]["title"] == "T"
     other = shown._replace(fitted=replace(run.fitted, components=run.fitted.components[:3]))
