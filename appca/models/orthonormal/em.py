@@ -56,7 +56,7 @@ class SubspaceState(NamedTuple):
 
 
 class EMSettings(NamedTuple):
-    """What stays fixed while EM climbs."""
+    """What stays fixed over the iterations of EM."""
 
     n_components: int  # K
     n_active: int  # L

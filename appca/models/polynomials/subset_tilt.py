@@ -37,7 +37,7 @@ def tilt(logits: Floats, n_active: int) -> Floats:
     gap = np.partition(logits, (n_rest - 1, n_rest), axis=1)[:, n_rest - 1 : n_rest + 1]
     lam: Floats = np.clip(-gap.mean(axis=1), lower, upper)
     rows = np.arange(len(logits))
-    for _ in range(100):  # bisection alone settles any float64 in fewer
+    for _ in range(100):  # bisection alone ends for any float64 in fewer
         r = expit(logits[rows] + lam[rows, None])
         excess, slope = r.sum(axis=1) - n_active, (r * (1.0 - r)).sum(axis=1)
         off = np.abs(excess) > 1e-10 * n_active
