@@ -54,7 +54,8 @@ class Notice(NamedTuple):
 
 def config() -> RunConfig:
     """Return the configuration on screen."""
-    return st.session_state[KEYS.config]
+    values: RunConfig = st.session_state[KEYS.config]
+    return values
 
 
 def current_dataset() -> Dataset:
@@ -201,7 +202,8 @@ def notify(kind: str, text: str) -> None:
 
 def take_notices() -> list[Notice]:
     """Return the sentences to show, once, in the order in which they came."""
-    return st.session_state.pop(KEYS.notices, [])
+    values: list[Notice] = st.session_state.pop(KEYS.notices, [])
+    return values
 
 
 def address(**more: str | None) -> dict[str, str]:
