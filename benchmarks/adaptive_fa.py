@@ -10,9 +10,10 @@ start and by its algorithm (PCA, best sets at once).
 in 350 principal coordinates, K = 100, L = 50: seconds on the clock and of the processor for a fit,
 start included, after one fit that compiles, and how many factors distinct rows of two digits share,
 over the largest such mean.
+
+They write results/adaptive_fa_balanced.json and results/adaptive_fa_digits.json.
 """
 
-import sys
 import time
 
 import numpy as np
@@ -24,33 +25,40 @@ from appca.data.sources.builtin import load
 from appca.data.sources.designs import Synthetic, draw_synthetic
 from appca.models.supports import fixed_size_supports, row_blocks
 from appca.models.supports.row_supports import CollapsedModel
+from benchmarks import results
 
 PAPER = {"init": "pca", "allocation": "best", "annealing": 0, "max_iter": 30}
 DIGITS = ("1", "3", "5", "7", "9")
 K_DIGITS, L_DIGITS = 100, 50
+FIELDS = ("oracle", "times_oracle", "least_cosine", "right", "paper_times_oracle", "paper_cosine")
 
 
 def main() -> None:
-    """Run the part that was asked for."""
-    names = {"balanced": balanced, "digits": digits}
-    arguments = sys.argv[1:]
-    if not arguments or arguments[0] not in names:
-        sys.exit(f"say which: {' or '.join(names)}; got {' '.join(arguments) or 'nothing'}.")
-    names[arguments[0]](*(int(a) for a in arguments[1:2]))
+    """Run the part that was asked for, and write its rows."""
+    parts = {"balanced": (balanced, 10), "digits": (digits, 3)}
+    parser = results.arguments(__doc__)
+    parser.add_argument("part", choices=parts)
+    parser.add_argument("seeds", nargs="?", type=int, help="10 of balanced, 3 of digits")
+    given = parser.parse_args()
+    part, usual = parts[given.part]
+    results.write(given.out, f"adaptive_fa_{given.part}", part(given.seeds or usual))
 
 
-def balanced(seeds: int = 10) -> None:
-    """Print a line a data seed, and the worst of all."""
+def balanced(seeds: int) -> list[results.Row]:
+    """Print a line a data seed, and the worst of all; return a row a data seed."""
+    rows = []
     print("  K seed   oracle | default:  error   |cos|   Z right | paper's start:  error   |cos|")
     for k in (10, 20):
         lines = np.array([recovery(k, seed) for seed in range(seeds)])
         for seed, line in enumerate(lines):
-            print(f"{k:3d} {seed:4d}   {row(line)}")
+            print(f"{k:3d} {seed:4d}   {in_words(line)}")
+            rows.append({"K": k, "L": k // 2, "seed": seed, **dict(zip(FIELDS, line, strict=True))})
         worst = [f(lines[:, i]) for i, f in enumerate([max, max, min, min, min, max])]
-        print(f"{k:3d} worst  {row(worst)}  (of the paper's start the best)")
+        print(f"{k:3d} worst  {in_words(worst)}  (of the paper's start the best)")
+    return rows
 
 
-def row(numbers: np.ndarray | list[float]) -> str:
+def in_words(numbers: np.ndarray | list[float]) -> str:
     """Format one line of the table."""
     floor, error, cosine, right, paper, paper_cosine = numbers
     mine = f"{error:6.3f} x {cosine:7.4f}  {100 * right:6.1f} %"
@@ -97,8 +105,9 @@ def found(model: AdaptiveFactorAnalysis, data: Synthetic) -> tuple[float, float]
     return float(cosines[rows, columns].min()), float(right)
 
 
-def digits(seeds: int = 3) -> None:
-    """Print the time of a fit and the sharing grid, a block a seed."""
+def digits(seeds: int) -> list[results.Row]:
+    """Print the time of a fit and the sharing grid, a block a seed; return a row a seed."""
+    rows = []
     dataset = load("mnist", per_class=500, classes=DIGITS)
     X = Preprocessing(divide=255.0, centre=True, pca=350).fit(dataset.X).transform(dataset.X)
     labels = np.asarray(next(iter(dataset.labels.values()))).astype(str)
@@ -108,15 +117,19 @@ def digits(seeds: int = 3) -> None:
         model = AdaptiveFactorAnalysis(K_DIGITS, L_DIGITS, random_state=seed).fit(X)
         clock, processor = time.perf_counter() - clock, time.process_time() - processor
         grid = sharing(model.allocate(X), labels)
-        top = grid.argmax(axis=1)
+        own = bool((grid.argmax(axis=1) == np.arange(5)).all())
+        nats = model.log_likelihoods_[-1] / len(X)
+        row = {"seed": seed, "clock_s": clock, "processor_s": processor, "passes": model.n_iter_}
+        rows.append({**row, "nats": nats, "own_most": own, "digits": DIGITS, "grid": grid})
         print(
             f"seed {seed}: {clock:.1f} s on the clock, {processor:.1f} s of the processor, "
-            f"{model.n_iter_} passes, {model.log_likelihoods_[-1] / len(X):.1f} nats a row; "
-            f"row maxima on the diagonal: {'yes' if (top == np.arange(5)).all() else 'NO'}"
+            f"{model.n_iter_} passes, {nats:.1f} nats a row; "
+            f"row maxima on the diagonal: {'yes' if own else 'NO'}"
         )
         print("     " + "".join(f"{name:>7}" for name in DIGITS))
         for name, line in zip(DIGITS, grid, strict=True):
             print(f"{name:>5}" + "".join(f"{value:7.3f}" for value in line))
+    return rows
 
 
 def sharing(Z: np.ndarray, labels: np.ndarray) -> np.ndarray:

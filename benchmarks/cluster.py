@@ -12,22 +12,21 @@ keeps, its rows and columns moved around and its columns' signs drawn: to draw f
 take four times as long as a pass of EM. Moved around differently in each chunk they are noise to
 a model of eight directions, though two chunks may share them.
 
-Writes results/cluster.csv beside this file; --quick writes results/cluster_quick.csv.
+Writes results/cluster.json; --quick writes cluster_quick.json, which is not kept.
 """
 
-import argparse
 import time
+from collections.abc import Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca import AdaptivePPCA
+from benchmarks import results
 from benchmarks.growth import slope
 from benchmarks.measure import memory
 from benchmarks.planted import matched
-from benchmarks.table import RESULTS, write_csv
 
 D, K, L = 100, 8, 3
 ROWS, QUICK_ROWS = [1_000_000, 5_000_000, 20_000_000], [40_000, 80_000, 160_000]
@@ -62,11 +61,10 @@ class Seen(NamedTuple):
 
 def main() -> None:
     """Print one line a fit, then the growth and the arithmetic."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = results.arguments(__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rows", default="", help="numbers of rows, with commas between them")
     parser.add_argument("--memory", type=int, default=MEMORY, help="limit of a worker, bytes")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder to write to")
     options = parser.parse_args()
     sizes = QUICK_ROWS if options.quick else ROWS
     sizes = [int(n) for n in options.rows.split(",")] if options.rows else sizes
@@ -74,37 +72,36 @@ def main() -> None:
     print(f"D = {D}, K = {K}, L = {L}; at most {options.memory / 1e6:.0f} MB a worker", flush=True)
     one = measured(sizes[0], 1, options.memory, at_once)
     two = [measured(n, 2, options.memory, at_once) for n in sizes]
-    say_growth(one, two)
-    limits(two[-1], at_once)
-    options.out.mkdir(parents=True, exist_ok=True)
-    name = "cluster_quick.csv" if options.quick else "cluster.csv"
-    write_csv(options.out / name, [seen._asdict() for seen in (one, *two)])
+    print("\n".join((growth_of(one, two), limits_of(two[-1], at_once))))
+    name = "cluster_quick" if options.quick else "cluster"
+    results.write(options.out, name, [seen._asdict() for seen in (one, *two)])
 
 
-def say_growth(one: Seen, two: list[Seen]) -> None:
-    """Print how time and memory grow with rows, and time with workers."""
-    if len(two) > 1:
-        sizes = [seen.rows for seen in two]
-        a_pass = [seen.processor_s / seen.passes for seen in two]
-        print(f"processor time of a pass grows with power {slope(sizes, a_pass):.2f} of the rows")
-        times, more = two[-1].rows / two[0].rows, two[-1].peak_mb - two[0].peak_mb
-        print(f"{times:.0f} times the rows take {more:+.0f} MB at the peak of a worker")
-    print(f"two workers are {one.clock_s / two[0].clock_s:.2f} times as fast as one")
+def growth_of(one: Seen, two: Sequence[Seen]) -> str:
+    """Say how time and memory grow with rows, and time with workers."""
+    faster = f"two workers are {one.clock_s / two[0].clock_s:.2f} times as fast as one."
+    if len(two) < 2:
+        return faster.capitalize()
+    sizes = [seen.rows for seen in two]
+    power = slope(sizes, [seen.processor_s / seen.passes for seen in two])
+    times, more = two[-1].rows / two[0].rows, two[-1].peak_mb - two[0].peak_mb
+    return (
+        f"The processor time of a pass grows with power {power:.2f} of the rows; {times:.0f} times "
+        f"the rows take {more:+.0f} MB at the peak of a worker; {faster}"
+    )
 
 
-def limits(largest: Seen, at_once: int) -> None:
-    """Print what a billion rows would take, and what bounds it."""
+def limits_of(largest: Seen, at_once: int) -> str:
+    """Say what a billion rows would take, and what bounds it."""
     size, hours, passes = BILLION * D * 4, largest.passes / 3600, largest.passes
     a_row = largest.fitting_s / passes / largest.rows
-    print(f"10^9 rows: {size / 1e9:.0f} GB a pass, {passes} passes")
-    print(f"  EM alone: {BILLION * a_row * hours:.1f} processor hours")
-    print(f"  reading, from one disk of {DISK / 1e9:g} GB/s: {size / DISK * hours:.1f} hours")
-    travels = (2 * D * K + 3 * K) * 8
-    chunks = -(-BILLION // at_once)
-    print(
-        f"  a pass moves at most {chunks * travels / 1e6:.0f} MB of sums, "
-        f"{chunks * travels / WIRE:.2f} s of a network of {WIRE / 1e9:g} GB/s: "
-        "disks and processors limit, and both are divided by the number of workers"
+    travels = (2 * D * K + 3 * K) * 8 * -(-BILLION // at_once)
+    return (
+        f"A billion rows are {size / 1e9:.0f} GB and would take {passes} passes: EM alone "
+        f"{BILLION * a_row * hours:.1f} processor hours, reading from one disk of "
+        f"{DISK / 1e9:g} GB/s {size / DISK * hours:.1f} hours, and sending the sums of a pass, at "
+        f"most {travels / 1e6:.0f} MB, {travels / WIRE:.2f} s of a network of {WIRE / 1e9:g} GB/s. "
+        "So disks and processors limit, and both are divided by the number of workers."
     )
 
 

@@ -4,6 +4,7 @@
 landing page in Chromium and waits until the atlas of the digits is drawn with its images; prints
 the seconds from the start of the server's process. The very first start after an installation also
 compiles Python files; delete the `__pycache__` folders of the environment to see that again.
+Writes results/first_picture.json.
 """
 
 import os
@@ -13,6 +14,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from benchmarks import results
 
 ROOT = Path(__file__).parents[1]
 DRAWN = (
@@ -24,15 +27,20 @@ FLAGS += ["--enable-unsafe-swiftshader"]
 
 
 def main() -> None:
-    """Print one line a start."""
+    """Print one line a start, and write all."""
     from playwright.sync_api import sync_playwright
 
-    starts = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    parser = results.arguments(__doc__)
+    parser.add_argument("starts", nargs="?", type=int, default=3)
+    given = parser.parse_args()
+    rows = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        for _ in range(starts):
-            print(f"{first_picture(browser):.1f} s", flush=True)
+        for number in range(given.starts):
+            rows.append({"start": number + 1, "clock_s": first_picture(browser)})
+            print(f"{rows[-1]['clock_s']:.1f} s", flush=True)
         browser.close()
+    results.write(given.out, "first_picture", rows)
 
 
 def first_picture(browser) -> float:

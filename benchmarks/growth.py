@@ -1,4 +1,7 @@
-"""How the time of an EM pass of aPPCA grows with N, D, K and L."""
+"""How the time of an EM pass of aPPCA grows with N, D, K and L.
+
+`python -m benchmarks.table --growth` writes results/growth.json.
+"""
 
 import time
 from typing import Any

@@ -1,6 +1,6 @@
 """How far the quick fit of aPPCA ends below a run of 2,000 passes that goes on from there.
 
-`APPCA_DATA=... python -m benchmarks.table --long --data MNIST` writes results/long.csv. The quick
+`APPCA_DATA=... python -m benchmarks.table --long --data MNIST` writes results/long.json. The quick
 fit is "aPPCA, EM, one start" of the table; the passes are those of a fit, with momentum, and go on
 where ten of them gain nothing. What is asked on MNIST, 60,000 digits, K = 10, L = 3: at most 0.05
 nats a row.

@@ -6,10 +6,9 @@ squared error on them is taken in units of preprocessing as the app suggests it 
 standard deviation; images: white), learned without the masked cells. Mean over seeds and its
 standard error; "beats" counts the seeds in which adaptive PPCA is better. The imputers of
 scikit-learn (k nearest rows; a ridge regression of each column on all others) run where there are
-at most 64 columns.
+at most 64 columns. Writes results/missing.json.
 """
 
-import argparse
 import time
 import warnings
 
@@ -19,6 +18,7 @@ from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, 
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.storage.errors import InputError
+from benchmarks import results
 
 CASES = {
     "wine": ({}, (4, 2)),
@@ -33,11 +33,12 @@ MOST_COLUMNS = 64
 
 def main() -> None:
     """Print a table for each data set and share, and where adaptive PPCA is not the best."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = results.arguments(__doc__)
     parser.add_argument("names", nargs="*", default=list(CASES), help="data sets, all by default")
     parser.add_argument("--seeds", type=int, default=5)
     chosen = parser.parse_args()
-    lost = []
+    lost: list[str] = []
+    rows: list[results.Row] = []
     for name in chosen.names:
         options, sizes = CASES[name]
         try:
@@ -50,11 +51,14 @@ def main() -> None:
             errors = measured(dataset, sizes, share, chosen.seeds)
             told(f"{dataset.name}, K = {sizes[0]}, L = {sizes[1]}, {share:.0%} masked", errors)
             print(f"  {time.process_time() - began:.0f} s of the processor", flush=True)
+            case = {"data": dataset.name, "K": sizes[0], "L": sizes[1], "share": share}
+            rows += [{**case, **row} for row in compared(errors)]
             means = {method: values.mean() for method, values in errors.items()}
             better = [method for method in means if means[method] < means[OWN]]
             lost += [f"{name} at {share:.0%}: better are {', '.join(better)}"] if better else []
     print("\nWhere it does not hold:" if lost else "\nAdaptive PPCA is the best throughout.")
     print("\n".join(lost))
+    results.write(chosen.out, "missing", rows)
 
 
 def measured(dataset, sizes: tuple[int, int], share: float, seeds: int) -> dict[str, np.ndarray]:
@@ -89,13 +93,25 @@ def imputed(Y: np.ndarray) -> dict[str, np.ndarray]:
         }
 
 
+def compared(errors: dict[str, np.ndarray]) -> list[results.Row]:
+    """Return a row a method, smallest error first; no standard error of a single seed."""
+    rows = []
+    for method, values in sorted(errors.items(), key=lambda item: item[1].mean()):
+        n = len(values)
+        row = {"method": method, "rmse": float(values.mean()), "seeds": n}
+        row["standard_error"] = float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else None
+        row["beaten"] = None if method == OWN else int((errors[OWN] < values).sum())
+        rows.append(row)
+    return rows
+
+
 def told(title: str, errors: dict[str, np.ndarray]) -> None:
     """Print the errors, smallest first."""
     print(f"\n{title}")
-    for method, values in sorted(errors.items(), key=lambda item: item[1].mean()):
-        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-        beats = f"  beats {int((errors[OWN] < values).sum())} of {len(values)}"
-        print(f"  {method:16} {values.mean():.4f} ± {error:.4f}{'' if method == OWN else beats}")
+    for row in compared(errors):
+        error = "" if row["standard_error"] is None else f" ± {row['standard_error']:.4f}"
+        beats = "" if row["beaten"] is None else f"  beats {row['beaten']} of {row['seeds']}"
+        print(f"  {row['method']:16} {row['rmse']:.4f}{error}{beats}")
 
 
 if __name__ == "__main__":

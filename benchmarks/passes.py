@@ -1,9 +1,9 @@
 """What an EM pass of aPPCA takes beside its two matrix products.
 
-`APPCA_DATA=... python -m benchmarks.table --passes [--data NAME]` writes results/passes.csv. A pass
-is one E step over all rows and one M step; its two products are X W and X'S, in the dtype of the
-data and by NumPy at once, with W (D, K) and S (N, K) given. Both take turns, on the same number of
-threads; the median of the ratios counts. What is asked on MNIST, 60,000 digits: at most 1.5.
+`APPCA_DATA=... python -m benchmarks.table --passes [--data NAME]` writes results/passes.json. A
+pass is one E step over all rows and one M step; its two products are X W and X'S, in the dtype of
+the data and by NumPy at once, with W (D, K) and S (N, K) given. Both take turns, on the same number
+of threads; the median of the ratios counts. What is asked on MNIST, 60,000 digits: at most 1.5.
 """
 
 import time

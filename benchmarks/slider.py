@@ -5,13 +5,14 @@ empty APPCA_HOME, as http://127.0.0.1:8501. Opens 10,000 and 70,000 digits and m
 and down, to settings that have not been fitted yet: each move shows a preview first. The next move
 waits until the full fit has replaced it. What passes until the points are in the browser is the
 server's work, the way there and the 0.2 s for which Streamlit waits whether the slider moves on;
-the rest is the browser's, until the frame after the one that the picture was drawn in.
+the rest is the browser's, until the frame after the one that the picture was drawn in. Writes
+results/slider.json.
 """
 
 import os
-import sys
 from typing import NamedTuple
 
+from benchmarks import results
 from benchmarks.first_picture import FLAGS
 
 MINUTE = 60_000  # milliseconds
@@ -70,20 +71,26 @@ class Move(NamedTuple):
 
 
 def main() -> None:
-    """Print one line a move, and the median of all moves of K."""
+    """Print one line a move and the median of all moves of K, and write the moves."""
     from playwright.sync_api import sync_playwright
 
-    sizes = [int(text) for text in sys.argv[2:]] or [10_000, 70_000]
+    parser = results.arguments(__doc__)
+    parser.add_argument("address", help="of a running app")
+    parser.add_argument("sizes", nargs="*", type=int, default=[10_000, 70_000], metavar="ROWS")
+    given = parser.parse_args()
+    rows = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        for n in sizes:
+        for n in given.sizes:
             page = browser.new_page(viewport={"width": 1440, "height": 950})
-            open_mnist(page, sys.argv[1], n)
+            open_mnist(page, given.address, n)
             page.evaluate(WATCH)
             found = []
             for k, active, slider, key in MOVES:
                 move = moved(page, slider, key)
                 print(f"{n:,} digits, K = {k}, L = {active}: {move}", flush=True)
+                row = {"digits": n, "K": k, "L": active, "moved": slider.upper()}
+                rows.append(row | {"server_s": move.server, "browser_s": move.browser})
                 if slider == "k":
                     found.append(move)
             middle = sorted(found, key=lambda move: move.total)[len(found) // 2]
@@ -91,6 +98,7 @@ def main() -> None:
             print(f"{n:,} digits, median of {len(found)} moves of K: {middle}; {load}")
             page.close()
         browser.close()
+    results.write(given.out, "slider", rows)
 
 
 def moved(page, slider: str, key: str) -> Move:

@@ -21,15 +21,12 @@ with N, D, K and L, with slopes on logarithmic scales; `--passes`, a pass beside
 products; `--long`, how far the quick fit ends below 2,000 passes more.
 
 A later run of some methods or data sets replaces their rows in the files and keeps the others.
-Writes results/table.csv and results/table.json beside this file, or results/growth.csv, passes.csv,
-long.csv; --quick writes to results/quick.csv and .json, which are not kept. `python -m
-benchmarks.readme` makes the tables of the README from them.
+Writes results/table.json and, to look at, table.csv, or results/growth.json, passes.json,
+long.json; --quick writes quick.json and .csv, which are not kept.
 """
 
-import argparse
 import csv
 import json
-import platform
 import subprocess
 import sys
 import tempfile
@@ -40,11 +37,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import growth, long, passes
+from benchmarks import growth, long, passes, results
 from benchmarks.methods import METHODS, REFERENCE, missing
 from benchmarks.shapes import LARGE, QUICK, SHORT_S, STANDARD, Shape
 
-RESULTS = Path(__file__).parent / "results"
 LONG_S = 20  # of the clock: a fit that takes longer is made once
 FIELDS = ["processor_s", "clock_s", "coded_s", "peak_bytes", "peak_over_data", "error"]
 FIELDS += ["error_held_out", "held_out_nats"]
@@ -67,7 +63,8 @@ class Budget:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.table")
+    parser = results.arguments(__doc__)
+    parser.prog = "python -m benchmarks.table"
     parser.add_argument("--quick", action="store_true", help="two small data sets")
     parser.add_argument("--large", action="store_true", help="add 215,302 x 989")
     parser.add_argument("--growth", action="store_true", help="growth with N, D, K, L")
@@ -77,7 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=40.0, help="for all of it")
     parser.add_argument("--methods", default=",".join(METHODS), help="of " + ", ".join(METHODS))
     parser.add_argument("--data", default="", help="only data sets whose name contains this")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder to write to")
     given = parser.parse_args(arguments)
     shapes = QUICK if given.quick else [*STANDARD, *(LARGE if given.large else [])]
     shapes = [shape for shape in shapes if given.data in shape.name]
@@ -86,13 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     methods = [REFERENCE, *(m for m in given.methods.split(",") if m != REFERENCE)]
     if unknown := sorted(set(methods) - set(METHODS)):
         parser.error(f"--methods knows {', '.join(METHODS)}; got {', '.join(unknown)}.")
-    given.out.mkdir(parents=True, exist_ok=True)
     if given.growth:
-        write_csv(given.out / "growth.csv", growth.measured(quick=given.quick))
+        results.write(given.out, "growth", growth.measured(quick=given.quick))
     elif given.passes:
-        write_csv(given.out / "passes.csv", passes.measured(shapes))
+        results.write(given.out, "passes", passes.measured(shapes))
     elif given.long:
-        write_csv(given.out / "long.csv", long.measured(shapes))
+        results.write(given.out, "long", long.measured(shapes))
     else:
         name = "quick" if given.quick else "table"
         compare(shapes, methods, given.rounds, Budget(given.minutes), given.out / name)
@@ -111,15 +106,13 @@ def compare(
         seen = runs_of(shape, there, rounds, budget)
         runs += seen
         rows += summary(shape, there, seen)
-    known: dict[str, list[dict[str, Any]]] = {"table": [], "runs": []}
+    known: dict[str, list[dict[str, Any]]] = {"rows": [], "runs": []}
     if path.with_suffix(".json").exists():
         known = json.loads(path.with_suffix(".json").read_text())
-    rows, runs = renewed(known["table"], rows), renewed(known["runs"], runs)
-    write_csv(path.with_suffix(".csv"), rows)
-    about = {"python": sys.version.split()[0], "machine": platform.machine(), "cores": cores()}
+    rows, runs = renewed(known["rows"], rows), renewed(known["runs"], runs)
     left_out = [method.title for key, method in METHODS.items() if missing(key)]
-    text = json.dumps({"about": about, "left_out": left_out, "table": rows, "runs": runs}, indent=1)
-    path.with_suffix(".json").write_text(text + "\n")
+    results.write(path.parent, path.name, rows, runs=runs, left_out=left_out)
+    write_csv(path.with_suffix(".csv"), rows)
 
 
 def renewed(
@@ -215,13 +208,6 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows:
             writer.writerow({k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()})
     print(path.name)
-
-
-def cores() -> int:
-    """Count the processors this process may use."""
-    import os
-
-    return os.cpu_count() or 1
 
 
 if __name__ == "__main__":

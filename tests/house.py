@@ -60,6 +60,15 @@ OTHER_WORDS = {  # what features were called before
     "similar_objects": "similar",
     "traces": "diagnostics",
 }
+# who may look into a dict of arrays by name: the module that owns the type they belong to
+OWNERS_OF_ARRAYS = {
+    "appca/analysis/fitted.py": "a fitted run",
+    "appca/analysis/paper/brain_maps.py": "the maps of a recording",
+    "appca/data/preprocessing.py": "fitted preprocessing",
+    "appca/data/readers/": "the arrays of an uploaded file",
+    "appca/models/base/estimator.py": "a fitted estimator",
+    "appca/studies/experiments/": "the outcome of that experiment",
+}
 # folders of tests that look at no single module, and what they look at instead
 OTHER_TESTS = {
     "attacks": "hostile input",
@@ -178,6 +187,20 @@ def arrows_back(path: str, text: str) -> list[str]:
         up = sorted(folders - set(MODEL_FOLDERS[: own + 1]))
         found += [f"{path}, line {one.line}: {parts[2]} must not import {name}" for name in up]
     return found
+
+
+def untyped(path: str, text: str) -> list[str]:
+    """Looks into a dict called ``arrays`` by name outside of the module that owns the type."""
+    if path.startswith(tuple(OWNERS_OF_ARRAYS)):
+        return []
+    return [
+        f"{path}, line {node.lineno}: {ast.unparse(node)} belongs to the module that owns the type"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+        and ast.unparse(node.value).split(".")[-1] == "arrays"
+    ]
 
 
 def misplaced(paths: Iterable[str]) -> list[str]:

@@ -288,6 +288,15 @@ def test_arrows_among_the_folders_of_the_models_go_down():
         assert len(house.arrows_back(path, text)) == 1
 
 
+def test_nobody_but_the_owner_of_a_type_looks_into_its_arrays():
+    files = sources("appca", "pages")
+    assert not [said for path, text in files.items() for said in house.untyped(path, text)]
+    for text in ('shown.arrays["active"]', 'def f(arrays):\n    return arrays["scores"][0]'):
+        assert len(house.untyped("appca/ui/explore/a.py", text)) == 1
+    assert not house.untyped("appca/analysis/fitted.py", 'arrays["active"]')
+    assert not house.untyped("appca/ui/explore/a.py", "arrays[0]")
+
+
 def test_a_feature_has_one_name_and_stands_with_its_page():
     files = sources("appca", "pages", "tests")
     assert not house.misplaced(files)

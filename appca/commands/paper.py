@@ -6,11 +6,13 @@ from pathlib import Path
 from appca.commands import parsing
 from appca.commands.terminal import say, show_share
 from appca.runs.home import home
+from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES
 
 EXAMPLES = (
     "python -m appca paper z-priors --quick",
     "python -m appca paper z-priors --set n_rows=100 --out results",
+    "python -m appca paper --document docs/paper.md",
 )
 
 
@@ -22,6 +24,13 @@ def add(commands: parsing.Commands) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(STUDIES))
     which.add_argument("--all", action="store_true", help="all of them")
+    which.add_argument(
+        "--document",
+        type=Path,
+        metavar="FILE",
+        help="compute nothing; write a page (Markdown) of the stored results to FILE, and their "
+        "numbers to a JSON file beside it",
+    )
     size = parser.add_mutually_exclusive_group()
     for name, meaning in (
         ("quick", "small, for a first look"),
@@ -40,8 +49,15 @@ def add(commands: parsing.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Compute, print, store and write."""
+    """Compute, print, store and write; or write what is stored."""
     from appca.studies.command import paper
+    from appca.studies.document import write_document
 
     changes = dict(options.set)
+    if options.document is not None:
+        if changes or options.out is not None or options.size != "default":
+            msg = "--document computes nothing; leave out --quick, --full, --set and --out."
+            raise InputError(msg)
+        write_document(options.document, home(), say)
+        return
     paper(options.names, options.size, changes, home(), options.out, say, show_share)

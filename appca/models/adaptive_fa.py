@@ -70,9 +70,9 @@ class AdaptiveFactorAnalysis(FactorModel):
         paper's start, does not), principal components, rows of the data, random, or as given.
         Where K exceeds min(N - 1, D), "ica" stands for "dictionary".
     allocation : {"auto", "exact", "best"}
-        What EM does about the sets of factors. "exact" sums over all of them and climbs the
-        likelihood; "best" gives each row to one set and climbs log p(Y, Z) (the paper). "auto" is
-        exact up to 256 sets.
+        What the E step does about supports. "exact" sums over all of them and EM maximises the
+        likelihood; "best" gives each row to its best one (classification EM) and maximises
+        log p(Y, Z) (the paper). "auto" is exact up to 256 supports.
     loading_variance : float or None
         Prior variance sigma2_W of the entries of W. None: no prior in EM; learned by "gibbs".
     n_init : int
@@ -81,15 +81,15 @@ class AdaptiveFactorAnalysis(FactorModel):
         The mean as a parameter, fixed at the sample mean (the paper), or at zero. The sample mean
         is off by what the scores average to, and few factors a row cannot make that up.
     annealing : int
-        Passes with drawn sets before the climb with best sets; at least 30 from "dictionary".
+        Iterations with drawn supports before those with the best; at least 30 from "dictionary".
     max_iter : int
-        Most EM iterations after those; where "exact" has many rows, also of each climb on a sample
-        that comes first.
+        Most EM iterations after those; where "exact" has many rows, also on each sample that comes
+        first.
     tol : float
-        EM stops when ten iterations together gain less than this, in nats a row.
+        EM has converged when ten iterations improve by less than this, in nats a row.
     least_change : float
-        EM with best sets also stops, after ten iterations, when one changes less than this share
-        of the N L slots: what follows are ever fewer exchanges between nearly equal sets.
+        EM with best supports also stops, after ten iterations, when one changes less than this
+        share of the N L slots: what follows are ever fewer exchanges between nearly equal ones.
     n_paths : int
         Importance paths a row for `score_samples` and `inclusion_probabilities` where there are
         more than 5,000 sets; the error falls with its root.

@@ -56,7 +56,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
     z_n uniform over the subsets of exactly L of the K components. Both x and z are integrated out
-    exactly, so the likelihood is exact and EM climbs it without approximation. Missing entries
+    exactly, so the likelihood is exact and EM maximises it without approximation. Missing entries
     (NaN) are integrated out, too, with inference="em".
 
     Parameters
@@ -95,7 +95,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     max_iter : int
         Most EM iterations over all rows.
     tol : float
-        EM stops when ten iterations together gain less than this, in nats a row.
+        EM has converged when ten iterations improve by less than this, in nats a row.
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int

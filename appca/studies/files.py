@@ -68,7 +68,7 @@ def aligned(rows: Sequence[Row], columns: Sequence[str] = ()) -> list[str]:
     if not rows:
         return []
     names = list(columns or rows[0])
-    lines = [names, *([_cell(row[name]) for name in names] for row in rows)]
+    lines = [names, *([cell(row[name]) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -76,7 +76,8 @@ def aligned(rows: Sequence[Row], columns: Sequence[str] = ()) -> list[str]:
     ]
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
+    """Write a value of a table: four digits a number, None a dash."""
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca import __version__
 from appca.storage import atomic
 from appca.storage.files import keep_newer, read_arrays, read_json, write_json
 from appca.storage.formats import TooNew, or_none
@@ -20,7 +21,7 @@ from appca.storage.refusal import storing
 from appca.studies.claims import CheckedClaim
 from appca.studies.study import Options, Outcome, Row, Study
 
-_PACKAGES = ("appca", "numpy", "scipy", "scikit-learn", "numba")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 class Stored(NamedTuple):
@@ -96,7 +97,7 @@ class StudyStore:
 
 def versions() -> dict[str, str]:
     """Versions of what the numbers depend on."""
-    found = {}
+    found = {"appca": __version__}  # also where it runs without being installed
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             found[package] = version(package)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import growth, long, methods, passes, readme, table
+from benchmarks import growth, long, methods, passes, table
 from benchmarks.methods import METHODS
 from benchmarks.shapes import LARGE, LIMIT_S, SHORT_S, Shape, synthetic, tenth
 
@@ -110,74 +110,6 @@ def test_a_long_run_does_not_end_below_the_quick_fit():
 def test_a_pass_is_compared_with_its_products():
     (row,) = passes.measured([SHAPE], turns=3)
     assert row["pass_s"] > row["products_s"] > 0.0
-
-
-def test_the_tables_of_the_readme_tell_what_is_there():
-    runs = [
-        run("pca", 0, 2.0, peak_over_data=1.0, error=0.04, coded_s=2.5, held_out_nats=1234.56),
-        run("appca_one", 0, 4.0, peak_over_data=1.25, error=0.05, coded_s=5.0),
-        run("dictionary", 0, 48.0, error=0.06, coded_s=100.0),
-        run("sparse_pca", 0, None, "over 300 s"),
-    ]
-    shape = SHAPE._replace(name="MNIST 60,000 x 784")
-    rows = table.summary(shape, ["pca", "appca_one", "dictionary", "sparse_pca"], runs)
-    lines = readme.taken(rows)
-    assert len({line.count("|") for line in lines}) == 1
-    assert "| 4 (once) | 2 | 5 | 1.25 | 0.05 |" in lines[3]
-    assert "| 1,235 |" in lines[2]
-    assert "| over 300 s |" in lines[5]
-    long_rows = [{"data": shape.name, "below": "0.0312"}, {"data": "other", "below": "9"}]
-    pass_rows = [{"data": shape.name, "ratio": "1.4142", "ratio_clock": "1.2"}]
-    text = "\n".join(readme.asked(rows, pass_rows, long_rows))
-    assert "| at most 3, then 1.5 | 2 |" in text
-    assert "| at most 0.05 | 0.0312 |" in text
-    assert "| at most 1.5 | 1.41 (of the clock 1.2) |" in text
-    assert "| at least 10 | 12 / 20 |" in text
-    assert "| no larger | 0.05, 0.06 |" in text
-    assert "voxels" not in text  # nobody measured them
-
-
-def test_a_method_that_was_ended_on_the_large_data_says_so():
-    shape = LARGE[0]
-    runs = [run("appca_one", 0, None, "over 600 s"), run("appca_em", 0, 9.0, peak_bytes=2.5e9)]
-    text = "\n".join(readme.asked(table.summary(shape, ["appca_one", "appca_em"], runs), [], []))
-    assert "| 600 s, 8 GB | over 600 s |" in text
-    assert "| 600 s, 8 GB | 9 s, 2.5 GB |" in text
-
-
-def test_growth_has_a_line_a_size():
-    rows = [
-        {"grows": "N", "N": str(n), "seconds_a_pass": str(n / 1e5), "slope": "1.0"}
-        for n in (5000, 10_000, 20_000)
-    ]
-    assert readme.growing(rows)[2:] == ["| N | 5,000 | 20,000 | 0.05 | 0.2 | 1 |"]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, ""),
-        (0.0123456, "0.0123"),
-        (9.999, "10"),
-        (14.25, "14.2"),
-        (123.4, "123"),
-        (-81_485_868.6, "-81,500,000"),
-        (0.0, "0"),
-        ("4e-05", "0.00004"),
-    ],
-)
-def test_numbers_have_three_digits_and_no_exponent(value, text):
-    assert readme.number(value) == text
-
-
-def test_the_readme_is_made_from_files(tmp_path, monkeypatch, capsys):
-    rows = table.summary(SHAPE, ["pca"], [run("pca", 0, 2.0)])
-    (tmp_path / "table.json").write_text(json.dumps({"table": rows}))
-    table.write_csv(tmp_path / "passes.csv", passes.measured([SHAPE], turns=1))
-    monkeypatch.setattr("sys.argv", ["readme", str(tmp_path)])
-    capsys.readouterr()
-    readme.main()
-    assert "| made up (3, 1) | PCA (scikit-learn) | 2 (once) | 1 |" in capsys.readouterr().out
 
 
 def test_one_round_writes_both_files(tmp_path, monkeypatch):

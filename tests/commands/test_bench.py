@@ -9,6 +9,7 @@ from appca.cli import main
 from appca.commands import bench
 from benchmarks import table
 from benchmarks.methods import METHODS
+from benchmarks.results import RESULTS
 from benchmarks.shapes import LARGE, QUICK, STANDARD
 from tests.commands.conftest import asked_for
 
@@ -40,7 +41,7 @@ def test_without_a_word_everything_is_left_to_the_table(monkeypatch, capsys):
     commands = asked_for(monkeypatch)
     assert main(["bench"]) == 0
     assert commands == [[sys.executable, "-m", "benchmarks.table"]]
-    assert capsys.readouterr().out == f"table in {table.RESULTS}\n"
+    assert capsys.readouterr().out == f"table in {RESULTS}\n"
 
 
 def test_an_installation_without_the_folder_refuses_in_a_sentence(monkeypatch, capsys, tmp_path):

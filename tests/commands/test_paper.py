@@ -1,3 +1,5 @@
+import shutil
+
 import pandas as pd
 import pytest
 
@@ -21,10 +23,25 @@ def test_the_paper_s_experiments_are_printed_stored_and_written(tmp_path, capsys
     assert kept.options["n_rows"] == 30
 
 
+def test_stored_results_become_a_page_that_can_be_written_again(tmp_path, capsys):
+    file = tmp_path / "docs" / "paper.md"
+    assert main(["paper", "z-priors", "--quick"]) == 0
+    capsys.readouterr()
+    assert main(["paper", "--document", str(file)]) == 0
+    assert "wrote paper.md and paper_results.json: 1 of" in capsys.readouterr().out
+    page = file.read_text("utf-8")
+    assert "(#z-priors) | `z-priors` | 1 of 1 | default |" in page
+    assert "`planes` | not computed" in page
+    (kept,) = StudyStore(home()).list()
+    shutil.rmtree(StudyStore(home()).folder / kept.id)
+    assert main(["paper", "--document", str(file)]) == 0
+    assert file.read_text("utf-8") == page
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "one of the arguments NAME --all is required"),
+        ([], "one of the arguments NAME --all --document is required"),
         (["table9"], "There is no experiment “table9”; choose among z-priors"),
         (["table1", "--all"], "not allowed with argument"),
         (["table1", "--quick", "--full"], "not allowed with argument"),
@@ -32,6 +49,10 @@ def test_the_paper_s_experiments_are_printed_stored_and_written(tmp_path, capsys
         (["table1", "--set", "n_rows=0"], "n_rows must be a whole number above 0; got 0"),
         (["--all", "--set", "seeds=1"], "has the options"),
         (["z-priors", "--out", __file__], "must be a folder"),
+        (["z-priors", "--document", "x.md"], "not allowed with argument"),
+        (["--document", "x.md", "--quick"], "--document computes nothing"),
+        (["--document", "x.md", "--set", "seeds=1"], "--document computes nothing"),
+        (["--document", __file__ + "/x.md"], "could not be written"),
     ],
 )
 def test_a_wrong_wish_for_an_experiment_is_one_sentence_and_exit_code_2(capsys, arguments, words):

@@ -1,27 +1,28 @@
 """The E step of one block of rows for many components, compiled: O(K) a row whatever L is.
 
-With logits a and any tilt t let p_k = 1 / (1 + exp(-a_k - t)). Then
+The size of a random subset is Poisson-binomial. With logits a and any exponential tilt t let
+p_k = 1 / (1 + exp(-a_k - t)) and B_k ~ Bernoulli(p_k) be independent. Then
 
-    e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),  B_k ~ Bernoulli(p_k),
+    e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),                  (1)
 
-and the probability is a Fourier coefficient of the characteristic function of the sum,
+and the Poisson-binomial probability is the discrete Fourier transform of its characteristic
+function (Hong 2013) at M points,
 
-    P(sum = L) = 1/M sum_m prod_k (1 - p_k + p_k exp(i theta_m)) exp(-i L theta_m),
+    P(sum = L) = 1/M sum_m prod_k (1 - p_k + p_k exp(i theta_m)) exp(-i L theta_m),           (2)
     theta_m = 2 pi m / M,
 
-but for the chances of L + M, L - M and so on, which M points count as well. (That is Cauchy's
-formula for e_L on a circle, by the trapezoidal rule.) At the tilt that makes the mean about L the
-circle passes the saddle point: the sum over m neither overflows nor cancels, the chances M away
-from the mean fall below rounding for M of some standard deviations, and so does the product for
-theta beyond some inverse standard deviations. What is left are 10 to 30 points a row, where the
-tables of `subset_rows` take min(L, K - L). Measured at K = 500, L = 200: 20 microseconds a row,
-where those take 80 and the two matrix products of 989 features 13. Inclusion is the same sum
-without the factor k,
+but for the probabilities of L + M, L - M and so on, which M points count as well (aliasing). At the
+tilt that makes the mean about L (the saddle point) the sum over m neither overflows nor cancels,
+the probabilities M away from the mean fall below rounding for M of some standard deviations, and so
+does the product for theta beyond some inverse standard deviations. What is left are 10 to 30 points
+a row, where the tables of `subset_rows` take min(L, K - L). Measured at K = 500, L = 200: 20
+microseconds a row, where those take 80 and the two matrix products of 989 features 13. Inclusion is
+the same sum without the factor k,
 
-    r_k = p_k / P 1/M sum_m prod_{j != k} (...) exp(-i (L - 1) theta_m).
+    r_k = p_k / P 1/M sum_m prod_{j != k} (...) exp(-i (L - 1) theta_m).                      (3)
 
-Errors are some roundings of 1, of r as of log e_L: a chance of 1e-20 has no right digits, which no
-sum over rows notices. Where digits of small chances matter, there is `subsets.inclusion`.
+Errors are some roundings of 1, of r as of log e_L: a probability of 1e-20 has no right digits,
+which no sum over rows notices. Where digits of small ones matter, there is `subsets.inclusion`.
 """
 
 import math
@@ -34,12 +35,12 @@ from appca.models.orthonormal.expectation_kernels import LANES, add_up, exponent
 
 __all__ = ["MOST_POINTS", "expect"]
 
-FARTHEST = 115.0  # nats from the L-th largest logit at which a column is certain
-NEAR = 4.0  # nats within which the split is looked for by counting, then by Newton steps
+FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
+NEAR = 4.0  # nats within which the L-th largest logit is bracketed by counting, before Newton
 MOST_HALVINGS, MOST_STEPS = 80, 60
 ROUNDING = 37.0  # exp(-37) is below the rounding of 1
 MOST_POINTS = 40  # more than `points` ever asks for
-AT_ONCE = 512  # columns whose larger chances, of at least a half, may be multiplied
+AT_ONCE = 512  # columns whose larger probabilities, of at least a half, may be multiplied
 
 
 @wide_kernel
@@ -53,7 +54,7 @@ def extremes(a: Any, low: Any, high: Any) -> None:
 
 
 @wide_kernel
-def split(a: Any, n_active: int, low: Any, high: Any, x: Any, centre: Any) -> None:
+def bracket(a: Any, n_active: int, low: Any, high: Any, x: Any, centre: Any) -> None:
     """Find numbers that about L of the columns a (K, LANES) exceed, by halving."""
     extremes(a, low, high)
     for _ in range(MOST_HALVINGS):
@@ -74,7 +75,7 @@ def split(a: Any, n_active: int, low: Any, high: Any, x: Any, centre: Any) -> No
 
 
 @wide_kernel
-def weigh(a: Any, centre: Any, odds: Any, x: Any, e: Any, power: Any) -> None:
+def odds_of(a: Any, centre: Any, odds: Any, x: Any, e: Any, power: Any) -> None:
     """Write the odds up / down = exp(a - centre) of all columns as two numbers of at most 1."""
     up, down, bits = odds[0], odds[1], power.view(type(e.bias))
     for k in range(len(a)):
@@ -88,9 +89,9 @@ def weigh(a: Any, centre: Any, odds: Any, x: Any, e: Any, power: Any) -> None:
 
 
 @wide_kernel
-def chances(odds: Any, tilt: Any, out: Any, chance: Any) -> None:
-    """Chances p and 1 - p = q of the columns, with their sum and sum p q in out (3, LANES)."""
-    up, down, p, q = odds[0], odds[1], chance[0], chance[1]
+def tilted_probabilities(odds: Any, tilt: Any, out: Any, probability: Any) -> None:
+    """Probabilities p and q = 1 - p of B_k; write sum p and sum p q to out (3, LANES)."""
+    up, down, p, q = odds[0], odds[1], probability[0], probability[1]
     for i in range(LANES):
         out[0, i] = 0.0
         out[1, i] = 0.0
@@ -106,16 +107,17 @@ def chances(odds: Any, tilt: Any, out: Any, chance: Any) -> None:
 
 
 @wide_kernel
-def balance(odds: Any, n_active: int, tilt: Any, ends: Any, sums: Any, chance: Any) -> None:
-    """Tilt the chances until they add up to about L: Newton steps kept inside a bracket.
+def tilt_to_mean(
+    odds: Any, n_active: int, tilt: Any, ends: Any, sums: Any, probability: Any
+) -> None:
+    """Solve sum p = L for the tilt, roughly: Newton steps kept inside a bracket.
 
-    Near is enough, as the sums are right for any tilt: off by a tenth of a standard deviation
-    costs a hundredth of a digit.
+    (1) holds for any tilt: one tenth of a standard deviation off costs a hundredth of a digit.
     """
     for i in range(LANES):
         tilt[i], ends[0, i], ends[1, i] = 0.0, -FARTHEST, FARTHEST
     for _ in range(MOST_STEPS):
-        chances(odds, tilt, sums, chance)
+        tilted_probabilities(odds, tilt, sums, probability)
         worst = 0.0
         for i in range(LANES):
             excess = sums[0, i] - n_active
@@ -136,8 +138,8 @@ def balance(odds: Any, n_active: int, tilt: Any, ends: Any, sums: Any, chance: A
 def points(variance: Any, n_columns: int, n_active: int, turn: Any, size: Any) -> int:
     """Choose the angles of each row: cos, sin, weight of each in turn (3, MOST_POINTS, LANES).
 
-    Bernstein's inequality bounds the chances that M points confuse with that of L, and
-    exp(-V (1 - cos theta)) the product. Beyond K + 1 points nothing is confused. M is odd, so no
+    Bernstein's inequality bounds the probabilities that M points alias with that of L, and
+    exp(-V (1 - cos theta)) the product. Beyond K + 1 points there is no aliasing. M is odd, so no
     point comes to -1, where a factor may vanish. Only positive angles: the others are conjugate.
     Their number M goes to size, and the most that any row keeps is returned, made even.
     """
@@ -163,9 +165,9 @@ def points(variance: Any, n_columns: int, n_active: int, turn: Any, size: Any) -
 
 
 @wide_kernel
-def products(chance: Any, turn: Any, n_points: int, re: Any, im: Any) -> None:
-    """Write prod_k (q + p exp(i theta)) of each point into re and im (MOST_POINTS, LANES)."""
-    p, q = chance[0], chance[1]
+def characteristic(probability: Any, turn: Any, n_points: int, re: Any, im: Any) -> None:
+    """Write the characteristic function prod_k (q + p exp(i theta)) at each point to re and im."""
+    p, q = probability[0], probability[1]
     re[:n_points] = 1.0
     im[:n_points] = 0.0
     for m in range(0, n_points, 2):
@@ -184,10 +186,10 @@ def products(chance: Any, turn: Any, n_points: int, re: Any, im: Any) -> None:
 
 
 @wide_kernel
-def weights(product: Any, turn: Any, n_points: int, n_active: int, total: Any) -> None:
-    """Turn the products by -L theta, write M P(sum = L) into total, and weigh the points by it.
+def transform(product: Any, turn: Any, n_points: int, n_active: int, total: Any) -> None:
+    """Write M P(sum = L) into total by (2), and leave the summands over it, times exp(i theta).
 
-    What is left in re and im is the weight of a point, times exp(i theta), for r.
+    These are what (3) wants of each point.
     """
     re, im = product[0], product[1]
     for i in range(LANES):
@@ -206,12 +208,12 @@ def weights(product: Any, turn: Any, n_points: int, n_active: int, total: Any) -
 
 
 @wide_kernel
-def inclusion(chance: Any, turn: Any, n_points: int, product: Any, r: Any, x: Any) -> None:
-    """Write the chance of each column to be in the subset into r (K, LANES).
+def inclusion(probability: Any, turn: Any, n_points: int, product: Any, r: Any, x: Any) -> None:
+    """Write the inclusion probabilities (3) into r (K, LANES).
 
     Divisions are what takes the time: two points share one. `x` comes with the weight of angle 0.
     """
-    p, q, re, im, first = chance[0], chance[1], product[0], product[1], x.copy()
+    p, q, re, im, first = probability[0], probability[1], product[0], product[1], x.copy()
     for k in range(len(p)):
         for i in range(LANES):
             x[i] = first[i]
@@ -229,13 +231,13 @@ def inclusion(chance: Any, turn: Any, n_points: int, product: Any, r: Any, x: An
 
 
 @wide_kernel
-def logarithm(a: Any, n_active: int, at: Any, chance: Any, right: Any, count: int) -> float:
-    """Sum log e_L over `count` lanes, where `right` is the chance of L columns being drawn.
+def logarithm(a: Any, n_active: int, at: Any, probability: Any, right: Any, count: int) -> float:
+    """Sum log e_L over `count` lanes, by (1), where `right` is P(sum = L).
 
     log(1 + exp(a + t)) is -log max(p, q), and a + t more where that is positive. `at` (2, LANES)
     is what was subtracted from the logits, and the tilt of the differences.
     """
-    centre, tilt, p, q, value = at[0], at[1], chance[0], chance[1], 0.0
+    centre, tilt, p, q, value = at[0], at[1], probability[0], probability[1], 0.0
     for i in range(count):
         found, larger, likely = math.log(right[i]) + n_active * centre[i], 1.0, -n_active
         for k in range(len(a)):
@@ -258,7 +260,7 @@ def expect(P: Any, n: int, given: Any, totals: Any) -> float:
     """
     shift, q, e, (K, n_active, _) = given
     m, a, r = np.empty((K, LANES)), np.empty((K, LANES)), np.empty((K, LANES))
-    odds, chance = np.empty((2, K, LANES)), np.empty((2, K, LANES))
+    odds, probability = np.empty((2, K, LANES)), np.empty((2, K, LANES))
     at, ends, spread = np.empty((2, LANES)), np.empty((2, LANES)), np.empty((3, LANES))
     x, total, size, power = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
     turn, product = np.empty((3, MOST_POINTS, LANES)), np.empty((2, MOST_POINTS, LANES))
@@ -266,14 +268,14 @@ def expect(P: Any, n: int, given: Any, totals: Any) -> float:
     for start in range(0, n, LANES):
         count = min(LANES, n - start)
         read(P, start, count, shift, q, m, a)
-        split(a, n_active, ends[0], ends[1], x, at[0])
-        weigh(a, at[0], odds, x, e, power)
-        balance(odds, n_active, at[1], ends, spread, chance)
+        bracket(a, n_active, ends[0], ends[1], x, at[0])
+        odds_of(a, at[0], odds, x, e, power)
+        tilt_to_mean(odds, n_active, at[1], ends, spread, probability)
         n_points = points(spread[1], K, n_active, turn, size)
-        products(chance, turn, n_points, product[0], product[1])
-        weights(product, turn, n_points, n_active, total)
-        inclusion(chance, turn, n_points, product, r, 1.0 / total)
-        value += logarithm(a, n_active, at, chance, total / size, count)
+        characteristic(probability, turn, n_points, product[0], product[1])
+        transform(product, turn, n_points, n_active, total)
+        inclusion(probability, turn, n_points, product, r, 1.0 / total)
+        value += logarithm(a, n_active, at, probability, total / size, count)
         write(m, r, q, count, P, start, sums)
     add_up(sums, totals)
     return value

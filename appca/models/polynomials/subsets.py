@@ -13,7 +13,7 @@ halves are summed by `subset_columns` (NumPy, small K) or `subset_rows` (numba, 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,13 +22,12 @@ from scipy.special import expit
 from appca.models.algebra.gaussian import log_binomial
 from appca.models.algebra.threads import cores
 from appca.models.polynomials import subset_columns
-from appca.models.polynomials.subset_tilt import tilt, tilted
+from appca.models.polynomials.subset_tilt import tilt
 
 __all__ = ["draw", "inclusion", "log_elementary", "top"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Method = Literal["exact", "tilted"]
 
 # Measured on one core, NumPy over columns against compiled rows: 28 and 53 ms for 60,000 rows at
 # K = 10, L = 3; 13 and 13 ms for 10,000 at K = 20, L = 10; 26 and 19 ms at K = 30, L = 15. While
@@ -48,9 +47,6 @@ LARGEST_LOG_COUNT = 650.0
 # Small enough to share among cores, large enough that calling a block costs nothing.
 ROWS_PER_BLOCK = 512
 
-# The tilted approximation errs by O(1 / variance) nats; measured up to 0.014 nats at this variance.
-LEAST_VARIANCE = 5.0
-
 
 class Swaps(NamedTuple):
     """One block of rows, seen from the top: what it weighs to swap each member out or in.
@@ -64,7 +60,7 @@ class Swaps(NamedTuple):
     base: Floats  # (B,) log weight of what the halves leave out
 
 
-def log_elementary(logits: ArrayLike, n_active: int, method: Method = "exact") -> Floats:
+def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
     """Log of the elementary symmetric polynomial e_L(exp a) of each row.
 
     Parameters
@@ -73,19 +69,15 @@ def log_elementary(logits: ArrayLike, n_active: int, method: Method = "exact") -
         Log weights ``a`` in nats, finite, of any size; worked on in float64.
     n_active : int
         Subset size L, from 0 to K.
-    method : {"exact", "tilted"}
-        See `inclusion`.
 
     Returns
     -------
     array of shape (N,)
         ``log sum over |S| = L of exp(sum of a over S)``.
     """
-    a = _checked(logits, n_active, method)
+    a = _checked(logits, n_active)
     if _only_one_subset(a, n_active):
         return _sum_of_all(a, n_active)
-    if method == "tilted":
-        return _tilted_where_sound(a, n_active)[0]
     log_e = np.empty(len(a))
 
     def one(rows: slice) -> None:
@@ -96,7 +88,7 @@ def log_elementary(logits: ArrayLike, n_active: int, method: Method = "exact") -
     return log_e
 
 
-def inclusion(logits: ArrayLike, n_active: int, method: Method = "exact") -> tuple[Floats, Floats]:
+def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
     """Log normaliser and inclusion probabilities of each row's L-subset.
 
     Parameters
@@ -105,9 +97,6 @@ def inclusion(logits: ArrayLike, n_active: int, method: Method = "exact") -> tup
         Log weights ``a`` in nats, finite, of any size; worked on in float64.
     n_active : int
         Subset size L, from 0 to K.
-    method : {"exact", "tilted"}
-        "tilted" uses the tilted-Bernoulli approximation (`tilted`) on the rows where it is sound,
-        that is where ``sum_k r_k (1 - r_k) >= 5``, and the exact sums on all others.
 
     Returns
     -------
@@ -119,13 +108,11 @@ def inclusion(logits: ArrayLike, n_active: int, method: Method = "exact") -> tup
     Raises
     ------
     ValueError
-        When the logits are not a matrix, L is not in 0..K, or the method is unknown.
+        When the logits are not a matrix or L is not in 0..K.
     """
-    a = _checked(logits, n_active, method)
+    a = _checked(logits, n_active)
     if _only_one_subset(a, n_active):
         return _sum_of_all(a, n_active), np.full(a.shape, float(n_active > 0))
-    if method == "tilted":
-        return _tilted_where_sound(a, n_active)
     log_e, r = np.empty(len(a)), np.empty(a.shape)
 
     def one(rows: slice) -> None:
@@ -204,7 +191,7 @@ def top(logits: ArrayLike, n_active: int) -> Mask:
     return active
 
 
-def _checked(logits: ArrayLike, n_active: int, method: str = "exact") -> NDArray[Any]:
+def _checked(logits: ArrayLike, n_active: int) -> NDArray[Any]:
     """Return the logits as a floating-point matrix, or say what is wrong with them."""
     a = np.asarray(logits)
     if a.ndim != 2:
@@ -212,9 +199,6 @@ def _checked(logits: ArrayLike, n_active: int, method: str = "exact") -> NDArray
         raise ValueError(msg)
     if not 0 <= n_active <= a.shape[1]:
         msg = f"n_active must be between 0 and {a.shape[1]}, the number of columns; got {n_active}."
-        raise ValueError(msg)
-    if method not in ("exact", "tilted"):
-        msg = f"method must be 'exact' or 'tilted'; got {method!r}."
         raise ValueError(msg)
     return a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)
 
@@ -226,14 +210,6 @@ def _only_one_subset(a: NDArray[Any], n_active: int) -> bool:
 def _sum_of_all(a: NDArray[Any], n_active: int) -> Floats:
     """Log weight of the only subset when L is 0 or K."""
     return a.sum(axis=1, dtype=np.float64) if n_active else np.zeros(len(a))
-
-
-def _tilted_where_sound(a: NDArray[Any], n_active: int) -> tuple[Floats, Floats]:
-    log_e, r, variance = tilted(a.astype(np.float64, copy=False), n_active)
-    narrow = variance < LEAST_VARIANCE
-    if narrow.any():
-        log_e[narrow], r[narrow] = inclusion(a[narrow], n_active)
-    return log_e, r
 
 
 def _halves(n_columns: int) -> ModuleType:
@@ -263,8 +239,9 @@ def _swaps(block: NDArray[Any], n_active: int) -> Swaps:
 def _probabilities(order: NDArray[np.intp], a: Floats, base: Floats, n_rest: int) -> Swaps:
     """Swap weights rescaled to probabilities, for tables that float64 could not hold.
 
-    The split point c may be any number, as each swap out meets a swap in. At c = -lam of `tilt` the
-    two halves swap equally many on average, so the sum over equal counts is of order 1 / sqrt(K).
+    The split point c may be any number, as each swap out meets a swap in. At c = -lam, the
+    exponential tilt, the two halves swap equally many on average, so the sum over equal counts is
+    of order 1 / sqrt(K).
     """
     x = a + tilt(a, a.shape[1] - n_rest)[:, None]
     x[:, n_rest:] *= -1.0

@@ -27,7 +27,7 @@ def visit(T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float
     """Redraw every column at inverse temperature `beta`; gives the change of f.
 
     The distribution is proportional to exp((1 - beta) base'z + beta (odds'z + f(z))); beyond
-    beta = 1 it is a search, with infinite beta a climb.
+    beta = 1 it is a search, with infinite beta for a local mode.
     """
     change = 0.0
     for k in range(len(z)):

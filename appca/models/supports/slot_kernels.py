@@ -184,8 +184,8 @@ def remove(slot: int, count: int, J: int, w: RowState) -> float:
 def score_additions(J: int, prior: float, w: RowState) -> None:
     """Write the log-density increment of each of J candidates, equation (4)."""
     for i in range(J):
-        schur = max(w.schur[i], prior)  # what it is at least, before rounding
-        w.increment[i] = increment(w.resid[i], schur, prior)
+        s, t = max(w.schur[i], prior), w.resid[i]  # what s is at least, before rounding
+        w.increment[i] = 0.5 * (t * t / s - np.log(s / prior))
 
 
 @kernel

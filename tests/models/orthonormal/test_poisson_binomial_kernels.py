@@ -1,4 +1,4 @@
-"""The E step by points on a circle, against enumeration, exact integers and the tables."""
+"""The E step by Poisson-binomial probabilities against enumeration, exact integers and tables."""
 
 import math
 

@@ -1,0 +1,241 @@
+"""docs/benchmarks.md, from the files that the benchmarks have written.
+
+`python -m benchmarks.document` writes the page anew from results/ beside this file. What has not
+been measured yet is said to be missing.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from appca.plots.export.markdown import table
+from benchmarks import readings
+from benchmarks.cluster import D, K, L
+from benchmarks.results import RESULTS, Result, Row, read
+from benchmarks.shapes import LIMIT_S, SHORT_S
+from benchmarks.table import LONG_S
+from benchmarks.targets import targets
+
+__all__ = ["PAGE", "SECTIONS", "Section", "page"]
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+
+
+class Section(NamedTuple):
+    """A benchmark on the page."""
+
+    name: str  # of its file of results
+    title: str
+    what: str  # is measured, and how
+    command: str
+    lines: Callable[[Sequence[Row]], list[dict[str, str]]]  # rows -> cells by heading
+    reading: Callable[[Sequence[Row]], list[str]]  # rows -> sentences
+
+
+INTRODUCTION = """# Benchmarks
+
+`python -m benchmarks.document` writes this page from the files in `benchmarks/results/`, and a
+test fails when the two differ: no number here is written by hand.
+
+## How to read the numbers
+
+- **Machine.** Each section names the date, the versions, the cores and the BLAS it was measured
+  on. No benchmark uses a GPU.
+- **Processor s** is processor time summed over all threads, **clock s** the time that passes.
+  Methods take turns within a round, so that other work on the machine falls on all of them;
+  numbers are medians over rounds, and a ratio is the median of the ratios within a round, not a
+  ratio of medians.
+- **Nats per row** is the mean log-likelihood of a row, in natural logarithms; **held out** means
+  rows that the fit has not seen.
+- **Error** is the mean squared reconstruction error of a cell. Pixels are divided by 255, those
+  of the 8 x 8 digits by 16.
+- **Peak / data** is the memory a fit takes at its peak, the rows included, over the size of the
+  rows.
+- **One start** is aPPCA with `tol=0.02` from a single start, `init="quartimax"` (`"ica"` above
+  100 components); by default several starts are raced.
+- **The two products** of an EM pass are X W and X'S, of the rows X (N, D) with the components W
+  (D, K) and with scores S (N, K): every pass has to compute them, whatever the model.
+
+Run the commands in the environment that the README's test command makes (`. .venv/bin/activate`),
+with `APPCA_DATA` naming a folder that holds MNIST and COIL-20. Each writes
+`benchmarks/results/NAME.json`; then write this page again.
+"""
+
+SECTIONS = (
+    Section(
+        "table",
+        "The models beside scikit-learn",
+        "Every fit has a process of its own, which first makes a small fit that loads libraries"
+        f" and compiled code. A method has {LIMIT_S} s on a data set; one that was ended has "
+        f"{SHORT_S} s on later ones, and so have all but one start on the voxel-shaped rows. A "
+        f"fit of more than {LONG_S} s is made once (“once”).",
+        "python -m benchmarks.table --large --rounds 3 --minutes 45",
+        readings.table_lines,
+        readings.table_reading,
+    ),
+    Section(
+        "passes",
+        "An EM pass beside its two products",
+        "An E step over all rows and an M step, in turn with the two products by NumPy on the "
+        "same number of threads.",
+        "python -m benchmarks.table --passes --data MNIST",
+        readings.passes_lines,
+        readings.passes_reading,
+    ),
+    Section(
+        "long",
+        "What a longer fit would gain",
+        "EM goes on from where one start has stopped, also through passes that gain nothing.",
+        "python -m benchmarks.table --long --data 'MNIST 60'",
+        readings.long_lines,
+        readings.long_reading,
+    ),
+    Section(
+        "growth",
+        "How the time of a pass grows",
+        "Processor time of an EM pass of aPPCA while one size grows and the others stay; the "
+        "power is the slope of log time over log size.",
+        "python -m benchmarks.table --growth",
+        readings.growth_lines,
+        readings.growth_reading,
+    ),
+    Section(
+        "cluster",
+        "More rows than memory holds",
+        f"aPPCA with K = {K} and L = {L} fitted through Dask to rows of {D} float32 numbers that"
+        " are made chunk by chunk and anew in every pass, on worker processes of one machine "
+        "(`pip install -e '.[dask]'`). Cosines are with the planted directions.",
+        "python -m benchmarks.cluster",
+        readings.cluster_lines,
+        readings.cluster_reading,
+    ),
+    Section(
+        "planted",
+        "Recovery of planted directions",
+        "Rows drawn from the model with noise of standard deviation 0.1; |cosine| between "
+        "fitted and true directions under the best matching, and how much higher a fit started "
+        "at the true W ends.",
+        "python -m benchmarks.planted 3",
+        readings.planted_lines,
+        readings.planted_reading,
+    ),
+    Section(
+        "likelihoods",
+        "Likelihoods on real data",
+        "aPPCA by default settings, seed 0, with a learned mean; exact log-likelihood of the "
+        "rows fitted to.",
+        "python -m benchmarks.likelihoods",
+        readings.likelihoods_lines,
+        readings.likelihoods_reading,
+    ),
+    Section(
+        "adaptive_fa_balanced",
+        "aFA against the noise floor",
+        "Balanced design: 1,000 rows, 50 features, noise of standard deviation 0.1. Errors are "
+        "over that of an oracle, which knows W and the noise and takes the best supports; each "
+        "number is the worst over the data sets, from the paper's start (PCA) the best.",
+        "python -m benchmarks.adaptive_fa balanced",
+        readings.balanced_lines,
+        readings.balanced_reading,
+    ),
+    Section(
+        "adaptive_fa_digits",
+        "aFA on odd digits",
+        "2,500 odd MNIST digits in 350 principal coordinates, K = 100, L = 50, start included; "
+        "how many factors distinct rows of two digits share, and whether every digit shares "
+        "most with its own kind.",
+        "python -m benchmarks.adaptive_fa digits",
+        readings.digits_lines,
+        readings.digits_reading,
+    ),
+    Section(
+        "missing",
+        "Prediction of masked cells",
+        "RMSE on cells masked at random, in units of preprocessing as the app suggests it "
+        "(tables: one standard deviation), mean over the seeds. The imputers of scikit-learn "
+        "run on at most 64 columns.",
+        "python -m benchmarks.missing",
+        readings.missing_lines,
+        readings.missing_reading,
+    ),
+    Section(
+        "quality",
+        "Neighbourhood measures on a sample of anchors",
+        "Rows of 50 features projected on two of them; the measures of the page Check, with "
+        "their standard errors.",
+        "python -m benchmarks.quality",
+        readings.quality_lines,
+        readings.quality_reading,
+    ),
+    Section(
+        "first_picture",
+        "From the server's start to the first picture",
+        "A new home folder; the server's process starts, Chromium opens the app, and the "
+        "subspaces of the digits are drawn with their images. WebGL is by software.",
+        "python -m benchmarks.first_picture",
+        readings.first_picture_lines,
+        readings.first_picture_reading,
+    ),
+    Section(
+        "slider",
+        "From a move of the slider to the picture",
+        "MNIST in a running app, Chromium with WebGL by software; each move leads to settings "
+        "that have not been fitted yet. Medians over the moves of K.",
+        "python -m benchmarks.slider http://127.0.0.1:8501",
+        readings.slider_lines,
+        readings.slider_reading,
+    ),
+)
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def page(folder: Path = RESULTS) -> str:
+    """Return the page's Markdown, of the results in a folder."""
+    results = {one.name: read(folder, one.name) for one in SECTIONS}
+    there = {name: result.rows for name, result in results.items() if result is not None}
+    parts = [INTRODUCTION, *asked(there)]
+    for section in SECTIONS:
+        parts += written(section, results[section.name])
+    return "\n".join(parts)
+
+
+def asked(rows: dict[str, list[Row]]) -> Iterator[str]:
+    """Write the table of targets, if anything about them is measured."""
+    found = targets(rows)
+    if found:
+        yield "## Asked and measured\n"
+        held = sum(one.held for one in found)
+        yield f"{held} of {len(found)} targets are met; the sections below hold the details.\n"
+        yield table(["what", "asked", "measured", "met"], (one.cells() for one in found)) + "\n"
+
+
+def written(section: Section, result: Result | None) -> Iterator[str]:
+    """Write one section."""
+    yield f"## {section.title}\n\n{section.what}\n\n    {section.command}\n"
+    if result is None:
+        yield "No results are stored yet; the command writes them.\n"
+        return
+    yield f"*{in_words(result.about)}*\n"
+    cells = section.lines(result.rows)
+    yield table(list(cells[0]), (row.values() for row in cells)) + "\n"
+    sentences = section.reading(result.rows)
+    if sentences:
+        yield " ".join(sentences) + "\n"
+
+
+def in_words(about: Row) -> str:
+    """Return the facts of a file of results as one line."""
+    parts = [about["date"], f"appca {about['version']}", f"Python {about['python']}"]
+    parts += [f"NumPy {about['numpy']}"] if "numpy" in about else []
+    parts.append(f"{about['cores']} cores ({about['machine']})")
+    blas = [f"{b['library']} {b['kernel']}, {b['threads']} threads" for b in about.get("blas", ())]
+    parts.append(f"BLAS {' and '.join(blas) or 'not recorded'}")
+    return "; ".join(parts) + "."
+
+
+if __name__ == "__main__":
+    main()
