@@ -14,7 +14,7 @@ all rows, and what the sample adds is said as a standard error. No N x N matrix 
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -54,9 +54,9 @@ class Crowding(NamedTuple):
 
     components: tuple[int, ...]
     n_rows: int
-    panel: AnchorMean | None  # in the panel, which holds its own rows only
-    same_rows: AnchorMean | None  # the same rows in the other projection, only they
-    all_rows: AnchorMean | None  # the same rows in the other projection, among all rows
+    panel: AnchorMean  # in the panel, which holds its own rows only
+    same_rows: AnchorMean  # the same rows in the other projection, only they
+    all_rows: AnchorMean  # the same rows in the other projection, among all rows
 
 
 def quality(
@@ -196,7 +196,8 @@ def crowding(
             continue
         labelled = np.flatnonzero(classes[rows] >= 0)
         places = sampled(labelled, PANEL_ANCHORS, random_state)
-        share = partial(knn_accuracy, n_neighbors=n_neighbors, population=len(labelled))
+        of_labelled = partial(knn_accuracy, n_neighbors=n_neighbors, population=len(labelled))
+        share = cast("Callable[..., AnchorMean]", of_labelled)  # None is said of no anchors only
         panel = scores[np.ix_(rows, np.asarray(group.components))]
         one = Crowding(
             group.components,

@@ -207,15 +207,18 @@ def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:
     """Lay the rows out by UMAP, neighbours included; importing and compiling is not counted."""
     from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 
-    def lay_out(dataset: Dataset, told: Callable[[str, float], object]) -> np.ndarray:
+    def lay_out(dataset: Dataset, told: Callable[[str, float], None]) -> np.ndarray:
         n_neighbors = min(15, dataset.n_rows - 1)
         with tempfile.TemporaryDirectory() as folder:
             config = EmbeddingConfig(dataset.digest, split.preprocessing, n_neighbors)
             store = EmbeddingStore(Path(folder))
             return embed(dataset, config, store, report=told).coordinates
 
+    def warming(_stage: str, _share: float) -> None:
+        report(0.0)
+
     few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
-    lay_out(few, lambda _stage, _share: report(0.0))
+    lay_out(few, warming)
     cap.began = cap.clock()
 
     def told(_stage: str, share: float) -> None:

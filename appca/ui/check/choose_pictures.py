@@ -122,7 +122,7 @@ def _advice(config: GridConfig, found: GridTable, advice: Advice) -> None:
         f"{spread.standard_error:.2g} nats a row"
     )
     with st.container(border=True, key="choose_advice"):
-        if advice.cell is not None:
+        if advice.kind == "inside" and advice.cell is not None:
             k, active = advice.cell
             st.markdown(
                 f"**Take K = {k}, L = {active}.** Of all choices that explain held-out rows as "

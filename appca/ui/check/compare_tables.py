@@ -186,8 +186,8 @@ def _looks(value: float, column: QualityColumn) -> str:
 
 def _value(line: dict[str, Any], key: str) -> float | None:
     value = line[key]
-    values: float | None = value[0] if isinstance(value, (list, tuple)) else value
-    return values
+    number: float | None = value[0] if isinstance(value, (list, tuple)) else value
+    return number
 
 
 def _text(line: dict[str, Any], column: QualityColumn) -> str:

@@ -112,8 +112,8 @@ def _finding(upload: Upload, options: dict[str, Any]) -> Finding:
     if text not in known:
         outcome = _outcome(upload.key, text, upload.files, options)
         known[text] = Finding(outcome.sentence, outcome.report)
-    values: Finding = known[text]
-    return values
+    finding: Finding = known[text]
+    return finding
 
 
 def _read(upload: Upload, options: dict[str, Any]) -> UploadOutcome:

@@ -53,7 +53,8 @@ def choices(dataset: Dataset) -> dict[str, Any] | None:
     if not there:
         st.info(f"{none_yet(dataset)}.")
         return None
-    last = next(_known(dataset.digest), {"label": there[0], "components": USUAL, "folds": 5})
+    usual = {"label": there[0], "components": USUAL, "folds": 5}
+    last: dict[str, Any] = next(_known(dataset.digest), usual)
     sizes = [size for size in SIZES if size <= _most(dataset)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         label = st.selectbox(

@@ -35,9 +35,11 @@ def adopt(run_id: str | None) -> None:
     """
     job = st.session_state.get(KEYS.job)
     if not job:
+        st.session_state[KEYS.job] = None
         return
+    status = services.jobs().status(job)
     try:
-        _adopt(job, services.jobs().status(job), run_id)
+        _adopt(job, status, run_id)
     except (ValueError, KeyError, TypeError, AttributeError):  # its file has been tampered with
         st.session_state[KEYS.job] = None
 
@@ -123,8 +125,8 @@ def allow(key: str) -> None:
 
 
 def _watched() -> dict[str, Watched]:
-    text: dict[str, Watched] = st.session_state.setdefault(KEYS.watched, {})
-    return text
+    watched: dict[str, Watched] = st.session_state.setdefault(KEYS.watched, {})
+    return watched
 
 
 def _ended(status: JobStatus, why: Watched) -> None:
