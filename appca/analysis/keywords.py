@@ -20,7 +20,7 @@ class OfModel(Recorded):
     """Base of recorded settings with those of a model, ``parameters``, among them."""
 
     model: str
-    parameters: dict
+    parameters: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` makes equal ones."""
@@ -28,7 +28,7 @@ class OfModel(Recorded):
         return super().to_dict() | {"parameters": without(self.parameters, later)}
 
     @classmethod
-    def from_dict(cls, settings: Mapping) -> Self:
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Rebuild settings from `to_dict`."""
         later = LATER.get(settings.get("model", getattr(cls, "model", "")), {})
         return super().from_dict({**settings, "parameters": {**later, **settings["parameters"]}})

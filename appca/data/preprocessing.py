@@ -265,7 +265,8 @@ class Fitted(NamedTuple):
             return self.vae.encode(block, times)
         if self.basis is None:
             return block
-        return times(block, self.basis.astype(block.dtype, copy=False))
+        rotated: np.ndarray = times(block, self.basis.astype(block.dtype, copy=False))
+        return rotated
 
 
 def suggest(dataset: Dataset) -> Preprocessing:

@@ -185,7 +185,7 @@ def _check(meta: dict[str, Any], digest: str) -> None:
 
 
 def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:
-    X = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
+    X: np.ndarray = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
     if X.shape != (meta["n_rows"], meta["n_features"]) or str(X.dtype) != meta["dtype"]:
         msg = "matrix.npy is not the matrix that meta.json describes"
         raise ValueError(msg)
@@ -200,7 +200,8 @@ def _column(file: Path) -> np.ndarray:
 def _missing(folder: Path, meta: dict[str, Any]) -> np.ndarray | None:
     if not meta.get("n_missing"):  # said there, so that a lost file is not taken for no gaps
         return None
-    return np.load(folder / "missing.npy", mmap_mode="r", allow_pickle=False)
+    missing: np.ndarray = np.load(folder / "missing.npy", mmap_mode="r", allow_pickle=False)
+    return missing
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

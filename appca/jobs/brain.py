@@ -1,12 +1,13 @@
 """The job that separates an own brain recording, kept as an experiment with its own options."""
 
 import time
+from typing import Any
 
 from appca.jobs.progress import Context
 from appca.jobs.study import timed
 
 
-def brain(spec: dict, context: Context) -> dict:
+def brain(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Separate a stored recording: ``{"options": ..., "key": id}`` -> ``{"study": id}``.
 
     The options are those of the experiment "fmri", with a data set's digest as the recording.

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from appca.analysis.check.choose import FOLDER as GRIDS
 from appca.analysis.check.choose import Cell, GridConfig, fill, folds, steps
@@ -19,7 +20,7 @@ from appca.storage.wording import counted
 _LEAST_SHARE = 0.02  # done before the time left is guessed
 
 
-def grid(spec: dict, context: Context) -> dict:
+def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """
     Measure a grid, or what is missing of it: a `GridConfig` as dict -> ``{"grid": id}``.
 
@@ -52,7 +53,7 @@ def grid(spec: dict, context: Context) -> dict:
     return {"grid": config.id}
 
 
-def stability(spec: dict, context: Context) -> dict:
+def stability(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Fit one model again and again: a `StabilityConfig` as dict -> ``{"stability": id}``."""
     from appca.data.store import DatasetStore
 
@@ -118,6 +119,6 @@ class PacedProgress:
         """Say the same once more in the middle of a fit, which is where cancelling is seen."""
         gained = self._share - self._first
         left = None
-        if gained > _LEAST_SHARE:
+        if self._began is not None and gained > _LEAST_SHARE:
             left = round((self.clock() - self._began) * (1 - self._share) / gained, 1)
         self.context.report(self._stage, self._share, seconds_left=left)

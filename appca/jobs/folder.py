@@ -12,7 +12,7 @@ import os
 import time
 import uuid
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from appca.storage import atomic
 from appca.storage.files import read_json, write_json
@@ -34,9 +34,9 @@ class JobStatus(NamedTuple):
     curve: list[tuple[int, float]]  # (iteration, log-likelihood in nats) of the present stage
     seconds: float  # since it began to run
     seconds_left: float | None
-    result: dict  # of a finished job: {"run": id} and the like
+    result: dict[str, Any]  # of a finished job: {"run": id} and the like
     message: str  # one sentence when it failed, was cancelled or has something to say
-    spec: dict
+    spec: dict[str, Any]
 
 
 class JobState(NamedTuple):
@@ -47,7 +47,7 @@ class JobState(NamedTuple):
     fraction: float = 0.0
     iteration: int | None = None
     seconds_left: float | None = None
-    result: dict | None = None
+    result: dict[str, Any] | None = None
     message: str = ""
     started: float | None = None  # seconds since 1970
     ended: float | None = None
@@ -62,7 +62,7 @@ class JobFolder:
         self.id = self.path.name
 
     @classmethod
-    def create(cls, jobs: Path, job: dict) -> "JobFolder":
+    def create(cls, jobs: Path, job: dict[str, Any]) -> "JobFolder":
         """Make a folder that exists only once it is complete."""
         folder = cls(jobs / uuid.uuid4().hex[:ID_DIGITS])
         facts = json.loads(json.dumps({**job, "created": time.time()}, allow_nan=False))
@@ -74,7 +74,7 @@ class JobFolder:
         atomic.put_folder(folder.path, fill, Path.exists)
         return folder
 
-    def job(self) -> dict:
+    def job(self) -> dict[str, Any]:
         """Return kind, spec, key, server and time of creation."""
         return read_json(self.path / "job.json", "The job", "job")
 
@@ -129,7 +129,7 @@ class JobFolder:
             self.log_file.write_text(self.log_tail(), encoding="utf-8")
 
 
-def default_key(kind: str, spec: dict) -> str:
+def default_key(kind: str, spec: dict[str, Any]) -> str:
     """Jobs of the same kind that are told the same are one job."""
     return digest_of({"kind": kind, "spec": spec})
 

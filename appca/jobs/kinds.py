@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from appca.jobs.progress import Context
 from appca.runs.cluster import FitPlace
@@ -24,7 +24,7 @@ _START = 0.15  # how far EM moves the bar when it only starts the chains
 _FITTED = 0.9  # what is left is describing and storing the rows
 
 
-def fit(spec: dict, context: Context) -> dict:
+def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Fit and store a run: ``{"config": ..., "name": ...}`` -> ``{"run": id}``."""
     from appca.data.prepared import prepared
     from appca.data.preprocessing import Preprocessing
@@ -54,7 +54,7 @@ def fit(spec: dict, context: Context) -> dict:
     return {"run": store.save(config, result, name=spec.get("name")).id}
 
 
-def umap(spec: dict, context: Context) -> dict:
+def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Lay out and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
     from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
     from appca.data.prepared import prepared
@@ -77,7 +77,7 @@ def umap(spec: dict, context: Context) -> dict:
     return {"embedding": config.id}
 
 
-def download(spec: dict, context: Context) -> dict:
+def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Open a built-in data set and store it: ``{"key", "options"}`` -> ``{"dataset": digest}``."""
     from appca.data.sources.builtin import SOURCES, load
     from appca.data.store import DatasetStore

@@ -1,5 +1,7 @@
 """The job that hides cells, fits around them, and measures what the models put there."""
 
+from typing import Any
+
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.explore.masked import FOLDER, MaskedConfig, run
 from appca.jobs.choose import PacedProgress
@@ -9,7 +11,7 @@ from appca.runs.fit import estimate_seconds
 from appca.runs.home import hold_threads
 
 
-def masked(spec: dict, context: Context) -> dict:
+def masked(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Measure, or go on with it: a `MaskedConfig` as dict -> ``{"masked": id}``."""
     from appca.data.store import DatasetStore
 

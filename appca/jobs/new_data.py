@@ -1,5 +1,7 @@
 """The job that describes new rows by a stored run."""
 
+from typing import Any
+
 from appca.jobs.progress import Context
 from appca.runs import new_data
 from appca.runs.store import RunStore
@@ -7,7 +9,7 @@ from appca.storage import cache
 from appca.storage.errors import InputError
 
 
-def project(spec: dict, context: Context) -> dict:
+def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Describe rows kept by `new_data.keep_rows`: ``{"key", "run"}`` -> ``{"key": key}``."""
     from appca.models.algebra.loop import Progress
     from appca.runs.fit import project as described

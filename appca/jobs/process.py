@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO, cast
 
 import appca
 from appca.runs.home import threads
@@ -38,17 +39,19 @@ class WorkerProcess:
                 encoding="utf-8",
                 start_new_session=True,  # Ctrl-C in the terminal is for the server
             )
+        self._stdin = cast("IO[str]", self._process.stdin)
+        self._stdout = cast("IO[str]", self._process.stdout)
         self.pid = self._process.pid
 
     def send(self, line: str) -> None:
         """Give it a line; if it is dead, `answers` will end."""
         with contextlib.suppress(OSError):
-            self._process.stdin.write(f"{line}\n")
-            self._process.stdin.flush()
+            self._stdin.write(f"{line}\n")
+            self._stdin.flush()
 
     def answers(self) -> Iterator[str]:
         """Yield its lines until it is dead."""
-        for line in self._process.stdout:
+        for line in self._stdout:
             yield line.strip()
         self._process.wait()
 
@@ -59,7 +62,7 @@ class WorkerProcess:
     def bury(self) -> None:
         """Wait for its end and remove what it leaves."""
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
+        for stream in (self._stdin, self._stdout):
             with contextlib.suppress(OSError):
                 stream.close()
         self.log.unlink(missing_ok=True)

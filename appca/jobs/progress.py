@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from appca.jobs.folder import JobFolder, JobState
 
@@ -77,7 +78,7 @@ class Context:
         """Whether somebody asked to stop here and keep what there is."""
         return self.folder.requested("keep")
 
-    def end(self, state: str, *, result: dict | None = None, message: str = "") -> None:
+    def end(self, state: str, *, result: dict[str, Any] | None = None, message: str = "") -> None:
         """Write the last state of the job."""
         self.state = self.state._replace(
             state=state,

@@ -8,7 +8,7 @@ a cancelled job is started anew.
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class MethodWork(NamedTuple):
     fit: "Callable[[Split, Cap, Report], RivalProjection]"
 
 
-def quality(spec: dict, context: Context) -> dict:
+def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Measure and store: ``{"key": id, "config": ...}`` -> ``{"quality": id}``."""
     from appca.data.store import DatasetStore
 
@@ -114,8 +114,9 @@ def compare(
         panels = found.panels
         if set(projected) == set(_PAIR) and "gain_error" not in facts:
             own, plane = (projected[key] for key in _PAIR)
-            facts["gain_error"] = _error(own.log_likelihood - plane.log_likelihood)
-            if classes is not None:
+            if own.log_likelihood is not None and plane.log_likelihood is not None:
+                facts["gain_error"] = _error(own.log_likelihood - plane.log_likelihood)
+            if classes is not None and own.active is not None:
                 crowds = crowding(own.scores, own.active, plane.scores, classes, n_neighbors=k)
                 panels = [crowd._asdict() for crowd in crowds]
         found = MethodComparison(
@@ -134,7 +135,7 @@ def measured(
     k: int,
     seconds: float,
     report: Callable[[str, float], object],
-) -> tuple[dict, "RivalProjection | None"]:
+) -> tuple[dict[str, Any], "RivalProjection | None"]:
     """
     Fit one method and measure it.
 
@@ -183,7 +184,7 @@ def methods(config: QualityConfig) -> list[MethodWork]:
     run, k, active = RunConfig.from_dict(config.run), config.k, config.n_active
     own = partial(rivals.ours, estimator_class(run.model), run.parameters)
 
-    def ppca(q: int) -> Callable:
+    def ppca(q: int) -> Callable[..., Any]:
         return partial(rivals.ours, PPCA, {"n_components": q, "random_state": 0})
 
     found = [MethodWork("own", MODELS[run.model].title, k, active, own)]
@@ -238,7 +239,7 @@ def _classes(dataset: "Dataset") -> np.ndarray | None:
     return np.asarray(found[1])
 
 
-def _held_out(made: "RivalProjection", test: np.ndarray) -> dict:
+def _held_out(made: "RivalProjection", test: np.ndarray) -> dict[str, Any]:
     """Averages over the rows held out."""
     found = {}
     if made.log_likelihood is not None and np.isfinite(made.log_likelihood).all():

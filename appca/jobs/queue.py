@@ -9,6 +9,7 @@ import uuid
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from appca.jobs.folder import ENDED, Curve, JobFolder, JobState, JobStatus, default_key
 from appca.jobs.process import COMMAND, WorkerProcess
@@ -78,7 +79,9 @@ class Jobs:
         RunStore(self.home).sweep()  # what workers left that were killed together with their server
         atexit.register(self.close)
 
-    def submit(self, kind: str, spec: dict, key: str | None = None, after: float = 0.0) -> str:
+    def submit(
+        self, kind: str, spec: dict[str, Any], key: str | None = None, after: float = 0.0
+    ) -> str:
         """
         Queue a job and return its id; a waiting or running job with the same key is joined.
 
@@ -296,8 +299,8 @@ class Jobs:
     def _account(self, worker: _Worker) -> None:
         """Say what became of the job of a dead worker."""
         job = worker.job
-        state = _state_of(job.folder) if job is not None else "done"
-        if state in ENDED:
+        state = "done" if job is None else _state_of(job.folder)
+        if job is None or state in ENDED:
             return  # without work, or between finishing it and saying so
         if job.cancelled:
             self._end(job, "cancelled", _CANCELLED)
@@ -320,14 +323,24 @@ class Jobs:
         except (OSError, ValueError):
             self._unwritten[job.folder.id] = JobState(state, message=message, ended=time.time())
 
-    def _refuse(self, kind: str, spec: dict, error: OSError) -> str:
+    def _refuse(self, kind: str, spec: dict[str, Any], error: OSError) -> str:
         """Remember a job that could not be noted."""
         told = f"The job could not be noted in {self.folder}"
         msg = str(refused(told, error, "free some space, then start it again"))
         job = uuid.uuid4().hex[:12]
-        nothing = {"stage": "", "fraction": 0.0, "iteration": None, "curve": [], "result": {}}
         self._refused[job] = JobStatus(
-            job, kind, "failed", **nothing, seconds=0.0, seconds_left=None, message=msg, spec=spec
+            id=job,
+            kind=kind,
+            state="failed",
+            stage="",
+            fraction=0.0,
+            iteration=None,
+            curve=[],
+            seconds=0.0,
+            seconds_left=None,
+            result={},
+            message=msg,
+            spec=spec,
         )
         while len(self._refused) > _CURVES_KEPT:
             self._refused.popitem(last=False)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from appca.jobs.progress import Context
 
@@ -9,7 +10,7 @@ PROCESSES = 2
 _LEAST_SHARE = 0.02  # done before the time left is guessed
 
 
-def study(spec: dict, context: Context) -> dict:
+def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Compute and store: ``{"study": name, "options": ..., "key": id}`` -> ``{"study": id}``."""
     from appca.studies.catalogue import study_of
     from appca.studies.store import StudyStore

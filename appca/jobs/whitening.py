@@ -1,12 +1,13 @@
 """The job that whitens a stored data set, kept as an experiment with its own options."""
 
 import time
+from typing import Any
 
 from appca.jobs.progress import Context
 from appca.jobs.study import PROCESSES, timed
 
 
-def whitening(spec: dict, context: Context) -> dict:
+def whitening(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Classify the rows of a stored data set: ``{"options": ..., "key": id}`` -> ``{"study": id}``.
 
     The options are those of the experiment "whitening", with a data set's digest as the data.

@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from appca.jobs import choose, kinds
 from appca.jobs.brain import brain
@@ -29,7 +30,7 @@ from appca.jobs.study import study
 from appca.jobs.whitening import whitening
 from appca.storage.errors import TOO_MUCH
 
-Handler = Callable[[dict, Context], dict]
+Handler = Callable[[dict[str, Any], Context], dict[str, Any]]
 KINDS: dict[str, Handler] = {
     "fit": kinds.fit,
     "umap": kinds.umap,
@@ -99,7 +100,7 @@ def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS)
     return _ended(context, "done", result=result)
 
 
-def _ended(context: Context, state: str, **facts: object) -> JobState | None:
+def _ended(context: Context, state: str, **facts: Any) -> JobState | None:
     """Write the end of a job; return it where a full disk does not let it be written."""
     try:
         context.end(state, **facts)
@@ -120,7 +121,7 @@ def sentence(error: Exception, log: Path) -> str:
     return f"The job failed unexpectedly ({type(error).__name__}: {text[:200]}); see {log}."
 
 
-def _listen(inbox: queue.SimpleQueue) -> None:
+def _listen(inbox: queue.SimpleQueue[str | None]) -> None:
     for line in sys.stdin:
         inbox.put(line.rstrip("\n"))
     os._exit(0)

@@ -193,7 +193,7 @@ def losses(given: SchedulerAddress) -> Iterator[None]:
     """Turn what Dask raises when a cluster goes away into one sentence."""
     from distributed import KilledWorker
     from distributed.client import ClosedClientError
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     try:
         yield

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from appca.analysis.capabilities import CAPABILITIES, Capabilities
 from appca.analysis.keywords import OfModel
@@ -21,9 +21,9 @@ class ModelSpec(NamedTuple):
     title: str
     about: str  # in a sentence, for people
     estimator: str  # "module:class", imported when a fit begins
-    parameters: dict  # every keyword a run records, with its default
+    parameters: dict[str, Any]  # every keyword a run records, with its default
     choices: dict[str, tuple[str, ...]]  # the values of keywords that name one
-    sampling: dict  # recorded beside `parameters` where inference is "gibbs"
+    sampling: dict[str, Any]  # recorded beside `parameters` where inference is "gibbs"
     can: Capabilities
 
 
@@ -149,7 +149,7 @@ MODELS: dict[str, ModelSpec] = {
 }
 
 
-def defaults(model: str, inference: object = None) -> dict:
+def defaults(model: str, inference: object = None) -> dict[str, Any]:
     """
     Return the settings of a model and their defaults; with "gibbs" also those of sampling.
 
@@ -165,7 +165,7 @@ def defaults(model: str, inference: object = None) -> dict:
     return spec.parameters | (spec.sampling if inference == "gibbs" else {})
 
 
-def suited(model: str, parameters: Mapping) -> dict:
+def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the defaults of a model with those of the parameters that mean something to it."""
     spec = MODELS[model]
 
@@ -181,7 +181,8 @@ def suited(model: str, parameters: Mapping) -> dict:
 def estimator_class(model: str) -> type:
     """Import the scikit-learn estimator of a model."""
     module, _, name = MODELS[model].estimator.partition(":")
-    return getattr(import_module(module), name)
+    found: type = getattr(import_module(module), name)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,9 +212,9 @@ class RunConfig(OfModel):
     """
 
     dataset: str
-    preprocessing: dict
+    preprocessing: dict[str, Any]
     model: str
-    parameters: dict
+    parameters: dict[str, Any]
     stopped_at: int | None = None
 
     def __post_init__(self) -> None:
@@ -274,13 +275,13 @@ class RunConfig(OfModel):
         known = defaults(self.model, "gibbs")
         return sorted(set(self.to_dict()["parameters"]) - set(known))
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
         record = self.__dict__.get("record")
         return super().to_dict() if record is None else deepcopy(record)
 
     @classmethod
-    def from_record(cls, settings: Mapping) -> Self:
+    def from_record(cls, settings: Mapping[str, Any]) -> Self:
         """
         Rebuild the settings of a stored run, which keeps the id made of them when it was fitted.
 

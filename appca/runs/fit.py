@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def fit_run(
     config: RunConfig,
     callback: "Callable[[Progress], object] | None" = None,
     preprocessing: Fitted | None = None,
-    where: Where = here,
+    where: Where[Any] = here,
 ) -> FitResult:
     """
     Preprocess, fit, and describe every row.
@@ -132,8 +132,9 @@ def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
 
 def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, before: Fitted) -> np.ndarray:
     """Return what the model puts into the missing cells (m,), in data units, row by row."""
-    rows = dataset.incomplete_rows
-    return before.inverse_transform(estimator.impute(Y[rows]))[dataset.missing[rows]]
+    rows, missing = dataset.incomplete_rows, cast("np.ndarray", dataset.missing)
+    values: np.ndarray = before.inverse_transform(estimator.impute(Y[rows]))[missing[rows]]
+    return values
 
 
 def estimate_seconds(
@@ -193,7 +194,8 @@ def _estimate_around(incomplete: int, n_features: int, config: RunConfig) -> flo
     sets = min(math.comb(K, L), MODELS[config.model].can.incomplete_supports)
     passes = 2 * min(30 + 4 * K, config.parameters.get("max_iter", 500))
     a_row = (sets * L * L * (L + 4) + K**3) * _SETS + n_features * K * K / 2 * _PAIRS
-    return passes * incomplete * a_row
+    value: float = passes * incomplete * a_row
+    return value
 
 
 def _estimate_sampling(n_rows: int, n_features: int, config: RunConfig) -> float:
@@ -202,14 +204,16 @@ def _estimate_sampling(n_rows: int, n_features: int, config: RunConfig) -> float
     a_row = K * (_SWEEP + _SWEEP_PAIRS * K + _PRODUCTS * 3 * n_features)
     columns = n_features * K * K * _COLUMNS
     told = _estimate_describing(n_rows, config)
-    return parameters["n_chains"] * sweeps * (n_rows * a_row + columns) + told
+    value: float = parameters["n_chains"] * sweeps * (n_rows * a_row + columns) + told
+    return value
 
 
 def _estimate_factors(n_rows: int, n_features: int, config: RunConfig) -> float:
     K, L = config.k, config.n_active or config.k
     a_pass = n_rows * K * (_SLOTS * L + _PRODUCTS * 3 * n_features)
     passes = config.parameters["n_init"] * min(_FACTOR_PASSES, config.parameters["max_iter"])
-    return passes * a_pass + _estimate_describing(n_rows, config)
+    value: float = passes * a_pass + _estimate_describing(n_rows, config)
+    return value
 
 
 def _estimate_describing(n_rows: int, config: RunConfig) -> float:
@@ -217,7 +221,8 @@ def _estimate_describing(n_rows: int, config: RunConfig) -> float:
     if MODELS[config.model].can.is_exact(config.k, config.n_active):
         return 0.0
     L = config.n_active or config.k // 2
-    return n_rows * config.k * L * _PATHS * config.parameters.get("n_paths", 0)
+    value: float = n_rows * config.k * L * _PATHS * config.parameters.get("n_paths", 0)
+    return value
 
 
 def project(
@@ -279,7 +284,7 @@ def fit_estimator(
 class _Counter:
     """Callback that counts passes over all stages, and stops where an earlier fit was stopped."""
 
-    def __init__(self, inner: Callable | None, stop_at: int | None) -> None:
+    def __init__(self, inner: Callable[..., Any] | None, stop_at: int | None) -> None:
         self.inner, self.stop_at = inner, stop_at
         self.passes = 0
         self.stopped_at: int | None = None
@@ -297,14 +302,15 @@ class _Counter:
 
 
 def _describe(
-    estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable | None
+    estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable[..., Any] | None
 ) -> "Description":
     """Describe the rows; where that takes long, part by part under the callback's eyes."""
-    if not MODELS[config.model].can.compiled:
-        return estimator.describe(Y)
     from appca.models.algebra.loop import Progress
     from appca.models.base.estimator import Description
 
+    if not MODELS[config.model].can.compiled:
+        described: Description = estimator.describe(Y)
+        return described
     starts = range(0, len(Y), DESCRIBED_AT_ONCE)
     parts: list[Description] = []
     for i, start in enumerate(starts, start=1):
@@ -312,8 +318,8 @@ def _describe(
         if callback is not None:
             with contextlib.suppress(StopIteration):  # there is nothing to stop early
                 callback(Progress(i, len(starts), np.nan, DESCRIBING))
-    joined = [np.concatenate(column) for column in list(zip(*parts, strict=True))[:-1]]
-    return Description(*joined, method=parts[0].method)
+    columns = list(zip(*parts, strict=True))[:-1]
+    return Description._make([*map(np.concatenate, columns), parts[0].method])
 
 
 def told(estimator: Any, found: "Description", fitted: FittedModel) -> RunInfo:

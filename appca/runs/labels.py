@@ -1,7 +1,7 @@
 """Names and signs that a person gave the components of a run: a small file in the run's folder."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def _none(k: int) -> Labels:
     return Labels(("",) * k, (1,) * k)
 
 
-def _with(values: tuple, place: int, value: object) -> tuple:
+def _with(values: tuple[Any, ...], place: int, value: object) -> tuple[Any, ...]:
     return (*values[:place], value, *values[place + 1 :])
 
 

@@ -58,7 +58,7 @@ class LoadedModel(NamedTuple):
     estimator: Any
     preprocessing: Fitted
     config: RunConfig
-    info: dict
+    info: dict[str, Any]
 
     def prepared(self, X: Any) -> np.ndarray:
         """Bring rows (N, D) to what the estimator was fitted to, (N, D')."""
@@ -68,7 +68,8 @@ class LoadedModel(NamedTuple):
 
     def transform(self, X: Any) -> np.ndarray:
         """Scores (N, K), zero where a component is not used."""
-        return self.estimator.transform(self.prepared(X))
+        values: np.ndarray = self.estimator.transform(self.prepared(X))
+        return values
 
     def inverse_transform(self, scores: Any) -> np.ndarray:
         """Rows (N, D), in units of the data, that scores (N, K) stand for."""
@@ -76,27 +77,33 @@ class LoadedModel(NamedTuple):
 
     def allocate(self, X: Any) -> np.ndarray:
         """Which components each row uses, (N, K) bool."""
-        return self.estimator.allocate(self.prepared(X))
+        values: np.ndarray = self.estimator.allocate(self.prepared(X))
+        return values
 
     def inclusion_probabilities(self, X: Any) -> np.ndarray:
         """How sure it is that a row uses a component, (N, K)."""
-        return self.estimator.inclusion_probabilities(self.prepared(X))
+        values: np.ndarray = self.estimator.inclusion_probabilities(self.prepared(X))
+        return values
 
     def allocation_probability(self, X: Any) -> np.ndarray:
         """How sure each row's set of components is, (N,)."""
-        return self.estimator.allocation_probability(self.prepared(X))
+        values: np.ndarray = self.estimator.allocation_probability(self.prepared(X))
+        return values
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-likelihood of each row after preprocessing, (N,) in nats."""
-        return self.estimator.score_samples(self.prepared(X))
+        values: np.ndarray = self.estimator.score_samples(self.prepared(X))
+        return values
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""
-        return self.estimator.score(self.prepared(X), y)
+        value: float = self.estimator.score(self.prepared(X), y)
+        return value
 
     def describe(self, X: Any) -> "Description":
         """Say all of this of every row in one go; see `appca.models.base.estimator.Description`."""
-        return self.estimator.describe(self.prepared(X))
+        described: Description = self.estimator.describe(self.prepared(X))
+        return described
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw rows (n_samples, D) from the model, in units of the data."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from appca.runs.configuration import RunConfig
 from appca.storage.files import read_json, write_json
@@ -34,7 +34,7 @@ class QualityConfig(Recorded):
         Seed of the sample and of the rows held out.
     """
 
-    run: dict
+    run: dict[str, Any]
     k: int
     n_active: int
     rows: int | None = None
@@ -51,11 +51,11 @@ class QualityConfig(Recorded):
 class MethodComparison(NamedTuple):
     """What has been measured so far."""
 
-    lines: list[dict]  # one a method, see `measured`
-    panels: list[dict]  # `Crowding` of the run's panels against PCA
+    lines: list[dict[str, Any]]  # one a method, see `measured`
+    panels: list[dict[str, Any]]  # `Crowding` of the run's panels against PCA
     # n_train, n_test, n_features, n_neighbors, n_anchors; gain_error, the standard error of the
     # run's log-likelihood less that of PPCA with L components on the same rows held out
-    facts: dict
+    facts: dict[str, Any]
     complete: bool
 
 

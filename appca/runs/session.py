@@ -15,7 +15,7 @@ altered cannot take the place of something else.
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,7 @@ _AXES = {
     "error": "N",
     "log_likelihood_rows": "N",
 }
-_INFO = {
+_INFO: dict[str, type | tuple[type, ...]] = {
     "n_iter": int,
     "stop_reason": str,
     "seconds": (int, float),
@@ -200,7 +200,7 @@ def _data_arrays(dataset: Dataset) -> dict[str, np.ndarray]:
     return {"data/matrix.npy": dataset.X, "data/ids.npy": dataset.ids, **columns, **gaps}
 
 
-def _about_data(dataset: Dataset) -> dict:
+def _about_data(dataset: Dataset) -> dict[str, Any]:
     return {
         "digest": dataset.digest,
         "name": dataset.name,
@@ -211,7 +211,7 @@ def _about_data(dataset: Dataset) -> dict:
     }
 
 
-def _about_run(run: Run) -> dict:
+def _about_run(run: Run) -> dict[str, Any]:
     given = labels(run)
     return {
         "config": run.config.to_dict(),
@@ -221,7 +221,7 @@ def _about_run(run: Run) -> dict:
     }
 
 
-def _read_data(packed: Packed, about: dict, home: Path) -> Dataset:
+def _read_data(packed: Packed, about: dict[str, Any], home: Path) -> Dataset:
     """Return the data set: from the file, from the store, or made anew; with the right digest."""
     digest, name = str(about["digest"]), str(about["name"])
     if not about["included"]:
@@ -247,7 +247,7 @@ def _read_data(packed: Packed, about: dict, home: Path) -> Dataset:
     return dataset
 
 
-def _provenance(given: dict) -> dict:
+def _provenance(given: dict[str, Any]) -> dict[str, Any]:
     """Return where data came from, if pages can show it."""
     found = dict(given)
     low, high = map(float, found.get("image_range", (0.0, 1.0)))
@@ -257,7 +257,7 @@ def _provenance(given: dict) -> dict:
     return found
 
 
-def _data_at_hand(file: str, about: dict, digest: str, home: Path) -> Dataset:
+def _data_at_hand(file: str, about: dict[str, Any], digest: str, home: Path) -> Dataset:
     if (DatasetStore(home).folder / digest).is_dir():
         return DatasetStore(home).get(digest)
     source = str(about["provenance"].get("source", ""))
@@ -276,7 +276,7 @@ def _data_at_hand(file: str, about: dict, digest: str, home: Path) -> Dataset:
     raise InputError(msg)
 
 
-def _read_run(packed: Packed, number: int, about: dict, dataset: Dataset) -> _RunParts:
+def _read_run(packed: Packed, number: int, about: dict[str, Any], dataset: Dataset) -> _RunParts:
     config = RunConfig.from_record(about["config"])
     fitted = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
     info = dict(about["info"])
@@ -291,7 +291,7 @@ def _read_run(packed: Packed, number: int, about: dict, dataset: Dataset) -> _Ru
     )
 
 
-def _check(config: RunConfig, fitted: FittedRun, info: dict, dataset: Dataset) -> None:
+def _check(config: RunConfig, fitted: FittedRun, info: dict[str, Any], dataset: Dataset) -> None:
     """Raise ValueError for arrays and facts that are not those of a run of this data set."""
     sizes = dict(zip("KD", fitted.components.shape, strict=True))
     sizes |= {"N": dataset.n_rows, "I": len(fitted.log_likelihoods)}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from appca.storage.refusal import reason, refusing, storing
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 _NAME_LENGTH = 120
-_UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-_UNREADABLE += (RecursionError,)
+_UNREADABLE = (
+    *(OSError, ValueError, LookupError, TypeError),
+    *(AttributeError, ArithmeticError, RecursionError),
+)
 _FACTS = ("n_iter", "seconds", "log_likelihood", "n_rows")  # numbers among those of every run
 
 
@@ -263,7 +265,7 @@ def _is_sound(folder: Path) -> bool:
     return or_none(partial(_read, folder)) is not None
 
 
-def _check_facts(meta: dict) -> None:
+def _check_facts(meta: dict[str, Any]) -> None:
     """Refuse facts of a shape that no page could show."""
     info, name = meta["info"], meta["name"]
     if not isinstance(info, dict) or not isinstance(name, str | None):
@@ -289,7 +291,7 @@ def title(config: RunConfig) -> str:
     return ", ".join(parts)
 
 
-def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -> dict:
+def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -> dict[str, Any]:
     return {
         "id": config.id,
         "config": config.to_dict(),
@@ -300,15 +302,15 @@ def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -
     }
 
 
-def _read_meta(folder: Path) -> dict:
+def _read_meta(folder: Path) -> dict[str, Any]:
     return read_json(folder / "config.json", f"Run {folder.name}", "run")
 
 
-def _write_meta(folder: Path, meta: dict) -> None:
+def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
     write_json(folder / "config.json", meta, f"Run {folder.name}")
 
 
-def _write(meta: dict, arrays: dict[str, np.ndarray], folder: Path) -> None:
+def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) -> None:
     with atomic.solid(folder / "arrays.npz") as file:
         write_arrays(file, arrays)
         n_bytes = file.tell()

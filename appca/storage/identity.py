@@ -87,7 +87,7 @@ def is_digest(text: object) -> bool:
     return _is_hex(text, 64)
 
 
-def plain(name: str, value: object) -> object:
+def plain(name: str, value: object) -> Any:
     """
     Turn a value into Python's own numbers, texts, lists and dicts, so that it can be recorded.
 

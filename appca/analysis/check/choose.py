@@ -63,9 +63,9 @@ class GridConfig(OfModel):
     """
 
     dataset: str
-    preprocessing: dict
+    preprocessing: dict[str, Any]
     model: str
-    parameters: dict
+    parameters: dict[str, Any]
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
@@ -129,7 +129,7 @@ class GridConfig(OfModel):
         rest = [cell for cell in self.cells if cell[0] != cell[1]]
         return [*self.baselines, *sorted(rest, key=lambda cell: (ranks[cell[0]], cell[1]))]
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
         lists = {"components": list(self.components), "actives": list(self.actives)}
         return super().to_dict() | lists
@@ -238,15 +238,18 @@ def measure(
 
 
 def estimator_of(
-    model: str, parameters: Mapping, cell: Cell, callback: Callable[[Any], object] | None = None
+    model: str,
+    parameters: Mapping[str, Any],
+    cell: Cell,
+    callback: Callable[[Any], object] | None = None,
 ) -> Any:
     """Return the unfitted estimator of a cell."""
-    if model == "aFA":
-        from appca.models.adaptive_fa import AdaptiveFactorAnalysis as Model
-    else:
-        from appca.models.adaptive_ppca import AdaptivePPCA as Model
+    from appca.models.adaptive_fa import AdaptiveFactorAnalysis
+    from appca.models.adaptive_ppca import AdaptivePPCA
+
+    kind: type[Any] = AdaptiveFactorAnalysis if model == "aFA" else AdaptivePPCA
     sizes = {"n_components": cell[0], "n_active": cell[1]}
-    return Model(**{**parameters, **sizes}, callback=callback)
+    return kind(**{**parameters, **sizes}, callback=callback)
 
 
 def fill(
@@ -290,9 +293,9 @@ def stored(store: JournalStore, config: GridConfig) -> Measures:
     found: Measures = {}
     for record in store.records(config.id):
         if len(record) == 3 + len(HeldOutMeasure._fields):
-            k, active, fold, log_likelihood, error, *rest = record
-            values = (math.nan if value is None else value for value in (log_likelihood, error))
-            found[k, active, fold] = HeldOutMeasure(*values, *rest)
+            k, active, fold, *rest = record
+            likelihood, error = (math.nan if value is None else value for value in rest[:2])
+            found[k, active, fold] = HeldOutMeasure(likelihood, error, *rest[2:])
     return found
 
 

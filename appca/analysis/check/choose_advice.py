@@ -120,7 +120,8 @@ def near(log_likelihood: Floats) -> np.ndarray:
 
 def gain(found: GridTable) -> Floats:
     """Log-likelihood of every cell over that of PPCA with L components, (nK, nL, fold)."""
-    return found.log_likelihood - _baseline(found, found.actives)[None]
+    values: Floats = found.log_likelihood - _baseline(found, found.actives)[None]
+    return values
 
 
 def closed(found: GridTable) -> Floats:
@@ -223,7 +224,8 @@ def _baseline(found: GridTable, sizes: tuple[int, ...]) -> Floats:
 def _of_all_folds(
     config: GridConfig, measures: Measures, cell: Cell
 ) -> tuple[list[float], list[float]] | None:
-    found = [measures.get((*cell, fold)) for fold in range(config.n_folds)]
-    if any(one is None for one in found):
+    of_folds = (measures.get((*cell, fold)) for fold in range(config.n_folds))
+    found = [one for one in of_folds if one is not None]
+    if len(found) < config.n_folds:
         return None
     return [one.log_likelihood for one in found], [one.error for one in found]

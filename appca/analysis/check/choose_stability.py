@@ -50,9 +50,9 @@ class StabilityConfig(OfModel):
     """
 
     dataset: str
-    preprocessing: dict
+    preprocessing: dict[str, Any]
     model: str
-    parameters: dict
+    parameters: dict[str, Any]
     way: str = "starts"
     repeats: int = 8
     max_rows: int = MOST_ROWS
@@ -129,7 +129,7 @@ def run(
         store.append(config.id, [repeat, float(again.score(Y)), *cosines])
 
 
-def variant(config: StabilityConfig, repeat: int, n_rows: int) -> tuple[dict, np.ndarray]:
+def variant(config: StabilityConfig, repeat: int, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:
     """Return the settings and the rows of one further fit."""
     seed = config.random_state + _SEED_STEP * repeat
     rows = np.arange(n_rows)

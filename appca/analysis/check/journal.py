@@ -10,12 +10,13 @@ was cut short or damaged counts as never written. No pickle.
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 from appca.storage.files import read_json, write_json
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.storage.refusal import storing
 
-Record = list[float | int | str | None]
+Record = list[Any]  # numbers, texts and None
 
 
 class JournalStore:
@@ -33,7 +34,7 @@ class JournalStore:
     def __init__(self, home: Path, kind: str) -> None:
         self.folder = Path(home) / kind
 
-    def begin(self, name: str, config: dict) -> None:
+    def begin(self, name: str, config: dict[str, Any]) -> None:
         """
         Make a journal, or open it to go on: a last line that was cut short is closed.
 
@@ -78,7 +79,7 @@ class JournalStore:
         found = (line.partition(" ") for line in text.splitlines())
         return [json.loads(body) for digits, _, body in found if digits == _sum(body)]
 
-    def config(self, name: str) -> dict | None:
+    def config(self, name: str) -> dict[str, Any] | None:
         """Return what a journal is about, or None when it cannot be read."""
         try:
             return read_json(self._checked(name) / "config.json", f"Result {name}", "journal")

@@ -13,7 +13,8 @@ all rows, and what the sample adds is said as a standard error. No N x N matrix 
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -115,11 +116,11 @@ def quality(
                 right[done] = _vote(classes, others, anchors[done])
             done += 1
     found[:2] = 1.0 - found[:2] * (2.0 / (k * (2.0 * n - 3.0 * k - 1.0)))
-    means = [_mean(values, n) for values in found]
+    trustworthiness, continuity, kept = (_mean(values, n) for values in found)
     known = ~np.isnan(right)
     labelled = 0 if classes is None else int(np.count_nonzero(classes >= 0))
     accuracy = _mean(right[known], labelled) if known.any() else None
-    return Quality(*means, accuracy, k, len(anchors), n)
+    return Quality(trustworthiness, continuity, kept, accuracy, k, len(anchors), n)
 
 
 def knn_accuracy(
@@ -186,7 +187,7 @@ def crowding(
         Seed of the sample of each panel's rows.
     """
     least = max(LEAST_ROWS, 2 * n_neighbors + 2)
-    found = []
+    found: list[Crowding] = []
     for group in ranked(active):
         rows = group.rows
         if len(found) == most:
@@ -195,14 +196,17 @@ def crowding(
             continue
         labelled = np.flatnonzero(classes[rows] >= 0)
         places = sampled(labelled, PANEL_ANCHORS, random_state)
-        how = {"n_neighbors": n_neighbors, "population": len(labelled)}
-        panel = scores[np.ix_(rows, group.components)]
-        measures = (
-            knn_accuracy(panel, classes[rows], places, **how),
-            knn_accuracy(other[rows], classes[rows], places, **how),
-            knn_accuracy(other, classes, rows[places], **how),
+        of_labelled = partial(knn_accuracy, n_neighbors=n_neighbors, population=len(labelled))
+        share = cast("Callable[..., AnchorMean]", of_labelled)  # None is said of no anchors only
+        panel = scores[np.ix_(rows, np.asarray(group.components))]
+        one = Crowding(
+            group.components,
+            len(rows),
+            share(panel, classes[rows], places),
+            share(other[rows], classes[rows], places),
+            share(other, classes, rows[places]),
         )
-        found.append(Crowding(group.components, len(rows), *measures))
+        found.append(one)
     return found
 
 
@@ -227,7 +231,7 @@ def _excess(distances: np.ndarray, rows: np.ndarray, k: int) -> float:
     for row in rows:
         own = distances[row]
         before = np.count_nonzero(distances < own) + np.count_nonzero(distances[:row] == own)
-        total += max(before + 1 - k, 0)
+        total += max(int(before) + 1 - k, 0)
     return float(total)
 
 
@@ -286,7 +290,7 @@ def _by_products(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     norms = np.einsum("nd,nd->n", X, X)
 
     def block(rows: np.ndarray) -> np.ndarray:
-        found = (X[rows] * np.float32(-2.0)) @ X.T
+        found: np.ndarray = (X[rows] * np.float32(-2.0)) @ X.T
         found += norms
         return found
 

@@ -30,7 +30,7 @@ class Split(NamedTuple):
     train: np.ndarray  # (n, D) preprocessed
     test: np.ndarray  # (m, D) preprocessed with what was learned of the others
     dataset: Dataset  # the n rows as they were
-    preprocessing: dict
+    preprocessing: dict[str, Any]
 
 
 class RivalProjection(NamedTuple):
@@ -69,7 +69,9 @@ class Cap:
             raise TimeUp
 
 
-def ours(kind: type, parameters: dict, split: Split, cap: Cap, report: Report) -> RivalProjection:
+def ours(
+    kind: type, parameters: dict[str, Any], split: Split, cap: Cap, report: Report
+) -> RivalProjection:
     """Fit one of this package's estimators; out of time it keeps what it has."""
     stopped = False
 
@@ -127,7 +129,8 @@ def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> RivalProj
     """
     from sklearn.decomposition import FactorAnalysis
 
-    passes, settled, noise = 0, False, None
+    passes, settled = 0, False
+    noise: Any = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a part of the passes did not settle is known
         while not settled and (passes == 0 or not cap.over()) and passes < 1000:
@@ -172,7 +175,7 @@ def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) ->
     centred = split.train - mean
     found: dict[str, np.ndarray] = {}
 
-    def callback(of_the_method: dict) -> None:
+    def callback(of_the_method: dict[str, Any]) -> None:
         report(min(cap.passed() / cap.seconds, 1.0))
         if cap.over() and "dictionary" in of_the_method:
             found["atoms"] = of_the_method["dictionary"].copy()
@@ -211,8 +214,11 @@ def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:
             store = EmbeddingStore(Path(folder))
             return embed(dataset, config, store, report=told).coordinates
 
+    def warming(_stage: str, _share: float) -> None:
+        report(0.0)
+
     few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
-    lay_out(few, lambda _stage, _share: report(0.0))
+    lay_out(few, warming)
     cap.began = cap.clock()
 
     def told(_stage: str, share: float) -> None:
@@ -248,13 +254,14 @@ def log_density(
     explained = np.linalg.solve(inner, W @ Z.T)
     squares = np.einsum("md,md->m", Z, Z) - np.einsum("qm,qm->m", explained, explained)
     size = 2 * np.log(np.diagonal(inner)).sum() + np.log(noise).sum()
-    return -0.5 * (squares + size + len(noise) * np.log(2 * np.pi))
+    values: np.ndarray = -0.5 * (squares + size + len(noise) * np.log(2 * np.pi))
+    return values
 
 
-def _watch(cap: Cap, report: Report) -> Callable[[dict], None]:
+def _watch(cap: Cap, report: Report) -> Callable[[dict[str, Any]], None]:
     """Report as a method's callback, which ends it when its time is up."""
 
-    def callback(_of_the_method: dict) -> None:
+    def callback(_of_the_method: dict[str, Any]) -> None:
         report(min(cap.passed() / cap.seconds, 1.0))
         cap.check()
 

@@ -30,7 +30,8 @@ def ink(images: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (N,)
     """
-    return images.sum(axis=(1, 2), dtype=np.float64) / 255.0
+    values: np.ndarray = images.sum(axis=(1, 2), dtype=np.float64) / 255.0
+    return values
 
 
 def slant(images: np.ndarray) -> np.ndarray:
@@ -51,7 +52,8 @@ def slant(images: np.ndarray) -> np.ndarray:
     mean_up, mean_right = light @ up / total, light @ right / total
     across = light @ (up * right) / total - mean_up * mean_right
     tall = light @ (up * up) / total - mean_up**2
-    return np.degrees(np.arctan2(across, np.maximum(tall, _LEAST)))
+    values: np.ndarray = np.degrees(np.arctan2(across, np.maximum(tall, _LEAST)))
+    return values
 
 
 def width(images: np.ndarray) -> np.ndarray:
@@ -62,9 +64,10 @@ def width(images: np.ndarray) -> np.ndarray:
     ----------
     images : ndarray of uint8, shape (N, h, w)
     """
-    lit = (images >= LIT).any(axis=1)
+    lit: np.ndarray = np.any(images >= LIT, axis=1)
     first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
-    return np.where(lit.any(axis=1), last - first, 0) / lit.shape[1]
+    values: np.ndarray = np.where(lit.any(axis=1), last - first, 0) / lit.shape[1]
+    return values
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
@@ -91,4 +94,5 @@ def within_classes(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Values (N,) less the mean of their class: what a difference in classes cannot explain."""
     counts = np.maximum(np.bincount(codes), 1)
     means = np.bincount(codes, weights=values) / counts
-    return values - means[codes]
+    found: np.ndarray = values - means[codes]
+    return found

@@ -68,14 +68,16 @@ def class_sums(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndar
 
 def popularity(active: np.ndarray) -> np.ndarray:
     """Share of the rows that use each component, shape (K,)."""
-    return active.mean(axis=0, dtype=np.float64)
+    values: np.ndarray = active.mean(axis=0, dtype=np.float64)
+    return values
 
 
 def popularity_by_class(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Share of each class's rows that use each component, shape (C, K); NaN without rows."""
     counts = np.bincount(codes[codes >= 0], minlength=n_classes)[:, None]
     sums = class_sums(active, codes, n_classes)
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    values: np.ndarray = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return values
 
 
 def closest_pairs(found: Sharing) -> list[ClassPair]:

@@ -43,7 +43,8 @@ class NewRowsVerdict(NamedTuple):
     @property
     def fits(self) -> np.ndarray:
         """Whether a row is within both limits, (N,) bool."""
-        return (self.ratios <= 1).all(axis=1)
+        fits: np.ndarray = np.all(self.ratios <= 1, axis=1)
+        return fits
 
     @property
     def order(self) -> np.ndarray:

@@ -48,11 +48,11 @@ class MaskedConfig(OfModel):
         For values without meaning.
     """
 
-    model: ClassVar[str] = "aPPCA"
+    model: ClassVar[str] = "aPPCA"  # type: ignore[misc]  # not a setting here
 
     dataset: str
-    preprocessing: dict
-    parameters: dict
+    preprocessing: dict[str, Any]
+    parameters: dict[str, Any]
     share: float = 0.05
     repeats: int = 3
     max_rows: int = MOST_ROWS
@@ -154,7 +154,7 @@ def run(
 
 
 def foretold(
-    method: str, Y: np.ndarray, config: MaskedConfig, callback: Callable | None = None
+    method: str, Y: np.ndarray, config: MaskedConfig, callback: Callable[..., Any] | None = None
 ) -> np.ndarray:
     """Return Y (N, D) with what a method puts into its missing cells (NaN)."""
     from appca.models.adaptive_ppca import AdaptivePPCA

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def _replace_farthest(indices: np.ndarray, squares: np.ndarray, row: int, square: float) -> None:
     """Put a row in the place of the farthest of a heap (k,), and the new farthest at place 0."""
     place, child = 0, 1
@@ -20,7 +20,7 @@ def _replace_farthest(indices: np.ndarray, squares: np.ndarray, row: int, square
     indices[place] = row
 
 
-@numba.njit(fastmath=True, nogil=True, cache=True)
+@numba.njit(fastmath=True, nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def scan(
     bound: np.ndarray,
     X: np.ndarray,

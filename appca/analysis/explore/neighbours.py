@@ -89,7 +89,8 @@ def _bound(X: np.ndarray) -> _Bound:
 
 
 def _count(sample: np.ndarray) -> int:
-    return min(BOUND_AXES, *sample.shape)
+    value: int = min(BOUND_AXES, *sample.shape)
+    return value
 
 
 def _fill(buffer: np.ndarray, bound: _Bound, queries: slice, rows: slice) -> np.ndarray:

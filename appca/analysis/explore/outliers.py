@@ -108,7 +108,8 @@ def ratios(found: Distances, limits: DistanceLimits) -> np.ndarray:
 
 def _gram(W: np.ndarray) -> np.ndarray:
     W = W.astype(np.float64)
-    return W @ W.T
+    values: np.ndarray = W @ W.T
+    return values
 
 
 def _is_identity(gram: np.ndarray) -> bool:

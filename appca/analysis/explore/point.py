@@ -73,9 +73,10 @@ def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
 def row_of(dataset: "Dataset", fitted: FittedRun, row: int) -> np.ndarray:
     """Return a row (D,) in data units, with what the run puts into its missing cells."""
     if dataset.missing is None or fitted.imputed is None:
-        return dataset.X[row]
+        values: np.ndarray = dataset.X[row]
+        return values
     before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
-    x = dataset.X[row].astype(np.float64)
+    x: np.ndarray = dataset.X[row].astype(np.float64)
     x[gaps] = fitted.imputed[before : before + int(gaps.sum())]
     return x
 
@@ -196,7 +197,10 @@ def _log_evidence(A: np.ndarray, tau2: np.ndarray, c: np.ndarray, sets: np.ndarr
     factor = np.linalg.cholesky(Lam)
     white = np.linalg.solve(factor, c[sets][..., None])[..., 0]
     log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-    return 0.5 * (np.square(white).sum(axis=1) - log_det - np.log(tau2[sets]).sum(axis=1))
+    values: np.ndarray = 0.5 * (
+        np.square(white).sum(axis=1) - log_det - np.log(tau2[sets]).sum(axis=1)
+    )
+    return values
 
 
 def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:
@@ -204,4 +208,5 @@ def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:
     if model.weights is None:
         return np.zeros(len(sets))
     weights = np.clip(model.weights.astype(np.float64), 1e-300, 1 - 1e-16)
-    return np.log(weights / (1 - weights))[sets].sum(axis=1)
+    values: np.ndarray = np.log(weights / (1 - weights))[sets].sum(axis=1)
+    return values

@@ -100,7 +100,8 @@ def variance_shares(fitted: FittedRun) -> np.ndarray:
     """
     parts = _parts(fitted)
     cost = np.diagonal(parts.squares) * (np.diagonal(parts.gram) + 2 * parts.ratio)
-    return cost / max(parts.left + parts.explained, np.finfo(float).tiny)
+    values: np.ndarray = cost / max(parts.left + parts.explained, np.finfo(float).tiny)
+    return values
 
 
 def explained_share(fitted: FittedRun) -> float:

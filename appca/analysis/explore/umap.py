@@ -13,7 +13,7 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class EmbeddingConfig(Recorded):
     """
 
     dataset: str
-    preprocessing: dict
+    preprocessing: dict[str, Any]
     n_neighbors: int = 15
     min_dist: float = 0.1
     spread: float = 1.0
@@ -100,7 +100,7 @@ class Embedding(NamedTuple):
     """Coordinates of all rows, and facts about the computation."""
 
     coordinates: np.ndarray  # (N, 2 or 3) float32
-    info: dict  # seconds, n_rows
+    info: dict[str, Any]  # seconds, n_rows
 
 
 class EmbeddingStore:
@@ -133,7 +133,7 @@ class EmbeddingStore:
         return Embedding(coordinates, info)
 
     def neighbours(
-        self, dataset: Dataset, preprocessing: dict, k: int, report: Report, X: np.ndarray
+        self, dataset: Dataset, preprocessing: dict[str, Any], k: int, report: Report, X: np.ndarray
     ) -> Neighbours:
         """
         Nearest rows from the disk, else computed and kept; the longest unused make room.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -18,8 +18,8 @@ class Recipe(NamedTuple):
     run: str  # its id
     title: str
     estimator: str  # "module:class"
-    parameters: Mapping  # keywords of the estimator
-    preprocessing: Mapping
+    parameters: Mapping[str, Any]  # keywords of the estimator
+    preprocessing: Mapping[str, Any]
     stopped_at: int | None  # passes, when it was stopped by hand
     compiled: bool  # whether the model's estimates follow every bit of a row
     threads: int  # of BLAS
@@ -114,7 +114,7 @@ def _reading(dataset: Dataset) -> list[str]:
     ]
 
 
-def _reading_many(names: list[str], options: dict) -> list[str]:
+def _reading_many(names: list[str], options: dict[str, Any]) -> list[str]:
     """Name the files where they are few; else they are all those of a folder."""
     found = "sorted(path for path in folder.rglob('*') if path.is_file())"
     if len(names) <= MOST_NAMED:
@@ -131,7 +131,7 @@ def _from_json(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def reading_options(report: Mapping, dataset: Dataset) -> dict:
+def reading_options(report: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
     """
     Return the options a file was read with, as far as its report tells them.
 
@@ -142,7 +142,7 @@ def reading_options(report: Mapping, dataset: Dataset) -> dict:
     dataset : Dataset
         What came of it.
     """
-    options: dict = {}
+    options: dict[str, Any] = {}
     if report.get("roles"):
         options["roles"] = dict(report["roles"])
     for key, choice in (("modelled", "model"), ("filled", "mean"), ("dropped", "drop")):
@@ -168,7 +168,7 @@ def _anew(recipe: Recipe) -> bool:
     return recipe.compiled and (options.pca is not None or options.vae is not None)
 
 
-def _preprocessing(options: Mapping, dataset: Dataset) -> str:
+def _preprocessing(options: Mapping[str, Any], dataset: Dataset) -> str:
     given = Preprocessing.from_dict(dict(options)).to_dict()
     usual = Preprocessing().to_dict()
     special = {name: value for name, value in given.items() if value != usual.get(name)}
@@ -212,7 +212,7 @@ def _arrays(recipe: Recipe) -> str:
     )
 
 
-def _call(function: str, keywords: Mapping, first: str = "") -> str:
+def _call(function: str, keywords: Mapping[str, Any], first: str = "") -> str:
     return _written(function, {name: repr(value) for name, value in keywords.items()}, first)
 
 

@@ -25,7 +25,7 @@ def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
         for name, values in posterior.items()
         if name not in RUNNING and values.shape[1] != n_draws
     }
-    data = to_arviz({name: values for name, values in posterior.items() if name not in short})
+    data: Any = to_arviz({name: values for name, values in posterior.items() if name not in short})
     own = {"components": ("component", "feature"), "mean": ("feature",)}
     for name, values in short.items():
         axes = own.get(name, tuple(f"{name}_{i}" for i in range(values.ndim - 2)))

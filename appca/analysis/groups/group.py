@@ -257,8 +257,9 @@ def _uses(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
         if not active[:, k].all():
             yield _share("use", f"use of {name_of(fitted, k)}", active[:, k], mask)
     subspaces = subspace_column(active)
-    if len(subspaces.names) > 1:
-        for code, name in enumerate(subspaces.names[:MOST_CLASSES]):  # the fullest come first
+    names = subspaces.names or ()
+    if len(names) > 1:
+        for code, name in enumerate(names[:MOST_CLASSES]):  # the fullest come first
             yield _share("subspace", f"subspace {name}", subspaces.values == code, mask)
 
 
@@ -327,7 +328,8 @@ def _share(kind: str, name: str, has: np.ndarray, mask: np.ndarray) -> _Found:
 
 
 def _variance(x: np.ndarray) -> np.ndarray:
-    return x.var(axis=0, ddof=1)
+    values: np.ndarray = x.var(axis=0, ddof=1)
+    return values
 
 
 def _size(d: float | None) -> float:

@@ -1,7 +1,7 @@
 """Rows by a rule on one column: a class, a value, or a place in the order of all values."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -144,13 +144,15 @@ def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> 
         msg = f"“{column.name}” has {kind}, so a rule is one of {', '.join(known)}; got {relation}."
         raise InputError(msg)
     if column.names is not None:
-        wanted = [code for code, name in enumerate(column.names) if name in value]
+        chosen = (value,) if isinstance(value, float | int) else value
+        wanted = [code for code, name in enumerate(column.names) if name in chosen]
         return np.isin(column.values, wanted, invert=relation == "is not")
     values = np.asarray(column.values, dtype=np.float64)
+    limit = float(cast("float", value))
     if relation in ("highest", "lowest"):
-        value = _quantile(values, relation, float(value))
+        limit = _quantile(values, relation, limit)
     with np.errstate(invalid="ignore"):  # a missing value is neither above nor below
-        return values > value if relation in ("above", "highest") else values < value
+        return values > limit if relation in ("above", "highest") else values < limit
 
 
 def _quantile(values: np.ndarray, relation: str, percent: float) -> float:

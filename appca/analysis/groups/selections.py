@@ -53,11 +53,12 @@ def combined(selected: np.ndarray, other: np.ndarray, how: str) -> np.ndarray:
     if how not in COMBINATIONS:
         msg = f"Selections are combined by {', '.join(COMBINATIONS)}; got {how!r}."
         raise InputError(msg)
-    if how == "union":
-        return selected | other
-    if how == "intersect":
-        return selected & other
-    return selected & ~other if how == "minus" else other.copy()
+    combined: dict[str, np.ndarray] = {
+        "union": selected | other,
+        "intersect": selected & other,
+        "minus": selected & ~other,
+    }
+    return combined.get(how, other.copy())
 
 
 def token_of(mask: np.ndarray) -> str:

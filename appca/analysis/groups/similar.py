@@ -96,10 +96,11 @@ def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) ->
     as those of adaptive FA do, are not taken for orthogonal ones.
     """
     chosen = list(subspace.components)
-    own = scores[np.ix_(subspace.rows, chosen)].astype(np.float64)
+    own = scores[np.ix_(subspace.rows, np.asarray(chosen))].astype(np.float64)
     W = components[chosen].astype(np.float64)
     values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, also of parallel factors
-    return own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    found: np.ndarray = own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    return found
 
 
 def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
@@ -189,7 +190,8 @@ def _k_means(points: np.ndarray, k: int, seed: int) -> np.ndarray:
 
     # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
     with threadpool_limits(1, user_api="openmp"):
-        return KMeans(k, n_init=STARTS, random_state=seed).fit(points).labels_
+        values: np.ndarray = KMeans(k, n_init=STARTS, random_state=seed).fit(points).labels_
+        return values
 
 
 def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[SimilarRows]:

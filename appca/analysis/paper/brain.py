@@ -42,7 +42,8 @@ def response(step: float) -> np.ndarray:
     """
     t = np.arange(0.0, LENGTH, step) + step / 2
     curve = t**5 * np.exp(-t) / math.factorial(5) - t**15 * np.exp(-t) / math.factorial(15) / 6
-    return curve / curve.sum()
+    values: np.ndarray = curve / curve.sum()
+    return values
 
 
 def stimulus(
@@ -89,7 +90,8 @@ def unit(course: np.ndarray) -> np.ndarray:
     length = np.linalg.norm(left, axis=-1, keepdims=True)
     # what rounding leaves of a pure drift is no time course
     real = length > 1e-9 * np.linalg.norm(course, axis=-1, keepdims=True)
-    return np.divide(left, length, out=np.zeros_like(left), where=real)
+    values: np.ndarray = np.divide(left, length, out=np.zeros_like(left), where=real)
+    return values
 
 
 def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:

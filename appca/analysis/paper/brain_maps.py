@@ -45,8 +45,15 @@ class BrainMaps(NamedTuple):
         if "stimulus" in arrays:
             threshold = float(arrays["threshold"])
             stimulus = StimulusMap(arrays["stimulus"], arrays["map_t"], threshold)
-        own = (arrays[name] for name in ("mask", "affine", "signal", "times", "edges"))
-        return cls(*own, models=models, stimulus=stimulus)
+        return cls(
+            mask=arrays["mask"],
+            affine=arrays["affine"],
+            signal=arrays["signal"],
+            times=arrays["times"],
+            edges=arrays["edges"],
+            models=models,
+            stimulus=stimulus,
+        )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of the stored experiment."""

@@ -1,5 +1,7 @@
 """The page Choose K and L: settings of the grid, its job, the pictures, the advice, "Adopt"."""
 
+from typing import Any
+
 import streamlit as st
 
 from appca.analysis.check import choose_advice
@@ -63,7 +65,7 @@ def is_offered() -> bool:
     return False
 
 
-def by_em(now: RunConfig) -> dict:
+def by_em(now: RunConfig) -> dict[str, Any]:
     """Return the parameters with which a grid fits: those of the page Fit, sampling by EM."""
     wanted = dict(now.parameters)
     if wanted.get("inference") == "gibbs":
@@ -145,7 +147,7 @@ def _running(job_id: str, config: GridConfig, n_rows: int) -> None:
     choose_pictures.heat_map(config, found, live=True)
 
 
-def _offer(dataset: Dataset, config: GridConfig, left: list, begun: bool) -> None:
+def _offer(dataset: Dataset, config: GridConfig, left: list[Any], begun: bool) -> None:
     costs = estimate(config, dataset.n_rows, dataset.n_features)
     takes = about(sum(costs[step[:2]] for step in left))
     if state.config().is_sampled:
@@ -200,7 +202,8 @@ def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     same = (dataset.digest, now.model, str(sorted(now.preprocessing.items())))
     if same not in known:
         known[same] = _remembered(now) or _usual(dataset, now)
-    return known[same]
+    costs: dict[str, int] = known[same]
+    return costs
 
 
 def _remembered(now: RunConfig) -> dict[str, int] | None:

@@ -1,6 +1,7 @@
 """What a grid over K and L shows: the advice, the heat map with its cells, and each budget L."""
 
 import math
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -113,13 +114,15 @@ def _clicked(key: str) -> None:
 
 
 def _advice(config: GridConfig, found: GridTable, advice: Advice) -> None:
+    if advice.best is None:
+        return
     spread = choose_advice.over_folds(_of(found, advice.best))
     best = (
         f"K = {advice.best[0]}, L = {advice.best[1]} with {fixed(float(spread.mean))} ± "
         f"{spread.standard_error:.2g} nats a row"
     )
     with st.container(border=True, key="choose_advice"):
-        if advice.kind == "inside":
+        if advice.kind == "inside" and advice.cell is not None:
             k, active = advice.cell
             st.markdown(
                 f"**Take K = {k}, L = {active}.** Of all choices that explain held-out rows as "
@@ -210,6 +213,8 @@ def _cell(found: GridTable, advice: Advice) -> None:
         budget = _present(advice)
         advised = (budget.n_components, budget.n_active) if budget else advice.best
         cell = advice.cell or advised
+    if cell is None:
+        return
     st.session_state["choose_cell_of"] = cell
     st.selectbox(
         "Cell",
@@ -219,7 +224,7 @@ def _cell(found: GridTable, advice: Advice) -> None:
         on_change=lambda: choose(st.session_state["choose_cell_of"]),
     )
     st.html(tag("dl", _facts(found, cell), "ca-facts"))
-    _adopt(*cell, "choose_adopt_cell")
+    _adopt(cell[0], cell[1], "choose_adopt_cell")
 
 
 def _facts(found: GridTable, cell: Cell) -> str:
@@ -233,7 +238,7 @@ def _facts(found: GridTable, cell: Cell) -> str:
     share = choose_advice.closed_on_average(found)[i, j]
     lines = {
         "Log-likelihood": f"{fixed(float(own.mean))} ± {own.standard_error:.2g} nats a row",
-        "Behind the best": f"{fixed(behind.mean)} ± {behind.standard_error:.2g} nats a row"
+        "Behind the best": f"{fixed(float(behind.mean))} ± {behind.standard_error:.2g} nats a row"
         if behind.mean
         else "this is the best",
         f"Over PPCA with {cell[1]}": f"{fixed(float(more.mean))} ± {more.standard_error:.2g} nats",
@@ -251,15 +256,16 @@ def _budgets(found: GridTable, advice: Advice) -> None:
     gains = choose_advice.over_folds(choose_advice.gain(found))
     with st.container(key="beside_budgets"):
         left, right = st.columns(2, gap="medium")
-    common = {"components": found.components, "actives": found.actives, "chosen": chosen}
+    draw_over = partial(
+        plots.by_budget, components=found.components, actives=found.actives, chosen=chosen
+    )
     with left:
-        figure = plots.by_budget(
-            gains.mean, gains.standard_error, name="gain over PPCA with L, nats a row", **common
-        )
+        name = "gain over PPCA with L, nats a row"
+        figure = draw_over(gains.mean, gains.standard_error, name=name)
         chart(figure, key="choose_gain", config=CHART)
     with right:
         shares = choose_advice.closed_on_average(found)
-        figure = plots.by_budget(shares, None, name="gap closed", percent=True, **common)
+        figure = draw_over(shares, None, name="gap closed", percent=True)
         chart(figure, key="choose_closed", config=CHART)
     st.html(_table(advice.budgets))
     with st.container(horizontal=True):
@@ -322,4 +328,7 @@ def _cards(found: GridTable) -> np.ndarray:
 
 
 def _of(found: GridTable, cell: Cell) -> np.ndarray:
-    return found.log_likelihood[found.components.index(cell[0]), found.actives.index(cell[1])]
+    values: np.ndarray = found.log_likelihood[
+        found.components.index(cell[0]), found.actives.index(cell[1])
+    ]
+    return values

@@ -37,13 +37,14 @@ def view() -> str:
         "Compare this run with",
         list(VIEWS),
         default=asked if asked in VIEWS else "run",
-        format_func=VIEWS.get,
+        format_func=VIEWS.__getitem__,
         key="compare_view",
         required=True,
         persist_state="session",
     )
     st.query_params[VIEW] = chosen
-    return chosen
+    text: str = chosen
+    return text
 
 
 def body(dataset: Dataset, shown: Shown, other: Run) -> None:
@@ -110,8 +111,8 @@ def _compared(
     key: str, _dataset: Dataset, _first: FittedRun, _second: FittedRun
 ) -> tuple[Matching, Moves]:
     del key
-    patterns = [compare_cards.patterns(_dataset, fitted) for fitted in (_first, _second)]
-    found = matched(*patterns)
+    first, second = (compare_cards.patterns(_dataset, one) for one in (_first, _second))
+    found = matched(first, second)
     return found, moves(_first.active, _second.active, found)
 
 

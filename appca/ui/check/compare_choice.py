@@ -53,7 +53,7 @@ def choose(shown: Shown) -> Run | None:
     wanted = st.session_state.get(WANTED)
     if wanted is not None and not progress.follow(wanted):
         del st.session_state[WANTED]
-    return runs.get(chosen)
+    return None if chosen is None else runs.get(chosen)
 
 
 def variations(shown: Shown) -> dict[str, RunConfig]:

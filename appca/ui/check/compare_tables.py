@@ -2,7 +2,7 @@
 
 import csv
 import io
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from appca.analysis.explore.subspaces import title
 from appca.data.numbers import fixed, percent
@@ -72,7 +72,7 @@ def table(config: QualityConfig, found: MethodComparison) -> str:
     return tag("div", tag("table", inner), "ca-table ca-plain ca-wrap")
 
 
-def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[dict]]:
+def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[dict[str, Any]]]:
     """Return the lines by how many numbers a row keeps: only within a group is it a fair race."""
     k, active = config.k, config.n_active
     few, every, pictures = [], [], []
@@ -159,7 +159,7 @@ def fairness(config: QualityConfig, found: MethodComparison) -> str:
     return markdown(text)
 
 
-def _line(line: dict, columns: list[QualityColumn], best: dict[str, str | None]) -> str:
+def _line(line: dict[str, Any], columns: list[QualityColumn], best: dict[str, str | None]) -> str:
     name = words(line["title"])
     small = "this run's settings, fitted to these rows" if line["key"] == "own" else line["note"]
     if line["key"] == "own" and line["note"]:
@@ -172,7 +172,7 @@ def _line(line: dict, columns: list[QualityColumn], best: dict[str, str | None])
     return tag("tr", cells, "ca-own" if line["key"] == "own" else "")
 
 
-def _best(lines: list[dict], column: QualityColumn) -> str | None:
+def _best(lines: list[dict[str, Any]], column: QualityColumn) -> str | None:
     """How the best value of a group is written: what looks the same is as good."""
     values = [value for line in lines if (value := _value(line, column.key)) is not None]
     if len(values) < 2:
@@ -184,12 +184,13 @@ def _looks(value: float, column: QualityColumn) -> str:
     return f"{value:.{column.digits}f}"
 
 
-def _value(line: dict, key: str) -> float | None:
+def _value(line: dict[str, Any], key: str) -> float | None:
     value = line[key]
-    return value[0] if isinstance(value, (list, tuple)) else value
+    number: float | None = value[0] if isinstance(value, (list, tuple)) else value
+    return number
 
 
-def _text(line: dict, column: QualityColumn) -> str:
+def _text(line: dict[str, Any], column: QualityColumn) -> str:
     value = line[column.key]
     if value is None:
         return "–"
@@ -197,7 +198,7 @@ def _text(line: dict, column: QualityColumn) -> str:
         return words(measured(value))
     if column.key == "log_likelihood":
         return _measure([value, line["log_likelihood_error"]], column.digits)
-    return _measure(value if isinstance(value, (list, tuple)) else [value, 0.0], column.digits)
+    return _measure(list(value) if isinstance(value, list | tuple) else [value, 0.0], column.digits)
 
 
 def _measure(value: list[float], digits: int) -> str:

@@ -1,5 +1,6 @@
 """What the page Diagnostics shows of sampled chains: traces, the table, the file."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -102,13 +103,13 @@ def likelihood_and_number(shown: Shown) -> None:
     """Draw the climb with the burn-in shaded and, where it is learned, the number of components."""
     _, burn_in, _, _ = schedule(shown)
     draws = shown.fitted.posterior.get("n_components")
-    left, right = st.columns([3, 2], gap="medium") if draws is not None else (st.container(), None)
+    left, right = st.columns([3, 2], gap="medium") if draws is not None else (st.container(),) * 2
     with left:
         st.subheader("All sweeps", anchor=False)
         curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
         st.caption("Mean over the chains; the shaded sweeps were thrown away.")
         _chart(diagnostics.likelihood_with_burn_in(curve, shown.info.n_rows, burn_in), "sweeps")
-    if right is not None:
+    if draws is not None:
         with right:
             st.subheader("Number of components", anchor=False)
             st.caption(number_words(draws, shown.config.k))
@@ -132,7 +133,7 @@ def judged(shown: Shown) -> ChainVerdict:
 
 
 @st.cache_data(show_spinner="Comparing the chains…", max_entries=64)
-def _diagnoses(key: str, _posterior: dict[str, np.ndarray]) -> list[Diagnosis]:
+def _diagnoses(key: str, _posterior: Mapping[str, np.ndarray]) -> list[Diagnosis]:
     del key
     return diagnose(_posterior)
 
@@ -154,13 +155,13 @@ def table(shown: Shown) -> None:
             f"and these have {n_draws:,}."
         )
     st.caption(note)
-    height = {"height": 38 + 35 * TABLE_ROWS} if len(found) > TABLE_ROWS else {}
+    height: Any = 38 + 35 * TABLE_ROWS if len(found) > TABLE_ROWS else "auto"
     st.dataframe(
         styled(found, n_chains, burn_in / thin),
         hide_index=True,
         width="stretch",
         column_config=_columns(n_chains),
-        **height,
+        height=height,
     )
 
 
@@ -169,7 +170,7 @@ def styled(found: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
     import pandas as pd
 
     frame = pd.DataFrame([_line(d) for d in found])
-    forms = {
+    forms: dict[Any, Any] = {
         "mean": "{:,.5g}",
         "sd": "{:,.3g}",
         "r_hat": "{:.3f}",
@@ -257,7 +258,7 @@ def download(shown: Shown) -> None:
     st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
 
 
-def _file(posterior: dict[str, np.ndarray]) -> bytes:
+def _file(posterior: Mapping[str, np.ndarray]) -> bytes:
     return netcdf_bytes(posterior)
 
 

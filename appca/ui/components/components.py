@@ -12,6 +12,7 @@ from appca.data.numbers import percent, signed
 from appca.plots.components.component_charts import loading_bars, score_histogram
 from appca.plots.components.components import component_image, data_uri, pixels_of, ranked_loadings
 from appca.runs import labels
+from appca.runs.store import Run
 from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.data.overview import sheet_of
@@ -203,7 +204,7 @@ def _labelling(shown: Shown, k: int) -> None:
             width=170,
             disabled=shown.is_preview,
             on_change=_rename,
-            args=[shown, k, key],
+            args=[shown.run, k, key],
         )
         st.button(
             apart("Flip sign", f"of component {k + 1}"),
@@ -211,22 +212,22 @@ def _labelling(shown: Shown, k: int) -> None:
             icon=":material/swap_horiz:",
             disabled=shown.is_preview,
             on_click=_flip,
-            args=[shown, k],
+            args=[shown.run, k],
             help="Turn red into blue and every score into its negative: the fit does not know "
             "which way round a component is. Kept with the run, used on every page and in files.",
         )
 
 
 @guarded
-def _rename(shown: Shown, k: int, key: str) -> None:
-    labels.rename(shown.run, k, st.session_state[key])
-    services.runs().renew(shown.run.id)  # a run somebody worked on is not pruned
+def _rename(run: Run, k: int, key: str) -> None:
+    labels.rename(run, k, st.session_state[key])
+    services.runs().renew(run.id)  # a run somebody worked on is not pruned
 
 
 @guarded
-def _flip(shown: Shown, k: int) -> None:
-    labels.flip(shown.run, k)
-    services.runs().renew(shown.run.id)
+def _flip(run: Run, k: int) -> None:
+    labels.flip(run, k)
+    services.runs().renew(run.id)
 
 
 def _chart(figure: object, key: str) -> None:

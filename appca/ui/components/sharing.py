@@ -243,7 +243,7 @@ def _popularity(shown: Shown, classes: Classes | None) -> None:
         )
     names = [name_of(shown.fitted, k) for k in range(active.shape[1])]
     overall = sharing.popularity(active)
-    if by_class:
+    if classes is not None and by_class:
         shares = sharing.popularity_by_class(active, classes.codes, len(classes.names))
         figure = charts.popularity_map(shares, classes.names, overall, names)
         text = "Colour: the share of a class's rows that use a component."

@@ -1,6 +1,7 @@
 """What was found in uploaded files, as a list of facts, and what a fit of them would take."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -18,7 +19,7 @@ COPIES = 2  # of the matrix that a fit holds at its peak; 1.7 were measured
 ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
 
 
-def draw(report: dict, dataset: Dataset | None) -> None:
+def draw(report: dict[str, Any], dataset: Dataset | None) -> None:
     """Draw the facts and, on demand, the names of all files that were left out."""
     st.html(facts(report, dataset))
     skipped = report.get("skipped", ())
@@ -29,7 +30,7 @@ def draw(report: dict, dataset: Dataset | None) -> None:
                 st.caption(f"The first {MOST_FILES:,} of {len(skipped):,}.")
 
 
-def facts(report: dict, dataset: Dataset | None = None) -> str:
+def facts(report: dict[str, Any], dataset: Dataset | None = None) -> str:
     """
     Return the facts as HTML.
 
@@ -85,7 +86,7 @@ def _labels(dataset: Dataset) -> dict[str, str]:
     return lines
 
 
-def _size(report: dict) -> dict[str, str]:
+def _size(report: dict[str, Any]) -> dict[str, str]:
     lines = {}
     if report.get("files"):
         lines["Files"] = f"{report['files']:,}"
@@ -96,7 +97,7 @@ def _size(report: dict) -> dict[str, str]:
     return lines
 
 
-def _roles(report: dict) -> dict[str, str]:
+def _roles(report: dict[str, Any]) -> dict[str, str]:
     given = report.get("roles", {})
     named = {
         label: [name for name, role in given.items() if role == wanted]
@@ -105,7 +106,7 @@ def _roles(report: dict) -> dict[str, str]:
     return {label: _few(names) for label, names in named.items() if names}
 
 
-def _missing(report: dict) -> dict[str, str]:
+def _missing(report: dict[str, Any]) -> dict[str, str]:
     if "missing" not in report:
         return {}
     cells = report["missing"]
@@ -122,7 +123,7 @@ def _missing(report: dict) -> dict[str, str]:
     return lines
 
 
-def _oddities(report: dict) -> dict[str, str]:
+def _oddities(report: dict[str, Any]) -> dict[str, str]:
     lines = {}
     if report.get("constant"):
         names = f": {_few(report['constant'])}" if not report.get("image_shape") else " pixels"

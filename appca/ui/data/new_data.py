@@ -49,7 +49,7 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
         return None
     key = key_of(run.id, new.digest)
     if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
-        found = _live(key, run.config, run.fitted, new)
+        found: DescribedRows | None = _live(key, run.config, run.fitted, new)
     else:
         found = stored(home(), key)
     if found is None:
@@ -76,7 +76,7 @@ def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
             "Limits",
             list(LIMITS),
             default="data",
-            format_func=LIMITS.get,
+            format_func=LIMITS.__getitem__,
             key="new_data_limits",
             required=True,
             persist_state="session",

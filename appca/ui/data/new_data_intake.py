@@ -1,7 +1,7 @@
 """Where new rows come from, a file or another data set, and how they fit the run's columns."""
 
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -33,7 +33,7 @@ class NewRowsIntake(NamedTuple):
 
     matched: Matched | None
     sentence: str
-    report: dict
+    report: dict[str, Any]
 
 
 def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
@@ -49,7 +49,7 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
             "New rows from",
             ["file", "stored"],
             default="file",
-            format_func={"file": "A file", "stored": "Another data set"}.get,
+            format_func={"file": "A file", "stored": "Another data set"}.__getitem__,
             key="new_data_source",
             required=True,
             persist_state="session",
@@ -112,7 +112,7 @@ def _from_file(shown: Shown, wanted: Wanted) -> NewRowsIntake | None:
         chosen = st.selectbox(
             "Missing cells",
             [how for how in MISSING if how != "model" or _takes_gaps(shown)],
-            format_func=MISSING.get,
+            format_func=MISSING.__getitem__,
             key=f"new-data-missing-{files[0].file_id}",
         )
         outcome = _read(files, shown, wanted, options | {"missing": chosen})
@@ -125,19 +125,21 @@ def _takes_gaps(shown: Shown) -> bool:
     return fits_around_gaps(shown.config) and not reduces
 
 
-def _options(files: list[UploadedFile], wanted: Wanted) -> dict:
+def _options(files: list[UploadedFile], wanted: Wanted) -> dict[str, Any]:
     """Draw the choices that images call for."""
     images = all(kind_of(file.name) == "images" for file in files)
     if not images or wanted.image_shape is None:
         return {}
-    options: dict = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
+    options: dict[str, Any] = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
     height, width = wanted.image_shape[:2]
     if st.toggle(f"Bring the images to {height} × {width} pixels", key="new_data_resize"):
         options["size"] = (height, width)
     return options
 
 
-def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict) -> NewRowsIntake:
+def _read(
+    files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict[str, Any]
+) -> NewRowsIntake:
     ids = " ".join(file.file_id for file in files)
     key = json.dumps([shown.config.dataset, options], sort_keys=True)
     return _outcome(ids, key, files, wanted, options)
@@ -145,7 +147,7 @@ def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(
-    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: dict
+    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: dict[str, Any]
 ) -> NewRowsIntake:
     del ids, key
     named = [(file.name, file) for file in _files]
@@ -172,7 +174,7 @@ def _from_store(dataset: Dataset, wanted: Wanted) -> NewRowsIntake | None:
         "Data set",
         list(names),
         index=None,
-        format_func=names.get,
+        format_func=names.__getitem__,
         placeholder="choose one",
         key=f"new-data-stored-{dataset.digest[:8]}",
         persist_state="session",

@@ -9,6 +9,7 @@ from appca.analysis.data.new_data import NewRowsVerdict
 from appca.analysis.explore.subspaces import Subspace, opens_in_pair_view, pairs, ranked
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
+from appca.plots.explore.panel import Panel
 from appca.plots.explore.sprites import Sprites, sprites_of
 from appca.plots.palette import Colour, class_colour
 from appca.storage.wording import counted
@@ -71,12 +72,13 @@ def draw(
     )
     if result.changed:
         mask = result.selection
-        marked = [] if mask is None else np.flatnonzero(mask[both.n_old :])
+        marked = np.flatnonzero([] if mask is None else mask[both.n_old :])
         memory.clear()  # of other rows
         if len(marked):
             memory[seen.key] = drawn[marked]
     st.caption(_caption(dataset, both, n_new, len(drawn), by_pair, len(groups)))
-    return memory.get(seen.key)
+    values: np.ndarray | None = memory.get(seen.key)
+    return values
 
 
 def together(
@@ -140,14 +142,14 @@ def _components(groups: list[Subspace]) -> list[tuple[int, ...]]:
     return [group.components for group in groups]
 
 
-def _painted(panel: "panels.Panel", n_old: int, codes: np.ndarray) -> "panels.Panel":
+def _painted(panel: Panel, n_old: int, codes: np.ndarray) -> Panel:
     """Colour a panel's rows; sign cells go, for they would count the run's rows and new ones."""
     is_new = panel.rows >= n_old
     grey = GREY["dark" if st.context.theme.type == "dark" else "light"]
     table = np.array([*NEW, grey], dtype=np.uint8)  # OLD, -1, is the last
     return panel._replace(
         subtitle=f"{is_new.sum():,} new, {(~is_new).sum():,} of the run",
-        hollow=panel.hollow & is_new,
+        hollow=None if panel.hollow is None else panel.hollow & is_new,
         rgb=table[codes[panel.rows]],
         cells=(),
     )

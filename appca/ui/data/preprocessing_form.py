@@ -64,7 +64,7 @@ def preprocessing(dataset: Dataset) -> None:
         st.selectbox(
             "Scale",
             list(SCALES),
-            format_func=SCALES.get,
+            format_func=SCALES.__getitem__,
             key="pre-scale",
             on_change=_apply,
             help="Features in different units should each be brought to variance 1; pixels should "
@@ -83,7 +83,7 @@ def _reduction(dataset: Dataset, now: Preprocessing) -> None:
     st.selectbox(
         "Reduce first",
         list(REDUCTIONS),
-        format_func=REDUCTIONS.get,
+        format_func=REDUCTIONS.__getitem__,
         key="pre-reduce",
         on_change=_apply,
         help="PCA keeps the directions of largest variance: faster for very wide data. The paper "
@@ -91,10 +91,10 @@ def _reduction(dataset: Dataset, now: Preprocessing) -> None:
         "features instead of straight ones; the paper takes digits to 10.",
     )
     most = min(dataset.n_rows - 1, dataset.n_features)
-    if kind == "dimensions":
+    if kind == "dimensions" and now.pca is not None:
         _keyed("pre-dimensions", min(int(now.pca), most))
         st.number_input("Dimensions", 1, most, key="pre-dimensions", on_change=_apply)
-    if kind == "share":
+    if kind == "share" and now.pca is not None:
         share = round(100 * float(now.pca), PLACES)
         limits = around((1.0, 99.99), share)
         _keyed("pre-share", share)

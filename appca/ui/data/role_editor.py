@@ -1,5 +1,7 @@
 """What each column of a table is for, to look at and change, also where there are thousands."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -10,7 +12,7 @@ MOST_ROWS = 200  # of the editor; of more columns it shows those that were looke
 _ROLE = "used as"
 
 
-def roles(key: str, report: dict, sentence: str) -> dict[str, str]:
+def roles(key: str, report: dict[str, Any], sentence: str) -> dict[str, str]:
     """
     Draw the columns' roles; return those a person changed.
 
@@ -81,7 +83,7 @@ def _set_all(key: str, names: list[str], role: str, changed: dict[str, str]) -> 
     st.session_state[f"edition-{key}"] = st.session_state.get(f"edition-{key}", 0) + 1
 
 
-def _editor(key: str, report: dict, names: list[str], changed: dict[str, str]) -> None:
+def _editor(key: str, report: dict[str, Any], names: list[str], changed: dict[str, str]) -> None:
     import pandas as pd
 
     place = f"roles-{key}-{st.session_state.get(f'edition-{key}', 0)}-{hash(tuple(names))}"

@@ -1,6 +1,7 @@
 """The data sets that are one click away: bundled ones, and MNIST and COIL-20."""
 
 import json
+from typing import Any
 
 import streamlit as st
 
@@ -44,7 +45,8 @@ def published() -> None:
 @guarded
 def _dropped() -> None:
     """Keep the files that were dropped, and say of each what became of it."""
-    kept, refused = [], []
+    kept: list[str] = []
+    refused: list[str] = []
     for file in st.session_state[DROPPED]:
         try:
             (kept if receive(file.name, file) else refused).append(f"“{file.name}”")
@@ -83,6 +85,8 @@ def _text(source: Source) -> str:
 
 
 def _widget(source: Source, option: Option) -> object:
+    least: Any = option.least
+    default: Any = option.default
     key, label = _key(source, option), option.help
     if option.choices is not None and option.default is None:
         return st.pills(
@@ -99,9 +103,9 @@ def _widget(source: Source, option: Option) -> object:
         )
     return st.number_input(
         label,
-        option.least,
+        least,
         option.most,
-        option.default,
+        default,
         key=key,
         placeholder="no",
         persist_state="session",

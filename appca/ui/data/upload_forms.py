@@ -1,7 +1,7 @@
 """What a person can choose about uploaded files before they become data, one form for each kind."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -42,13 +42,13 @@ class Finding(NamedTuple):
     """What reading the files brought to light, or the sentence why they cannot be read so."""
 
     sentence: str
-    report: dict
+    report: dict[str, Any]
 
 
-Look = Callable[[dict], Finding]
+Look = Callable[[dict[str, Any]], Finding]
 
 
-def form_of(kind: str | None, key: str, look: Look) -> dict:
+def form_of(kind: str | None, key: str, look: Look) -> dict[str, Any]:
     """
     Draw the choices that files of a kind call for, and return the reader's options.
 
@@ -66,22 +66,22 @@ def form_of(kind: str | None, key: str, look: Look) -> dict:
     return _FORMS[kind](key, look)
 
 
-def _table(key: str, look: Look) -> dict:
+def _table(key: str, look: Look) -> dict[str, Any]:
     options = _writing(key)
     return _columns(key, look, options)
 
 
-def _columns(key: str, look: Look, options: dict) -> dict:
+def _columns(key: str, look: Look, options: dict[str, Any]) -> dict[str, Any]:
     chosen = roles(key, look(options).report, look(options).sentence)
     options |= {"roles": chosen} if chosen else {}
     return options | _missing(key, look(options).report)
 
 
-def _parquet(key: str, look: Look) -> dict:
+def _parquet(key: str, look: Look) -> dict[str, Any]:
     return _columns(key, look, {})
 
 
-def _writing(key: str) -> dict:
+def _writing(key: str) -> dict[str, Any]:
     """Draw how a text table is written; what is left open is found out."""
     with st.expander("How the table is written"):
         left, middle, right = st.columns(3)
@@ -95,15 +95,15 @@ def _writing(key: str) -> dict:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _array(key: str, look: Look) -> dict:
+def _array(key: str, look: Look) -> dict[str, Any]:
     return _with_sides(key, look, {})
 
 
-def _arrays(key: str, look: Look) -> dict:
+def _arrays(key: str, look: Look) -> dict[str, Any]:
     return _with_sides(key, look, _which(key, look))
 
 
-def _mat(key: str, look: Look) -> dict:
+def _mat(key: str, look: Look) -> dict[str, Any]:
     options = _which(key, look)
     if st.toggle("Each column is one object", key=f"transpose-{key}"):
         options["transpose"] = True
@@ -115,7 +115,7 @@ def _mat(key: str, look: Look) -> dict:
     return options
 
 
-def _which(key: str, look: Look) -> dict:
+def _which(key: str, look: Look) -> dict[str, Any]:
     """Draw the choice of the array with the rows where there are several."""
     report = look({}).report
     names = report.get("arrays", {})
@@ -133,7 +133,7 @@ def _which(key: str, look: Look) -> dict:
     return {} if chosen in (None, report.get("array")) else {"array": chosen}
 
 
-def _with_sides(key: str, look: Look, options: dict) -> dict:
+def _with_sides(key: str, look: Look, options: dict[str, Any]) -> dict[str, Any]:
     """Draw height and width for rows that may be images, and what to do about gaps."""
     report = look(options).report
     if report.get("columns") and not report.get("image_shape"):
@@ -142,14 +142,14 @@ def _with_sides(key: str, look: Look, options: dict) -> dict:
             box.number_input(label, 1, MOST_SIDE, None, key=f"{label}-{key}", placeholder="no")
             for box, label in ((left, "Rows are images of height"), (right, "and width"))
         ]
-        if all(sides):
-            h, w = (int(side) for side in sides)
+        h, w = sides
+        if h and w:
             colours = (3,) if report["columns"] == 3 * h * w else ()
             options["image_shape"] = (h, w, *colours)
     return options | _missing(key, report)
 
 
-def _images(key: str, look: Look) -> dict:
+def _images(key: str, look: Look) -> dict[str, Any]:
     del look
     options = _size(key)
     left, right = st.columns(2)
@@ -179,7 +179,7 @@ def _images(key: str, look: Look) -> dict:
     return options
 
 
-def _size(key: str) -> dict:
+def _size(key: str) -> dict[str, Any]:
     left, right = st.columns(2)
     sides = [
         box.number_input(label, 2, MOST_SIDE, None, key=f"{label}-{key}", placeholder=hint)
@@ -193,13 +193,13 @@ def _size(key: str) -> dict:
     return {"size": (int(sides[0]), int(sides[1] or sides[0]))}
 
 
-def _nifti(key: str, look: Look) -> dict:
+def _nifti(key: str, look: Look) -> dict[str, Any]:
     del key, look
     st.caption("A mask goes with the recording: upload both, with “mask” in its name.")
     return {}
 
 
-def _missing(key: str, report: dict) -> dict:
+def _missing(key: str, report: dict[str, Any]) -> dict[str, Any]:
     if not report.get("missing"):
         return {}
     known = {name: MISSING.get(name, name) for name in MISSING_CHOICES}
@@ -209,8 +209,8 @@ def _missing(key: str, report: dict) -> dict:
     return {"missing": chosen} if chosen != "refuse" else {}
 
 
-def _choice(label: str, names: dict, key: str) -> object:
-    return st.selectbox(label, list(names), format_func=names.get, key=key)
+def _choice(label: str, names: dict[Any, str], key: str) -> object:
+    return st.selectbox(label, list(names), format_func=names.__getitem__, key=key)
 
 
 _FORMS = {

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -38,7 +38,7 @@ class UploadOutcome(NamedTuple):
 
     dataset: Dataset | None
     sentence: str
-    report: dict
+    report: dict[str, Any]
 
 
 def uploads() -> None:
@@ -74,7 +74,7 @@ def _uploader(generation: int) -> list[UploadedFile]:
         "What to upload",
         list(WAYS),
         default="files",
-        format_func=WAYS.get,
+        format_func=WAYS.__getitem__,
         key="upload_way",
         required=True,
         label_visibility="collapsed",
@@ -102,7 +102,7 @@ def _upload(files: list[UploadedFile]) -> Upload:
     return Upload(files, key, next((kind for kind in kinds if kind is not None), None))
 
 
-def _finding(upload: Upload, options: dict) -> Finding:
+def _finding(upload: Upload, options: dict[str, Any]) -> Finding:
     """Return what the files hold when read so: the forms ask for it before all is chosen."""
     text = json.dumps(options, sort_keys=True)
     known = st.session_state.setdefault(KEYS.findings, {})
@@ -112,10 +112,11 @@ def _finding(upload: Upload, options: dict) -> Finding:
     if text not in known:
         outcome = _outcome(upload.key, text, upload.files, options)
         known[text] = Finding(outcome.sentence, outcome.report)
-    return known[text]
+    finding: Finding = known[text]
+    return finding
 
 
-def _read(upload: Upload, options: dict) -> UploadOutcome:
+def _read(upload: Upload, options: dict[str, Any]) -> UploadOutcome:
     """Read the files as was chosen; data sets from readings on the way are not kept."""
     chosen = json.dumps(options, sort_keys=True)
     for text in set(st.session_state.get(KEYS.findings, {})) - {chosen, "key"}:
@@ -125,7 +126,7 @@ def _read(upload: Upload, options: dict) -> UploadOutcome:
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
 def _outcome(
-    key: str, options_text: str, _files: list[UploadedFile], _options: dict
+    key: str, options_text: str, _files: list[UploadedFile], _options: dict[str, Any]
 ) -> UploadOutcome:
     del key, options_text  # they say which
     limits = ReadLimits(scratch=home() / SCRATCH)

@@ -1,11 +1,14 @@
 """A trained autoencoder: how its training went, what it keeps, and what it draws by itself."""
 
+from typing import cast
+
 import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.data.numbers import fixed, percent
 from appca.data.preprocessing import Fitted
+from appca.data.vae.autoencoder import Autoencoder
 from appca.plots.data.vae import loss
 from appca.plots.explore.sprites import Sprites, resized, tiles_of
 from appca.storage.wording import counted
@@ -54,7 +57,7 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
         Names it in a cache and on the page.
     """
     kept, rows = _kept(f"{dataset.digest}-{key}", dataset, fitted)
-    ends = fitted.vae.losses
+    ends = cast("Autoencoder", fitted.vae).losses
     sample = "" if rows == dataset.n_rows else f", measured on {counted(rows, 'row')}"
     st.markdown(
         f"{dataset.n_features:,} features became {fitted.n_features}, which keep {percent(kept)} "
@@ -77,7 +80,8 @@ def kept_share(dataset: Dataset, fitted: Fitted) -> tuple[float, int]:
     n = dataset.n_rows
     rows = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
     before = fitted._replace(vae=None).transform(dataset.X[rows]).astype(np.float64)
-    after = fitted.vae.decode(fitted.vae.encode(before))
+    coder = cast("Autoencoder", fitted.vae)
+    after = coder.decode(coder.encode(before))
     total = np.square(before - before.mean(axis=0)).sum()
     lost = np.square(before - after).sum()
     return 1.0 - float(lost / max(total, np.finfo(float).tiny)), len(rows)

@@ -76,7 +76,7 @@ def _filled(dataset: Dataset, shown: Shown) -> None:
     )
 
 
-def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:
+def filled_csv(dataset: Dataset, imputed: np.ndarray | None) -> bytes:
     """Return the data as CSV with the model's values (m,) in the missing cells."""
     import pandas as pd
 

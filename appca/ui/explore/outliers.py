@@ -50,7 +50,8 @@ class Flagged(NamedTuple):
         """Rows beyond either limit, the worst first."""
         worst = self.ratios.max(axis=1)
         order = np.argsort(-worst, kind="stable")
-        return self.rows[order[worst[order] > 1]]
+        values: np.ndarray = self.rows[order[worst[order] > 1]]
+        return values
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
@@ -129,7 +130,7 @@ def _settings(shown: Shown) -> tuple[np.ndarray, float, str]:
         "Limits",
         list(LIMITS),
         default="model",
-        format_func=LIMITS.get,
+        format_func=LIMITS.__getitem__,
         key="outliers-source",
         required=True,
         persist_state="session",

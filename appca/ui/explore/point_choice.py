@@ -30,7 +30,8 @@ def chosen(dataset: Dataset) -> int:
             st.session_state[WANTED] = wanted[:LONGEST]
     row = min(rows[dataset.digest], dataset.n_rows - 1)
     st.query_params[PARAMETER] = str(dataset.ids[row])
-    return row
+    value: int = row
+    return value
 
 
 def show(dataset: Dataset, row: int) -> None:

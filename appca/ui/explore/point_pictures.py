@@ -1,5 +1,7 @@
 """One image as a line of pictures: average + its components = reconstruction, and the rest."""
 
+from typing import cast
+
 import numpy as np
 
 from appca.analysis.components.components import name_of
@@ -27,7 +29,7 @@ def pictured(
     dark_ink : bool
         Draw high values of the data dark.
     """
-    shape = dataset.image_shape
+    shape = cast("tuple[int, ...]", dataset.image_shape)  # only images are pictured
     drawn = [*found.terms, found.residual]
     limit = max(float(np.abs(pixels_of(values, shape)).max()) for values in drawn)
     grey = dataset.as_images(

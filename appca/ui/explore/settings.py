@@ -156,15 +156,25 @@ def settings(dataset: Dataset) -> None:
             _grid(rest, now)
 
 
+def _title(model: str) -> str:
+    return MODELS[model].title
+
+
+@guarded
+def _set_model(key: str) -> None:
+    state.set_model(st.session_state[key])
+
+
 def _model(now: RunConfig) -> None:
     key = "set-model"
     st.session_state[key] = now.model
     st.selectbox(
         "Model",
         list(MODELS),
-        format_func=lambda name: MODELS[name].title,
+        format_func=_title,
         key=key,
-        on_change=guarded(lambda: state.set_model(st.session_state[key])),
+        on_change=_set_model,
+        args=[key],
     )
     st.caption(MODELS[now.model].about)
 
@@ -183,9 +193,11 @@ def _grid(names: list[str], now: RunConfig) -> None:
 
 def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
     key, value = f"set-{name}", int(now.parameters[name])
-    limits = around(limits, value)
+    least, most = map(int, around(limits, value))
     st.session_state[key] = value
-    st.number_input(label, *limits, key=key, help=help_text, on_change=_apply, args=[name, _plain])
+    st.number_input(
+        label, least, most, key=key, help=help_text, on_change=_apply, args=[name, _plain]
+    )
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
@@ -221,8 +233,14 @@ def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
             *around((1e-9, 1e9), float(value)),
             key=fixed,
             format="%g",
-            on_change=guarded(lambda: state.set_parameters(**{name: st.session_state[fixed]})),
+            on_change=_set_parameter,
+            args=[name, fixed],
         )
+
+
+@guarded
+def _set_parameter(name: str, key: str) -> None:
+    state.set_parameters(**{name: st.session_state[key]})
 
 
 @guarded

@@ -1,5 +1,7 @@
 """Classes on the page UMAP: their names on the map, and which one lies nearest to which."""
 
+from typing import cast
+
 import numpy as np
 import streamlit as st
 
@@ -36,7 +38,7 @@ def names_on_map(dataset: Dataset, coordinates: np.ndarray) -> list[Name]:
     The row is the one nearest to the medians of its class: of a class in pieces, the middle may be
     empty.
     """
-    names, codes = dataset.class_column
+    names, codes = cast("tuple[list[str], np.ndarray]", dataset.class_column)
     counts = np.bincount(codes, minlength=len(names))
     return [
         Name(shortened(names[code], LONGEST), *_middle(coordinates[codes == code]))
@@ -99,7 +101,7 @@ def sentence(found: list[ClassNeighbour], n_rows: int) -> str:
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _nearest(key: str, _dataset: Dataset, _fitted: FittedRun) -> list[ClassNeighbour]:
     del key
-    names, codes = _dataset.class_column
+    names, codes = cast("tuple[list[str], np.ndarray]", _dataset.class_column)
     return nearest_classes(_fitted, codes, names, MOST_ROWS)
 
 

@@ -31,12 +31,12 @@ def read_stamp(state: Any) -> tuple[str, int] | None:
     if raw is None:
         return None
     mount, number = (raw.get("mount"), raw.get("number")) if hasattr(raw, "get") else (None, None)
-    named = isinstance(mount, str) and 0 < len(mount) <= LONGEST_MOUNT
-    named = named and set(mount) <= set(string.ascii_letters + string.digits + "-")
-    if not named or not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        message = "The browser sent a selection without a valid stamp; it is ignored."
-        raise ValueError(message)
-    return mount, number
+    if isinstance(mount, str) and isinstance(number, int) and not isinstance(number, bool):
+        known = set(mount) <= set(string.ascii_letters + string.digits + "-")
+        if known and 0 < len(mount) <= LONGEST_MOUNT and number >= 1:
+            return mount, number
+    message = "The browser sent a selection without a valid stamp; it is ignored."
+    raise ValueError(message)
 
 
 def read_selection(state: Any, n_rows: int) -> BrowserSelection | None:

@@ -153,7 +153,7 @@ def _panel(
     drawn = components[:2]  # also where another subspace has more components, and this one fewer
     if axes[1] < len(components):
         drawn = tuple(components[place] for place in axes)
-    scores = fitted.scores[np.ix_(rows, drawn)].astype(np.float32)
+    scores = fitted.scores[np.ix_(rows, np.asarray(drawn))].astype(np.float32)
     strip = len(drawn) == 1
     cells = [
         Cell(

@@ -36,7 +36,7 @@ def which_rows(dataset: Dataset) -> np.ndarray | None:
         "Rows",
         list(choices),
         default="all",
-        format_func=choices.get,
+        format_func=choices.__getitem__,
         key="export_rows",
         required=True,
         persist_state="session",
@@ -108,7 +108,7 @@ def _for_explorers(
         chosen = st.selectbox(
             "Place on the map",
             list(choices),
-            format_func=choices.get,
+            format_func=choices.__getitem__,
             key=f"export_place-{shown.config.id}",
             width=320,
         )

@@ -1,6 +1,7 @@
 """The figures of a run that stand alone: subspaces, components, map and climb; nothing is drawn."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ def figures(material: Material) -> dict[str, StandingFigure]:
     }
     if material.coordinates is not None:
         about = "All rows, coloured by the projection and as chosen."
-        found["umap"] = StandingFigure("UMAP", about, lambda: _map(material))
+        found["umap"] = StandingFigure("UMAP", about, partial(_map, material, material.coordinates))
     if len(material.fitted.log_likelihoods) > 1:
         about = "How the fit climbed, pass by pass."
         found["log-likelihood"] = StandingFigure("Log-likelihood", about, lambda: _climb(material))
@@ -76,9 +77,9 @@ def _subspaces(material: Material) -> go.Figure:
     return _scatters(material, drawn, CELLS)
 
 
-def _map(material: Material) -> go.Figure:
+def _map(material: Material, coordinates: np.ndarray) -> go.Figure:
     fitted = material.fitted
-    x, y = np.ascontiguousarray(material.coordinates[:, :2].T)
+    x, y = np.ascontiguousarray(coordinates[:, :2].T)
     rows = np.arange(len(x), dtype=np.int32)
     plain = Panel(_colour(material).name, f"{len(x):,} rows", rows, x, y, origin=False)
     projected = plain._replace(

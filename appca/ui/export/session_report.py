@@ -4,7 +4,7 @@ It is made of what is stored, without a look at the page, so that it can be made
 pressed. It opens without a network; texts from files are shown literally.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -97,6 +97,7 @@ def _fit(material: Material) -> str:
     info, fitted, config = material.info, material.fitted, material.config
     error = info.likelihood_error / info.n_rows
     explained = percent(explained_share(fitted), 1)
+    doubtful = float(np.mean(fitted.membership < DOUBTFUL))
     lines = {
         "Log-likelihood": nats_a_row(info) + (f" ± {error:.2g}" if error else ""),
         "Explained": f"{explained} of the variance of the preprocessed data",
@@ -105,7 +106,7 @@ def _fit(material: Material) -> str:
         "Work": f"{passes(info.n_iter, sampled=config.is_sampled)} in {duration(info.seconds)}",
         "Noise variance": f"{fitted.noise_variance:.4g}",
         "Subspaces in use": f"{len(ranked(fitted.active)):,}",
-        "Doubtful rows": f"{percent(np.mean(fitted.membership < DOUBTFUL), 1)}, {DOUBTFUL_ROWS}",
+        "Doubtful rows": f"{percent(doubtful, 1)}, {DOUBTFUL_ROWS}",
     }
     return section("Fit", facts(lines))
 
@@ -155,7 +156,8 @@ def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[o
         number(fitted.error[one.rows].mean(dtype=float)),
     ]
     if pictured is not None:
-        line.append(_on_paper(pictured, mean_image(pictured, one.rows)))
+        image = cast("np.ndarray", mean_image(pictured, one.rows))  # a group has rows
+        line.append(_on_paper(pictured, image))
     if classes is not None:
         most = common(classes[0], classes[1][one.rows])
         line.append(", ".join(f"{name} ({percent(share)})" for name, share in most))
@@ -212,4 +214,5 @@ def _on_paper(sprites: Sprites, images: np.ndarray) -> np.ndarray:
 
 def _tall(sheet: np.ndarray) -> int:
     """Return how high a picture of many images is drawn, in pixels."""
-    return max(SIDE, round(1060 * sheet.shape[0] / max(sheet.shape[1], SIDE * 8)))
+    value: int = max(SIDE, round(1060 * sheet.shape[0] / max(sheet.shape[1], SIDE * 8)))
+    return value

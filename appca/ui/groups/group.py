@@ -1,5 +1,7 @@
 """The page Selection: what sets the selected rows apart from all others."""
 
+from typing import cast
+
 import numpy as np
 import streamlit as st
 
@@ -110,7 +112,8 @@ def _mean_images(key: str, _dataset: Dataset, _mask: np.ndarray) -> differences.
     del key
     group, rest = mean_images(_dataset, _mask)
     drawn = _dataset.as_images(np.stack([group, rest]))
-    return differences.images(group, rest, drawn, _dataset.image_shape)
+    shape = cast("tuple[int, ...]", _dataset.image_shape)  # only images have a mean picture
+    return differences.images(group, rest, drawn, shape)
 
 
 def _figure(picture: np.ndarray, title: str) -> str:

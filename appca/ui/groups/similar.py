@@ -49,7 +49,7 @@ def choose_groups(shown: Shown) -> FoundGroups:
     kind = st.selectbox(
         "Groups",
         list(KINDS),
-        format_func=KINDS.get,
+        format_func=KINDS.__getitem__,
         key="similar_kind",
         width=215,
         persist_state="session",
@@ -192,7 +192,7 @@ def _order(
             "Order",
             list(ORDERS),
             default="classes",
-            format_func=ORDERS.get,
+            format_func=ORDERS.__getitem__,
             key="similar_order",
             required=True,
             persist_state="session",

@@ -1,7 +1,7 @@
 """The page Brain, upper part: choose a recording and the sizes of the models, and start."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -80,7 +80,7 @@ def _choices() -> dict[str, RecordingChoice]:
     return {one.key: one for one in found}
 
 
-def _known() -> Iterator[dict]:
+def _known() -> Iterator[dict[str, Any]]:
     """Yield the options of what runs now and of what is stored, newest first."""
     for job in services.jobs().active():
         if _is_ours(job.kind, job.spec):
@@ -88,7 +88,7 @@ def _known() -> Iterator[dict]:
     yield from (kept.options for kept in StudyStore(home()).list(STUDY.name))
 
 
-def _is_ours(kind: str, spec: dict) -> bool:
+def _is_ours(kind: str, spec: dict[str, Any]) -> bool:
     return kind in JOBS and spec.get("study") == STUDY.name
 
 
@@ -116,7 +116,7 @@ def _upload() -> None:
 
 
 @guarded
-def _open(recorded: object, mask: object, events: object) -> None:
+def _open(recorded: Any, mask: Any, events: Any) -> None:
     """Store the recording as a data set, or say in a sentence why not."""
     from dataclasses import replace
 
@@ -135,7 +135,7 @@ def _open(recorded: object, mask: object, events: object) -> None:
     state.notify("success", f"“{dataset.name}” is open: {counted(dataset.n_rows, 'voxel')}.")
 
 
-def settings(chosen: RecordingChoice) -> dict:
+def settings(chosen: RecordingChoice) -> dict[str, Any]:
     """Draw K and L; return the options of the experiment."""
     usual = next(
         (
@@ -165,8 +165,13 @@ def settings(chosen: RecordingChoice) -> dict:
             persist_state="session",
             width=150,
         )
-    own = {"components": [K], "active": [L], "events": _events(chosen), "recording": chosen.key}
-    return STUDY.options(**own)
+    own: dict[str, Any] = {
+        "components": [K],
+        "active": [L],
+        "events": _events(chosen),
+        "recording": chosen.key,
+    }
+    return STUDY.options("default", **own)
 
 
 def _events(chosen: RecordingChoice) -> str:
@@ -177,12 +182,12 @@ def _events(chosen: RecordingChoice) -> str:
     return brain.written([brain.Event(one["onset"], one["duration"]) for one in kept])
 
 
-def stored(options: dict) -> Stored | None:
+def stored(options: dict[str, Any]) -> Stored | None:
     """Return the result, if there is one."""
     return StudyStore(home()).get(STUDY.id(options))
 
 
-def wait_or_offer(chosen: RecordingChoice, options: dict) -> None:
+def wait_or_offer(chosen: RecordingChoice, options: dict[str, Any]) -> None:
     """Draw the running job, or how long it takes and the button."""
     key = STUDY.id(options)
     _adopt(key)
@@ -218,7 +223,7 @@ def _adopt(key: str) -> None:
             watching.add(job.id, watching.Watched(job.kind, key))
 
 
-def _start(chosen: RecordingChoice, options: dict) -> None:
+def _start(chosen: RecordingChoice, options: dict[str, Any]) -> None:
     key, kind = STUDY.id(options), "brain" if chosen.is_own else "study"
     watching.allow(key)
     spec = {"study": STUDY.name, "options": options, "key": key}

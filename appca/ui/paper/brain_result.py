@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -68,7 +69,7 @@ def result(kept: Stored) -> None:
     _save(kept)
 
 
-def _chart(name: str, figures: dict) -> None:
+def _chart(name: str, figures: dict[str, Any]) -> None:
     chart(figures[name], key=f"brain_{name}", config={"displayModeBar": False})
 
 
@@ -88,12 +89,12 @@ def _cuts(kept: Stored) -> None:
     )
     peak = _peak(found, maps[title])
     shape = plots.upright(found.mask, found.affine).shape
-    place = []
+    place: list[int] = []
     for column, side, n, best in zip(st.columns(3), SIDES, shape, peak, strict=True):
         key = f"brain_cut_{kept.id}_{title}_{side}"
         # A slider needs two places; a recording of one slice has one.
         place.append(column.slider(side, 0, n - 1, best, key=key) if n > 1 else 0)
-    figure = plots.cuts(found, maps[title], tuple(place))
+    figure = plots.cuts(found, maps[title], (place[0], place[1], place[2]))
     chart(figure, key="brain_cuts", config={"displayModeBar": False})
     st.caption("The slices begin at the map's largest value; point at a voxel to read its value.")
 
@@ -126,7 +127,7 @@ def _all_rows(kept: Stored) -> list[Row]:
         for other in StudyStore(home()).list(STUDY.name)
         if all(other.options[name] == kept.options[name] for name in same)
     ]
-    found = {}
+    found: dict[tuple[object, ...], Row] = {}
     for row in chain(kept.outcome.tables["fmri"], *others):
         found.setdefault((row["data"], row["model"], row["K"], row["L"]), row)
     return list(found.values())

@@ -1,5 +1,7 @@
 """The page Synthetic lab, upper half: choose a design, see its Z at once, open it as data."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -27,7 +29,7 @@ EXPLAINED = {
 }
 
 
-def choices() -> tuple[str, dict]:
+def choices() -> tuple[str, dict[str, Any]]:
     """Draw the choice of design and sizes; return it."""
     design = st.segmented_control(
         "Design of Z",
@@ -61,12 +63,14 @@ def choices() -> tuple[str, dict]:
 
 
 def _whole(label: str, name: str, value: int) -> int:
-    return st.number_input(
-        label, *LIMITS[name], value, key=f"lab_{name}", persist_state="session", width=115
+    least, most = LIMITS[name]
+    number = st.number_input(
+        label, least, most, value, key=f"lab_{name}", persist_state="session", width=115
     )
+    return int(number)
 
 
-def draw(design: str, chosen: dict) -> Synthetic | None:
+def draw(design: str, chosen: dict[str, Any]) -> Synthetic | None:
     """Draw the data, or say in a sentence why they cannot be drawn."""
     try:
         return _drawn(design, tuple(chosen.items()))
@@ -76,7 +80,7 @@ def draw(design: str, chosen: dict) -> Synthetic | None:
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
-def _drawn(design: str, chosen: tuple) -> Synthetic:
+def _drawn(design: str, chosen: tuple[Any, ...]) -> Synthetic:
     return drawn(design, dict(chosen))
 
 
@@ -108,7 +112,7 @@ def _facts(design: str, truth: Synthetic, K: int) -> dict[str, str]:
     }
 
 
-def opening(design: str, chosen: dict) -> None:
+def opening(design: str, chosen: dict[str, Any]) -> None:
     """Draw the button that makes this the data set on screen, and the way on from there."""
     now = state.current_dataset().provenance
     is_open = now.get("source") == "synthetic" and now.get("options") == {
@@ -137,7 +141,7 @@ def opening(design: str, chosen: dict) -> None:
 
 
 @guarded
-def _open(design: str, chosen: dict) -> None:
+def _open(design: str, chosen: dict[str, Any]) -> None:
     """Store the data and look at them, with aFA of the same K and the mean number of factors."""
     state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
     n_active = active_for(_drawn(design, tuple(chosen.items())).Z)

@@ -1,6 +1,7 @@
 """The page Synthetic lab, lower half: run an experiment of the paper and read its result."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import streamlit as st
 
@@ -28,12 +29,12 @@ def which() -> tuple[Study, str]:
         name = st.segmented_control(
             "Experiment",
             list(NAMES),
-            format_func=NAMES.get,
+            format_func=NAMES.__getitem__,
             key="lab_study",
             required=True,
             persist_state="session",
         )
-        study = STUDIES[name]
+        study = STUDIES[str(name)]
         if study.takes["full"] < AT_ONCE:
             return study, "default"
         key = f"lab_size_{name}"
@@ -47,7 +48,7 @@ def which() -> tuple[Study, str]:
             required=True,
             persist_state="session",
         )
-    return study, size
+    return study, str(size)
 
 
 def _first() -> str:
@@ -66,7 +67,7 @@ def _known() -> Iterator[tuple[str, str]]:
             yield name, size
 
 
-def _size_of(name: str, options: dict) -> str | None:
+def _size_of(name: str, options: dict[str, Any]) -> str | None:
     """Return the size with exactly these options."""
     sizes = STUDIES[name].sizes if name in NAMES else {}
     return next((size for size in sizes if STUDIES[name].options(size) == options), None)
@@ -100,7 +101,7 @@ def wait_or_offer(study: Study, size: str) -> None:
         st.rerun()
 
 
-def _plan(study: Study, options: dict) -> str:
+def _plan(study: Study, options: dict[str, Any]) -> str:
     """Say in words what the options ask for."""
     if study.name == "table1":
         return (
@@ -114,7 +115,7 @@ def _plan(study: Study, options: dict) -> str:
     )
 
 
-def _start(study: Study, options: dict) -> None:
+def _start(study: Study, options: dict[str, Any]) -> None:
     key = study.id(options)
     watching.allow(key)
     spec = {"study": study.name, "options": options, "key": key}

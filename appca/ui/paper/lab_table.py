@@ -1,7 +1,7 @@
 """Table 1 on the page: methods as rows, designs and K as columns, one measure at a time."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -64,7 +64,7 @@ MEASURES = {
 }
 
 
-def comparison_table(rows: Sequence[dict]) -> None:
+def comparison_table(rows: Sequence[dict[str, Any]]) -> None:
     """Draw the choice of the measure, its meaning and the table."""
     name = st.segmented_control(
         "MeasureHeading",
@@ -80,7 +80,7 @@ def comparison_table(rows: Sequence[dict]) -> None:
     st.html(table_html(rows, name))
 
 
-def table_html(rows: Sequence[dict], name: str) -> str:
+def table_html(rows: Sequence[dict[str, Any]], name: str) -> str:
     """Return the table of one measure as HTML."""
     there = [row for row in rows if row[name] is not None]
     designs = list(dict.fromkeys(row["design"] for row in rows))
@@ -105,7 +105,7 @@ def _head(designs: Sequence[str], sizes: Sequence[int]) -> str:
     return tag("thead", tag("tr", first) + tag("tr", second))
 
 
-def _best(rows: Sequence[dict], name: str, design: str, K: int) -> float | None:
+def _best(rows: Sequence[dict[str, Any]], name: str, design: str, K: int) -> float | None:
     """Return the best value of a column among the methods; the references are none."""
     values = [
         row[name]
@@ -116,7 +116,7 @@ def _best(rows: Sequence[dict], name: str, design: str, K: int) -> float | None:
     return choose(values) if choose and values else None
 
 
-def _cell(row: dict | None, name: str, best: float | None) -> str:
+def _cell(row: dict[str, Any] | None, name: str, best: float | None) -> str:
     if row is None:
         return tag("td", "")
     write = MEASURES[name].write

@@ -30,15 +30,16 @@ def which() -> str:
     _adopt()
     if "paper_size" not in st.session_state:
         st.session_state["paper_size"] = _newest_size()
-    return st.segmented_control(
+    chosen = st.segmented_control(
         "Size",
         list(SIZES),
-        format_func=SIZES.get,
+        format_func=SIZES.__getitem__,
         key="paper_size",
         required=True,
         persist_state="session",
         help="Quick is for a first look. Full is as large as the paper's, where it says so.",
     )
+    return str(chosen)
 
 
 def _adopt() -> None:
@@ -53,10 +54,12 @@ def _newest_size() -> str:
     """Return the size of the newest result that tells; some experiments have one size only."""
     for kept in StudyStore(home()).list():
         study = STUDIES.get(kept.study)
-        for size in ("quick", "full") if study else ():
+        if study is None:
+            continue
+        for size in ("quick", "full"):
             if study.options(size) == kept.options != study.options("default"):
                 return size
-        if study and study.options("default") == kept.options != study.options("quick"):
+        if study.options("default") == kept.options != study.options("quick"):
             return "default"
     return "default"
 

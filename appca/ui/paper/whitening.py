@@ -1,6 +1,7 @@
 """The page Whitening: which data, classes and numbers of components, and what came out."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -46,13 +47,14 @@ def explained() -> None:
     )
 
 
-def choices(dataset: Dataset) -> dict | None:
+def choices(dataset: Dataset) -> dict[str, Any] | None:
     """Draw the settings; return the options of the experiment, or None if it cannot be made."""
     there = columns(dataset)
     if not there:
         st.info(f"{none_yet(dataset)}.")
         return None
-    last = next(_known(dataset.digest), {"label": there[0], "components": USUAL, "folds": 5})
+    usual = {"label": there[0], "components": USUAL, "folds": 5}
+    last: dict[str, Any] = next(_known(dataset.digest), usual)
     sizes = [size for size in SIZES if size <= _most(dataset)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         label = st.selectbox(
@@ -68,13 +70,13 @@ def choices(dataset: Dataset) -> dict | None:
             "Folds",
             list(FOLDS),
             default=last["folds"],
-            format_func=FOLDS.get,
+            format_func=FOLDS.__getitem__,
             key=f"whitening_folds_{dataset.digest[:8]}",
             required=True,
             persist_state="session",
             help="Every row is tested once: by a classifier that has learnt from the other folds.",
         )
-        components = st.pills(
+        components: Any = st.pills(
             "Components K",
             sizes,
             default=[size for size in last["components"] if size in sizes] or sizes,
@@ -96,7 +98,7 @@ def choices(dataset: Dataset) -> dict | None:
     )
 
 
-def _known(digest: str) -> Iterator[dict]:
+def _known(digest: str) -> Iterator[dict[str, Any]]:
     """Yield the settings of what runs now and of what is stored for these data, newest first."""
     running = [job.spec["options"] for job in services.jobs().active() if job.kind == "whitening"]
     stored = [kept.options for kept in StudyStore(home()).list(STUDY.name)]
@@ -106,15 +108,16 @@ def _known(digest: str) -> Iterator[dict]:
 def _most(dataset: Dataset) -> int:
     """Return the largest K for which there are training rows and features."""
     n_rows = min(dataset.n_rows, STUDY.options("default")["n_rows"])
-    return min(n_rows * (min(FOLDS) - 1) // min(FOLDS) - 1, dataset.n_features)
+    value: int = min(n_rows * (min(FOLDS) - 1) // min(FOLDS) - 1, dataset.n_features)
+    return value
 
 
-def stored(options: dict) -> Stored | None:
+def stored(options: dict[str, Any]) -> Stored | None:
     """Return the result, if there is one."""
     return StudyStore(home()).get(STUDY.id(options))
 
 
-def wait_or_offer(dataset: Dataset, options: dict) -> None:
+def wait_or_offer(dataset: Dataset, options: dict[str, Any]) -> None:
     """Draw the running job, or how long it takes and the button."""
     key = STUDY.id(options)
     _adopt(key)
@@ -143,7 +146,7 @@ def _adopt(key: str) -> None:
             watching.add(job.id, watching.Watched(job.kind, key))
 
 
-def _start(options: dict) -> None:
+def _start(options: dict[str, Any]) -> None:
     key = STUDY.id(options)
     watching.allow(key)
     job = services.jobs().submit("whitening", {"options": options, "key": key}, key=key)

@@ -1,6 +1,7 @@
 """The controls above the atlas: K and L, colouring, and which panels are shown."""
 
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -107,7 +108,8 @@ def colouring(dataset: Dataset) -> str:
     choices = panels.colour_choices(dataset) | {FEATURE: f"{one}…"}
     few = len(choices) <= FEW
     own = {"default": next(iter(choices)), "required": True} if few else {"width": 200}
-    chosen = (st.segmented_control if few else st.selectbox)(
+    widget: Any = st.segmented_control if few else st.selectbox
+    chosen = widget(
         "Colour by",
         list(choices),
         format_func=lambda key: (markdown if few else str)(capital(choices[key])),
@@ -123,7 +125,7 @@ def colouring(dataset: Dataset) -> str:
 
 def _feature(dataset: Dataset, label: str) -> str:
     """Draw the choice of one feature, by name or, of very many, by number; return its key."""
-    own = {"key": f"feature-{dataset.digest[:8]}", "persist_state": "session"}
+    own: dict[str, Any] = {"key": f"feature-{dataset.digest[:8]}", "persist_state": "session"}
     total, first = dataset.n_features, _middle(dataset)
     if total > MOST_LISTED:
         text = (

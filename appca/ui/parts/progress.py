@@ -52,7 +52,7 @@ def _follow(job_id: str, cancel: str) -> None:
             st.button(
                 "Stop here and keep",
                 key="fit_keep",
-                on_click=services.jobs().keep,
+                on_click=guarded(services.jobs().keep),
                 args=[job.id],
                 disabled=not job.curve,
                 help="End the fit now and keep what it has; the run is marked as stopped by hand.",

@@ -1,5 +1,7 @@
 """What can be done with the selection: undo, invert, choose by a rule, keep it under a name."""
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
@@ -52,7 +54,7 @@ def tools(dataset: Dataset, shown: Shown) -> None:
 def _button(
     label: str,
     key: str,
-    action: object,
+    action: Callable[..., None],
     dataset: Dataset,
     *,
     disabled: bool = False,
@@ -73,7 +75,10 @@ def _by_rule(dataset: Dataset, shown: Shown) -> None:
     """Draw a rule on one column, and the four ways to bring its rows into the selection."""
     names = names_of(dataset, shown.fitted)
     key = st.selectbox(
-        "Rows whose", list(names), format_func=names.get, key=f"{RULE}-column-{dataset.digest[:8]}"
+        "Rows whose",
+        list(names),
+        format_func=names.__getitem__,
+        key=f"{RULE}-column-{dataset.digest[:8]}",
     )
     column = column_of(dataset, shown.fitted, key)
     try:
@@ -88,7 +93,7 @@ def _by_rule(dataset: Dataset, shown: Shown) -> None:
 def _class_rule(column: RowValues, key: str) -> np.ndarray:
     relation = _relation(OF_CLASSES, key)
     chosen = st.multiselect(
-        "Classes", column.names, key=f"{RULE}-classes-{key}", label_visibility="collapsed"
+        "Classes", column.names or (), key=f"{RULE}-classes-{key}", label_visibility="collapsed"
     )
     return matching(column, relation, chosen)
 
@@ -115,14 +120,15 @@ def _number_rule(column: RowValues, key: str) -> np.ndarray:
 
 def _relation(relations: dict[str, str], key: str, first: str | None = None) -> str:
     options = list(relations)
-    return st.selectbox(
+    text: str = st.selectbox(
         "Relation",
         options,
         index=options.index(first) if first else 0,
-        format_func=relations.get,
+        format_func=relations.__getitem__,
         key=f"{RULE}-relation-{key}",
         label_visibility="collapsed",
     )
+    return text
 
 
 def _save(dataset: Dataset, some: bool) -> None:

@@ -67,7 +67,7 @@ def class_bars(colour: Colour, rows: np.ndarray) -> str:
     """Return how many of the selected rows each class has, as HTML bars."""
     codes = np.asarray(colour.values)[rows]
     counts = np.bincount(codes[codes >= 0], minlength=len(colour.names))
-    order = range(len(counts))
+    order = np.arange(len(counts))
     if len(counts) > MOST_BARS:
         order = np.argsort(-counts, kind="stable")[:MOST_BARS]
     table = levels(colour, len(colour.values)).table

@@ -54,7 +54,8 @@ class Notice(NamedTuple):
 
 def config() -> RunConfig:
     """Return the configuration on screen."""
-    return st.session_state[KEYS.config]
+    now: RunConfig = st.session_state[KEYS.config]
+    return now
 
 
 def current_dataset() -> Dataset:
@@ -201,7 +202,8 @@ def notify(kind: str, text: str) -> None:
 
 def take_notices() -> list[Notice]:
     """Return the sentences to show, once, in the order in which they came."""
-    return st.session_state.pop(KEYS.notices, [])
+    notices: list[Notice] = st.session_state.pop(KEYS.notices, [])
+    return notices
 
 
 def address(**more: str | None) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The jobs a session waits for, and what happens when one of them ends."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -34,7 +34,10 @@ def adopt(run_id: str | None) -> None:
     A job that is still running brings its settings back; a fit only if it was on screen (`run_id`).
     """
     job = st.session_state.get(KEYS.job)
-    status = services.jobs().status(job) if job else None
+    if not job:
+        st.session_state[KEYS.job] = None
+        return
+    status = services.jobs().status(job)
     try:
         _adopt(job, status, run_id)
     except (ValueError, KeyError, TypeError, AttributeError):  # its file has been tampered with
@@ -122,7 +125,8 @@ def allow(key: str) -> None:
 
 
 def _watched() -> dict[str, Watched]:
-    return st.session_state.setdefault(KEYS.watched, {})
+    watched: dict[str, Watched] = st.session_state.setdefault(KEYS.watched, {})
+    return watched
 
 
 def _ended(status: JobStatus, why: Watched) -> None:
@@ -146,7 +150,7 @@ def _done(status: JobStatus, why: Watched) -> None:
             state.notify("info", f"The fit “{run.name}” is ready; open it on the page Runs.")
 
 
-def _arrived(digest: str, then: dict | None, why: Watched) -> None:
+def _arrived(digest: str, then: dict[str, Any] | None, why: Watched) -> None:
     """Open a data set, and fit what was asked for with it; only say so if one looks elsewhere."""
     stays = why.seen in (None, state.config().id)
     if stays:
