@@ -15,8 +15,6 @@ from typing import Any
 from benchmarks.methods import METHODS
 from benchmarks.table import RESULTS
 
-__all__ = ["asked", "growing", "number", "results", "taken"]
-
 Row = dict[str, Any]
 DIGITS, VOXELS, ODD = "MNIST 60,000", "voxels", "odd digits"
 

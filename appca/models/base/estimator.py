@@ -26,15 +26,6 @@ from appca.models.sampling.chains import Draws, to_arviz
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = [
-    "Description",
-    "SampledModel",
-    "SubspaceModel",
-    "generator",
-    "refuse_constant",
-    "refuse_sizes",
-]
-
 
 class Description(NamedTuple):
     """Everything a fitted model says of some rows, from one look at them."""

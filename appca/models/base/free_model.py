@@ -29,8 +29,6 @@ from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Question
 from appca.models.supports.row_supports import SupportEstimate
 
-__all__ = ["RULES", "Draw", "FreeModel", "FreeQuery"]
-
 RULES: dict[str, Rule] = {
     "max_components": whole(1),
     "alpha": either(one_of("infer"), POSITIVE),

@@ -7,20 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "ARRAY",
-    "CALLABLE",
-    "NOT_NEGATIVE",
-    "POSITIVE",
-    "SEED",
-    "SWITCH",
-    "Rule",
-    "either",
-    "one_of",
-    "refuse",
-    "whole",
-]
-
 
 class Rule(NamedTuple):
     """A condition on one value and the words for it, after "must be"."""

@@ -14,8 +14,6 @@ from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.sampling.row_sums import look
 
-__all__ = ["SPARSE_RULES", "SparseFA"]
-
 SPARSE_RULES: dict[str, Rule] = RULES | {"n_paths": whole(2), "init": one_of(*STARTS)}
 
 

@@ -32,8 +32,6 @@ import numpy as np
 from appca.models.algebra.compiled import wide_kernel
 from appca.models.orthonormal.expectation_kernels import LANES, add_up, exponentials, read, write
 
-__all__ = ["MOST_POINTS", "expect"]
-
 FARTHEST = 115.0  # nats from the L-th largest logit at which a column is certain
 NEAR = 4.0  # nats within which the split is looked for by counting, then by Newton steps
 MOST_HALVINGS, MOST_STEPS = 80, 60

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-__all__ = ["tilt", "tilted"]
-
 Floats = NDArray[np.float64]
 
 
