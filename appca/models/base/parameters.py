@@ -53,6 +53,17 @@ SEED = Rule(_is_seed, "None, a whole number of at least 0, a Generator or a Rand
 CALLABLE = Rule(lambda x: x is None or callable(x), "None or a function of one argument")
 ARRAY = Rule(lambda x: isinstance(x, (np.ndarray, list, tuple)), "an array")
 
+# What every sampler takes.
+SAMPLING: dict[str, Rule] = {
+    "n_chains": whole(1),
+    "burn_in": whole(0),
+    "n_draws": whole(1),
+    "thin": whole(1),
+    "random_state": SEED,
+    "callback": CALLABLE,
+    "whiten": SWITCH,
+}
+
 
 def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
     """Raise ValueError, one sentence, for the first value that breaks its rule."""
