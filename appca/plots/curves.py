@@ -12,8 +12,7 @@ LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding
 def likelihood(
     iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
 ) -> go.Figure:
-    """
-    Log-likelihood per row against the iteration.
+    """Log-likelihood per row against the iteration.
 
     Parameters
     ----------

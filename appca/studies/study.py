@@ -47,8 +47,7 @@ class Study(NamedTuple):
     later: Mapping[str, object] = {}  # options that came later, see `Recorded.later`
 
     def options(self, size: str = "default", **changes: object) -> Options:
-        """
-        Return the options of a size, some of them changed.
+        """Return the options of a size, some of them changed.
 
         Raises
         ------

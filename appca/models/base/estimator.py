@@ -125,7 +125,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     """Queries of a fitted model y = W (x * z) + mu + e with exactly L of K components active.
 
     Subclasses fit and call `_publish`. Those to be used are dataclasses, whose fields are their
-    parameters and must include `whiten` and `random_state`; equality and `repr` stay scikit-learn's.
+    parameters and must include `whiten` and `random_state`; equality and `repr` are scikit-learn's.
     """
 
     components_: Array

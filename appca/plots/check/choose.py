@@ -32,8 +32,7 @@ class Picture(NamedTuple):
 def heat_map(
     picture: Picture, best: tuple[int, int] | None = None, near: np.ndarray | None = None
 ) -> go.Figure:
-    """
-    Draw a number for every cell; a click on a cell selects a point with customdata (K, L, ...).
+    """Draw a number for every cell; a click on a cell selects a point with customdata (K, L, ...).
 
     Parameters
     ----------
@@ -97,8 +96,7 @@ def by_budget(
     chosen: dict[int, int],
     percent: bool = False,
 ) -> go.Figure:
-    """
-    Draw one curve over K for each L.
+    """Draw one curve over K for each L.
 
     Parameters
     ----------
@@ -155,8 +153,7 @@ def by_budget(
 
 
 def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
-    """
-    Draw how well each component was found again: a dot for each fit, a bar for their mean.
+    """Draw how well each component was found again: a dot for each fit, a bar for their mean.
 
     Parameters
     ----------

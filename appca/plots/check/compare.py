@@ -8,8 +8,7 @@ MOST_TEXT = 12  # components up to which a cell carries its number
 
 
 def cosines(values: np.ndarray, first: list[int], second: list[int]) -> go.Figure:
-    """
-    Draw the absolute cosines between the components of two runs.
+    """Draw the absolute cosines between the components of two runs.
 
     Parameters
     ----------

@@ -24,8 +24,7 @@ SHADE = "rgba(128, 140, 155, 0.18)"  # of the burn-in, on white and on black
 
 
 def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Figure:
-    """
-    Value against sweep, one line per chain.
+    """Value against sweep, one line per chain.
 
     Parameters
     ----------
@@ -55,8 +54,7 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
 
 
 def densities(draws: np.ndarray, name: str) -> go.Figure:
-    """
-    Distribution of a quantity (chain, draw) in each chain.
+    """Distribution of a quantity (chain, draw) in each chain.
 
     A smoothed density; bars of the share of draws for whole numbers of few values.
     """
@@ -81,8 +79,7 @@ def densities(draws: np.ndarray, name: str) -> go.Figure:
 
 
 def ranks(draws: np.ndarray) -> go.Figure:
-    """
-    Histogram of the ranks of each chain's draws (chain, draw) among those of all chains.
+    """Histogram of the ranks of each chain's draws (chain, draw) among those of all chains.
 
     Chains that agree are flat: every bin holds the same share. Bars are relative to that share.
     """
@@ -108,8 +105,7 @@ def ranks(draws: np.ndarray) -> go.Figure:
 
 
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
-    """
-    Log-likelihood per row after every sweep, discarded sweeps shaded.
+    """Log-likelihood per row after every sweep, discarded sweeps shaded.
 
     Parameters
     ----------
@@ -138,8 +134,7 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
 
 
 def gains(values: np.ndarray, n_rows: int, tol: float | None, window: int = WINDOW) -> go.Figure:
-    """
-    Improvement over the last `window` iterations, nats per row, against tol.
+    """Improvement over the last `window` iterations, nats per row, against tol.
 
     Parameters
     ----------

@@ -25,8 +25,7 @@ LINE, BELOW = 34, 70  # pixels of a heat map: a line at most, and below it
 def circles(
     shared: np.ndarray, names: Sequence[str], counts: np.ndarray, expected: float
 ) -> go.Figure:
-    """
-    Draw a circle for each pair of classes, its area proportional to what their rows share.
+    """Draw a circle for each pair of classes, its area proportional to what their rows share.
 
     Parameters
     ----------
@@ -79,8 +78,7 @@ def circles(
 def popularity_bars(
     shares: np.ndarray, components: Sequence[str], even: float | None = None
 ) -> go.Figure:
-    """
-    Draw the share of the rows that use each component, the most popular first.
+    """Draw the share of the rows that use each component, the most popular first.
 
     Parameters
     ----------
@@ -118,8 +116,7 @@ def popularity_bars(
 def popularity_map(
     shares: np.ndarray, names: Sequence[str], overall: np.ndarray, components: Sequence[str]
 ) -> go.Figure:
-    """
-    Draw the share of each class's rows that use each component as a heat map.
+    """Draw the share of each class's rows that use each component as a heat map.
 
     Parameters
     ----------

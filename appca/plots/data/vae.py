@@ -10,8 +10,7 @@ HEIGHT = 190  # pixels
 
 
 def loss(losses: np.ndarray) -> go.Figure:
-    """
-    Loss per row against the epoch.
+    """Loss per row against the epoch.
 
     Parameters
     ----------

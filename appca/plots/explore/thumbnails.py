@@ -18,8 +18,7 @@ LEAST_SIDE = 16  # pixels of an image in the file, so that a frame of one pixel 
 def thumbnails(
     panels: Sequence[Panel], sprites: Sprites, levels: Levels | None, cells: int = CELLS
 ) -> list[dict[str, Any]]:
-    """
-    Return layout images for the panels of `appca.plots.explore.atlas.figure`.
+    """Return layout images for the panels of `appca.plots.explore.atlas.figure`.
 
     Parameters
     ----------
@@ -68,8 +67,7 @@ def _of_panel(
 
 
 def apart(x: np.ndarray, y: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """
-    Choose points no two of whose unit squares overlap, in the given order.
+    """Choose points no two of whose unit squares overlap, in the given order.
 
     Parameters
     ----------

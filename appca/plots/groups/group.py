@@ -29,8 +29,7 @@ class Images(NamedTuple):
 
 
 def bars(differences: Sequence[Difference]) -> go.Figure:
-    """
-    Draw effects as bars from zero, the first at the top: red is more in the group, blue less.
+    """Draw effects as bars from zero, the first at the top: red is more in the group, blue less.
 
     Parameters
     ----------
@@ -78,8 +77,7 @@ def sides(one: Difference) -> tuple[str, str]:
 
 
 def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
-    """
-    Draw how a number is spread in the group and in the rest, each as shares of its own rows.
+    """Draw how a number is spread in the group and in the rest, each as shares of its own rows.
 
     Parameters
     ----------
@@ -122,8 +120,7 @@ def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
 def images(
     group: np.ndarray, rest: np.ndarray, drawn: np.ndarray, shape: tuple[int, ...]
 ) -> Images:
-    """
-    Return mean images of both sides and their difference.
+    """Return mean images of both sides and their difference.
 
     Parameters
     ----------

@@ -9,8 +9,7 @@ STRIP, GAP = 5, 4  # pixels below and between the images
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
-    """
-    Lay images side by side on a transparent ground.
+    """Lay images side by side on a transparent ground.
 
     Parameters
     ----------

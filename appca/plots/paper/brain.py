@@ -29,8 +29,7 @@ def upright(volume: np.ndarray, affine: np.ndarray) -> np.ndarray:
 
 
 def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:
-    """
-    Say which index runs to the right, to the front and up, and which way.
+    """Say which index runs to the right, to the front and up, and which way.
 
     Returns
     -------
@@ -48,8 +47,7 @@ def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
-    """
-    Lay values over a grey picture: warm above zero, cold below, clear at zero.
+    """Lay values over a grey picture: warm above zero, cold below, clear at zero.
 
     Parameters
     ----------
@@ -80,8 +78,7 @@ def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: f
 
 
 def maps(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
-    """
-    Draw the maps of all models and the reference as rows of horizontal slices.
+    """Draw the maps of all models and the reference as rows of horizontal slices.
 
     Parameters
     ----------
@@ -209,8 +206,7 @@ def _framed(figure: go.Figure) -> go.Figure:
 
 
 def cuts(found: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> go.Figure:
-    """
-    Draw three slices through one voxel, seen from the right, from behind and from above.
+    """Draw three slices through one voxel, seen from the right, from behind and from above.
 
     Parameters
     ----------

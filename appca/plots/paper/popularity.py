@@ -15,8 +15,7 @@ HEIGHT = 420  # pixels
 
 
 def popularity(rows: Sequence[Row]) -> go.Figure:
-    """
-    Draw sorted curves, one panel a design: share of the rows against the factor's number.
+    """Draw sorted curves, one panel a design: share of the rows against the factor's number.
 
     Parameters
     ----------

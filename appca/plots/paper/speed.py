@@ -14,8 +14,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def courses(rows: Sequence[Row]) -> go.Figure:
-    """
-    Draw what a fit has reached after each time; models are columns, measures are rows.
+    """Draw what a fit has reached after each time; models are columns, measures are rows.
 
     Parameters
     ----------

@@ -38,8 +38,7 @@ class Scatter(NamedTuple):
 def scatters(
     panels: Sequence[Scatter], names: Sequence[str], columns: int = 3, size: float = 5
 ) -> go.Figure:
-    """
-    Draw panels side by side, classes in one legend, as many thumbnails as have room.
+    """Draw panels side by side, classes in one legend, as many thumbnails as have room.
 
     Parameters
     ----------
@@ -160,8 +159,7 @@ def sheet(images: np.ndarray, columns: int) -> np.ndarray:
 
 
 def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> go.Figure:
-    """
-    Draw sheets of images one below the other, each under its name.
+    """Draw sheets of images one below the other, each under its name.
 
     Parameters
     ----------
@@ -205,8 +203,7 @@ def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> 
 
 
 def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
-    """
-    Draw the spread of measures by group: one panel per measure, one box per group.
+    """Draw the spread of measures by group: one panel per measure, one box per group.
 
     Parameters
     ----------

@@ -17,8 +17,7 @@ ROUND = (1, 3)  # times powers of ten stand at a logarithmic axis
 
 
 def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
-    """
-    Draw a measure of all methods, with its spread over data sets as a line through the dot.
+    """Draw a measure of all methods, with its spread over data sets as a line through the dot.
 
     Parameters
     ----------

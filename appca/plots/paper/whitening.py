@@ -33,8 +33,7 @@ PANELS = (("K", "components in all, K"), ("L", "coordinates that are not zero, L
 
 
 def curves(rows: Sequence[Row]) -> go.Figure:
-    """
-    Draw the mean accuracy over the folds, and its standard deviation as error bars.
+    """Draw the mean accuracy over the folds, and its standard deviation as error bars.
 
     Parameters
     ----------

@@ -66,8 +66,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def separate(recording: Recording, options: Options, report: Report) -> Outcome:
-    """
-    Fit all models to a recording and to its control, and compare them.
+    """Fit all models to a recording and to its control, and compare them.
 
     Parameters
     ----------
@@ -269,8 +268,7 @@ def _maps(
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[CheckedClaim]:
-    """
-    Judge the paper's claims by the tables.
+    """Judge the paper's claims by the tables.
 
     Parameters
     ----------

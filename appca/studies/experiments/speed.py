@@ -130,8 +130,7 @@ def claims(table: Sequence[Row]) -> list[CheckedClaim]:
 
 
 def draw(model: str, number: int, options: Options) -> SimulatedRows:
-    """
-    Draw rows that use L of K directions, every subset equally often in the mean.
+    """Draw rows that use L of K directions, every subset equally often in the mean.
 
     aPPCA's directions are orthonormal with scores of variance 4; aFA's are Gaussian.
     """
@@ -231,8 +230,7 @@ def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
 
 
 def times(own: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, float]:
-    """
-    Give the seconds of both to the level that both reach.
+    """Give the seconds of both to the level that both reach.
 
     The level is the worse of the two best values. A hundredth of the way from the worst start to
     it is let off: a chain wanders about its level and does not stop there.
@@ -245,8 +243,7 @@ def times(own: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float
 
 
 def chase(own: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, bool]:
-    """
-    Give how many times longer the second takes to the best level of the first, and if it arrives.
+    """Return how many times longer the second takes to the first's best level, and if it arrives.
 
     Where it does not, the number is that of its longest fit: a lower bound.
     """

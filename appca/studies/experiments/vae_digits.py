@@ -31,8 +31,7 @@ _LAST: dict[tuple[int, ...], Digits] = {}  # two experiments in one process shar
 
 
 def coded(options: Options, report: Report, end: float) -> Digits:
-    """
-    Open the digits and bring them to the codes of an autoencoder.
+    """Open the digits and bring them to the codes of an autoencoder.
 
     Parameters
     ----------

@@ -45,8 +45,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def classify(source: str, options: Options, report: Report, processes: int = 1) -> Outcome:
-    """
-    Classify the rows of a source, whatever the options call it.
+    """Classify the rows of a source, whatever the options call it.
 
     Parameters
     ----------
@@ -216,8 +215,7 @@ def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
 
 
 def gain(own: dict[int, float], other: dict[int, float], n_folds: int) -> Gain:
-    """
-    Compare on the folds that both have.
+    """Compare on the folds that both have.
 
     The training rows of two folds are mostly the same, so the spread over folds is too small;
     the variance of the mean is enlarged to (1/n + test rows / training rows) times theirs
