@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from appca.data.numbers import percent
 from appca.plots.curves import LEAST_SPAN, LINE, likelihood
+from appca.plots.frame import framed
 from appca.plots.palette import CATEGORICAL, MISSING
 
 HEIGHT = 270
@@ -256,9 +257,11 @@ def _finish(
     figure: go.Figure, x: str, y: str, *, bars: bool = False, percent: bool = False
 ) -> go.Figure:
     """Give all charts of the page one shape."""
-    figure.update_layout(
-        height=HEIGHT,
-        margin={"l": 10, "r": 10, "t": 26, "b": 8},
+    return framed(
+        figure,
+        HEIGHT,
+        26,
+        8,
         xaxis={"title": x, "showgrid": False},
         yaxis={"title": y, "nticks": 5, "tickformat": ".0%" if percent else None},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"},
@@ -267,7 +270,6 @@ def _finish(
         bargroupgap=0,
         barmode="group" if bars else None,
     )
-    return figure
 
 
 def _chain(c: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from plotly.colors import hex_to_rgb
 
 from appca.plots.components.components import data_uri
 from appca.plots.explore.panel import Panel, ranges
@@ -108,7 +109,7 @@ def _enlarged(tile: np.ndarray) -> np.ndarray:
 def _framed(tile: np.ndarray, colour: str) -> np.ndarray:
     """Put a rim of one pixel around an image (h, w) or (h, w, 3)."""
     framed = np.empty((tile.shape[0] + 2, tile.shape[1] + 2, 3), np.uint8)
-    framed[:] = _rgb(colour)
+    framed[:] = hex_to_rgb(colour)
     framed[1:-1, 1:-1] = tile if tile.ndim == 3 else tile[..., None]
     return framed
 
@@ -116,9 +117,5 @@ def _framed(tile: np.ndarray, colour: str) -> np.ndarray:
 def _inked(tile: np.ndarray, colour: str) -> np.ndarray:
     """Draw bright strokes (h, w) in a colour, the dark ground see-through."""
     ink = np.empty((*tile.shape, 4), np.uint8)
-    ink[..., :3], ink[..., 3] = _rgb(colour), tile
+    ink[..., :3], ink[..., 3] = hex_to_rgb(colour), tile
     return ink
-
-
-def _rgb(colour: str) -> list[int]:
-    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
