@@ -12,11 +12,9 @@ from appca.data.brain.recording import MADE_UP, SHARED, Event, Recording, check_
 from appca.data.numbers import fixed
 from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked, span
-from appca.studies.study import Options, Outcome, Report, Row, Study
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.algebra.loop import Callback, Progress
     from appca.models.ppca import PPCA
@@ -335,7 +333,7 @@ def titles_of(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Draw the maps as slices, the time courses and the errors."""
     from appca.plots.paper import brain as plots
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,10 +10,7 @@ from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.parts.recovery import errors
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
 SLACK = 0.01  # of the way from the start: so near the level counts as there
@@ -274,7 +271,7 @@ def _pace(rows: Sequence[Row]) -> float:
     return float(rows[-1]["seconds"] / rows[-1]["made"])
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Draw error and likelihood against time."""
     from appca.plots.paper.speed import courses
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.labelled import LabelledFold, fold, folds, labelled
 from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 RAW, PCA = "raw", "pca"
 NEVER = math.inf  # components
@@ -293,7 +290,7 @@ def _of(table: Sequence[Row], method: str) -> list[Row]:
     return sorted((row for row in table if row["method"] == method), key=lambda row: row["L"] or 0)
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Draw accuracy against K and against active coordinates."""
     from appca.plots.paper.whitening import curves
 
