@@ -7,7 +7,7 @@ draws. They are separate so that a rerun sends only what changed.
 
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -167,7 +167,7 @@ def _latest_selection(
         if stamp is None or stamp == seen:
             return given, seen, False
         st.session_state[memory] = stamp
-        return messages.read_selection(state, n_rows).rows, stamp, True
+        return messages.read_selection(state, n_rows), stamp, True
     except ValueError as error:
         log.warning("%s", error)
         return given, seen, False
@@ -189,7 +189,7 @@ def _mount(key: str, parcel: Parcel) -> str:
     return parcel.name
 
 
-def _mount_once(component: object, key: str, data: bytes | None) -> None:
+def _mount_once(component: Callable[..., object], key: str, data: bytes | None) -> None:
     """Mount a part unless another explorer on this page has already."""
     with contextlib.suppress(StreamlitDuplicateElementKey):
         component(key=key, data=data)

@@ -56,7 +56,7 @@ class View(NamedTuple):
 class Buffers:
     """Raw arrays to be sent, each distinct one once."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.parts: list[np.ndarray] = []
         self._places: dict[bytes, int] = {}
 
@@ -80,7 +80,7 @@ class Buffers:
         return spec
 
 
-def frame(header: dict, parts: Sequence[np.ndarray]) -> bytes:
+def frame(header: dict[str, Any], parts: Sequence[np.ndarray]) -> bytes:
     """Pack a JSON header and raw little-endian arrays.
 
     Layout: uint32 length of the header, the header (its "parts" list each array's type and length),
@@ -163,18 +163,11 @@ def message(
     selection: np.ndarray | None,
     seen: tuple[str, int] | None,
 ) -> bytes:
-    """Pack what may change at every rerun: colours, selection and how things are shown.
+    """
+    Pack what may change at every rerun: colours, selection and how things are shown.
 
-    Parameters
-    ----------
-    parcels : dict
-        The names of the parcels "geometry", "hover", "ids" and "order" (None: there is none).
-    n_rows : int
-    colour : Colour or None
-    view : View
-    selection : ndarray of shape (n_rows,), bool, or None
-    seen : (mount, number) or None
-        The last selection received from the browser: the browser keeps a newer one of its own.
+    `parcels` names those of "geometry", "hover", "ids" and "order" (None: there is none); `seen`
+    stamps the last selection received from the browser, which keeps a newer one of its own.
     """
     levels = palette.levels(colour, n_rows)
     parts = [levels.codes]
@@ -199,7 +192,7 @@ def message(
     return frame(header, parts)
 
 
-def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict:
+def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict[str, Any]:
     return {
         "title": panel.title,
         "subtitle": panel.subtitle,
@@ -217,7 +210,7 @@ def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict:
         "names": [name._asdict() for name in panel.names],
         "symbols": panel.symbol is not None,
         "cellOf": buffers.add(_cell_of(panel)) if panel.cells else None,
-        "hollow": None if panel.hollow is None else buffers.add(np.uint8(panel.hollow)),
+        "hollow": None if panel.hollow is None else buffers.add(panel.hollow.astype(np.uint8)),
     }
 
 
@@ -227,7 +220,8 @@ def _cell_of(panel: atlas.Panel) -> np.ndarray:
     cell_of_row = np.full(last + 1, NO_CELL, np.uint8)
     for number, cell in enumerate(panel.cells):
         cell_of_row[cell.rows] = number
-    return cell_of_row[panel.rows]
+    cell_of: np.ndarray = cell_of_row[panel.rows]
+    return cell_of
 
 
 def _hover_values(column: HoverColumn) -> np.ndarray:
@@ -237,7 +231,7 @@ def _hover_values(column: HoverColumn) -> np.ndarray:
     return values.astype(np.int8 if len(column.names) < 128 else np.int32)
 
 
-def _named(kind: str, header: dict, parts: list[np.ndarray]) -> Parcel:
+def _named(kind: str, header: dict[str, Any], parts: list[np.ndarray]) -> Parcel:
     """Name a parcel by its content."""
     digest = hashlib.blake2b(json.dumps(header).encode(), digest_size=8)
     for part in parts:
