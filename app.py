@@ -4,51 +4,44 @@ import streamlit as st
 
 from appca.ui.frame import frame
 
+FIRST = "explore/subspaces"
+PAGES = {
+    "Data": [
+        ("data/data", "Data", "database"),
+        ("explore/fit", "Fit", "tune"),
+        ("data/runs", "Runs", "history"),
+    ],
+    "Explore": [
+        (FIRST, "Subspaces", "scatter_plot"),
+        ("components/components", "Components", "tonality"),
+        ("explore/point", "Point", "my_location"),
+        ("explore/umap", "UMAP", "bubble_chart"),
+        ("groups/group", "Selection", "compare_arrows"),
+        ("groups/similar", "Similar objects", "join"),
+        ("components/sharing", "Sharing", "hub"),
+    ],
+    "Judge": [
+        ("check/choose", "Choose K and L", "grid_on"),
+        ("check/compare", "Compare", "compare"),
+        ("check/diagnostics", "Diagnostics", "monitoring"),
+    ],
+    "Studies": [
+        ("paper/paper", "Paper", "article"),
+        ("paper/whitening", "Whitening", "blur_on"),
+        ("paper/lab", "Synthetic lab", "science"),
+        ("paper/brain", "Brain", "neurology"),
+    ],
+    "Share": [("export/export", "Export", "download"), ("data/new_data", "New data", "add_chart")],
+}
+
 st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
-
-page = st.navigation(
-    {
-        "Data": [
-            st.Page("pages/data/data.py", title="Data", icon=":material/database:"),
-            st.Page("pages/explore/fit.py", title="Fit", icon=":material/tune:"),
-            st.Page("pages/data/runs.py", title="Runs", icon=":material/history:"),
-        ],
-        "Explore": [
-            st.Page(
-                "pages/explore/subspaces.py",
-                title="Subspaces",
-                icon=":material/scatter_plot:",
-                default=True,
-            ),
-            st.Page(
-                "pages/components/components.py", title="Components", icon=":material/tonality:"
-            ),
-            st.Page("pages/explore/point.py", title="Point", icon=":material/my_location:"),
-            st.Page("pages/explore/umap.py", title="UMAP", icon=":material/bubble_chart:"),
-            st.Page("pages/groups/group.py", title="Selection", icon=":material/compare_arrows:"),
-            st.Page("pages/groups/similar.py", title="Similar objects", icon=":material/join:"),
-            st.Page("pages/components/sharing.py", title="Sharing", icon=":material/hub:"),
-        ],
-        "Judge": [
-            st.Page("pages/check/choose.py", title="Choose K and L", icon=":material/grid_on:"),
-            st.Page("pages/check/compare.py", title="Compare", icon=":material/compare:"),
-            st.Page(
-                "pages/check/diagnostics.py", title="Diagnostics", icon=":material/monitoring:"
-            ),
-        ],
-        "Studies": [
-            st.Page("pages/paper/paper.py", title="Paper", icon=":material/article:"),
-            st.Page("pages/paper/whitening.py", title="Whitening", icon=":material/blur_on:"),
-            st.Page("pages/paper/lab.py", title="Synthetic lab", icon=":material/science:"),
-            st.Page("pages/paper/brain.py", title="Brain", icon=":material/neurology:"),
-        ],
-        "Share": [
-            st.Page("pages/export/export.py", title="Export", icon=":material/download:"),
-            st.Page("pages/data/new_data.py", title="New data", icon=":material/add_chart:"),
-        ],
-    },
-    expanded=True,
-)
-
+sections = {
+    section: [
+        st.Page(f"pages/{path}.py", title=title, icon=f":material/{icon}:", default=path == FIRST)
+        for path, title, icon in pages
+    ]
+    for section, pages in PAGES.items()
+}
+page = st.navigation(sections, expanded=True)
 frame.around_page(page.run)
 frame.sidebar()

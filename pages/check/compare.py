@@ -2,18 +2,15 @@
 
 from appca.ui.check import compare, compare_choice, compare_quality
 from appca.ui.parts import controls, progress
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Compare")
-shown = fitting.settled()
+shown = progress.settled()
 
-if shown is None:
-    progress.waiting() or progress.offer()
-elif compare.view() == "run":
+if shown is not None and compare.view() == "run":
     other = compare_choice.choose(shown)
     if other is not None:
         compare.body(dataset, shown, other)
-else:
-    config = compare_quality.settings(dataset, shown)
-    compare_quality.body(shown, config)
+elif shown is not None:
+    compare_quality.body(shown, compare_quality.settings(dataset, shown))

@@ -2,13 +2,11 @@
 
 from appca.ui.check import diagnostics
 from appca.ui.parts import controls, progress
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Diagnostics")
-shown = fitting.settled()
+shown = progress.settled()
 
-if shown is None:
-    progress.waiting() or progress.offer()
-else:
+if shown is not None:
     diagnostics.body(shown, dataset.image_shape, dataset.feature_names)

@@ -2,16 +2,14 @@
 
 from appca.ui.components import sharing
 from appca.ui.parts import class_choice, controls, progress
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 beside_title = controls.heading("Sharing")
-shown = fitting.settled()
+shown = progress.settled()
 with beside_title:
     sharing.paper()
 
-if shown is None:
-    progress.waiting() or progress.offer()
-else:
+if shown is not None:
     classes = class_choice.choose(dataset, "sharing", with_selection=True)
     sharing.body(dataset, shown, classes)

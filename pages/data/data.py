@@ -14,7 +14,7 @@ with st.container(key="beside"):
 with choose:
     bundled, published, own = st.tabs(["Built in", "MNIST and COIL-20", "Your files"])
     with bundled:
-        sources.bundled()
+        sources.cards(offline=True)
     with published:
         sources.published()
     with own:

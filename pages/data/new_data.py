@@ -2,11 +2,11 @@
 
 from appca.ui.data import new_data, new_data_intake, new_data_pictures
 from appca.ui.parts import controls, progress
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("New data")
-shown = fitting.settled()
+shown = progress.settled()
 if shown is not None:
     new = new_data_intake.choose(dataset, shown)
     seen = None if new is None else new_data.described(shown, new)
@@ -15,5 +15,3 @@ if shown is not None:
         rows = new_data_pictures.draw(dataset, shown, seen, said)
         new_data.listed(dataset, shown, seen, said, rows)
         new_data.files(shown, seen, said)
-elif not progress.waiting():
-    progress.offer()

@@ -7,7 +7,7 @@ from appca.ui.explore import masked
 from appca.ui.explore.settings import settings
 from appca.ui.explore.summary import next_steps, summary
 from appca.ui.parts import controls, progress
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Fit")
@@ -18,11 +18,9 @@ with left:
     settings(dataset)
 
 with right:
-    shown = fitting.settled()
+    shown = progress.settled()
     if shown is not None:
         summary(shown)
         masked.section(dataset, shown)
         vae.of_run(dataset, shown)
         next_steps()
-    elif not progress.waiting():
-        progress.offer()

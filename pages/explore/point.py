@@ -3,19 +3,17 @@
 import streamlit as st
 
 from appca.ui.explore import outliers, point, point_choice
-from appca.ui.explorer import atlas, panels
+from appca.ui.explorer import atlas
 from appca.ui.parts import controls, progress
 from appca.ui.parts.preview_note import preview_note
 from appca.ui.parts.tray import tray
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 beside_title = controls.heading("Point")
-shown = fitting.shown()
+shown = progress.shown()
 
-if shown is None:
-    progress.waiting() or progress.offer()
-else:
+if shown is not None:
     with beside_title:
         preview_note(shown)
     row = point_choice.choose(dataset)
@@ -24,5 +22,4 @@ else:
         point.how_sure(dataset, shown, row)
         point.near(dataset, shown, row)
         outliers.body(dataset, shown)
-    colour = atlas.colour_now(dataset, shown, next(iter(panels.colour_choices(dataset))))
-    tray(dataset, shown, atlas.sprites(dataset.digest), colour)
+    tray(dataset, shown, atlas.first_colour(dataset, shown))

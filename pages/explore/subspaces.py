@@ -8,7 +8,7 @@ from appca.ui.parts import controls, progress
 from appca.ui.parts.component_list import component_list
 from appca.ui.parts.preview_note import preview_note
 from appca.ui.parts.tray import tray
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 with st.container(key="beside"):
@@ -24,19 +24,16 @@ with main:
         controls.k_and_l(dataset)
         choice = controls.colouring(dataset)
         size = controls.point_size()
-    shown = fitting.shown()
+    shown = progress.shown()
 
-if shown is None:
-    with main:
-        progress.waiting() or progress.offer()
-else:
+if shown is not None:
     colour = atlas.colour_now(dataset, shown, choice)
     with beside_title:
-        preview_note(shown) or controls.in_words(shown)
+        preview_note(shown) or st.caption(controls.of_panels(shown))
     with main:
         by_pair, axes, page = controls.which_panels(shown)
         atlas.draw(dataset, shown, colour, by_pair=by_pair, axes=axes, page=page, point_size=size)
-        tray(dataset, shown, atlas.sprites(dataset.digest), colour)
+        tray(dataset, shown, colour)
     with side:
         st.subheader("Components", anchor=False)
         component_list(dataset, shown)

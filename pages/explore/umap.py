@@ -6,15 +6,13 @@ from appca.ui.explore import umap, umap_classes
 from appca.ui.explorer import atlas
 from appca.ui.parts import controls, progress
 from appca.ui.parts.tray import tray
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("UMAP")
-shown = fitting.settled()
+shown = progress.settled()
 
-if shown is None:
-    progress.waiting() or progress.offer()
-elif umap.is_offered(dataset):
+if shown is not None and umap.is_offered(dataset):
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     with row:
         config = umap.settings(dataset, shown)
@@ -28,5 +26,5 @@ elif umap.is_offered(dataset):
             named = umap_classes.naming(dataset)
         colour = atlas.colour_now(dataset, shown, choice)
         umap.pictures(dataset, shown, found, colour, size=size, named=named)
-        tray(dataset, shown, atlas.sprites(dataset.digest), colour)
+        tray(dataset, shown, colour)
         umap_classes.nearest_table(dataset, shown)

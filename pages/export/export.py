@@ -5,11 +5,11 @@ import streamlit as st
 from appca.ui.data import session_file
 from appca.ui.export import export, export_files
 from appca.ui.parts import controls, progress
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Export")
-shown = fitting.settled()
+shown = progress.settled()
 if shown is not None:
     rows = export.which_rows(dataset)
     projections, components, model, figures, report, session, python = st.tabs(
@@ -29,5 +29,3 @@ if shown is not None:
         session_file.save(dataset, shown)
     with python:
         export.as_python(dataset, shown)
-elif not progress.waiting():
-    progress.offer()

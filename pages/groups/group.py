@@ -2,12 +2,10 @@
 
 from appca.ui.groups import group
 from appca.ui.parts import controls, progress
-from appca.ui.session import fitting, state
+from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Selection")
-shown = fitting.settled()
+shown = progress.settled()
 if shown is not None:
     group.body(dataset, shown)
-elif not progress.waiting():
-    progress.offer()

@@ -17,7 +17,7 @@ from appca.runs.store import Run
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.check import compare_cards
-from appca.ui.explorer import atlas, panels
+from appca.ui.explorer import panels
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import duration, ended, markdown, nats_a_row, tag, words
 from appca.ui.parts.tray import tray
@@ -67,7 +67,7 @@ def body(dataset: Dataset, shown: Shown, other: Run) -> None:
     used = [float(one.active.sum(axis=1).mean()) for one in (shown.fitted, fitted)]
     _rows(dataset, found, moved, used)
     colour = panels.colour_of(dataset, shown.fitted, next(iter(panels.colour_choices(dataset))))
-    tray(dataset, shown, atlas.sprites(dataset.digest), colour)
+    tray(dataset, shown, colour)
 
 
 def headline(shown: Shown, other: Run, fitted: FittedRun) -> str:

@@ -1,7 +1,6 @@
 """What was found in uploaded files, as a list of facts, and what a fit of them would take."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -10,16 +9,22 @@ from appca.data.dataset import Dataset, categories
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.storage.wording import counted
+from appca.ui.data.role_editor import Report
 from appca.ui.parts.text import about, fact_list, size
 from appca.ui.session import state
 
 MOST_NAMES = 5
 MOST_FILES = 500  # listed by name
 COPIES = 2  # of the matrix that a fit holds at its peak; 1.7 were measured
+DONE = (
+    ("modelled", "cell", "left to the model to fill"),
+    ("filled", "cell", "filled"),
+    ("dropped", "row", "left out"),
+)
 ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
 
 
-def draw(report: dict[str, Any], dataset: Dataset | None) -> None:
+def draw(report: Report, dataset: Dataset | None) -> None:
     """Draw the facts and, on demand, the names of all files that were left out."""
     st.html(facts(report, dataset))
     skipped = report.get("skipped", ())
@@ -30,17 +35,8 @@ def draw(report: dict[str, Any], dataset: Dataset | None) -> None:
                 st.caption(f"The first {MOST_FILES:,} of {len(skipped):,}.")
 
 
-def facts(report: dict[str, Any], dataset: Dataset | None = None) -> str:
-    """
-    Return the facts as HTML.
-
-    Parameters
-    ----------
-    report : dict
-        As the readers make it; of a file that was refused only what was found until then.
-    dataset : Dataset or None
-        What came of the files, if anything did.
-    """
+def facts(report: Report, dataset: Dataset | None = None) -> str:
+    """Return what was found as HTML: until files were refused, or with the data set they became."""
     lines = _size(report) | _roles(report)
     if dataset is not None:
         lines |= _labels(dataset)
@@ -86,7 +82,7 @@ def _labels(dataset: Dataset) -> dict[str, str]:
     return lines
 
 
-def _size(report: dict[str, Any]) -> dict[str, str]:
+def _size(report: Report) -> dict[str, str]:
     lines = {}
     if report.get("files"):
         lines["Files"] = f"{report['files']:,}"
@@ -97,16 +93,13 @@ def _size(report: dict[str, Any]) -> dict[str, str]:
     return lines
 
 
-def _roles(report: dict[str, Any]) -> dict[str, str]:
+def _roles(report: Report) -> dict[str, str]:
     given = report.get("roles", {})
-    named = {
-        label: [name for name, role in given.items() if role == wanted]
-        for wanted, label in ROLES.items()
-    }
-    return {label: _few(names) for label, names in named.items() if names}
+    named = {ROLES[role]: _few([n for n in given if given[n] == role]) for role in ROLES}
+    return {label: names for label, names in named.items() if names}
 
 
-def _missing(report: dict[str, Any]) -> dict[str, str]:
+def _missing(report: Report) -> dict[str, str]:
     if "missing" not in report:
         return {}
     cells = report["missing"]
@@ -114,16 +107,13 @@ def _missing(report: dict[str, Any]) -> dict[str, str]:
         return {"Missing": "none"}
     columns = _few([f"{name} ({count:,})" for name, count in cells.items()])
     lines = {"Missing": f"{counted(sum(cells.values()), 'cell')}: {columns}"}
-    if report.get("modelled"):
-        lines["Done about it"] = f"{counted(report['modelled'], 'cell')} left to the model to fill"
-    if report.get("filled"):
-        lines["Done about it"] = f"{counted(report['filled'], 'cell')} filled"
-    if report.get("dropped"):
-        lines["Done about it"] = f"{counted(report['dropped'], 'row')} left out"
+    for done, what, words in DONE:
+        if report.get(done):
+            lines["Done about it"] = f"{counted(report[done], what)} {words}"
     return lines
 
 
-def _oddities(report: dict[str, Any]) -> dict[str, str]:
+def _oddities(report: Report) -> dict[str, str]:
     lines = {}
     if report.get("constant"):
         names = f": {_few(report['constant'])}" if not report.get("image_shape") else " pixels"

@@ -7,12 +7,11 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.data.new_data import NewRowsVerdict, new_rows_table, verdict
-from appca.analysis.explore.outliers import LEVELS, Distances, distances
+from appca.analysis.explore.outliers import LEVELS, distances
 from appca.analysis.explore.point import parts
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.explore.point import dumbbells
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import project
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
@@ -23,14 +22,18 @@ from appca.ui.explore import point, point_pictures
 from appca.ui.explorer import atlas
 from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
+from appca.ui.parts.choices import buttons
 from appca.ui.parts.downloads import table_buttons
 from appca.ui.parts.text import markdown
 from appca.ui.session import callbacks, services, watching
+from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown
 
 LIMITS = {"data": "The run's rows", "model": "The model's"}
 MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
 
+_live = by_key(8)(project)
+_distances = by_key(8)(distances)
 GAPS = "Q of a row with missing cells is reckoned from the cells it has."
 
 
@@ -48,8 +51,9 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
     if run is None:
         return None
     key = key_of(run.id, new.digest)
+    found: DescribedRows | None
     if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
-        found: DescribedRows | None = _live(key, run.config, run.fitted, new)
+        found = _live(key, run.config, run.fitted, new.with_gaps())
     else:
         found = stored(home(), key)
     if found is None:
@@ -62,24 +66,17 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
 def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
     """Draw the choice of limits and what they say of all rows together; return the verdict."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        level = st.segmented_control(
+        level = buttons(
             "Limit passed by 1 row in",
-            LEVELS,
-            default=0.99,
-            format_func=lambda level: f"{1 / (1 - level):.0f}",
+            {level: f"{1 / (1 - level):.0f}" for level in LEVELS},
+            first=0.99,
             key="new_data_level",
-            required=True,
-            persist_state="session",
             help="Of the rows the run was fitted to, one in so many is beyond each limit.",
         )
-        source = st.segmented_control(
+        source = buttons(
             "Limits",
-            list(LIMITS),
-            default="data",
-            format_func=LIMITS.__getitem__,
+            LIMITS,
             key="new_data_limits",
-            required=True,
-            persist_state="session",
             help="The run's rows: what this share of them stays below, whatever their "
             "distribution. The model's: chi-square quantiles, right if scores and noise are "
             "Gaussian, as they seldom are in real data.",
@@ -143,7 +140,7 @@ def listed(
             ((found.original - found.average) / spread)[top],
             ((found.reconstruction - found.average) / spread)[top],
         )
-        chart(figure, key="new_data_features", config={"displayModeBar": False})
+        chart(figure, "new_data_features")
     with right:
         shown_order = order[: point.MOST_LINES]
         table = point.sum_table(names, seen.fitted, found, shown_order, spread)
@@ -202,18 +199,6 @@ def _start(shown: Shown, new: Dataset, key: str) -> None:
     watching.allow(key)  # only now: what could not be kept waits for another press
     job = services.jobs().submit("project", {"key": key, "run": shown.config.id}, key=key)
     watching.add(job, watching.Watched("project", key))
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _live(key: str, _config: RunConfig, _fitted: FittedRun, _new: Dataset) -> DescribedRows:
-    del key
-    return project(_config, _fitted, _new.with_gaps())
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _distances(key: str, _fitted: FittedRun) -> Distances:
-    del key
-    return distances(_fitted)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

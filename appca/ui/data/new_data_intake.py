@@ -1,7 +1,7 @@
 """Where new rows come from, a file or another data set, and how they fit the run's columns."""
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -13,9 +13,13 @@ from appca.data.readers.source import ONE_IS_ENOUGH
 from appca.runs.fit import fits_around_gaps
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
+from appca.ui.data.role_editor import Report
+from appca.ui.data.upload_forms import Options
 from appca.ui.parts import packing
+from appca.ui.parts.choices import buttons
 from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
@@ -25,15 +29,16 @@ MISSING = {
     "drop": "Leave out their rows",
     "mean": "Put in the mean of the new rows",
 }
+SOURCES = {"file": "A file", "stored": "Another data set"}
 MOST_NAMES = 6
 
 
-class NewRowsIntake(NamedTuple):
+class Arrival(NamedTuple):
     """New rows in the columns of the run, or the sentence why not, and what was found."""
 
     matched: Matched | None
     sentence: str
-    report: dict[str, Any]
+    report: Report
 
 
 def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
@@ -45,15 +50,7 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     wanted = wanted_by(dataset)
     left, right = st.columns([1, 1.6], gap="large", vertical_alignment="top")
     with left:
-        source = st.segmented_control(
-            "New rows from",
-            ["file", "stored"],
-            default="file",
-            format_func={"file": "A file", "stored": "Another data set"}.__getitem__,
-            key="new_data_source",
-            required=True,
-            persist_state="session",
-        )
+        source = buttons("New rows from", SOURCES, key="new_data_source")
     with right:
         outcome = _from_file(shown, wanted) if source == "file" else _from_store(dataset, wanted)
     if outcome is None:
@@ -96,7 +93,7 @@ def _found(found: Matched, *, keep: bool) -> None:
             )
 
 
-def _from_file(shown: Shown, wanted: Wanted) -> NewRowsIntake | None:
+def _from_file(shown: Shown, wanted: Wanted) -> Arrival | None:
     generation = st.session_state.setdefault(KEYS.upload, 0)
     files = packing.uploader(
         "A file of the kinds that the page Data opens, or several images",
@@ -121,25 +118,22 @@ def _from_file(shown: Shown, wanted: Wanted) -> NewRowsIntake | None:
 
 def _takes_gaps(shown: Shown) -> bool:
     """Whether the run can describe rows of which some cells are missing."""
-    reduces = shown.fitted.preprocessing.reduces
-    return fits_around_gaps(shown.config) and not reduces
+    return fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
 
 
-def _options(files: list[UploadedFile], wanted: Wanted) -> dict[str, Any]:
+def _options(files: list[UploadedFile], wanted: Wanted) -> Options:
     """Draw the choices that images call for."""
     images = all(kind_of(file.name) == "images" for file in files)
     if not images or wanted.image_shape is None:
         return {}
-    options: dict[str, Any] = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
+    options: Options = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
     height, width = wanted.image_shape[:2]
     if st.toggle(f"Bring the images to {height} × {width} pixels", key="new_data_resize"):
         options["size"] = (height, width)
     return options
 
 
-def _read(
-    files: list[UploadedFile], shown: Shown, wanted: Wanted, options: dict[str, Any]
-) -> NewRowsIntake:
+def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: Options) -> Arrival:
     ids = " ".join(file.file_id for file in files)
     key = json.dumps([shown.config.dataset, options], sort_keys=True)
     return _outcome(ids, key, files, wanted, options)
@@ -147,8 +141,8 @@ def _read(
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(
-    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: dict[str, Any]
-) -> NewRowsIntake:
+    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: Options
+) -> Arrival:
     del ids, key
     named = [(file.name, file) for file in _files]
 
@@ -160,11 +154,11 @@ def _outcome(
         packing.check(_files)
         found = read_as(opened, _wanted)
     except InputError as error:
-        return NewRowsIntake(None, str(error), error.report or {})
-    return NewRowsIntake(found, "", found.dataset.provenance.get("report", {}))
+        return Arrival(None, str(error), error.report or {})
+    return Arrival(found, "", found.dataset.provenance.get("report", {}))
 
 
-def _from_store(dataset: Dataset, wanted: Wanted) -> NewRowsIntake | None:
+def _from_store(dataset: Dataset, wanted: Wanted) -> Arrival | None:
     others = [one for one in services.datasets().list() if one.digest != dataset.digest]
     if not others:
         st.info("No other data set is open yet; open one on the page Data and come back.")
@@ -172,7 +166,7 @@ def _from_store(dataset: Dataset, wanted: Wanted) -> NewRowsIntake | None:
     names = {one.digest: f"{one.name} · {one.n_rows:,} rows × {one.n_features:,}" for one in others}
     digest = st.selectbox(
         "Data set",
-        list(names),
+        names,
         index=None,
         format_func=names.__getitem__,
         placeholder="choose one",
@@ -182,9 +176,9 @@ def _from_store(dataset: Dataset, wanted: Wanted) -> NewRowsIntake | None:
     if digest is None:
         return None
     try:
-        return NewRowsIntake(_matched(digest, dataset.digest, wanted), "", {})
+        return Arrival(_matched(digest, dataset.digest, wanted), "", {})
     except InputError as error:
-        return NewRowsIntake(None, str(error), {})
+        return Arrival(None, str(error), {})
 
 
 @st.cache_resource(show_spinner="Matching the columns", max_entries=4)
@@ -193,10 +187,7 @@ def _matched(digest: str, of_run: str, _wanted: Wanted) -> Matched:
     return matched(services.dataset(digest), _wanted)
 
 
+@guarded
 def _keep(dataset: Dataset) -> None:
-    try:
-        services.datasets().put(dataset)
-    except InputError as error:
-        state.notify("error", str(error))
-        return
+    services.datasets().put(dataset)
     state.notify("success", f"“{dataset.name}” is kept as a data set.")

@@ -13,8 +13,8 @@ from appca.plots.explore.panel import Panel
 from appca.plots.explore.sprites import Sprites, sprites_of
 from appca.plots.palette import Colour, class_colour
 from appca.storage.wording import counted
-from appca.ui.explorer import panels
-from appca.ui.explorer.component import explorer
+from appca.ui.explorer import explorer, panels
+from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
@@ -45,7 +45,8 @@ def draw(
     """Draw the panels; return the new rows that are marked in them, None when there are none."""
     n_new = seen.dataset.n_rows
     drawn = np.sort(said.order[:MOST_NEW])
-    both = _together(f"{shown.key}-{seen.key}", drawn.tobytes(), dataset, shown.fitted, seen)
+    key = f"{shown.key}-{seen.key}-{drawn.tolist()}"
+    both = _together(key, dataset, shown.fitted, seen.dataset, seen.fitted, drawn)
     by_pair = opens_in_pair_view(shown.fitted.active)
     groups = groups_of(both, by_pair)
     if not groups:
@@ -53,16 +54,15 @@ def draw(
         return None
     codes = np.full(both.dataset.n_rows, OLD)
     codes[both.n_old :] = ~said.fits[drawn]
-    memory = st.session_state.setdefault(KEYS.marked, {})
-    kept = memory.get(seen.key)
+    memory: dict[str, np.ndarray] = st.session_state.setdefault(KEYS.marked, {})
     mask = None
-    if kept is not None:
+    if seen.key in memory:
         mask = np.zeros(both.dataset.n_rows, dtype=bool)
-        mask[both.n_old :] = np.isin(drawn, kept)
-    drawn_panels = panels.panels_of(both.dataset, both.fitted, both.sprites, groups)
+        mask[both.n_old :] = np.isin(drawn, memory[seen.key])
+    plain = panels.panels_of(both.dataset, both.fitted, both.sprites, groups)
     result = explorer(
         "new-data",
-        [_painted(panel, both.n_old, codes) for panel in drawn_panels],
+        [_painted(panel, both.n_old, codes) for panel in plain],
         n_rows=both.dataset.n_rows,
         revision=f"new-{seen.key}",
         colour=Colour("category", "row", codes, KINDS),
@@ -72,11 +72,9 @@ def draw(
         point_size=LARGE if both.dataset.n_rows <= FEW else SMALL,
     )
     if result.changed:
-        mask = result.selection
-        marked = np.flatnonzero([] if mask is None else mask[both.n_old :])
         memory.clear()  # of other rows
-        if len(marked):
-            memory[seen.key] = drawn[marked]
+        if result.selection is not None and result.selection[both.n_old :].any():
+            memory[seen.key] = drawn[result.selection[both.n_old :]]
     st.caption(_caption(dataset, both, n_new, len(drawn), by_pair, len(groups)))
     values: np.ndarray | None = memory.get(seen.key)
     return values
@@ -90,18 +88,10 @@ def together(
     drawn: np.ndarray,
 ) -> OldAndNewRows:
     """
-    Put a sample of the run's rows and new rows one after the other.
+    Put a sample of the run's rows (`dataset`, `fitted`) and new rows one after the other.
 
-    Parameters
-    ----------
-    dataset, fitted
-        Of the run.
-    new : Dataset
-        In the columns of the run.
-    projected : DescribedRows
-        What the run says of the new rows.
-    drawn : ndarray of int
-        The new rows to take.
+    Of the rows in `new`, which has the columns of the run, those in `drawn` are taken; `projected`
+    is what the run says of all of them.
     """
     order = np.random.default_rng(SEED).permutation(dataset.n_rows)
     old = np.sort(order[:MOST_OLD])
@@ -125,22 +115,18 @@ def together(
     return OldAndNewRows(both, fitted.with_rows(rows), sprites, len(old))
 
 
+_together = by_key(4)(together)
+
+
 def groups_of(both: OldAndNewRows, by_pair: bool) -> list[Subspace]:
     """Return the subspaces, or pairs, that hold new rows, the fullest of those first."""
     active = both.fitted.active
     if by_pair:
-        found = pairs(active[both.n_old :], 0, panels.PAGE)
-        return [
-            Subspace(pair, np.flatnonzero(active[:, pair].all(axis=1)))
-            for pair in _components(found)
-        ]
-    found = [group for group in ranked(active[both.n_old :]) if group.components]
+        found = [group.components for group in pairs(active[both.n_old :], 0, panels.PAGE)]
+        return [Subspace(pair, np.flatnonzero(active[:, pair].all(axis=1))) for pair in found]
+    found = [group.components for group in ranked(active[both.n_old :]) if group.components]
     sets = {group.components: group.rows for group in ranked(active)}
-    return [Subspace(S, sets[S]) for S in _components(found[: panels.PAGE])]
-
-
-def _components(groups: list[Subspace]) -> list[tuple[int, ...]]:
-    return [group.components for group in groups]
+    return [Subspace(S, sets[S]) for S in found[: panels.PAGE]]
 
 
 def _painted(panel: Panel, n_old: int, codes: np.ndarray) -> Panel:
@@ -184,12 +170,3 @@ def _caption(
     if n_groups == panels.PAGE:
         text += f"; the {n_groups} {kind} with most new rows"
     return f"{text}. A lasso lists only the new rows in it below."
-
-
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _together(
-    key: str, drawn: bytes, _dataset: Dataset, _fitted: FittedRun, _seen: "DescribedData"
-) -> OldAndNewRows:
-    del key
-    rows = np.frombuffer(drawn, np.intp)
-    return together(_dataset, _fitted, _seen.dataset, _seen.fitted, rows)

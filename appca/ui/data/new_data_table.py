@@ -1,5 +1,7 @@
 """New rows as a table, those that fit least first, images beside their reconstruction."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
@@ -8,6 +10,10 @@ from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
+from appca.ui.session.caching import by_key
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_LISTED = 100  # rows; the saved file has all
 HEIGHT = 400  # pixels
@@ -25,22 +31,11 @@ def draw(
     """
     Draw the table and return the row to look at: the one ticked, else the first.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The new rows.
-    fitted : FittedRun
-        What the run says of them, and its components.
-    said : NewRowsVerdict
-    order : ndarray of int
-        Rows to list, those that fit least first; at least one.
-    key : str
-        Names the numbers: another table is another widget.
-    dark : bool
-        Draw high values of images dark.
+    `order` has the rows to list, at least one, those that fit least first; `key` names the numbers:
+    another table is another widget. `dark` draws high values of images dark.
     """
     top = order[:MOST_LISTED]
-    images = _images(key, top.tobytes(), dark, dataset, fitted)
+    images = _images(f"{key}-{dark}-{top.tolist()}", dataset, fitted, top, dark=dark)
     pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
     event = st.dataframe(
         table_of(dataset, fitted, said, top, images),
@@ -65,7 +60,7 @@ def table_of(
     said: NewRowsVerdict,
     rows: np.ndarray,
     images: dict[str, list[str]],
-) -> "object":
+) -> "pd.DataFrame":
     """Return what is known of rows as a table; `images` gives columns of pictures."""
     import pandas as pd
 
@@ -87,17 +82,15 @@ def reconstructed(fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
     return fitted.preprocessing.inverse_transform(fitted.scores[rows].astype(np.float64) @ W + mean)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@by_key(16)
 def _images(
-    key: str, rows: bytes, dark: bool, _dataset: Dataset, _fitted: FittedRun
+    dataset: Dataset, fitted: FittedRun, rows: np.ndarray, *, dark: bool
 ) -> dict[str, list[str]]:
-    del key
-    if _dataset.image_shape is None:
+    if dataset.image_shape is None:
         return {}
-    which = np.frombuffer(rows, np.intp)
     pictures = {
-        "image": _dataset.images(which),
-        "reconstruction": _dataset.as_images(reconstructed(_fitted, which)),
+        "image": dataset.images(rows),
+        "reconstruction": dataset.as_images(reconstructed(fitted, rows)),
     }
     return {
         name: [data_uri(255 - image if dark else image) for image in images]

@@ -11,12 +11,12 @@ from appca.plots.explore.sprites import Sprites, tiles_of
 from appca.storage.wording import counted, shortened
 from appca.ui.explorer import atlas
 from appca.ui.frame.place import place_of_fits
-from appca.ui.parts.tables import preview_table
 from appca.ui.parts.text import about, fact_list, size
 from appca.ui.session import fitting, state
+from appca.ui.session.caching import by_key
 
 COLUMNS, LINES = 20, 6  # of the picture of images
-TABLE_ROWS = 10
+TABLE_ROWS, MOST_COLUMNS = 10, 30
 MOST_NAMES = 6
 
 
@@ -29,7 +29,7 @@ def overview(dataset: Dataset) -> None:
 
 def facts(dataset: Dataset) -> str:
     """Return what a person should know before fitting, as HTML."""
-    constant, repeated = _checked(dataset.digest, dataset)
+    constant, repeated = _checked(dataset.digest, dataset.X)
     lines = {
         "Rows": f"{dataset.n_rows:,}",
         "Features": _features(dataset),
@@ -40,9 +40,8 @@ def facts(dataset: Dataset) -> str:
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": f"{about(fitting.seconds())} with the present settings",
     }
-    where, source = place_of_fits(state.config(), dataset), source_of(dataset)
-    lines |= {"Where": where} if where else {}
-    return fact_list(lines | ({"Source": source} if source else {}))
+    known = {"Where": place_of_fits(state.config(), dataset), "Source": source_of(dataset)}
+    return fact_list(lines | {name: text for name, text in known.items() if text})
 
 
 def source_of(dataset: Dataset) -> str:
@@ -67,6 +66,21 @@ def pictures(dataset: Dataset) -> None:
     st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
 
 
+def preview_table(dataset: Dataset, rows: np.ndarray) -> None:
+    """Draw a few rows: id, labels and the first features; missing cells are left empty."""
+    import pandas as pd
+
+    names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
+    columns = {"id": dataset.ids[rows]}
+    columns |= {name: values[rows] for name, values in dataset.labels.items()}
+    X = dataset.with_gaps(rows)
+    for j, name in enumerate(names[:MOST_COLUMNS]):
+        columns[name if name not in columns else f"{name} (feature)"] = X[:, j]
+    st.dataframe(pd.DataFrame(columns), hide_index=True, width="stretch")
+    if dataset.n_features > MOST_COLUMNS:
+        st.caption(f"The first {MOST_COLUMNS} of {dataset.n_features:,} features.")
+
+
 def sheet_of(sprites: Sprites, rows: np.ndarray, columns: int) -> np.ndarray:
     """Return the images of rows in one picture; ink is dark on a light page."""
     return drawn(sprites, tiles_of(sprites, rows), columns)
@@ -80,15 +94,10 @@ def drawn(sprites: Sprites, tiles: np.ndarray, columns: int) -> np.ndarray:
     return montage(tiles, columns)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _checked(digest: str, _dataset: Dataset) -> tuple[np.ndarray, int]:
-    del digest
-    return constant_features(_dataset.X), duplicate_rows(_dataset.X)
-
-
-def constant_features(X: np.ndarray) -> np.ndarray:
-    """Return the numbers of the columns that have one value only."""
-    return np.flatnonzero((X[:1] == X).all(axis=0))
+@by_key(16)
+def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the numbers of the columns that have one value only, and how many rows repeat."""
+    return np.flatnonzero((X[:1] == X).all(axis=0)), duplicate_rows(X)
 
 
 def _missing(dataset: Dataset) -> dict[str, str]:

@@ -41,35 +41,32 @@ VAE_OPTIONS = {
 def preprocessing(dataset: Dataset) -> None:
     """Draw the widgets; a change applies at once and is recorded with every run."""
     now = Preprocessing.from_dict(state.config().preprocessing)
+    _show(divide=now.divide, centre=now.centre, scale=now.scale, reduce=_kind(now))
     left, right = st.columns(2)
-    with left:
-        _keyed("pre-divide", now.divide)
-        st.number_input(
-            "Divide all values by",
-            *around((1e-9, 1e12), now.divide),
-            key="pre-divide",
-            format="%g",
-            on_change=_apply,
-            help="255 brings grey values to 0 … 1; 1 leaves the values alone.",
-        )
-        _keyed("pre-centre", now.centre)
-        st.toggle(
-            "Subtract each feature's mean",
-            key="pre-centre",
-            on_change=_apply,
-            help="The model has a mean of its own; centring matters for the mean setting “zero”.",
-        )
+    left.number_input(
+        "Divide all values by",
+        *around((1e-9, 1e12), now.divide),
+        key="pre-divide",
+        format="%g",
+        on_change=_apply,
+        help="255 brings grey values to 0 … 1; 1 leaves the values alone.",
+    )
+    left.toggle(
+        "Subtract each feature's mean",
+        key="pre-centre",
+        on_change=_apply,
+        help="The model has a mean of its own; centring matters for the mean setting “zero”.",
+    )
+    right.selectbox(
+        "Scale",
+        SCALES,
+        format_func=SCALES.__getitem__,
+        key="pre-scale",
+        on_change=_apply,
+        help="Features in different units should each be brought to variance 1; pixels should "
+        "not, or noise at the rim counts as much as the picture.",
+    )
     with right:
-        _keyed("pre-scale", now.scale)
-        st.selectbox(
-            "Scale",
-            list(SCALES),
-            format_func=SCALES.__getitem__,
-            key="pre-scale",
-            on_change=_apply,
-            help="Features in different units should each be brought to variance 1; pixels should "
-            "not, or noise at the rim counts as much as the picture.",
-        )
         _reduction(dataset, now)
     if now.vae is not None:
         _autoencoder(dataset, now, now.vae)
@@ -78,11 +75,9 @@ def preprocessing(dataset: Dataset) -> None:
 
 
 def _reduction(dataset: Dataset, now: Preprocessing) -> None:
-    kind = _kind(now)
-    _keyed("pre-reduce", kind)
     st.selectbox(
         "Reduce first",
-        list(REDUCTIONS),
+        REDUCTIONS,
         format_func=REDUCTIONS.__getitem__,
         key="pre-reduce",
         on_change=_apply,
@@ -91,16 +86,14 @@ def _reduction(dataset: Dataset, now: Preprocessing) -> None:
         "features instead of straight ones; the paper takes digits to 10.",
     )
     most = min(dataset.n_rows - 1, dataset.n_features)
-    if kind == "dimensions" and now.pca is not None:
-        _keyed("pre-dimensions", min(int(now.pca), most))
+    if isinstance(now.pca, int):
+        _show(dimensions=min(now.pca, most))
         st.number_input("Dimensions", 1, most, key="pre-dimensions", on_change=_apply)
-    if kind == "share" and now.pca is not None:
-        share = round(100 * float(now.pca), PLACES)
-        limits = around((1.0, 99.99), share)
-        _keyed("pre-share", share)
-        st.number_input(
-            "Share of variance, %", *limits, key="pre-share", format="%g", on_change=_apply
-        )
+    elif now.pca is not None:
+        share = round(100 * now.pca, PLACES)
+        _show(share=share)
+        label, (low, high) = "Share of variance, %", around((1.0, 99.99), share)
+        st.number_input(label, low, high, key="pre-share", format="%g", on_change=_apply)
 
 
 def _kind(now: Preprocessing) -> str:
@@ -120,7 +113,7 @@ def _autoencoder(dataset: Dataset, now: Preprocessing, options: VAE) -> None:
     for place, (name, (label, meaning)) in zip(st.columns(4), VAE_OPTIONS.items(), strict=True):
         value = getattr(options, name)
         low, high = around(limits[name], value)
-        _keyed(f"pre-vae-{name}", value)
+        _show(**{f"vae-{name}": value})
         place.number_input(label, low, high, key=f"pre-vae-{name}", on_change=_apply, help=meaning)
     fitted = at_hand(dataset, now, home())
     if fitted is not None:
@@ -135,8 +128,9 @@ def _autoencoder(dataset: Dataset, now: Preprocessing, options: VAE) -> None:
         st.button("Start the fit", type="primary", key="pre-vae-start", on_click=progress.start)
 
 
-def _keyed(key: str, value: object) -> None:
-    st.session_state[key] = value
+def _show(**values: object) -> None:
+    """Bring values to the widgets of their names."""
+    st.session_state.update({f"pre-{name}": value for name, value in values.items()})
 
 
 @guarded

@@ -10,21 +10,15 @@ from appca.storage.wording import counted
 
 MOST_ROWS = 200  # of the editor; of more columns it shows those that were looked for
 _ROLE = "used as"
+Report = dict[str, Any]  # of files, as the readers make it
 
 
-def roles(key: str, report: dict[str, Any], sentence: str) -> dict[str, str]:
+def roles(key: str, report: Report, sentence: str) -> dict[str, str]:
     """
     Draw the columns' roles; return those a person changed.
 
-    Parameters
-    ----------
-    key : str
-        Of the files.
-    report : dict
-        As the readers make it, with ``roles``; or with ``unsettled``, columns that kept the roles
-        from being guessed.
-    sentence : str
-        Why the files cannot be read, if they cannot; empty otherwise.
+    The report has ``roles``; or ``unsettled``, columns that kept the roles from being guessed, and
+    with them there is a sentence why the files cannot be read.
     """
     changed: dict[str, str] = st.session_state.setdefault(f"changed-{key}", {})
     if report.get("unsettled") and sentence:
@@ -54,26 +48,18 @@ def _look_for(key: str, guessed: dict[str, str], changed: dict[str, str]) -> lis
         "Find columns by name", key=f"find-{key}", placeholder="part of the name"
     )
     names = found(list(guessed), wanted.strip())
-    first = [name for name in names if guessed[name] != "feature"]
-    rest = [name for name in names if guessed[name] == "feature"]
     left, right = st.columns([2, 1], vertical_alignment="bottom")
-    with left:
-        role = st.selectbox(
-            f"Use all {counted(len(names), 'column')} found as",
-            ROLES,
-            index=2,
-            key=f"role_of_all-{key}",
-        )
-    with right:
-        st.button(
-            "Set",
-            key=f"set_all-{key}",
-            width="stretch",
-            disabled=not wanted.strip() or not names,
-            on_click=_set_all,
-            args=[key, names, role, changed],
-        )
-    shown = (first + rest)[:MOST_ROWS]
+    label = f"Use all {counted(len(names), 'column')} found as"
+    role = left.selectbox(label, ROLES, index=2, key=f"role_of_all-{key}")
+    right.button(
+        "Set",
+        key=f"set_all-{key}",
+        width="stretch",
+        disabled=not wanted.strip() or not names,
+        on_click=_set_all,
+        args=[key, names, role, changed],
+    )
+    shown = sorted(names, key=lambda name: guessed[name] == "feature")[:MOST_ROWS]
     st.caption(f"{len(shown):,} of {counted(len(guessed), 'column')} shown.")
     return shown
 
@@ -83,7 +69,7 @@ def _set_all(key: str, names: list[str], role: str, changed: dict[str, str]) -> 
     st.session_state[f"edition-{key}"] = st.session_state.get(f"edition-{key}", 0) + 1
 
 
-def _editor(key: str, report: dict[str, Any], names: list[str], changed: dict[str, str]) -> None:
+def _editor(key: str, report: Report, names: list[str], changed: dict[str, str]) -> None:
     import pandas as pd
 
     place = f"roles-{key}-{st.session_state.get(f'edition-{key}', 0)}-{hash(tuple(names))}"
@@ -94,7 +80,7 @@ def _editor(key: str, report: dict[str, Any], names: list[str], changed: dict[st
     table = pd.DataFrame(
         {
             "column": names,
-            _ROLE: [now.get(name, report["roles"][name]) for name in names],
+            _ROLE: [now[name] for name in names],
             "holds": [report.get("kinds", {}).get(name, "") for name in names],
             "missing": np.array([gaps.get(name, 0) for name in names], dtype=np.int64),
             "constant": ["yes" if name in constant else "" for name in names],

@@ -59,21 +59,19 @@ def comparison(runs: Sequence[Run]) -> None:
         return
     st.subheader("Side by side", anchor=False)
     by_id = {run.id: run for run in runs}
-    columns = st.columns(2)
-    for column, key, first in zip(columns, ("compare_a", "compare_b"), (0, 1), strict=True):
-        with column:
-            chosen = st.selectbox(
-                "First run" if first == 0 else "Second run",
-                list(by_id),
-                index=first,
-                format_func=lambda run_id: _label(by_id[run_id]),
-                key=key,
-                persist_state="session",
-            )
-            try:
-                st.html(_facts(by_id[chosen]))
-            except InputError as error:  # the other run's numbers are shown all the same
-                st.error(markdown(str(error)))
+    for first, column in enumerate(st.columns(2)):
+        chosen = column.selectbox(
+            ("First run", "Second run")[first],
+            by_id,
+            index=first,
+            format_func=lambda run_id: _label(by_id[run_id]),
+            key=("compare_a", "compare_b")[first],
+            persist_state="session",
+        )
+        try:
+            column.html(_facts(by_id[chosen]))
+        except InputError as error:  # the other run's numbers are shown all the same
+            column.error(markdown(str(error)))
     st.caption(
         "Log-likelihoods can be compared between runs on the same data with the same preprocessing."
     )
@@ -86,13 +84,8 @@ def _card(run: Run) -> None:
     ):
         st.html(_title(run, open_now))
         whose = f"run {_label(run)}"
-        st.button(
-            apart("Open", whose),
-            key=f"open-{run.id}",
-            on_click=_open,
-            args=[run],
-            disabled=open_now,
-        )
+        key = f"open-{run.id}"
+        st.button(apart("Open", whose), key, on_click=_open, args=[run], disabled=open_now)
         with st.popover(apart("Rename", whose), key=f"rename-{run.id}"):
             st.text_input(
                 f"Name of run {run.id[:6]}",
@@ -105,13 +98,8 @@ def _card(run: Run) -> None:
             )
         with st.popover(apart("Delete", whose), key=f"delete-{run.id}"):
             st.text("This cannot be undone.")
-            st.button(
-                "Delete this run",
-                key=f"really-{run.id}",
-                type="primary",
-                on_click=_delete,
-                args=[run.id],
-            )
+            key = f"really-{run.id}"
+            st.button("Delete this run", key, type="primary", on_click=_delete, args=[run.id])
 
 
 def _title(run: Run, open_now: bool) -> str:
@@ -119,14 +107,8 @@ def _title(run: Run, open_now: bool) -> str:
     marks += ["stopped by hand"] if run.partial else []
     marks += ["from the sliders"] if run.origin == "live" and not run.named else []
     when = datetime.fromtimestamp(run.created).strftime("%d %b %Y, %H:%M")
-    info = run.info
-    line = [
-        _data_name(run),
-        nats_a_row(info),
-        f"{passes(info.n_iter, sampled=run.config.is_sampled)}, {duration(info.seconds)}",
-        when,
-        *marks,
-    ]
+    took = f"{passes(run.info.n_iter, sampled=run.config.is_sampled)}, {duration(run.info.seconds)}"
+    line = [_data_name(run), nats_a_row(run.info), took, when, *marks]
     return tag("div", words(run.name), "ca-name") + tag("div", words(" · ".join(line)), "ca-quiet")
 
 
@@ -143,13 +125,12 @@ def _label(run: Run) -> str:
 
 def _facts(run: Run) -> str:
     info = run.info
-    explained = explained_share(run.fitted)
     lines = {
         "Data": _data_name(run),
         "Model": MODELS[run.config.model].title,
         "Components": ", ".join(run.config.sizes),
         "Log-likelihood": nats_a_row(info),
-        "Explained": f"{percent(explained, 1)} of the variance",
+        "Explained": f"{percent(explained_share(run.fitted), 1)} of the variance",
         "Residual": f"{number(run.fitted.error.mean(dtype=float))} mean square a feature",
         "Ended": ended(info.stop_reason),
         "Time": duration(info.seconds),

@@ -1,9 +1,9 @@
 """A session as a file: saved on the page Export, opened on the page Data, here or elsewhere."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.dataset import Dataset
 from appca.runs.home import home
@@ -16,9 +16,6 @@ from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
-if TYPE_CHECKING:
-    from streamlit.runtime.uploaded_file_manager import UploadedFile
-
 
 def save(dataset: Dataset, shown: Shown) -> None:
     """Draw the tab that saves a session: with which runs, with or without the data."""
@@ -27,7 +24,7 @@ def save(dataset: Dataset, shown: Shown) -> None:
         runs.setdefault(shown.run.id, shown.run)
     chosen = st.multiselect(
         "Runs",
-        list(runs),
+        runs,
         default=[shown.config.id],
         format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
         key=f"session_runs-{shown.config.id}",
@@ -78,7 +75,7 @@ def open_box() -> None:
         st.rerun()
 
 
-def _opened(file: "UploadedFile") -> Unpacked | None:
+def _opened(file: UploadedFile) -> Unpacked | None:
     with st.spinner("Opening the session"):
         try:
             return unpack(file.name, file, home())
@@ -96,7 +93,6 @@ def _look_at(found: Unpacked) -> None:
     dataset = state.current_dataset()
     if found.selected is not None:
         selection.put(dataset, found.selected)
-    kept = counted(len(found.selections), "kept selection")
-    with_kept = f" and {kept}" if found.selections else ""
+    kept = f" and {counted(len(found.selections), 'kept selection')}" if found.selections else ""
     runs = counted(len(found.runs), "run")
-    state.notify("success", f"“{dataset.name}” is open, with {runs}{with_kept}.")
+    state.notify("success", f"“{dataset.name}” is open, with {runs}{kept}.")

@@ -9,6 +9,7 @@ from appca.data.sources.builtin import SOURCES, Option, Source, load
 from appca.data.sources.receive import receive
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
+from appca.ui.parts.choices import buttons
 from appca.ui.parts.text import tag, words
 from appca.ui.session import services, state, watching
 from appca.ui.session.callbacks import guarded
@@ -16,18 +17,16 @@ from appca.ui.session.callbacks import guarded
 DROPPED = "source-files"
 
 
-def bundled() -> None:
-    """Draw a card for each data set that needs no network."""
+def cards(*, offline: bool) -> None:
+    """Draw a card with its choices for each data set that needs no network, or that may need it."""
     for source in SOURCES.values():
-        if source.offline:
+        if source.offline == offline:
             _card(source)
 
 
 def published() -> None:
-    """Draw a card with its choices for each data set that is read from disk or downloaded."""
-    for source in SOURCES.values():
-        if not source.offline:
-            _card(source)
+    """Draw the data sets that are read from disk or downloaded, and a place to drop their files."""
+    cards(offline=False)
     st.caption(
         "Files in the data folder are read from there; else they are downloaded once, checked, "
         "and kept. Without a network, get the files elsewhere and drop them here."
@@ -62,18 +61,16 @@ def _dropped() -> None:
 def _card(source: Source) -> None:
     with st.container(border=True, key=f"source-{source.key}"):
         left, right = st.columns([3, 1], vertical_alignment="center")
-        with left:
-            st.html(_text(source))
-        with right:
-            busy = watching.running(source.key) is not None
-            st.button(
-                "Loading…" if busy else "Open",
-                key=f"source-{source.key}-open",
-                disabled=busy,
-                width="stretch",
-                on_click=_open,
-                args=[source],
-            )
+        left.html(_text(source))
+        busy = watching.running(source.key) is not None
+        right.button(
+            "Loading…" if busy else "Open",
+            key=f"source-{source.key}-open",
+            disabled=busy,
+            width="stretch",
+            on_click=_open,
+            args=[source],
+        )
         for option in source.options:
             _widget(source, option)
 
@@ -84,42 +81,23 @@ def _text(source: Source) -> str:
     return "".join(tag("div", words(text), css) for css, text in lines)
 
 
-def _widget(source: Source, option: Option) -> object:
-    least: Any = option.least
-    default: Any = option.default
-    key, label = _key(source, option), option.help
-    if option.choices is not None and option.default is None:
-        return st.pills(
-            label, option.choices, selection_mode="multi", key=key, persist_state="session"
-        )
-    if option.choices is not None:
-        return st.segmented_control(
-            label,
-            option.choices,
-            default=option.default,
-            key=key,
-            required=True,
-            persist_state="session",
-        )
-    return st.number_input(
-        label,
-        least,
-        option.most,
-        default,
-        key=key,
-        placeholder="no",
-        persist_state="session",
-    )
+def _widget(source: Source, option: Option) -> None:
+    key, label, most = _key(source, option), option.help, option.most
+    if option.choices is None:
+        box: dict[str, Any] = {"value": option.default, "placeholder": "no"}
+        st.number_input(label, option.least, most, key=key, persist_state="session", **box)
+    elif option.default is None:
+        st.pills(label, option.choices, selection_mode="multi", key=key, persist_state="session")
+    else:
+        buttons(label, {one: str(one) for one in option.choices}, first=option.default, key=key)
 
 
 def _chosen(source: Source) -> dict[str, object]:
     """Return the options that differ from their defaults."""
-    chosen = {}
-    for option in source.options:
-        value = st.session_state.get(_key(source, option), option.default)
-        if value not in (option.default, [], None):
-            chosen[option.name] = value
-    return chosen
+    values = {one: st.session_state.get(_key(source, one), one.default) for one in source.options}
+    return {
+        one.name: value for one, value in values.items() if value not in (one.default, [], None)
+    }
 
 
 def _key(source: Source, option: Option) -> str:

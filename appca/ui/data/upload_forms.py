@@ -1,19 +1,17 @@
 """What a person can choose about uploaded files before they become data, one form for each kind."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
-from appca.data.readers.images.naming import CLASS_SOURCES
-from appca.data.readers.intake import MISSING_CHOICES
-from appca.ui.data.role_editor import roles
+from appca.ui.data.role_editor import Report, roles
 
 MISSING = {
     "refuse": "Refuse the file",
+    "model": "Let the model fill them (aPPCA, PPCA)",
     "mean": "Put in the column's mean",
     "drop": "Leave out their rows",
-    "model": "Let the model fill them (aPPCA, PPCA)",
 }
 LEFT_TO_THE_MODEL = (
     "Adaptive PPCA (by exact EM) and PPCA are fitted around the missing cells and say what belongs "
@@ -29,59 +27,46 @@ SEPARATORS = {
     " ": "Blanks",
 }
 HEADERS = {None: "Find out", True: "Names of the columns", False: "Numbers"}
-CLASSES = {
-    "auto": "Find out",
-    "folder": "The folder",
-    "name": "The file's name",
-    "none": "Nothing",
-}
+CLASSES = {"auto": "Find out", "folder": "The folder", "name": "The file's name", "none": "Nothing"}
 MOST_SIDE = 4096
+Options = dict[str, Any]  # of a reader
+_Choice = TypeVar("_Choice")
 
 
 class Finding(NamedTuple):
     """What reading the files brought to light, or the sentence why they cannot be read so."""
 
     sentence: str
-    report: dict[str, Any]
+    report: Report
 
 
-Look = Callable[[dict[str, Any]], Finding]
+Look = Callable[[Options], Finding]  # reads the files with these options
 
 
-def form_of(kind: str | None, key: str, look: Look) -> dict[str, Any]:
+def form_of(kind: str | None, key: str, look: Look) -> Options:
     """
     Draw the choices that files of a kind call for, and return the reader's options.
 
-    Parameters
-    ----------
-    kind : str or None
-        The reader.
-    key : str
-        Of the files, for the widgets' keys.
-    look : callable
-        Reads the files with the options it is given, and tells what it found.
+    `kind` is the reader, `key` part of the widgets' keys.
     """
-    if kind is None:
-        return {}
-    return _FORMS[kind](key, look)
+    return {} if kind is None else _FORMS[kind](key, look)
 
 
-def _table(key: str, look: Look) -> dict[str, Any]:
-    options = _writing(key)
-    return _columns(key, look, options)
+def _table(key: str, look: Look) -> Options:
+    return _columns(key, look, _writing(key))
 
 
-def _columns(key: str, look: Look, options: dict[str, Any]) -> dict[str, Any]:
+def _columns(key: str, look: Look, options: Options) -> Options:
     chosen = roles(key, look(options).report, look(options).sentence)
     options |= {"roles": chosen} if chosen else {}
     return options | _missing(key, look(options).report)
 
 
-def _parquet(key: str, look: Look) -> dict[str, Any]:
+def _parquet(key: str, look: Look) -> Options:
     return _columns(key, look, {})
 
 
-def _writing(key: str) -> dict[str, Any]:
+def _writing(key: str) -> Options:
     """Draw how a text table is written; what is left open is found out."""
     with st.expander("How the table is written"):
         left, middle, right = st.columns(3)
@@ -89,21 +74,20 @@ def _writing(key: str) -> dict[str, Any]:
             separator = _choice("Between cells", SEPARATORS, f"separator-{key}")
         with middle:
             header = _choice("First line", HEADERS, f"header-{key}")
-        with right:
-            encoding = st.text_input("Encoding", key=f"encoding-{key}", placeholder="UTF-8")
+        encoding = right.text_input("Encoding", key=f"encoding-{key}", placeholder="UTF-8")
     options = {"separator": separator, "header": header, "encoding": encoding.strip() or None}
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _array(key: str, look: Look) -> dict[str, Any]:
+def _array(key: str, look: Look) -> Options:
     return _with_sides(key, look, {})
 
 
-def _arrays(key: str, look: Look) -> dict[str, Any]:
+def _arrays(key: str, look: Look) -> Options:
     return _with_sides(key, look, _which(key, look))
 
 
-def _mat(key: str, look: Look) -> dict[str, Any]:
+def _mat(key: str, look: Look) -> Options:
     options = _which(key, look)
     if st.toggle("Each column is one object", key=f"transpose-{key}"):
         options["transpose"] = True
@@ -115,17 +99,16 @@ def _mat(key: str, look: Look) -> dict[str, Any]:
     return options
 
 
-def _which(key: str, look: Look) -> dict[str, Any]:
+def _which(key: str, look: Look) -> Options:
     """Draw the choice of the array with the rows where there are several."""
     report = look({}).report
     names = report.get("arrays", {})
     if len(names) < 2:
         return {}
-    known = list(names)
     chosen = st.selectbox(
         "The array with the rows",
-        known,
-        index=known.index(report["array"]) if "array" in report else None,
+        names,
+        index=list(names).index(report["array"]) if "array" in report else None,
         format_func=lambda name: f"{name} ({names[name]})",
         key=f"array-{key}",
         placeholder="choose one",
@@ -133,84 +116,70 @@ def _which(key: str, look: Look) -> dict[str, Any]:
     return {} if chosen in (None, report.get("array")) else {"array": chosen}
 
 
-def _with_sides(key: str, look: Look, options: dict[str, Any]) -> dict[str, Any]:
+def _with_sides(key: str, look: Look, options: Options) -> Options:
     """Draw height and width for rows that may be images, and what to do about gaps."""
     report = look(options).report
     if report.get("columns") and not report.get("image_shape"):
-        left, right = st.columns(2)
-        sides = [
-            box.number_input(label, 1, MOST_SIDE, None, key=f"{label}-{key}", placeholder="no")
-            for box, label in ((left, "Rows are images of height"), (right, "and width"))
-        ]
-        h, w = sides
+        h, w = _sides(key, 1, {"Rows are images of height": "no", "and width": "no"})
         if h and w:
             colours = (3,) if report["columns"] == 3 * h * w else ()
             options["image_shape"] = (h, w, *colours)
     return options | _missing(key, report)
 
 
-def _images(key: str, look: Look) -> dict[str, Any]:
+def _images(key: str, look: Look) -> Options:
     del look
-    options = _size(key)
+    h, w = _sides(key, 2, {"Bring all to height": "as they are", "and width": "as high"})
+    options: Options = {"size": (h, w or h)} if h else {}
+    left, right = st.columns(2)
+    if left.toggle("Keep colour", key=f"colour-{key}"):
+        options["colour"] = "keep"
+    if right.toggle("Skip files that are no images", key=f"broken-{key}"):
+        options["broken"] = "skip"
     left, right = st.columns(2)
     with left:
-        if st.toggle("Keep colour", key=f"colour-{key}"):
-            options["colour"] = "keep"
-    with right:
-        if st.toggle("Skip files that are no images", key=f"broken-{key}"):
-            options["broken"] = "skip"
-    left, right = st.columns(2)
-    with left:
-        known = {source: CLASSES[source] for source in CLASS_SOURCES}
-        source = _choice("The class is told by", known, f"classes-{key}")
-    with right:
-        pattern = st.text_input(
-            "Pattern of the names",
-            key=f"pattern-{key}",
-            placeholder="{class}__{n}.png",
-            disabled=source in ("folder", "none"),
-            help="Each name in braces becomes a label; {n} stands for digits, * for anything. "
-            "With a / the folders count, too: {class}/*",
-        )
+        source = _choice("The class is told by", CLASSES, f"classes-{key}")
+    unnamed = source in ("folder", "none")
+    pattern = right.text_input(
+        "Pattern of the names",
+        key=f"pattern-{key}",
+        placeholder="{class}__{n}.png",
+        disabled=unnamed,
+        help="Each name in braces becomes a label; {n} stands for digits, * for anything. "
+        "With a / the folders count, too: {class}/*",
+    )
     if source != "auto":
         options["classes"] = source
-    if pattern.strip() and source not in ("folder", "none"):
+    if pattern.strip() and not unnamed:
         options["pattern"] = pattern.strip()
     return options
 
 
-def _size(key: str) -> dict[str, Any]:
-    left, right = st.columns(2)
-    sides = [
-        box.number_input(label, 2, MOST_SIDE, None, key=f"{label}-{key}", placeholder=hint)
-        for box, label, hint in (
-            (left, "Bring all to height", "as they are"),
-            (right, "and width", "as high"),
-        )
+def _sides(key: str, least: int, boxes: dict[str, str]) -> list[int | None]:
+    """Draw a box for height and one for width: label to what an empty one stands for."""
+    return [
+        place.number_input(label, least, MOST_SIDE, None, key=f"{label}-{key}", placeholder=hint)
+        for place, (label, hint) in zip(st.columns(2), boxes.items(), strict=True)
     ]
-    if not sides[0]:
-        return {}
-    return {"size": (int(sides[0]), int(sides[1] or sides[0]))}
 
 
-def _nifti(key: str, look: Look) -> dict[str, Any]:
+def _nifti(key: str, look: Look) -> Options:
     del key, look
     st.caption("A mask goes with the recording: upload both, with “mask” in its name.")
     return {}
 
 
-def _missing(key: str, report: dict[str, Any]) -> dict[str, Any]:
+def _missing(key: str, report: Report) -> Options:
     if not report.get("missing"):
         return {}
-    known = {name: MISSING.get(name, name) for name in MISSING_CHOICES}
-    chosen = _choice("Missing cells", known, f"missing-{key}")
+    chosen = _choice("Missing cells", MISSING, f"missing-{key}")
     if chosen == "model":
         st.caption(LEFT_TO_THE_MODEL)
     return {"missing": chosen} if chosen != "refuse" else {}
 
 
-def _choice(label: str, names: dict[Any, str], key: str) -> object:
-    return st.selectbox(label, list(names), format_func=names.__getitem__, key=key)
+def _choice(label: str, names: dict[_Choice, str], key: str) -> _Choice:
+    return st.selectbox(label, names, format_func=names.__getitem__, key=key)
 
 
 _FORMS = {

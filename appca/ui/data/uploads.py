@@ -14,10 +14,13 @@ from appca.runs.home import home
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.data import intake_report
-from appca.ui.data.upload_forms import Finding, form_of
+from appca.ui.data.role_editor import Report
+from appca.ui.data.upload_forms import Finding, Options, form_of
 from appca.ui.parts import packing
+from appca.ui.parts.choices import buttons
 from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 
 WAYS = {"files": "Files", "folder": "A folder of images"}
@@ -33,12 +36,12 @@ class Upload(NamedTuple):
     kind: str | None  # the reader of the first that has one
 
 
-class UploadOutcome(NamedTuple):
+class Reading(NamedTuple):
     """Files that were read, or the sentence why not; either way what was found in them."""
 
     dataset: Dataset | None
     sentence: str
-    report: dict[str, Any]
+    report: Report
 
 
 def uploads() -> None:
@@ -60,26 +63,12 @@ def uploads() -> None:
     if outcome.dataset is None:
         st.error(markdown(outcome.sentence))
     else:
-        st.button(
-            f"Use these {counted(outcome.dataset.n_rows, 'row')}",
-            type="primary",
-            key="upload_use",
-            on_click=_use,
-            args=[outcome.dataset],
-        )
+        label, args = f"Use these {counted(outcome.dataset.n_rows, 'row')}", [outcome.dataset]
+        st.button(label, type="primary", key="upload_use", on_click=_use, args=args)
 
 
 def _uploader(generation: int) -> list[UploadedFile]:
-    way = st.segmented_control(
-        "What to upload",
-        list(WAYS),
-        default="files",
-        format_func=WAYS.__getitem__,
-        key="upload_way",
-        required=True,
-        label_visibility="collapsed",
-    )
-    if way == "folder":
+    if buttons("What to upload", WAYS, key="upload_way", collapsed=True) == "folder":
         return packing.uploader(
             "A folder of images; its folders or the files' names tell the classes",
             folder=True,
@@ -102,21 +91,21 @@ def _upload(files: list[UploadedFile]) -> Upload:
     return Upload(files, key, next((kind for kind in kinds if kind is not None), None))
 
 
-def _finding(upload: Upload, options: dict[str, Any]) -> Finding:
+def _finding(upload: Upload, options: Options) -> Finding:
     """Return what the files hold when read so: the forms ask for it before all is chosen."""
     text = json.dumps(options, sort_keys=True)
-    known = st.session_state.setdefault(KEYS.findings, {})
+    known: dict[str, Any] = st.session_state.setdefault(KEYS.findings, {})
     if known.get("key") != upload.key:
         known.clear()
         known["key"] = upload.key
     if text not in known:
         outcome = _outcome(upload.key, text, upload.files, options)
         known[text] = Finding(outcome.sentence, outcome.report)
-    finding: Finding = known[text]
-    return finding
+    found: Finding = known[text]
+    return found
 
 
-def _read(upload: Upload, options: dict[str, Any]) -> UploadOutcome:
+def _read(upload: Upload, options: Options) -> Reading:
     """Read the files as was chosen; data sets from readings on the way are not kept."""
     chosen = json.dumps(options, sort_keys=True)
     for text in set(st.session_state.get(KEYS.findings, {})) - {chosen, "key"}:
@@ -125,24 +114,19 @@ def _read(upload: Upload, options: dict[str, Any]) -> UploadOutcome:
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
-def _outcome(
-    key: str, options_text: str, _files: list[UploadedFile], _options: dict[str, Any]
-) -> UploadOutcome:
+def _outcome(key: str, options_text: str, _files: list[UploadedFile], _options: Options) -> Reading:
     del key, options_text  # they say which
     limits = ReadLimits(scratch=home() / SCRATCH)
     try:
         dataset = read_many([(file.name, file) for file in _files], limits=limits, **_options)
     except InputError as error:
-        return UploadOutcome(None, str(error), error.report or {})
-    return UploadOutcome(dataset, "", dataset.provenance.get("report", {}))
+        return Reading(None, str(error), error.report or {})
+    return Reading(dataset, "", dataset.provenance.get("report", {}))
 
 
+@guarded
 def _use(dataset: Dataset) -> None:
-    try:
-        state.open_dataset(services.datasets().put(dataset))
-    except InputError as error:
-        state.notify("error", str(error))
-        return
+    state.open_dataset(services.datasets().put(dataset))
     st.session_state[KEYS.upload] += 1
     st.session_state.pop(KEYS.findings, None)
     _outcome.clear()

@@ -1,7 +1,5 @@
 """A trained autoencoder: how its training went, what it keeps, and what it draws by itself."""
 
-from typing import cast
-
 import numpy as np
 import streamlit as st
 
@@ -15,6 +13,7 @@ from appca.storage.wording import counted
 from appca.ui.data.overview import drawn
 from appca.ui.explorer import atlas
 from appca.ui.parts.chart import chart
+from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
 COLUMNS = 16  # images side by side
@@ -47,24 +46,17 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
     """
     Draw the loss curve, the share of variance kept, and decoded pictures.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        On which it was trained.
-    fitted : Fitted
-        Preprocessing with an autoencoder.
-    key : str
-        Names it in a cache and on the page.
+    `fitted` has an autoencoder that was trained on `dataset`; `key` names it.
     """
     kept, rows = _kept(f"{dataset.digest}-{key}", dataset, fitted)
-    ends = cast("Autoencoder", fitted.vae).losses
+    ends = _encoder(fitted).losses
     sample = "" if rows == dataset.n_rows else f", measured on {counted(rows, 'row')}"
     st.markdown(
         f"{dataset.n_features:,} features became {fitted.n_features}, which keep {percent(kept)} "
         f"of the variance{sample}. The loss fell from {fixed(ends[0])} to {fixed(ends[-1])} nats a "
         f"row in {counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
     )
-    chart(loss(ends), key=f"vae-loss-{key}", config={"displayModeBar": False})
+    chart(loss(ends), f"vae-loss-{key}")
     sprites = atlas.sprites(dataset.digest)
     if sprites is not None:
         _pictures(dataset, fitted, sprites)
@@ -79,18 +71,15 @@ def kept_share(dataset: Dataset, fitted: Fitted) -> tuple[float, int]:
     """
     n = dataset.n_rows
     rows = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
+    encoder = _encoder(fitted)
     before = fitted._replace(vae=None).transform(dataset.X[rows]).astype(np.float64)
-    coder = cast("Autoencoder", fitted.vae)
-    after = coder.decode(coder.encode(before))
+    after = encoder.decode(encoder.encode(before))
     total = np.square(before - before.mean(axis=0)).sum()
     lost = np.square(before - after).sum()
     return 1.0 - float(lost / max(total, np.finfo(float).tiny)), len(rows)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _kept(key: str, _dataset: Dataset, _fitted: Fitted) -> tuple[float, int]:
-    del key
-    return kept_share(_dataset, _fitted)
+_kept = by_key(16)(kept_share)
 
 
 def _pictures(dataset: Dataset, fitted: Fitted, sprites: Sprites) -> None:
@@ -107,6 +96,13 @@ def _pictures(dataset: Dataset, fitted: Fitted, sprites: Sprites) -> None:
         alt = f"{len(codes)} pictures decoded from codes drawn at random"
         st.image(sheet, width="stretch", alt=alt)
         st.caption("Pictures of no row: decoded from codes drawn at random.")
+
+
+def _encoder(fitted: Fitted) -> Autoencoder:
+    if fitted.vae is None:
+        msg = "This preprocessing has no autoencoder."
+        raise ValueError(msg)
+    return fitted.vae
 
 
 def _tiles(dataset: Dataset, values: np.ndarray, sprites: Sprites) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The atlas of a run: panels, legend and the PCA picture beside, all with one selection."""
 
 import json
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -16,9 +17,13 @@ from appca.ui.explorer import panels
 from appca.ui.explorer.component import explorer
 from appca.ui.explorer.payload import HoverData
 from appca.ui.session import selection, services
+from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
 PCA_HEIGHT = 190  # pixels
+_panels = by_key(32)(panels.page_of_panels)
+_colour = by_key(32)(panels.colour_of)
+_hover = by_key(8)(panels.hover_of)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -39,42 +44,47 @@ def draw(
     point_size: int,
 ) -> None:
     """Draw the panels of one page and take over what is selected in them."""
-    drawn = _panels(f"{shown.key}-{by_pair}-{axes}-{page}", dataset, shown, page, by_pair, axes)
-    result = explorer(
-        "atlas",
-        drawn,
-        n_rows=dataset.n_rows,
-        revision=f"{shown.config.id}-{by_pair}-{axes}-{page}",
-        colour=colour,
-        sprites=sprites(dataset.digest),
-        selection=mask_or_none(dataset),
-        hover=hover(shown, dataset),
-        point_size=point_size,
-    )
-    take_over(dataset, result.selection, result.changed)
+    which = f"{by_pair}-{axes}-{page}"
+    given = (dataset, shown.fitted, sprites(dataset.digest), page)
+    drawn = _panels(f"{shown.key}-{which}", *given, by_pair=by_pair, axes=axes)
+    revision = f"{shown.config.id}-{which}"
+    linked("atlas", drawn, dataset, shown, colour, revision=revision, point_size=point_size)
 
 
 def pca_beside(dataset: Dataset, shown: Shown, colour: Colour, point_size: int) -> None:
     """Draw the first two principal components of all rows, linked with the atlas."""
     scores, shares = principal(dataset, shown)
     with st.container(key="pca_beside"):
-        result = explorer(
+        changed = linked(
             "pca",
             [panels.pca_panel(scores, shares)],
-            n_rows=dataset.n_rows,
+            *(dataset, shown, colour),
             revision=f"{dataset.digest}-{shown.config.preprocessing}",
-            colour=colour,
-            sprites=sprites(dataset.digest),
-            selection=mask_or_none(dataset),
-            hover=hover(shown, dataset),
             thumbnail_px=0,
             point_size=max(2, point_size - 1),
             columns=1,
             height=PCA_HEIGHT,
         )
-    if result.changed:
-        take_over(dataset, result.selection, result.changed)
+    if changed:
         st.rerun()  # the panels above were drawn with the old selection
+
+
+def linked(
+    key: str, drawn: list[Panel], dataset: Dataset, shown: Shown, colour: Colour, **look: Any
+) -> bool:
+    """Draw panels with the selection of all pages; tell whether a person changed it in them."""
+    result = explorer(
+        key,
+        drawn,
+        n_rows=dataset.n_rows,
+        colour=colour,
+        sprites=sprites(dataset.digest),
+        selection=mask_or_none(dataset),
+        hover=hover(shown, dataset),
+        **look,
+    )
+    take_over(dataset, result.selection, result.changed)
+    return result.changed
 
 
 def take_over(dataset: Dataset, mask: np.ndarray | None, changed: bool) -> None:
@@ -99,30 +109,9 @@ def _principal(digest: str, options: str, _fitted: FittedRun) -> tuple[np.ndarra
     return principal_scores(before.transform(X))
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _panels(
-    key: str,
-    _dataset: Dataset,
-    _shown: Shown,
-    page: int,
-    by_pair: bool,
-    axes: tuple[int, int],
-) -> list[Panel]:
-    del key
-    return panels.page_of_panels(
-        _dataset, _shown.fitted, sprites(_dataset.digest), page, by_pair=by_pair, axes=axes
-    )
-
-
 def hover(shown: Shown, dataset: Dataset) -> HoverData:
     """Return the texts of the hover card."""
     return _hover(shown.key, dataset, shown.fitted)
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _hover(key: str, _dataset: Dataset, _fitted: FittedRun) -> HoverData:
-    del key
-    return panels.hover_of(_dataset, _fitted)
 
 
 def mask_or_none(dataset: Dataset) -> np.ndarray | None:
@@ -136,7 +125,6 @@ def colour_now(dataset: Dataset, shown: Shown, choice: str) -> Colour:
     return _colour(f"{shown.key}-{choice}", dataset, shown.fitted, choice)
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _colour(key: str, _dataset: Dataset, _fitted: FittedRun, choice: str) -> Colour:
-    del key
-    return panels.colour_of(_dataset, _fitted, choice)
+def first_colour(dataset: Dataset, shown: Shown) -> Colour:
+    """Return the colouring of a page that offers no choice: by class, if there is one."""
+    return colour_now(dataset, shown, next(iter(panels.colour_choices(dataset))))

@@ -167,8 +167,7 @@ def _latest_selection(
         if stamp is None or stamp == seen:
             return given, seen, False
         st.session_state[memory] = stamp
-        read = messages.read_selection(state, n_rows)
-        return read and read.rows, stamp, True
+        return messages.read_selection(state, n_rows), stamp, True
     except ValueError as error:
         log.warning("%s", error)
         return given, seen, False

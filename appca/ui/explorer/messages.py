@@ -2,25 +2,20 @@
 
 import base64
 import binascii
-import string
-from typing import Any, NamedTuple
+import re
+from typing import Any
 
 import numpy as np
 
-LONGEST_MOUNT = 40
+MOUNT = re.compile(r"[A-Za-z0-9-]{1,40}")
 MOST_SHEETS_ASKED = 16
 
 
-class BrowserSelection(NamedTuple):
-    """A selection made in the browser."""
-
-    mount: str  # which life of the component on a page
-    number: int  # counts the selections of that life
-    rows: np.ndarray | None  # (N,) bool; None when the selection was cleared
-
-
 def read_stamp(state: Any) -> tuple[str, int] | None:
-    """Read which selection this is, without its rows; None when there is none.
+    """
+    Read which selection this is, without its rows; None when there is none.
+
+    A stamp is which life of the component on a page made it, and which one of that life it is.
 
     Raises
     ------
@@ -31,34 +26,26 @@ def read_stamp(state: Any) -> tuple[str, int] | None:
     if raw is None:
         return None
     mount, number = (raw.get("mount"), raw.get("number")) if hasattr(raw, "get") else (None, None)
-    if isinstance(mount, str) and isinstance(number, int) and not isinstance(number, bool):
-        known = set(mount) <= set(string.ascii_letters + string.digits + "-")
-        if known and 0 < len(mount) <= LONGEST_MOUNT and number >= 1:
-            return mount, number
+    if isinstance(mount, str) and MOUNT.fullmatch(mount) and type(number) is int and number >= 1:
+        return mount, number
     message = "The browser sent a selection without a valid stamp; it is ignored."
     raise ValueError(message)
 
 
-def read_selection(state: Any, n_rows: int) -> BrowserSelection | None:
-    """Read the selected rows out of the component's state.
+def read_selection(state: Any, n_rows: int) -> np.ndarray | None:
+    """
+    Read the selected rows (n_rows,), bool, out of a component's state; None if they were cleared.
 
-    Parameters
-    ----------
-    state : mapping
-        The component's state; key "selection" holds {"mount", "number", "bits"}.
-    n_rows : int
+    Its key "selection" holds {"mount", "number", "bits"}.
 
     Raises
     ------
     ValueError
         When the bits are not base64 of exactly one bit a row.
     """
-    stamp = read_stamp(state)
-    if stamp is None:
-        return None
-    bits = state["selection"].get("bits")
+    bits = None if read_stamp(state) is None else state["selection"].get("bits")
     if bits is None:
-        return BrowserSelection(*stamp, None)
+        return None
     try:
         raw = base64.b64decode(bits, validate=True)
     except (TypeError, ValueError, binascii.Error) as error:
@@ -74,20 +61,13 @@ def read_selection(state: Any, n_rows: int) -> BrowserSelection | None:
     if flags[n_rows:].any():
         message = f"The browser selected rows beyond the last of {n_rows:,}; it is ignored."
         raise ValueError(message)
-    return BrowserSelection(*stamp, flags[:n_rows])
+    return flags[:n_rows]
 
 
 def read_need(state: Any, n_sheets: int) -> set[int]:
-    """Read which sprite sheets the browser asks for; anything else is dropped.
-
-    Parameters
-    ----------
-    state : mapping
-        The component's state; key "need" holds a list of sheet numbers.
-    n_sheets : int
-    """
+    """Read which sprite sheets the browser asks for, a list under "need"; drop anything else."""
     raw = state.get("need") if hasattr(state, "get") else None
     if not isinstance(raw, list | tuple):
         return set()
-    numbers = {n for n in raw if isinstance(n, int) and not isinstance(n, bool)}
-    return set(sorted(n for n in numbers if 0 <= n < n_sheets)[:MOST_SHEETS_ASKED])
+    numbers = {n for n in raw if type(n) is int and 0 <= n < n_sheets}
+    return set(sorted(numbers)[:MOST_SHEETS_ASKED])

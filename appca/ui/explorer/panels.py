@@ -48,18 +48,12 @@ def page_of_panels(
     axes: tuple[int, int] = (0, 1),
 ) -> list[Panel]:
     """
-    Return the panels of one page of the atlas, the most occupied first.
+    Return the panels of one page of the atlas, counted from 0, the most occupied first.
 
     Parameters
     ----------
-    dataset : Dataset
-        The rows.
-    fitted : FittedRun
-        A run's `scores` (N, K), `active` (N, K) and `membership` (N,).
     sprites : Sprites, optional
         Gives the mean image of each sign cell.
-    page : int
-        Counted from 0.
     by_pair : bool
         One panel a pair of components, holding the rows that use both, instead of one a subspace.
     axes : pair of int
@@ -153,7 +147,7 @@ def _panel(
     drawn = components[:2]  # also where another subspace has more components, and this one fewer
     if axes[1] < len(components):
         drawn = tuple(components[place] for place in axes)
-    scores = fitted.scores[np.ix_(rows, np.asarray(drawn))].astype(np.float32)
+    scores = fitted.scores[np.ix_(rows, np.array(drawn))].astype(np.float32)
     strip = len(drawn) == 1
     cells = [
         Cell(

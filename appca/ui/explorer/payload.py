@@ -163,18 +163,11 @@ def message(
     selection: np.ndarray | None,
     seen: tuple[str, int] | None,
 ) -> bytes:
-    """Pack what may change at every rerun: colours, selection and how things are shown.
+    """
+    Pack what may change at every rerun: colours, selection and how things are shown.
 
-    Parameters
-    ----------
-    parcels : dict
-        The names of the parcels "geometry", "hover", "ids" and "order" (None: there is none).
-    n_rows : int
-    colour : Colour or None
-    view : ExplorerView
-    selection : ndarray of shape (n_rows,), bool, or None
-    seen : (mount, number) or None
-        The last selection received from the browser: the browser keeps a newer one of its own.
+    `parcels` names those of "geometry", "hover", "ids" and "order" (None: there is none); `seen`
+    stamps the last selection received from the browser, which keeps a newer one of its own.
     """
     levels = palette.levels(colour, n_rows)
     parts = [levels.codes]
@@ -199,7 +192,7 @@ def message(
     return frame(header, parts)
 
 
-def _panel_header(panel: Panel, buffers: Buffers) -> dict[str, Any]:
+def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict[str, Any]:
     return {
         "title": panel.title,
         "subtitle": panel.subtitle,
@@ -227,8 +220,8 @@ def _cell_of(panel: Panel) -> np.ndarray:
     cell_of_row = np.full(last + 1, NO_CELL, np.uint8)
     for number, cell in enumerate(panel.cells):
         cell_of_row[cell.rows] = number
-    values: np.ndarray = cell_of_row[panel.rows]
-    return values
+    cell_of: np.ndarray = cell_of_row[panel.rows]
+    return cell_of
 
 
 def _hover_values(column: HoverColumn) -> np.ndarray:

@@ -14,6 +14,7 @@ from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.storage.wording import counted
 from appca.ui.export.export_material import coordinates, recipe
+from appca.ui.parts.choices import buttons
 from appca.ui.parts.component_list import title_of
 from appca.ui.parts.downloads import FORMATS, download_buttons, save_button
 from appca.ui.session import selection
@@ -32,14 +33,10 @@ def which_rows(dataset: Dataset) -> np.ndarray | None:
         "all": f"All {counted(dataset.n_rows, 'row')}",
         "selected": f"Selected ({n_selected:,})",
     }
-    wanted = st.segmented_control(
+    wanted = buttons(
         "Rows",
-        list(choices),
-        default="all",
-        format_func=choices.__getitem__,
+        choices,
         key="export_rows",
-        required=True,
-        persist_state="session",
         help="The selected rows alone in files of projections; marked in figures and the report.",
     )
     if wanted == "selected" and not n_selected:
@@ -107,7 +104,7 @@ def _for_explorers(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             "Place on the map",
-            list(choices),
+            choices,
             format_func=choices.__getitem__,
             key=f"export_place-{shown.config.id}",
             width=320,

@@ -21,8 +21,10 @@ from appca.ui.export.export_material import comparison, material, recipe
 from appca.ui.export.run_figures import StandingFigure, figures
 from appca.ui.export.session_report import Report, report
 from appca.ui.parts import controls
+from appca.ui.parts.choices import buttons
 from appca.ui.parts.component_list import in_data_space
 from appca.ui.parts.downloads import FORMATS, save_button
+from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
 EXAMPLE_FEATURES = 8
@@ -102,14 +104,10 @@ def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None) ->
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         colour = controls.colouring(dataset)
         kinds = ["html", *PICTURES] if _can_draw() else ["html"]
-        kind = st.segmented_control(
+        kind = buttons(
             "Format",
-            kinds,
-            default="html",
-            format_func=str.upper,
+            {kind: kind.upper() for kind in kinds},
             key="export_kind",
-            required=True,
-            persist_state="session",
             help="HTML can be zoomed and needs no network; SVG and PDF are for print.",
         )
     if len(kinds) == 1:
@@ -161,8 +159,7 @@ def _can_draw() -> bool:
     return can_draw()
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _patterns(key: str, _fitted: FittedRun) -> Patterns:
-    del key
-    mean = _fitted.preprocessing.inverse_transform(_fitted.mean[None])[0]
-    return Patterns(in_data_space(_fitted), mean)
+@by_key(8)
+def _patterns(fitted: FittedRun) -> Patterns:
+    mean = fitted.preprocessing.inverse_transform(fitted.mean[None])[0]
+    return Patterns(in_data_space(fitted), mean)

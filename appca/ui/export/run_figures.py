@@ -1,7 +1,6 @@
 """The figures of a run that stand alone: subspaces, components, map and climb; nothing is drawn."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -51,23 +50,17 @@ class StandingFigure(NamedTuple):
 
 def figures(material: Material) -> dict[str, StandingFigure]:
     """Return the figures there are, by a word for the name of a file."""
-    found = {
-        "subspaces": StandingFigure(
-            "Subspaces",
-            f"The {panels.PAGE} fullest; images where there is room for them.",
-            lambda: _subspaces(material),
-        ),
-        "components": StandingFigure(
-            "Components", "What each looks like and explains.", lambda: _components(material)
-        ),
-    }
-    if material.coordinates is not None:
+    about = f"The {panels.PAGE} fullest; images where there is room for them."
+    found = [StandingFigure("Subspaces", about, lambda: _subspaces(material))]
+    about = "What each looks like and explains."
+    found.append(StandingFigure("Components", about, lambda: _components(material)))
+    if (coordinates := material.coordinates) is not None:
         about = "All rows, coloured by the projection and as chosen."
-        found["umap"] = StandingFigure("UMAP", about, partial(_map, material, material.coordinates))
+        found.append(StandingFigure("UMAP", about, lambda: _map(material, coordinates)))
     if len(material.fitted.log_likelihoods) > 1:
         about = "How the fit climbed, pass by pass."
-        found["log-likelihood"] = StandingFigure("Log-likelihood", about, lambda: _climb(material))
-    return found
+        found.append(StandingFigure("Log-likelihood", about, lambda: _climb(material)))
+    return {one.title.lower(): one for one in found}
 
 
 def _subspaces(material: Material) -> go.Figure:

@@ -4,7 +4,7 @@ It is made of what is stored, without a look at the page, so that it can be made
 pressed. It opens without a network; texts from files are shown literally.
 """
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,16 +72,17 @@ def _data(material: Material, pictured: Sprites | None) -> str:
     }
     parts = [facts(lines)]
     if pictured is not None:
-        rows = np.sort(np.argsort(pictured.priority)[:SAMPLE])
-        drawn = montage(_on_paper(pictured, tiles_of(pictured, rows)), SAMPLE_COLUMNS)
-        parts.append(image(drawn, f"{counted(len(rows), 'row')} drawn at random", _tall(drawn)))
+        rows = np.argsort(pictured.priority)[:SAMPLE]
+        parts.append(_sheet(pictured, rows, f"{counted(len(rows), 'row')} drawn at random"))
     return section("Data", *parts)
 
 
 def _settings(material: Material) -> str:
     config = material.config
-    before = {key: value for key, value in config.preprocessing.items() if value is not None}
-    parameters = {name: value for name, value in config.parameters.items() if value is not None}
+    before, parameters = (
+        {name: value for name, value in chosen.items() if value is not None}
+        for chosen in (config.preprocessing, config.parameters)
+    )
     model = MODELS[config.model]
     return section(
         "Settings",
@@ -97,7 +98,7 @@ def _fit(material: Material) -> str:
     info, fitted, config = material.info, material.fitted, material.config
     error = info.likelihood_error / info.n_rows
     explained = percent(explained_share(fitted), 1)
-    doubtful = float(np.mean(fitted.membership < DOUBTFUL))
+    doubtful = percent(float(np.mean(fitted.membership < DOUBTFUL)), 1)
     lines = {
         "Log-likelihood": nats_a_row(info) + (f" ± {error:.2g}" if error else ""),
         "Explained": f"{explained} of the variance of the preprocessed data",
@@ -106,7 +107,7 @@ def _fit(material: Material) -> str:
         "Work": f"{passes(info.n_iter, sampled=config.is_sampled)} in {duration(info.seconds)}",
         "Noise variance": f"{fitted.noise_variance:.4g}",
         "Subspaces in use": f"{len(ranked(fitted.active)):,}",
-        "Doubtful rows": f"{percent(doubtful, 1)}, {DOUBTFUL_ROWS}",
+        "Doubtful rows": f"{doubtful}, {DOUBTFUL_ROWS}",
     }
     return section("Fit", facts(lines))
 
@@ -115,16 +116,11 @@ def _selection(material: Material, pictured: Sprites | None) -> str:
     if material.selected is None:
         return ""
     rows = np.flatnonzero(material.selected)
-    parts = [
-        paragraph(
-            f"{len(rows):,} of {counted(material.dataset.n_rows, 'row')}; in the figures all "
-            "others are grey."
-        )
-    ]
+    total = counted(material.dataset.n_rows, "row")
+    parts = [paragraph(f"{len(rows):,} of {total}; in the figures all others are grey.")]
     if pictured is not None and len(rows):
-        shown = np.sort(rows[np.argsort(pictured.priority[rows])][:MOST_SELECTED])
-        drawn = montage(_on_paper(pictured, tiles_of(pictured, shown)), SAMPLE_COLUMNS)
-        parts.append(image(drawn, f"{len(shown):,} of them", _tall(drawn)))
+        shown = rows[np.argsort(pictured.priority[rows])][:MOST_SELECTED]
+        parts.append(_sheet(pictured, shown, f"{len(shown):,} of them"))
     return section("Selection", *parts)
 
 
@@ -135,15 +131,12 @@ def _subspaces(material: Material, pictured: Sprites | None) -> str:
     columns += ["Mean image"] if pictured is not None else []
     columns += [next(iter(material.dataset.labels))] if classes is not None else []
     lines = [_line(material, one, pictured) for one in every[:MOST_SUBSPACES]]
-    left = every[MOST_SUBSPACES:]
-    n_left = sum(len(one.rows) for one in left)
-    rest = (
-        [paragraph(f"And {len(left):,} more with {counted(n_left, 'row')} together.")]
-        if left
-        else []
-    )
     about = "Rows with the same choice of components share a subspace; the fullest first."
-    return section("Subspaces", paragraph(about), table(columns, lines), *rest)
+    parts = [paragraph(about), table(columns, lines)]
+    if left := every[MOST_SUBSPACES:]:
+        together = counted(sum(len(one.rows) for one in left), "row")
+        parts.append(paragraph(f"And {len(left):,} more with {together} together."))
+    return section("Subspaces", *parts)
 
 
 def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[object]:
@@ -156,8 +149,8 @@ def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[o
         number(fitted.error[one.rows].mean(dtype=float)),
     ]
     if pictured is not None:
-        image = cast("np.ndarray", mean_image(pictured, one.rows))  # a group has rows
-        line.append(_on_paper(pictured, image))
+        mean = mean_image(pictured, one.rows)
+        line.append("" if mean is None else _on_paper(pictured, mean))
     if classes is not None:
         most = common(classes[0], classes[1][one.rows])
         line.append(", ".join(f"{name} ({percent(share)})" for name, share in most))
@@ -212,7 +205,8 @@ def _on_paper(sprites: Sprites, images: np.ndarray) -> np.ndarray:
     return 255 - images if sprites.style == "ink" else images
 
 
-def _tall(sheet: np.ndarray) -> int:
-    """Return how high a picture of many images is drawn, in pixels."""
-    value: int = max(SIDE, round(1060 * sheet.shape[0] / max(sheet.shape[1], SIDE * 8)))
-    return value
+def _sheet(sprites: Sprites, rows: np.ndarray, text: str) -> str:
+    """Draw the images of rows in one picture."""
+    drawn = montage(_on_paper(sprites, tiles_of(sprites, np.sort(rows))), SAMPLE_COLUMNS)
+    high, wide = drawn.shape[:2]
+    return image(drawn, text, max(SIDE, round(1060 * high / max(wide, SIDE * 8))))

@@ -53,7 +53,7 @@ def around_page(draw: Callable[[], None]) -> None:
         draw()
         _write_address()
     except TOLD as error:
-        st.error(_sentence(error))
+        st.error(markdown(sentence(error)))
 
 
 def _ask_nobody() -> None:
@@ -95,9 +95,8 @@ def _prepare() -> None:
     watching.settle()
     _write_address()  # also now: a reload may come before the page is finished
     for notice in state.take_notices():
-        {"error": st.error, "info": st.info, "success": st.success}[notice.kind](
-            _literal(notice.text)
-        )
+        box = {"error": st.error, "info": st.info, "success": st.success}[notice.kind]
+        box(markdown(notice.text))
 
 
 def _say_what_is_not_shown(run: str) -> None:
@@ -126,35 +125,21 @@ def _write_address() -> None:
         state.write_address(sel=selection.token(state.current_dataset()))
 
 
-def _sentence(error: Exception) -> str:
-    return _literal(sentence(error))
-
-
-def _literal(text: str) -> str:
-    """Streamlit's boxes read Markdown: names from files must not act in it."""
-    return markdown(text)
-
-
 def _summary() -> str:
-    dataset = state.current_dataset()
+    now, dataset = state.config(), state.current_dataset()
     lines = [
         tag("b", words(dataset.name)),
         f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
-        words(_model_line()),
+        words(f"{MODELS[now.model].title} · {', '.join(now.sizes)}"),
     ]
     if dataset.missing is not None:
         lines.insert(2, counted(dataset.n_missing, "missing cell"))
     found = fitting.stored()
     if found is not None:
         lines.append(words(_fit_line(found)))
-    where = place_of_fits(state.config(), dataset)
+    where = place_of_fits(now, dataset)
     lines += [words(where)] if where else []
     return tag("div", "<br>".join(lines), "ca-side")
-
-
-def _model_line() -> str:
-    now = state.config()
-    return f"{MODELS[now.model].title} · {', '.join(now.sizes)}"
 
 
 def _fit_line(found: fitting.Shown) -> str:
@@ -170,19 +155,10 @@ def _jobs_now(known: list[str]) -> None:
     if [job.id for job in running] != known:
         st.rerun()
     for job in running:
-        _job(job)
-
-
-def _job(job: JobStatus) -> None:
-    with st.container(border=True):
-        st.progress(min(max(job.fraction, 0.0), 1.0), text=_progress_line(job))
-        st.button(
-            "Cancel",
-            key=f"cancel-{job.id}",
-            width="stretch",
-            on_click=watching.cancel,
-            args=[job.id],
-        )
+        with st.container(border=True):
+            st.progress(min(max(job.fraction, 0.0), 1.0), text=_progress_line(job))
+            key = f"cancel-{job.id}"
+            st.button("Cancel", key, width="stretch", on_click=watching.cancel, args=[job.id])
 
 
 def _progress_line(job: JobStatus) -> str:
@@ -190,4 +166,4 @@ def _progress_line(job: JobStatus) -> str:
     if job.state == "queued":
         return f"{name} · waiting for a free worker"
     left = f" · {about(job.seconds_left)} left" if job.seconds_left else ""
-    return f"{name} · {_literal(job.stage)}{left}"
+    return f"{name} · {markdown(job.stage)}{left}"

@@ -8,6 +8,7 @@ import streamlit as st
 from appca.plots.words import described
 
 
-def chart(figure: go.Figure, **options: Any) -> None:
-    """Draw a figure as `st.plotly_chart` does, its alternative text made from what it shows."""
-    st.plotly_chart(figure, alt=described(figure), **options)
+def chart(figure: go.Figure, key: str, **options: Any) -> None:
+    """Draw a figure without Plotly's bar of tools, its alternative text made from what it shows."""
+    bare = {"config": {"displayModeBar": False}}
+    st.plotly_chart(figure, alt=described(figure), key=key, **(bare | options))

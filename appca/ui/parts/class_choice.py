@@ -9,6 +9,7 @@ from appca.data.dataset import Dataset
 from appca.plots.palette import class_colour, colour_by
 from appca.storage.wording import capital
 from appca.ui.session import selection
+from appca.ui.session.caching import by_key
 
 MOST_CLASSES = 60
 SELECTED = "\n selection"  # no label column is called so
@@ -29,20 +30,14 @@ class Classes(NamedTuple):
 
 def columns(dataset: Dataset) -> list[str]:
     """Return the names of the label columns that have 2 to `MOST_CLASSES` classes."""
-    return [name for name in dataset.labels if _of_column(dataset, name) is not None]
+    return [name for name in dataset.labels if _of_column(dataset, name)]
 
 
 def choose(dataset: Dataset, page: str, *, with_selection: bool = False) -> Classes | None:
     """
     Draw the choice where there is one, and return the classes; None where there are none.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    page : str
-        Part of the widget's key.
-    with_selection : bool
-        Offer the selected rows against the rest as two classes.
+    `with_selection` offers the selected rows against the rest as two classes.
     """
     choices = columns(dataset)
     some = selection.get(dataset)
@@ -79,13 +74,12 @@ def none_yet(dataset: Dataset) -> str:
 
 
 def _of_column(dataset: Dataset, name: str) -> Classes | None:
-    return _cached(f"{dataset.digest}-{name}", dataset, name)
+    return _classes(f"{dataset.digest}-{name}", name, dataset.labels[name])
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _cached(key: str, _dataset: Dataset, name: str) -> Classes | None:
-    del key
-    found = colour_by(name, _dataset.labels[name])
+@by_key(64)
+def _classes(name: str, values: np.ndarray) -> Classes | None:
+    found = colour_by(name, values)
     if found.kind != "category" or not 2 <= len(found.names) <= MOST_CLASSES:
         return None
     return Classes(name, found.names, np.asarray(found.values))

@@ -11,6 +11,7 @@ from appca.data.numbers import percent, signed
 from appca.plots.components.components import component_image, data_uri, ranked_loadings
 from appca.ui.data import vae
 from appca.ui.parts.text import tag, words
+from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
 MOST_AT_ONCE = 5  # a longer list scrolls, so that the PCA below it stays on the screen
@@ -19,40 +20,26 @@ LIST_HEIGHT = 424  # pixels, of five
 
 def component_list(dataset: Dataset, shown: Shown) -> None:
     """Draw the list."""
-    html = _cached_cards(shown.key, dataset, shown.fitted)
-    tall = shown.fitted.components.shape[0] > MOST_AT_ONCE
+    tall = len(shown.fitted.components) > MOST_AT_ONCE
     with st.container(height=LIST_HEIGHT if tall else "content", border=False):
-        st.html(html)
+        st.html(_cached_cards(shown.key, dataset, shown.fitted))
     vae.note(shown)
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _cached_cards(key: str, _dataset: Dataset, _fitted: FittedRun) -> str:
-    del key
-    return cards(_dataset, _fitted)
-
-
 def cards(dataset: Dataset, fitted: FittedRun) -> str:
-    """
-    Return the list as HTML.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Says whether a component is an image or a list of named features.
-    fitted : FittedRun
-    """
+    """Return the list as HTML; of images each component is one, else a list of named features."""
     patterns = in_data_space(fitted) if dataset.image_shape else in_units_of_the_fit(fitted)
     shares = variance_shares(fitted)
     occupancy = fitted.active.mean(axis=0)
     largest = max(float(shares.max()), np.finfo(float).tiny)
-    every = "".join(
-        _card(
-            dataset, patterns[k], title_of(fitted, k), shares[k], shares[k] / largest, occupancy[k]
-        )
-        for k in range(len(patterns))
+    every = (
+        _card(dataset, pattern, title_of(fitted, k), share, share / largest, used)
+        for k, (pattern, share, used) in enumerate(zip(patterns, shares, occupancy, strict=True))
     )
-    return tag("div", every, "ca-cards")
+    return tag("div", "".join(every), "ca-cards")
+
+
+_cached_cards = by_key(64)(cards)
 
 
 def in_data_space(model: FittedModel) -> np.ndarray:

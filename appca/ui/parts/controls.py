@@ -11,6 +11,7 @@ from appca.data.dataset import Dataset
 from appca.storage.wording import capital, counted
 from appca.ui.explore import sizes_help
 from appca.ui.explorer import panels
+from appca.ui.parts.choices import buttons
 from appca.ui.parts.text import HELP_K, HELP_L, markdown
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
@@ -30,11 +31,6 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.title(title, anchor=False, width="content")
         return st.container(horizontal=True, vertical_alignment="center", gap="small")
-
-
-def in_words(shown: Shown) -> None:
-    """Say in one sentence what the panels are."""
-    st.caption(of_panels(shown))
 
 
 def of_panels(shown: Shown) -> str:
@@ -77,20 +73,12 @@ def k_and_l(dataset: Dataset) -> None:
 
 
 def _slider(label: str, key: str, parameter: str, value: int, most: int, help_text: str) -> None:
+    box: dict[str, Any] = {"help": help_text, "width": SLIDER}
     if most < 2:
-        st.slider(label, 1, 2, 1, key=f"{key}-fixed", disabled=True, help=help_text, width=SLIDER)
+        st.slider(label, 1, 2, 1, key=f"{key}-fixed", disabled=True, **box)
         return
     st.session_state[key] = value
-    st.slider(
-        label,
-        1,
-        most,
-        key=key,
-        help=help_text,
-        width=SLIDER,
-        on_change=_changed,
-        args=[key, parameter],
-    )
+    st.slider(label, 1, most, key=key, on_change=_changed, args=[key, parameter], **box)
 
 
 @guarded
@@ -106,20 +94,26 @@ def colouring(dataset: Dataset) -> str:
     """Draw the choice of colours and return its key; see `panels.colour_of`."""
     one = "column" if dataset.image_shape is None else "pixel"
     choices = panels.colour_choices(dataset) | {FEATURE: f"{one}…"}
-    few = len(choices) <= FEW
-    own = {"default": next(iter(choices)), "required": True} if few else {"width": 200}
-    widget: Any = st.segmented_control if few else st.selectbox
-    chosen = widget(
-        "Colour by",
-        list(choices),
-        format_func=lambda key: (markdown if few else str)(capital(choices[key])),
-        key=f"colour-{dataset.digest[:8]}",
-        persist_state="session",
-        help="Residual: how far a row lies from its reconstruction. Membership: how sure the model "
+    names = {key: capital(name) for key, name in choices.items()}
+    key = f"colour-{dataset.digest[:8]}"
+    help_text = (
+        "Residual: how far a row lies from its reconstruction. Membership: how sure the model "
         "is of the row's subspace. Density: how probable the whole row is. "
-        f"{one.capitalize()}: the values of one {one} of the data.",
-        **own,
+        f"{one.capitalize()}: the values of one {one} of the data."
     )
+    if len(names) <= FEW:
+        safe = {key: markdown(name) for key, name in names.items()}
+        chosen = buttons("Colour by", safe, key=key, help=help_text)
+    else:
+        chosen = st.selectbox(
+            "Colour by",
+            names,
+            format_func=names.__getitem__,
+            key=key,
+            persist_state="session",
+            help=help_text,
+            width=200,
+        )
     return _feature(dataset, one.capitalize()) if chosen == FEATURE else chosen
 
 
@@ -162,16 +156,8 @@ def _kind_of_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
     if len(choices) < 2:
         return False, (0, 1)
     tail = f"{shown.config.k}-{shown.config.n_active}"
-    by_pair = st.segmented_control(
-        "Panels",
-        [False, True],
-        default=opens_in_pair_view(active),
-        format_func=lambda pair: "Pairs" if pair else "Subspaces",
-        key=f"panels-{tail}",
-        required=True,
-        persist_state="session",
-        label_visibility="collapsed",
-    )
+    kinds, first = {False: "Subspaces", True: "Pairs"}, opens_in_pair_view(active)
+    by_pair = buttons("Panels", kinds, first=first, key=f"panels-{tail}", collapsed=True)
     if by_pair:
         st.caption("Each panel: the rows that use both components, whatever else they use.")
         return True, (0, 1)
@@ -209,14 +195,9 @@ def _pager(shown: Shown, by_pair: bool) -> int:
 
 def point_size() -> int:
     """Draw the choice of the points' size."""
-    return st.select_slider(
-        "Point size",
-        [2, 3, 4, 5, 6, 8],
-        value=3,
-        key="point_size",
-        width=70,
-        persist_state="session",
-    )
+    sizes = [2, 3, 4, 5, 6, 8]
+    own: dict[str, Any] = {"key": "point_size", "persist_state": "session"}
+    return st.select_slider("Point size", sizes, value=3, width=70, **own)
 
 
 def _ordinal(place: int) -> str:

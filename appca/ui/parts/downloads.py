@@ -88,18 +88,6 @@ def table_buttons(
             )
 
 
-def make(
-    suffix: str,
-    dataset: Dataset,
-    shown: Shown,
-    rows: np.ndarray | None,
-    columns: Columns = USUAL,
-) -> bytes:
-    """Return the file of one format."""
-    made = partial(projection_table, dataset, shown.fitted, rows, columns)
-    return file_of(suffix, made, shown, columns)
-
-
 def file_of(
     suffix: str, made: Callable[[], "pd.DataFrame"], shown: Shown, columns: Columns = USUAL
 ) -> bytes:

@@ -11,11 +11,9 @@ from appca.ui.session.fitting import Shown
 def preview_note(shown: Shown) -> bool:
     """Draw the mark; False for a finished fit, which needs none."""
     if shown.config.stopped_at is not None:
-        st.badge(
-            f"stopped by hand after {_work(shown)}",
-            color="orange",
-            help="This run was kept before it had settled.",
-        )
+        work = passes(shown.info.n_iter, sampled=shown.config.is_sampled)
+        help_text = "This run was kept before it had settled."
+        st.badge(f"stopped by hand after {work}", color="orange", help=help_text)
         return True
     if not shown.is_preview:
         return False
@@ -28,14 +26,6 @@ def preview_note(shown: Shown) -> bool:
     if watching.running(state.config().id) is not None:
         st.caption("A short fit to begin with; the full fit replaces it in a moment.")
     else:
-        st.button(
-            f"Fit fully ({about(fitting.seconds())})",
-            key="refine",
-            type="tertiary",
-            on_click=progress.start,
-        )
+        label = f"Fit fully ({about(fitting.seconds())})"
+        st.button(label, key="refine", type="tertiary", on_click=progress.start)
     return True
-
-
-def _work(shown: Shown) -> str:
-    return passes(shown.info.n_iter, sampled=shown.config.is_sampled)

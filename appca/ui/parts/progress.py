@@ -9,8 +9,27 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.text import about, markdown
 from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.fitting import Shown
 
 POLL_SECONDS = 0.5
+
+
+def settled() -> Shown | None:
+    """Return the fit of the present settings; without one draw how far it is, or offer it."""
+    return _or_wait(fitting.settled())
+
+
+def shown() -> Shown | None:
+    """Return what there is to draw, be it a preview; without it do as `settled` does."""
+    return _or_wait(fitting.shown())
+
+
+def _or_wait(found: Shown | None) -> Shown | None:
+    if found is None and not waiting():
+        takes = about(fitting.seconds())
+        st.markdown(f"These settings have not been fitted yet. The fit takes {takes}.")
+        st.button("Start the fit", type="primary", key="start_fit", on_click=start)
+    return found
 
 
 def waiting() -> bool:
@@ -24,13 +43,6 @@ def follow(key: str, cancel: str = "job_cancel") -> bool:
     if job is not None:
         _follow(job.id, cancel)
     return job is not None
-
-
-def offer() -> None:
-    """Draw the button that fits the present settings, with the time it will take."""
-    takes = about(fitting.seconds())
-    st.markdown(f"These settings have not been fitted yet. The fit takes {takes}.")
-    st.button("Start the fit", type="primary", key="start_fit", on_click=start)
 
 
 @guarded
@@ -61,11 +73,7 @@ def _follow(job_id: str, cancel: str) -> None:
         curve = np.array(job.curve, dtype=float)
         n_rows = services.dataset(state.config().dataset).n_rows
         sampled = job.kind == "fit" and state.config().is_sampled
-        chart(
-            likelihood(curve[:, 0], curve[:, 1], n_rows, sampled),
-            key="fit_curve",
-            config={"displayModeBar": False},
-        )
+        chart(likelihood(curve[:, 0], curve[:, 1], n_rows, sampled), "fit_curve")
 
 
 def _line(job: JobStatus) -> str:

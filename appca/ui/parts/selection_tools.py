@@ -1,7 +1,5 @@
 """What can be done with the selection: undo, invert, choose by a rule, keep it under a name."""
 
-from collections.abc import Callable
-
 import numpy as np
 import streamlit as st
 
@@ -32,16 +30,21 @@ def tools(dataset: Dataset, shown: Shown) -> None:
     """Draw the tools in one line; the same ones in the same order whatever is selected."""
     some = bool(selection.get(dataset).any())
     steps = selection.steps(dataset)
-    _button("Clear", "tray_clear", selection.clear, dataset, disabled=not some)
-    _button("Invert", "tray_invert", selection.invert, dataset)
-    _button(
-        "Undo",
-        "tray_undo",
-        selection.undo,
-        dataset,
-        disabled=not steps,
-        help_text=f"Back by one of {counted(steps, 'step')}" if steps else "No step to take back",
-    )
+    back = f"Back by one of {counted(steps, 'step')}" if steps else "No step to take back"
+    for label, act, possible, about in (
+        ("Clear", selection.clear, some, None),
+        ("Invert", selection.invert, True, None),
+        ("Undo", selection.undo, steps > 0, back),
+    ):
+        st.button(
+            label,
+            key=f"tray_{label.lower()}",
+            type="tertiary",
+            on_click=act,
+            args=[dataset],
+            disabled=not possible,
+            help=about,
+        )
     with st.popover("By a rule", type="tertiary", key="tray_rule"):
         _by_rule(dataset, shown)
     saved = selection.named(dataset)
@@ -51,38 +54,14 @@ def tools(dataset: Dataset, shown: Shown) -> None:
         _saved(dataset, {one.name: one.mask for one in saved})
 
 
-def _button(
-    label: str,
-    key: str,
-    action: Callable[..., None],
-    dataset: Dataset,
-    *,
-    disabled: bool = False,
-    help_text: str | None = None,
-) -> None:
-    st.button(
-        label,
-        key=key,
-        type="tertiary",
-        on_click=action,
-        args=[dataset],
-        disabled=disabled,
-        help=help_text,
-    )
-
-
 def _by_rule(dataset: Dataset, shown: Shown) -> None:
     """Draw a rule on one column, and the four ways to bring its rows into the selection."""
     names = names_of(dataset, shown.fitted)
-    key = st.selectbox(
-        "Rows whose",
-        list(names),
-        format_func=names.__getitem__,
-        key=f"{RULE}-column-{dataset.digest[:8]}",
-    )
+    box = f"{RULE}-column-{dataset.digest[:8]}"
+    key = st.selectbox("Rows whose", names, format_func=names.__getitem__, key=box)
     column = column_of(dataset, shown.fitted, key)
     try:
-        found = (_class_rule if column.names is not None else _number_rule)(column, key)
+        found = _number_rule(column, key) if column.names is None else _class_rule(column, key)
     except InputError as error:
         st.error(markdown(str(error)))
         return
@@ -119,16 +98,14 @@ def _number_rule(column: RowValues, key: str) -> np.ndarray:
 
 
 def _relation(relations: dict[str, str], key: str, first: str | None = None) -> str:
-    options = list(relations)
-    text: str = st.selectbox(
+    return st.selectbox(
         "Relation",
-        options,
-        index=options.index(first) if first else 0,
+        relations,
+        index=list(relations).index(first) if first else 0,
         format_func=relations.__getitem__,
         key=f"{RULE}-relation-{key}",
         label_visibility="collapsed",
     )
-    return text
 
 
 def _save(dataset: Dataset, some: bool) -> None:
@@ -170,7 +147,7 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
         st.session_state[key] = next(iter(masks))
     name = st.selectbox(
         "Named selection",
-        list(masks),
+        masks,
         format_func=lambda name: f"{name} · {masks[name].sum():,}",
         key=key,
     )

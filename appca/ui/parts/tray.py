@@ -10,10 +10,10 @@ from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import nats, number, percent
-from appca.plots.explore.sprites import Sprites
 from appca.plots.palette import Colour, colour_by, levels
 from appca.storage.wording import counted
-from appca.ui.data.overview import sheet_of
+from appca.ui.data.overview import preview_table, sheet_of
+from appca.ui.explorer import atlas
 from appca.ui.parts.downloads import download_buttons
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import fact_list, tag, words
@@ -26,7 +26,7 @@ TOP = 3  # subspaces or components named
 MOST_IN_NAME = 4  # components in the name of a subspace that can still be read
 
 
-def tray(dataset: Dataset, shown: Shown, sprites: Sprites | None, colour: Colour) -> None:
+def tray(dataset: Dataset, shown: Shown, colour: Colour) -> None:
     """Draw the tray: the tools, and what is selected or how to select."""
     rows = np.flatnonzero(selection.get(dataset))
     with st.container(border=True, key="tray"):
@@ -44,7 +44,7 @@ def tray(dataset: Dataset, shown: Shown, sprites: Sprites | None, colour: Colour
                 st.html(class_bars(classes, rows))
             st.html(facts(dataset, shown.fitted, rows))
         with right:
-            _members(dataset, sprites, rows)
+            _members(dataset, rows)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             download_buttons(dataset, shown, rows, stem="selection")
             st.page_link(
@@ -72,28 +72,17 @@ def class_bars(colour: Colour, rows: np.ndarray) -> str:
         order = np.argsort(-counts, kind="stable")[:MOST_BARS]
     table = levels(colour, len(colour.values)).table
     most = max(int(counts.max(initial=1)), 1)
-    bars = [
-        tag(
-            "div",
-            tag("div", f"{counts[c]:,}", "ca-count")
-            + tag(
-                "div",
-                "",
-                "ca-bar",
-                style=f"height:{90 * counts[c] / most:.0f}px;background:{table[c]}",
-            )
-            + tag("div", words(colour.names[c]), "ca-what"),
-            title=f"{colour.names[c]}: {counts[c]:,}",
-        )
-        for c in order
-    ]
-    return tag("div", "".join(bars), "ca-bars")
+    bars = ""
+    for name, count, shade in ((colour.names[c], counts[c], table[c]) for c in order):
+        style = f"height:{90 * count / most:.0f}px;background:{shade}"
+        parts = tag("div", f"{count:,}", "ca-count") + tag("div", "", "ca-bar", style=style)
+        bars += tag("div", parts + tag("div", words(name), "ca-what"), title=f"{name}: {count:,}")
+    return tag("div", bars, "ca-bars")
 
 
 def facts(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> str:
     """Return numbers about the selected rows beside those of all rows, as HTML."""
-    lines = {
-        **_where(fitted.active, rows),
+    lines = _where(fitted.active, rows) | {
         "Residual": _beside(fitted.error, rows, number),
         "Membership": _beside(fitted.membership, rows, partial(percent, digits=1)),
         "Density": _beside(fitted.log_likelihood_rows, rows, nats),
@@ -119,15 +108,12 @@ def _where(active: np.ndarray, rows: np.ndarray) -> dict[str, str]:
     listed = "; ".join(
         f"{k + 1} used by {percent(used[k])} (all rows {percent(usual[k])})" for k in first
     )
-    return {"Components": f"{listed}", "Subspaces": f"{len(ranked(mine)):,} different ones"}
+    return {"Components": listed, "Subspaces": f"{len(ranked(mine)):,} different ones"}
 
 
 def _first_label(dataset: Dataset) -> Colour | None:
-    for name, values in dataset.labels.items():
-        found = colour_by(name, values)
-        if found.kind == "category":
-            return found
-    return None
+    every = (colour_by(name, values) for name, values in dataset.labels.items())
+    return next((colour for colour in every if colour.kind == "category"), None)
 
 
 def _beside(values: np.ndarray, rows: np.ndarray, write: Callable[[float], str]) -> str:
@@ -135,10 +121,9 @@ def _beside(values: np.ndarray, rows: np.ndarray, write: Callable[[float], str])
     return f"{write(mine)} (all rows {write(every)})"
 
 
-def _members(dataset: Dataset, sprites: Sprites | None, rows: np.ndarray) -> None:
+def _members(dataset: Dataset, rows: np.ndarray) -> None:
+    sprites = atlas.sprites(dataset.digest)
     if sprites is None:
-        from appca.ui.parts.tables import preview_table
-
         preview_table(dataset, rows[:12])
         return
     chosen = rows[np.argsort(sprites.priority[rows])][:MEMBERS]

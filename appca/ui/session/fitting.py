@@ -3,8 +3,6 @@
 import json
 from typing import NamedTuple
 
-import streamlit as st
-
 from appca.analysis.fitted import FittedRun
 from appca.data.prepared import at_hand, is_at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -12,11 +10,12 @@ from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run, waits_for_compiler
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
-from appca.runs.preview import Ground, on_ground, prepare, preview, width
+from appca.runs.preview import on_ground, prepare, preview, width
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, is_passing
 from appca.storage.errors import InputError
 from appca.ui.session import services, watching
+from appca.ui.session.caching import by_key
 from appca.ui.session.state import config, notify
 
 LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
@@ -109,14 +108,9 @@ def seconds() -> float:
 
 def start(*, refine: bool = False) -> str:
     """Fit the present configuration in the background; the same one twice is one job."""
-    now = config()
-    spec = {"config": now.to_dict(), "name": None}
-    pause = 0.0
-    if refine:
-        pause = PAUSE_SECONDS + PAUSE_A_ROW * services.dataset(now.dataset).n_rows
-    job = services.jobs().submit("fit", spec, key=now.id, after=pause)
-    watching.add(job, watching.Watched("fit", now.id, refine=refine))
-    return job
+    n_rows = services.dataset(config().dataset).n_rows
+    pause = PAUSE_SECONDS + PAUSE_A_ROW * n_rows if refine else 0.0
+    return watching.fit(config(), refine=refine, after=pause)
 
 
 def _live() -> Shown | None:
@@ -157,29 +151,23 @@ def _preview() -> Shown | None:
     now = config()
     if now.preprocessing.get("vae") and _prepared(now) is None:
         return None
-    result = _cached_preview(now.id, now)
+    result = _short_fit(now.id, now)
     return Shown(now, result.fitted, result.info, None)
 
 
-@st.cache_resource(show_spinner=False, max_entries=12)
-def _cached_preview(run_id: str, _config: RunConfig) -> FitResult:
-    del run_id  # the key; the configuration itself is not hashed
+@by_key(12)
+def _short_fit(wanted: RunConfig) -> FitResult:
     # Scales are learned from the preview's rows; an autoencoder is there, or there is no preview.
-    before = _prepared(_config) if _config.preprocessing.get("vae") else None
-    dataset = services.dataset(_config.dataset)
-    if not on_ground(dataset, _config):
-        return preview(dataset, _config, preprocessing=before)
-    options = json.dumps(_config.preprocessing, sort_keys=True)
-    ground = _ground(_config.dataset, options, width(_config), _config, before)
-    return preview(dataset, _config, ground=ground)
+    before = _prepared(wanted) if wanted.preprocessing.get("vae") else None
+    dataset = services.dataset(wanted.dataset)
+    if not on_ground(dataset, wanted):
+        return preview(dataset, wanted, preprocessing=before)
+    # All that the ground takes of a configuration:
+    key = json.dumps([wanted.dataset, wanted.preprocessing, width(wanted)], sort_keys=True)
+    return preview(dataset, wanted, ground=_ground(key, dataset, wanted, preprocessing=before))
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
-def _ground(
-    digest: str, options: str, columns: int, _config: RunConfig, _before: Fitted | None
-) -> Ground:
-    del options, columns  # the key, with the digest: all that the ground takes of a configuration
-    return prepare(services.dataset(digest), _config, preprocessing=_before)
+_ground = by_key(2)(prepare)
 
 
 def _refine() -> None:

@@ -6,7 +6,7 @@ starts a new session, and a link bring the same picture back.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -87,27 +87,24 @@ def is_ready() -> bool:
 
 def _begin_with_run(run_id: str | None) -> bool:
     run = services.runs().get(run_id) if run_id else None
-    if run is None:
-        return False
     try:
-        open_config(run.config)
+        if run is not None:
+            open_config(run.config)
     except InputError as error:
-        notify("error", f"Run {run.id} cannot be shown: {error}")
+        notify("error", f"Run {run_id} cannot be shown: {error}")
         return False
-    return True
+    return run is not None
 
 
 def _begin_with_data(address: dict[str, str]) -> bool:
-    digest = address.get("data")
-    if digest is None:
-        return False
     try:
-        open_dataset(digest)
+        if "data" in address:
+            open_dataset(address["data"])
+            _apply_k_and_l(address)
     except InputError as error:
         notify("error", str(error))
         return False
-    _apply_k_and_l(address)
-    return True
+    return "data" in address
 
 
 def _apply_k_and_l(address: dict[str, str]) -> None:
@@ -155,22 +152,21 @@ def set_parameters(**changes: object) -> None:
     parameters = suited(old.model, {**old.parameters, **changes})
     if "n_active" in changes:
         parameters["n_components"] = max(parameters["n_components"], parameters["n_active"])
-    changed = replace(old, parameters=parameters, stopped_at=None)
-    _set(fitting_limits(changed, services.dataset(old.dataset)))
+    _change(parameters=parameters)
 
 
 def set_model(model: str) -> None:
     """Change the model; parameters that both models have keep their values."""
-    old = config()
-    changed = replace(old, model=model, parameters=suited(model, old.parameters), stopped_at=None)
-    _set(fitting_limits(changed, services.dataset(old.dataset)))
+    _change(model=model, parameters=suited(model, config().parameters))
 
 
 def set_preprocessing(options: Preprocessing) -> None:
     """Change what is done to the data before the fit."""
-    old = config()
-    changed = replace(old, preprocessing=options.to_dict(), stopped_at=None)
-    _set(fitting_limits(changed, services.dataset(old.dataset)))
+    _change(preprocessing=options.to_dict())
+
+
+def _change(**parts: Any) -> None:
+    _set(fitting_limits(replace(config(), stopped_at=None, **parts), current_dataset()))
 
 
 def most_components(wanted: RunConfig, dataset: Dataset) -> int:
@@ -184,12 +180,9 @@ def most_components(wanted: RunConfig, dataset: Dataset) -> int:
 def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
     """Return the configuration with 1 <= L <= K <= what the data allow."""
     parameters = dict(wanted.parameters)
-    most = most_components(wanted, dataset)
-    k = min(max(1, wanted.k), most)
-    parameters[wanted.name_of_k] = k
+    k = parameters[wanted.name_of_k] = min(max(1, wanted.k), most_components(wanted, dataset))
     if "n_active" in parameters:
-        active = min(int(parameters["n_active"]), k)
-        parameters["n_active"] = max(1, active)
+        parameters["n_active"] = max(1, min(int(parameters["n_active"]), k))
     return replace(wanted, parameters=parameters)
 
 

@@ -27,19 +27,23 @@ def add(job: str, why: Watched) -> None:
     st.session_state[KEYS.job] = job
 
 
+def fit(config: RunConfig, *, refine: bool = False, after: float = 0.0) -> str:
+    """Begin and wait for a fit, which starts so many seconds from now."""
+    spec = {"config": config.to_dict(), "name": None}
+    job = services.jobs().submit("fit", spec, key=config.id, after=after)
+    add(job, Watched("fit", config.id, refine=refine))
+    return job
+
+
 def adopt(run_id: str | None) -> None:
     """
     Wait for the job that the address names; after a reload the session knows no more of it.
 
     A job that is still running brings its settings back; a fit only if it was on screen (`run_id`).
     """
-    job = st.session_state.get(KEYS.job)
-    if not job:
-        st.session_state[KEYS.job] = None
-        return
-    status = services.jobs().status(job)
+    job = st.session_state.get(KEYS.job) or ""
     try:
-        _adopt(job, status, run_id)
+        _adopt(job, services.jobs().status(job) if job else None, run_id)
     except (ValueError, KeyError, TypeError, AttributeError):  # its file has been tampered with
         st.session_state[KEYS.job] = None
 
@@ -163,9 +167,8 @@ def _arrived(digest: str, then: dict[str, Any] | None, why: Watched) -> None:
 
 
 def _fit_next(config: RunConfig, *, opens: bool) -> None:
-    """Fit what was asked for together with a data set; see `sharing_page.paper`."""
+    """Fit what was asked for together with a data set; see `appca.ui.components.sharing.paper`."""
     if opens:
         state.open_config(config)
     if services.runs().get(config.id) is None:
-        spec = {"config": config.to_dict(), "name": None}
-        add(services.jobs().submit("fit", spec, key=config.id), Watched("fit", config.id))
+        fit(config)

@@ -3,11 +3,13 @@
 import base64
 import io
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from appca.analysis.export.projections import projection_table
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
@@ -275,7 +277,8 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     shown = fitting.Shown(run.config, run.fitted, run.info, run)
-    text = downloads.make("csv", load("digits"), shown, np.array([7, 2])).decode()
+    made = partial(projection_table, load("digits"), shown.fitted, np.array([7, 2]))
+    text = downloads.file_of("csv", made, shown).decode()
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
     app.switch_page("pages/export/export.py").run()
     saved = [one.proto.label for one in app.get("download_button")]

@@ -1,0 +1,30 @@
+"""What is computed of data sets and runs once for all sessions, found again by a key."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import streamlit as st
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+
+def by_key(
+    most: int,
+) -> Callable[[Callable[_Given, _Made]], Callable[Concatenate[str, _Given], _Made]]:
+    """Return what caches the last results of a function by a key in front of its arguments."""
+
+    def decorate(make: Callable[_Given, _Made]) -> Callable[Concatenate[str, _Given], _Made]:
+        @st.cache_resource(show_spinner=False, max_entries=most)
+        @wraps(make)  # Streamlit tells functions apart by their names, and hashes no name with a _
+        def kept(*, key: str, _given: tuple[Any, ...], _named: dict[str, Any]) -> _Made:
+            del key
+            return make(*_given, **_named)
+
+        def found(key: str, /, *given: _Given.args, **named: _Given.kwargs) -> _Made:
+            return kept(key=key, _given=given, _named=named)
+
+        return found
+
+    return decorate
