@@ -139,7 +139,7 @@ def listed(
             ((found.original - found.average) / spread)[top],
             ((found.reconstruction - found.average) / spread)[top],
         )
-        chart(figure, key="new_data_features", config={"displayModeBar": False})
+        chart(figure, key="new_data_features")
     with right:
         shown_order = order[: point.MOST_LINES]
         table = point.sum_table(names, seen.fitted, found, shown_order, spread)

@@ -61,7 +61,7 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
         f"of the variance{sample}. The loss fell from {fixed(ends[0])} to {fixed(ends[-1])} nats a "
         f"row in {counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
     )
-    chart(loss(ends), key=f"vae-loss-{key}", config={"displayModeBar": False})
+    chart(loss(ends), key=f"vae-loss-{key}")
     sprites = atlas.sprites(dataset.digest)
     if sprites is not None:
         _pictures(dataset, fitted, sprites)
