@@ -11,15 +11,24 @@ from appca.analysis.check.choose_advice import Advice, Budget, Table
 from appca.data.numbers import fixed, number, percent
 from appca.plots.check import choose as plots
 from appca.ui.parts.chart import chart
-from appca.ui.parts.text import tag, words
+from appca.ui.parts.text import fact_list, table, table_line
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.widgets import one_of, onward
 
 CELL = "choose_cell"  # in `st.session_state`: the (K, L) that was clicked or picked
-CHART = {"displayModeBar": False}
 LIKELIHOOD, ERROR = "Log-likelihood", "Reconstruction error"
 NATS, SQUARES = "nats a row", "squared error a feature"
 SEEN_AT_ONCE = 2  # components a scatter has room for
+HEADS = (
+    "L",
+    "K advised",
+    "nats a row",
+    "over PPCA with L",
+    "gap closed",
+    "elbow (each fold)",
+    "rises up to",
+)
 ABOUT_BUDGETS = (
     "At each budget L, what a row may use, the question is how much a larger K buys. Left: nats a "
     "row gained over PPCA with L components, which has the same budget. Right: the share of the "
@@ -64,41 +73,28 @@ def heat_map(config: GridConfig, found: Table, *, live: bool = False) -> None:
     """Draw the heat map; one that is still filling cannot be clicked."""
     measure = LIKELIHOOD
     if not live:
-        measure = st.segmented_control(
+        measure = one_of(
             "Of rows held back",
-            [LIKELIHOOD, ERROR],
-            default=LIKELIHOOD,
-            required=True,
-            key="choose_measure",
-            help="Log-likelihood in nats: higher is better. Error: mean squared difference between "
-            "a row and its reconstruction, a feature, in units after preprocessing.",
+            {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR},
+            "choose_measure",
+            LIKELIHOOD,
+            "Log-likelihood in nats: higher is better. Error: mean squared difference between a "
+            "row and its reconstruction, a feature, in units after preprocessing.",
         )
     is_error = measure == ERROR
     values = (found.error if is_error else found.log_likelihood).mean(axis=-1)
     place = choose_advice.best_of(found.log_likelihood)
+    unit = SQUARES if is_error else NATS
     figure = plots.heat_map(
-        plots.Picture(
-            values,
-            found.components,
-            found.actives,
-            SQUARES if is_error else NATS,
-            _cards(found),
-            is_error,
-        ),
+        plots.Picture(values, found.components, found.actives, unit, _cards(found), is_error),
         None if place is None else (found.components[place[0]], found.actives[place[1]]),
         choose_advice.near(found.log_likelihood),
     )
     if live:
-        chart(figure, key="choose_live", config=CHART)
+        chart(figure, "choose_live")
         return
     key = f"choose_map-{config.id}-{is_error}"
-    chart(
-        figure,
-        key=key,
-        config=CHART,
-        on_select=lambda: _clicked(key),
-        selection_mode="points",
-    )
+    chart(figure, key, on_select=lambda: _clicked(key), selection_mode="points")
     st.caption(
         "Red: the best log-likelihood. White: as good within one standard error, compared fold by "
         "fold. Click a cell to look at it."
@@ -175,11 +171,7 @@ def _adopt(k: int, active: int, key: str, *, primary: bool = False) -> None:
     """Draw the button that takes K and L over, and the way on once they are."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if _adopt_button(k, active, key, primary=primary):
-            st.page_link(
-                "pages/explore/subspaces.py",
-                label="See its subspaces",
-                icon=":material/arrow_forward:",
-            )
+            onward("explore/subspaces", "See its subspaces")
 
 
 def _adopt_button(k: int, active: int, key: str, *, primary: bool = False) -> bool:
@@ -218,7 +210,7 @@ def _cell(found: Table, advice: Advice) -> None:
         key="choose_cell_of",
         on_change=lambda: choose(st.session_state["choose_cell_of"]),
     )
-    st.html(tag("dl", _facts(found, cell), "ca-facts"))
+    st.html(_facts(found, cell))
     _adopt(*cell, "choose_adopt_cell")
 
 
@@ -241,7 +233,7 @@ def _facts(found: Table, cell: Cell) -> str:
         "Squared error": f"{number(found.error[i, j].mean())} a feature",
         "Each fold": ", ".join(fixed(float(v)) for v in found.log_likelihood[i, j]),
     }
-    return "".join(tag("dt", words(key)) + tag("dd", words(value)) for key, value in lines.items())
+    return fact_list(lines)
 
 
 def _budgets(found: Table, advice: Advice) -> None:
@@ -256,33 +248,15 @@ def _budgets(found: Table, advice: Advice) -> None:
         figure = plots.by_budget(
             gains.mean, gains.standard_error, name="gain over PPCA with L, nats a row", **common
         )
-        chart(figure, key="choose_gain", config=CHART)
+        chart(figure, "choose_gain")
     with right:
         shares = choose_advice.closed_on_average(found)
         figure = plots.by_budget(shares, None, name="gap closed", percent=True, **common)
-        chart(figure, key="choose_closed", config=CHART)
-    st.html(_table(advice.budgets))
+        chart(figure, "choose_closed")
+    st.html(table(HEADS, map(_line, advice.budgets), ""))
     with st.container(horizontal=True):
         for budget in advice.budgets:
             _adopt_button(budget.n_components, budget.n_active, f"choose_adopt_{budget.n_active}")
-
-
-def _table(budgets: tuple[Budget, ...]) -> str:
-    titles = (
-        "L",
-        "K advised",
-        "nats a row",
-        "over PPCA with L",
-        "gap closed",
-        "elbow (each fold)",
-        "rises up to",
-    )
-    head = tag("tr", "".join(tag("th", words(title)) for title in titles))
-    return tag(
-        "div",
-        tag("table", tag("thead", head) + tag("tbody", "".join(map(_line, budgets)))),
-        "ca-table",
-    )
 
 
 def _line(budget: Budget) -> str:
@@ -300,8 +274,7 @@ def _line(budget: Budget) -> str:
         f"K = {budget.elbow} ({', '.join(map(str, budget.elbow_by_fold))})",
         f"K = {budget.peak}{' or more' if budget.is_rising else ''}",
     )
-    name = tag("th", words(budget.n_active), scope="row")
-    return tag("tr", name + "".join(tag("td", words(cell)) for cell in cells))
+    return table_line(budget.n_active, cells)
 
 
 def _cards(found: Table) -> np.ndarray:

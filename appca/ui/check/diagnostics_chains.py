@@ -19,10 +19,12 @@ from appca.analysis.check.diagnostics import (
 )
 from appca.analysis.export.draws import netcdf_bytes
 from appca.plots.check import diagnostics
-from appca.storage.wording import counted
+from appca.storage.wording import capital, counted
 from appca.ui.parts.chart import chart
+from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import duration, ended, fact_list
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import one_of
 
 TABLE_ROWS = 12  # more scroll
 NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window
@@ -68,34 +70,29 @@ def choose_trace(shown: Shown) -> None:
         name = st.selectbox(
             "Quantity",
             list(found),
-            format_func=_heading,
+            format_func=capital,
             key=f"trace-{shown.config.id}",
             persist_state="session",
             width=330,
         )
-        kind = st.segmented_control(
+        kind = one_of(
             "Beside it",
-            ["Density", "Ranks"],
-            default="Density",
-            key="trace_kind",
-            required=True,
-            persist_state="session",
-            help="Density: where the draws of each chain lie; chains that agree lie on top of each "
+            {"Density": "Density", "Ranks": "Ranks"},
+            "trace_kind",
+            "Density",
+            "Density: where the draws of each chain lie; chains that agree lie on top of each "
             "other. Ranks: the draws of all chains together are sorted, and each chain's share of "
             "the low, middle and high ones is drawn; chains that agree are flat at 1.",
         )
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        figure = diagnostics.traces(found[name], _heading(name), burn_in + thin, thin)
-        _chart(figure, "trace")
+        figure = diagnostics.traces(found[name], capital(name), burn_in + thin, thin)
+        chart(figure, "chains_trace")
     with right:
-        ranked = kind == "Ranks"
-        _chart(
-            diagnostics.ranks(found[name])
-            if ranked
-            else diagnostics.densities(found[name], _heading(name)),
-            "ranks" if ranked else "density",
-        )
+        if kind == "Ranks":
+            chart(diagnostics.ranks(found[name]), "chains_ranks")
+        else:
+            chart(diagnostics.densities(found[name], capital(name)), "chains_density")
 
 
 def likelihood_and_number(shown: Shown) -> None:
@@ -107,12 +104,14 @@ def likelihood_and_number(shown: Shown) -> None:
         st.subheader("All sweeps", anchor=False)
         curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
         st.caption("Mean over the chains; the shaded sweeps were thrown away.")
-        _chart(diagnostics.likelihood_with_burn_in(curve, shown.info.n_rows, burn_in), "sweeps")
+        chart(
+            diagnostics.likelihood_with_burn_in(curve, shown.info.n_rows, burn_in), "chains_sweeps"
+        )
     if right is not None:
         with right:
             st.subheader("Number of components", anchor=False)
             st.caption(number_words(draws, shown.config.k))
-            _chart(diagnostics.number_of_components(draws), "number")
+            chart(diagnostics.number_of_components(draws), "chains_number")
 
 
 def number_words(draws: np.ndarray, most: int) -> str:
@@ -191,7 +190,7 @@ def styled(found: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
 def _line(one: Diagnosis) -> dict[str, Any]:
     asked = one.raftery_lewis
     return {
-        "name": _heading(one.name),
+        "name": capital(one.name),
         "mean": one.mean,
         "sd": one.sd,
         "r_hat": one.r_hat,
@@ -244,26 +243,12 @@ def download(shown: Shown) -> None:
     """Draw the button that saves the draws, and the line that reads them."""
     st.subheader("The draws as a file", anchor=False)
     file = f"draws-{shown.config.id}.nc"
-    st.download_button(
+    save_button(
         "Save the draws (NetCDF)",
-        data=partial(_file, shown.fitted.posterior),
-        file_name=file,
-        mime="application/x-netcdf",
-        key="download-draws",
-        on_click="ignore",
-        icon=":material/download:",
+        partial(netcdf_bytes, shown.fitted.posterior),
+        file,
+        "application/x-netcdf",
+        key="draws",
     )
     st.caption("ArviZ's InferenceData; one line reads it in Python:")
     st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
-
-
-def _file(posterior: dict[str, np.ndarray]) -> bytes:
-    return netcdf_bytes(posterior)
-
-
-def _heading(name: str) -> str:
-    return name[:1].upper() + name[1:]
-
-
-def _chart(figure: Any, name: str) -> None:
-    chart(figure, key=f"chains_{name}", config={"displayModeBar": False})

@@ -1,6 +1,5 @@
 """The settings of a fit: one widget for each parameter that the chosen model has."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import streamlit as st
@@ -113,27 +112,8 @@ FIELDS: dict[str, Choice | Number] = {
         "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
     ),
 }
-MAIN = (
-    "inference",
-    "init",
-    "alpha",
-    "prior",
-    "n_init",
-    "n_chains",
-    "burn_in",
-    "n_draws",
-    "random_state",
-)
-FURTHER = (
-    "latent_variance",
-    "mean",
-    "w_update",
-    "z_update",
-    "allocation",
-    "thin",
-    "max_iter",
-    "n_paths",
-)
+FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
+FURTHER |= {"n_paths"}  # behind “Further settings”
 
 
 def settings(dataset: Dataset) -> None:
@@ -149,8 +129,9 @@ def settings(dataset: Dataset) -> None:
     with right:
         if "n_active" in now.parameters:
             _whole("n_active", "Used by each row L", now, limits, HELP_L)
-    _grid([name for name in MAIN if name in now.parameters], now)
-    rest = [name for name in FURTHER if name in now.parameters]
+    own = [name for name in FIELDS if name in now.parameters]
+    _grid([name for name in own if name not in FURTHER], now)
+    rest = [name for name in own if name in FURTHER]
     if rest:
         with st.expander("Further settings"):
             _grid(rest, now)
@@ -185,7 +166,7 @@ def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_
     key, value = f"set-{name}", int(now.parameters[name])
     limits = around(limits, value)
     st.session_state[key] = value
-    st.number_input(label, *limits, key=key, help=help_text, on_change=_apply, args=[name, _plain])
+    st.number_input(label, *limits, key=key, help=help_text, on_change=_apply, args=[name])
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
@@ -211,7 +192,7 @@ def _choice(name: str, field: Choice, now: RunConfig) -> None:
         key=key,
         help=field.help,
         on_change=_apply,
-        args=[name, _one_if_fixed],
+        args=[name],
     )
     if is_number:
         fixed = f"set-{name}-value"
@@ -226,13 +207,6 @@ def _choice(name: str, field: Choice, now: RunConfig) -> None:
 
 
 @guarded
-def _apply(name: str, read: Callable[[object], object]) -> None:
-    state.set_parameters(**{name: read(st.session_state[f"set-{name}"])})
-
-
-def _plain(value: object) -> object:
-    return value
-
-
-def _one_if_fixed(value: object) -> object:
-    return 1.0 if value == FIXED else value
+def _apply(name: str) -> None:
+    value = st.session_state[f"set-{name}"]
+    state.set_parameters(**{name: 1.0 if value == FIXED else value})

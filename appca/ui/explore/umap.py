@@ -13,9 +13,8 @@ from appca.runs.home import home
 from appca.storage.wording import capital, counted
 from appca.ui.explore import umap_classes
 from appca.ui.explorer import atlas, explorer
-from appca.ui.parts import progress
 from appca.ui.parts.text import duration, tag, words
-from appca.ui.session import services, watching
+from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
@@ -97,16 +96,14 @@ def stored(config: EmbeddingConfig) -> Embedding | None:
 
 def wait_or_offer(dataset: Dataset, config: EmbeddingConfig) -> None:
     """Draw the running job, or the button that starts it."""
-    if progress.follow(config.id):
+    if computation.follow(config.id):
         return
     st.markdown(
         f"UMAP lays out all {counted(dataset.n_rows, 'row')} in the background: about 20 s for "
         "2,000 rows, one to two minutes for 70,000. The first one of a session takes 10 s more. "
         "With another least distance, spread or start the neighbours need not be sought again."
     )
-    if st.button("Lay out the map", type="primary", key="umap_run"):
-        _start(config)
-        st.rerun()
+    computation.button("Lay out the map", "umap_run", "umap", config.id, config.to_dict())
 
 
 def pictures(
@@ -189,9 +186,3 @@ def _number(
     return st.number_input(
         label, *limits, type(limits[0])(value), key=f"umap_{name}", help=help_text, width=125
     )
-
-
-def _start(config: EmbeddingConfig) -> None:
-    watching.allow(config.id)
-    job = services.jobs().submit("umap", config.to_dict(), key=config.id)
-    watching.add(job, watching.Watched("umap", config.id))

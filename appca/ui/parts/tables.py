@@ -21,3 +21,11 @@ def preview_table(dataset: Dataset, rows: np.ndarray) -> None:
     st.dataframe(pd.DataFrame(columns), hide_index=True, width="stretch")
     if dataset.n_features > MOST_COLUMNS:
         st.caption(f"The first {MOST_COLUMNS} of {dataset.n_features:,} features.")
+
+
+def id_and_label(dataset: Dataset, rows: np.ndarray, **more: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the ids of rows, `more` of them, and their first label as columns of a table."""
+    columns = {"id": dataset.ids[rows], **more}
+    for name, values in list(dataset.labels.items())[:1]:
+        columns[name if name not in columns else f"{name} (label)"] = values[rows]
+    return columns
