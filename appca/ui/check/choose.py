@@ -169,7 +169,7 @@ def _left_out(config: GridConfig) -> None:
 
 def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     """Return the numbers last asked for; else those of the address, of the last grid, or usual."""
-    known = st.session_state.setdefault(SETTINGS, {})
+    known: dict[object, dict[str, int]] = st.session_state.setdefault(SETTINGS, {})
     same = (dataset.digest, now.model, str(sorted(now.preprocessing.items())))
     if same not in known:
         known[same] = _remembered(now) or _usual(dataset, now)
@@ -246,6 +246,5 @@ def _number(
     def changed() -> None:
         asked[name] = int(st.session_state[key])
 
-    own = {"help": help_text or None, "on_change": changed}
-    wide = 118 if name in {"max_rows", "n_folds", "k_step"} else 98
-    return st.number_input(label, *limits, key=key, width=wide, **own)
+    wide, told = (118 if name in {"max_rows", "n_folds", "k_step"} else 98), help_text or None
+    return st.number_input(label, *limits, key=key, help=told, width=wide, on_change=changed)

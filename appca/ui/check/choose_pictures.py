@@ -1,13 +1,14 @@
 """What a grid over K and L shows: the advice, the heat map with its cells, and each budget L."""
 
 import math
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import Cell, GridConfig
-from appca.analysis.check.choose_advice import Advice, Budget, Table
+from appca.analysis.check.choose_advice import Advice, Budget, Difference, Table
 from appca.data.numbers import fixed, number, percent
 from appca.plots.check import choose as plots
 from appca.ui.parts.chart import chart
@@ -46,13 +47,13 @@ def draw(config: GridConfig, found: Table) -> None:
         st.caption("No cell has all its folds yet.")
         heat_map(config, found, live=True)
         return
-    _advice(config, found, advice)
+    _advice(config, found, advice, advice.best)
     with st.container(key="beside"):
         left, right = st.columns([2.6, 1], gap="medium")
     with left:
         heat_map(config, found)
     with right:
-        _cell(found, advice)
+        _cell(found, advice, advice.best)
     _budgets(found, advice)
 
 
@@ -108,14 +109,12 @@ def _clicked(key: str) -> None:
         choose((int(k), int(active)))
 
 
-def _advice(config: GridConfig, found: Table, advice: Advice) -> None:
-    spread = choose_advice.over_folds(_of(found, advice.best))
-    best = (
-        f"K = {advice.best[0]}, L = {advice.best[1]} with {fixed(float(spread.mean))} ± "
-        f"{spread.standard_error:.2g} nats a row"
-    )
+def _advice(config: GridConfig, found: Table, advice: Advice, cell: Cell) -> None:
+    i, j = _place(found, cell)
+    spread = choose_advice.over_folds(found.log_likelihood[i, j])
+    best = f"K = {cell[0]}, L = {cell[1]} with {_spread(spread)} nats a row"
     with st.container(border=True, key="choose_advice"):
-        if advice.kind == "inside":
+        if advice.cell is not None:
             k, active = advice.cell
             st.markdown(
                 f"**Take K = {k}, L = {active}.** Of all choices that explain held-out rows as "
@@ -155,8 +154,8 @@ def _reason(budget: Budget) -> str:
         if budget.is_rising:
             why = "the largest K there is; a wider grid would tell more"
     text = (
-        f"**With L = {active}: K = {k}**, {why}. It gains {fixed(float(budget.gain.mean))} ± "
-        f"{budget.gain.standard_error:.2g} nats a row over PPCA with {active}"
+        f"**With L = {active}: K = {k}**, {why}. It gains {_spread(budget.gain)} nats a row "
+        f"over PPCA with {active}"
     )
     if math.isfinite(budget.closed):
         text += f" and closes {percent(budget.closed)} of the gap to PPCA with {k}"
@@ -189,7 +188,7 @@ def _adopt_button(k: int, active: int, key: str, *, primary: bool = False) -> bo
     return in_use
 
 
-def _cell(found: Table, advice: Advice) -> None:
+def _cell(found: Table, advice: Advice, best: Cell) -> None:
     """Draw the cell that was chosen, and the way to choose one without a mouse."""
     there = [
         (k, active)
@@ -197,11 +196,10 @@ def _cell(found: Table, advice: Advice) -> None:
         for j, active in enumerate(found.actives)
         if np.isfinite(found.log_likelihood[i, j]).all()
     ]
-    cell = st.session_state.get(CELL)
-    if cell not in there:
-        budget = _present(advice)
-        advised = (budget.n_components, budget.n_active) if budget else advice.best
-        cell = advice.cell or advised
+    budget = _present(advice)
+    advised = (budget.n_components, budget.n_active) if budget else best
+    clicked: Cell = st.session_state.get(CELL, best)
+    cell = clicked if CELL in st.session_state and clicked in there else advice.cell or advised
     st.session_state["choose_cell_of"] = cell
     st.selectbox(
         "Cell",
@@ -211,24 +209,20 @@ def _cell(found: Table, advice: Advice) -> None:
         on_change=lambda: choose(st.session_state["choose_cell_of"]),
     )
     st.html(_facts(found, cell))
-    _adopt(*cell, "choose_adopt_cell")
+    _adopt(cell[0], cell[1], "choose_adopt_cell")
 
 
 def _facts(found: Table, cell: Cell) -> str:
-    i, j = found.components.index(cell[0]), found.actives.index(cell[1])
+    i, j = _place(found, cell)
     own = choose_advice.over_folds(found.log_likelihood[i, j])
-    behind = choose_advice.over_folds(
-        found.log_likelihood[choose_advice.best_of(found.log_likelihood)]
-        - found.log_likelihood[i, j]
-    )
+    best = found.log_likelihood[choose_advice.best_of(found.log_likelihood)]
+    behind = choose_advice.over_folds(best - found.log_likelihood[i, j])
     more = choose_advice.over_folds(choose_advice.gain(found)[i, j])
     share = choose_advice.closed_on_average(found)[i, j]
     lines = {
-        "Log-likelihood": f"{fixed(float(own.mean))} ± {own.standard_error:.2g} nats a row",
-        "Behind the best": f"{fixed(behind.mean)} ± {behind.standard_error:.2g} nats a row"
-        if behind.mean
-        else "this is the best",
-        f"Over PPCA with {cell[1]}": f"{fixed(float(more.mean))} ± {more.standard_error:.2g} nats",
+        "Log-likelihood": f"{_spread(own)} nats a row",
+        "Behind the best": f"{_spread(behind)} nats a row" if behind.mean else "this is the best",
+        f"Over PPCA with {cell[1]}": f"{_spread(more)} nats",
         f"Gap to PPCA with {cell[0]}": f"{percent(share)} closed" if np.isfinite(share) else "none",
         "Squared error": f"{number(found.error[i, j].mean())} a feature",
         "Each fold": ", ".join(fixed(float(v)) for v in found.log_likelihood[i, j]),
@@ -243,16 +237,15 @@ def _budgets(found: Table, advice: Advice) -> None:
     gains = choose_advice.over_folds(choose_advice.gain(found))
     with st.container(key="beside_budgets"):
         left, right = st.columns(2, gap="medium")
-    common = {"components": found.components, "actives": found.actives, "chosen": chosen}
+    by_budget = partial(
+        plots.by_budget, components=found.components, actives=found.actives, chosen=chosen
+    )
     with left:
-        figure = plots.by_budget(
-            gains.mean, gains.standard_error, name="gain over PPCA with L, nats a row", **common
-        )
-        chart(figure, "choose_gain")
+        name = "gain over PPCA with L, nats a row"
+        chart(by_budget(gains.mean, gains.standard_error, name=name), "choose_gain")
     with right:
         shares = choose_advice.closed_on_average(found)
-        figure = plots.by_budget(shares, None, name="gap closed", percent=True, **common)
-        chart(figure, "choose_closed")
+        chart(by_budget(shares, None, name="gap closed", percent=True), "choose_closed")
     st.html(table(HEADS, map(_line, advice.budgets), ""))
     with st.container(horizontal=True):
         for budget in advice.budgets:
@@ -269,7 +262,7 @@ def _line(budget: Budget) -> str:
     cells = (
         budget.n_components,
         fixed(budget.log_likelihood),
-        f"{fixed(float(budget.gain.mean))} ± {budget.gain.standard_error:.2g}",
+        _spread(budget.gain),
         closed,
         f"K = {budget.elbow} ({', '.join(map(str, budget.elbow_by_fold))})",
         f"K = {budget.peak}{' or more' if budget.is_rising else ''}",
@@ -294,5 +287,9 @@ def _cards(found: Table) -> np.ndarray:
     return cards
 
 
-def _of(found: Table, cell: Cell) -> np.ndarray:
-    return found.log_likelihood[found.components.index(cell[0]), found.actives.index(cell[1])]
+def _place(found: Table, cell: Cell) -> tuple[int, int]:
+    return found.components.index(cell[0]), found.actives.index(cell[1])
+
+
+def _spread(of: Difference) -> str:
+    return f"{fixed(float(of.mean))} ± {of.standard_error:.2g}"

@@ -48,7 +48,7 @@ def _settings(now: RunConfig) -> StabilityConfig:
         way = st.selectbox(
             "Fit again with",
             list(WAYS),
-            format_func=WAYS.get,
+            format_func=WAYS.__getitem__,
             key="stability_way",
             width=250,
             persist_state="session",

@@ -1,5 +1,6 @@
 """What the page Diagnostics shows of sampled chains: traces, the table, the file."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,8 @@ from appca.ui.session.widgets import one_of
 TABLE_ROWS = 12  # more scroll
 NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window
 MARK = " ✕"
+FORMS: dict[Any, Any] = dict.fromkeys(("ess_bulk", "ess_tail", "burn_in", "total"), "{:,.0f}")
+FORMS |= {"mean": "{:,.5g}", "sd": "{:,.3g}", "r_hat": "{:.3f}", "dependence": "{:.1f}"}
 FAILS = "background-color: rgba(189, 31, 1, 0.16); font-weight: 600"
 
 Schedule = tuple[int, int, int, int]  # chains, burn-in, draws a chain, sweeps a draw
@@ -99,7 +102,7 @@ def likelihood_and_number(shown: Shown) -> None:
     """Draw the climb with the burn-in shaded and, where it is learned, the number of components."""
     _, burn_in, _, _ = schedule(shown)
     draws = shown.fitted.posterior.get("n_components")
-    left, right = st.columns([3, 2], gap="medium") if draws is not None else (st.container(), None)
+    left, *right = [st.container()] if draws is None else st.columns([3, 2], gap="medium")
     with left:
         st.subheader("All sweeps", anchor=False)
         curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
@@ -107,8 +110,8 @@ def likelihood_and_number(shown: Shown) -> None:
         chart(
             diagnostics.likelihood_with_burn_in(curve, shown.info.n_rows, burn_in), "chains_sweeps"
         )
-    if right is not None:
-        with right:
+    if draws is not None:
+        with right[0]:
             st.subheader("Number of components", anchor=False)
             st.caption(number_words(draws, shown.config.k))
             chart(diagnostics.number_of_components(draws), "chains_number")
@@ -131,7 +134,7 @@ def judged(shown: Shown) -> Verdict:
 
 
 @st.cache_data(show_spinner="Comparing the chains…", max_entries=64)
-def _diagnoses(key: str, _posterior: dict[str, np.ndarray]) -> list[Diagnosis]:
+def _diagnoses(key: str, _posterior: Mapping[str, np.ndarray]) -> list[Diagnosis]:
     del key
     return diagnose(_posterior)
 
@@ -153,13 +156,12 @@ def table(shown: Shown) -> None:
             f"and these have {n_draws:,}."
         )
     st.caption(note)
-    height = {"height": 38 + 35 * TABLE_ROWS} if len(found) > TABLE_ROWS else {}
     st.dataframe(
         styled(found, n_chains, burn_in / thin),
         hide_index=True,
         width="stretch",
         column_config=_columns(n_chains),
-        **height,
+        height=38 + 35 * TABLE_ROWS if len(found) > TABLE_ROWS else "auto",
     )
 
 
@@ -168,38 +170,21 @@ def styled(found: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
     import pandas as pd
 
     frame = pd.DataFrame([_line(d) for d in found])
-    forms = {
-        "mean": "{:,.5g}",
-        "sd": "{:,.3g}",
-        "r_hat": "{:.3f}",
-        "ess_bulk": "{:,.0f}",
-        "ess_tail": "{:,.0f}",
-        "burn_in": "{:,.0f}",
-        "total": "{:,.0f}",
-        "dependence": "{:.1f}",
-    }
-    styled = frame.style.format(forms, na_rep="—")
+    styled = frame.style.format(FORMS, na_rep="—")
     for row, one in enumerate(found):
         for column in failures(one, n_chains, burn_in):
             cell = pd.IndexSlice[[row], [column]]
-            styled = styled.format(forms[column] + MARK, subset=cell, na_rep="—" + MARK)
+            styled = styled.format(FORMS[column] + MARK, subset=cell, na_rep="—" + MARK)
             styled = styled.map(lambda _: FAILS, subset=cell)
     return styled
 
 
 def _line(one: Diagnosis) -> dict[str, Any]:
     asked = one.raftery_lewis
-    return {
-        "name": capital(one.name),
-        "mean": one.mean,
-        "sd": one.sd,
-        "r_hat": one.r_hat,
-        "ess_bulk": one.ess_bulk,
-        "ess_tail": one.ess_tail,
-        "burn_in": np.nan if asked is None else float(asked.burn_in),
-        "total": np.nan if asked is None else float(asked.total),
-        "dependence": np.nan if asked is None else asked.dependence,
-    }
+    line = {name: getattr(one, name) for name in ("mean", "sd", "r_hat", "ess_bulk", "ess_tail")}
+    for name in ("burn_in", "total", "dependence"):
+        line[name] = np.nan if asked is None else float(getattr(asked, name))
+    return {"name": capital(one.name), **line}
 
 
 def _columns(n_chains: int) -> dict[str, Any]:

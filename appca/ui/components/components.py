@@ -1,5 +1,7 @@
 """The page Components: every component with its pattern, its users, and the rows at its ends."""
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
@@ -12,6 +14,7 @@ from appca.data.numbers import percent, signed
 from appca.plots.components.component_charts import loading_bars, score_histogram
 from appca.plots.components.components import component_image, data_uri, pixels_of, ranked_loadings
 from appca.runs import labels
+from appca.runs.store import Run
 from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.data.overview import sheet_of
@@ -182,31 +185,25 @@ def _labelling(shown: Shown, k: int) -> None:
             label_visibility="collapsed",
             width=170,
             disabled=shown.is_preview,
-            on_change=_rename,
-            args=[shown, k, key],
+            on_change=_change,
+            args=[shown.run, lambda run: labels.rename(run, k, st.session_state[key])],
         )
         st.button(
             apart("Flip sign", f"of component {k + 1}"),
             key=f"flip-{k}",
             icon=":material/swap_horiz:",
             disabled=shown.is_preview,
-            on_click=_flip,
-            args=[shown, k],
+            on_click=_change,
+            args=[shown.run, lambda run: labels.flip(run, k)],
             help="Turn red into blue and every score into its negative: the fit does not know "
             "which way round a component is. Kept with the run, used on every page and in files.",
         )
 
 
 @guarded
-def _rename(shown: Shown, k: int, key: str) -> None:
-    labels.rename(shown.run, k, st.session_state[key])
-    services.runs().renew(shown.run.id)  # a run somebody worked on is not pruned
-
-
-@guarded
-def _flip(shown: Shown, k: int) -> None:
-    labels.flip(shown.run, k)
-    services.runs().renew(shown.run.id)
+def _change(run: Run, change: Callable[[Run], object]) -> None:
+    change(run)
+    services.runs().renew(run.id)  # a run somebody worked on is not pruned
 
 
 @st.cache_resource(show_spinner="Aligning the draws…", max_entries=16)

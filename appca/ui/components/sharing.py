@@ -232,12 +232,12 @@ def _popularity(shown: Shown, classes: Classes | None) -> None:
     active = shown.fitted.active
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.subheader("Popularity of the components", anchor=False, width="content")
-        by_class = classes is not None and st.toggle(
-            "By class", key="sharing_by_class", persist_state="session"
-        )
+        key = "sharing_by_class"
+        if classes and not st.toggle("By class", key=key, persist_state="session"):
+            classes = None
     names = [name_of(shown.fitted, k) for k in range(active.shape[1])]
     overall = sharing.popularity(active)
-    if by_class:
+    if classes is not None:
         shares = sharing.popularity_by_class(active, classes.codes, len(classes.names))
         figure = charts.popularity_map(shares, classes.names, overall, names)
         text = "Colour: the share of a class's rows that use a component."

@@ -67,9 +67,12 @@ def _filled(dataset: Dataset, shown: Shown) -> None:
         "the model was fitted around them and says what belongs there."
     )
     st.caption(PLACEHOLDERS)
+    imputed = shown.fitted.imputed
+    if imputed is None:
+        return
     save_button(
         "Save the data, filled by the model",
-        partial(filled_csv, dataset, shown.fitted.imputed),
+        partial(filled_csv, dataset, imputed),
         f"{stem_of(dataset.name)}-filled.csv",
         "text/csv",
         key="filled",

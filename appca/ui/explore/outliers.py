@@ -56,7 +56,8 @@ class Flagged(NamedTuple):
         """Rows beyond either limit, the worst first."""
         worst = self.ratios.max(axis=1)
         order = np.argsort(-worst, kind="stable")
-        return self.rows[order[worst[order] > 1]]
+        far: np.ndarray = self.rows[order[worst[order] > 1]]
+        return far
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
@@ -215,7 +216,8 @@ def table_of(
     order = np.argsort(flagged.rows)
     own = flagged.ratios[order[np.searchsorted(flagged.rows, rows, sorter=order)]]
     columns = id_and_label(dataset, rows)
-    columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
+    used = (np.flatnonzero(active) for active in fitted.active[rows])
+    columns["subspace"] = np.array([title(tuple(components)) for components in used])
     columns["T² / limit"], columns["Q / limit"] = own.round(2).T
     return pd.DataFrame(columns)
 

@@ -46,11 +46,13 @@ def sum_of(dataset: Dataset, shown: Shown, row: int) -> None:
     """Draw the row as average + components = reconstruction, and what is left."""
     x = row_of(dataset, shown.fitted, row)
     found = parts(shown.fitted, x, row)
-    if dataset.image_shape is None:
+    shape = dataset.image_shape
+    if shape is None:
         gaps = None if dataset.missing is None else dataset.missing[row]
         _features(dataset, shown, found, gaps)
     else:
-        st.html(point_pictures.pictured(dataset, shown.fitted, found, dark_ink=_dark_ink(dataset)))
+        ink = _dark_ink(dataset)
+        st.html(point_pictures.pictured(dataset, shape, shown.fitted, found, dark_ink=ink))
         st.caption(
             "Each component times the row's score on it, on one scale of colours together with "
             "the residual: red adds, blue takes away. Residual = this row − reconstruction."

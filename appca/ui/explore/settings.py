@@ -145,7 +145,7 @@ def _model(now: RunConfig) -> None:
         list(MODELS),
         format_func=lambda name: MODELS[name].title,
         key=key,
-        on_change=guarded(lambda: state.set_model(st.session_state[key])),
+        on_change=_set_model,
     )
     st.caption(MODELS[now.model].about)
 
@@ -164,9 +164,9 @@ def _grid(names: list[str], now: RunConfig) -> None:
 
 def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
     key, value = f"set-{name}", int(now.parameters[name])
-    limits = around(limits, value)
+    least, most = around(limits, value)
     st.session_state[key] = value
-    st.number_input(label, *limits, key=key, help=help_text, on_change=_apply, args=[name])
+    st.number_input(label, least, most, key=key, help=help_text, on_change=_apply, args=[name])
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
@@ -202,11 +202,17 @@ def _choice(name: str, field: Choice, now: RunConfig) -> None:
             *around((1e-9, 1e9), float(value)),
             key=fixed,
             format="%g",
-            on_change=guarded(lambda: state.set_parameters(**{name: st.session_state[fixed]})),
+            on_change=_apply,
+            args=[name, fixed],
         )
 
 
 @guarded
-def _apply(name: str) -> None:
-    value = st.session_state[f"set-{name}"]
+def _set_model() -> None:
+    state.set_model(st.session_state["set-model"])
+
+
+@guarded
+def _apply(name: str, widget: str | None = None) -> None:
+    value = st.session_state[widget or f"set-{name}"]
     state.set_parameters(**{name: 1.0 if value == FIXED else value})

@@ -1,5 +1,7 @@
 """The page UMAP: settings of the map, its job, and three linked pictures of all rows."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -67,11 +69,12 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
         (0.0, 1.0),
         "How close points may come. Changing it lays out anew, with the same neighbours.",
     )
-    start = st.selectbox(
+    starts = list(STARTS)
+    start: str = st.selectbox(
         "Start from",
-        list(STARTS),
-        index=list(STARTS).index(chosen.get("start", "pca")),
-        format_func=STARTS.get,
+        starts,
+        index=starts.index(chosen.get("start", "pca")),
+        format_func=STARTS.__getitem__,
         key="umap_start",
         width=180,
         help="The first coordinates, from which the map is pulled into shape.",
@@ -79,7 +82,7 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
     config = EmbeddingConfig(
         dataset=dataset.digest,
         preprocessing=shown.config.preprocessing,
-        n_neighbors=neighbours,
+        n_neighbors=int(neighbours),
         min_dist=distance,
         spread=spread,
         start=start,
@@ -180,9 +183,13 @@ def _marks(groups: list[Subspace]) -> str:
 
 
 def _number(
-    label: str, name: str, chosen: dict, default: float, limits: tuple, help_text: str
+    label: str,
+    name: str,
+    chosen: dict[str, Any],
+    default: float,
+    limits: tuple[float, float],
+    told: str,
 ) -> float:
-    value = min(max(chosen.get(name, default), limits[0]), limits[1])
-    return st.number_input(
-        label, *limits, type(limits[0])(value), key=f"umap_{name}", help=help_text, width=125
-    )
+    least, most = limits
+    value = type(least)(min(max(chosen.get(name, default), least), most))
+    return st.number_input(label, least, most, value, key=f"umap_{name}", help=told, width=125)

@@ -50,7 +50,7 @@ def choose_groups(shown: Shown) -> Found:
     kind = st.selectbox(
         "Groups",
         list(KINDS),
-        format_func=KINDS.get,
+        format_func=KINDS.__getitem__,
         key="similar_kind",
         width=215,
         persist_state="session",

@@ -1,7 +1,7 @@
 """The page Brain, upper part: choose a recording and the sizes of the models, and start."""
 
 from dataclasses import replace
-from typing import IO, Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import streamlit as st
 
@@ -108,11 +108,11 @@ def _upload() -> None:
 
 
 @guarded
-def _open(recorded: IO[bytes], mask: IO[bytes] | None, events: IO[bytes] | None) -> None:
+def _open(recorded: BinaryIO, mask: BinaryIO | None, events: BinaryIO | None) -> None:
     """Store the recording as a data set, or say in a sentence why not."""
     from appca.data.readers import read
 
-    given = {} if mask is None else {"mask": mask, "mask_name": mask.name}
+    given: dict[str, Any] = {} if mask is None else {"mask": mask, "mask_name": mask.name}
     dataset = read(recorded.name, recorded, **given)
     if events is not None:
         found = brain.read_events(events.name, events)

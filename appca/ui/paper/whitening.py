@@ -60,7 +60,8 @@ def _choices(dataset: Dataset) -> Options | None:
         st.info(f"{none_yet(dataset)}.")
         return None
     known = (options for _, options in results.known(STUDY.name) if options["data"] == digest)
-    last = next(known, {"label": there[0], "components": USUAL, "folds": 5})
+    usual: Options = {"label": there[0], "components": USUAL, "folds": 5}
+    last = next(known, usual)
     sizes = [size for size in SIZES if size <= _most(dataset)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         label = st.selectbox(
@@ -103,7 +104,7 @@ def _choices(dataset: Dataset) -> Options | None:
 
 def _most(dataset: Dataset) -> int:
     """Return the largest K for which there are training rows and features."""
-    n_rows = min(dataset.n_rows, STUDY.options("default")["n_rows"])
+    n_rows: int = min(dataset.n_rows, STUDY.options("default")["n_rows"])
     return min(n_rows * (min(FOLDS) - 1) // min(FOLDS) - 1, dataset.n_features)
 
 
