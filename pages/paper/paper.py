@@ -4,7 +4,4 @@ from appca.ui.paper import paper
 from appca.ui.parts import controls
 
 controls.heading("Paper")
-
-size = paper.which()
-paper.all_of_them(size)
-paper.results(size)
+paper.body()

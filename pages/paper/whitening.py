@@ -5,13 +5,4 @@ from appca.ui.parts import controls
 from appca.ui.session import state
 
 controls.heading("Whitening")
-
-dataset = state.current_dataset()
-whitening.explained()
-options = whitening.choices(dataset)
-if options is not None:
-    stored = whitening.stored(options)
-    if stored is None:
-        whitening.wait_or_offer(dataset, options)
-    else:
-        whitening.result(stored)
+whitening.body(state.current_dataset())

@@ -1,5 +1,6 @@
 """The page Choose K and L: settings of the grid, its job, the pictures, the advice, "Adopt"."""
 
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -9,7 +10,6 @@ from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, GridConfig, s
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.jobs.choose import estimate, in_short
-from appca.jobs.folder import ENDED, JobStatus
 from appca.runs.configuration import MODELS as ALL_MODELS
 from appca.runs.configuration import RunConfig, suited
 from appca.runs.fit import estimate_seconds
@@ -18,11 +18,11 @@ from appca.storage.errors import InputError
 from appca.ui.check import choose_pictures
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about, duration, markdown
-from appca.ui.session import services, state, watching
+from appca.ui.session import computation, state
 from appca.ui.session.callbacks import guarded
 
+Step = tuple[int, int, int]  # K, L and fold
 ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
-POLL_SECONDS = 1.0
 K_DEFAULT, L_DEFAULT = (2, 12), (1, 4)
 MOST_K = 100
 LONG = 120.0  # seconds a grid may take by default; else every second K is left out
@@ -67,12 +67,9 @@ def is_offered() -> bool:
 
 def by_em(now: RunConfig) -> dict[str, Any]:
     """Return the parameters with which a grid fits: those of the page Fit, sampling by EM."""
-    wanted = dict(now.parameters)
-    if wanted.get("inference") == "gibbs":
-        wanted["inference"] = "em"
-    return RunConfig(
-        now.dataset, now.preprocessing, now.model, suited(now.model, wanted)
-    ).parameters
+    em = {"inference": "em"} if now.parameters.get("inference") == "gibbs" else {}
+    wanted = suited(now.model, {**now.parameters, **em})
+    return RunConfig(now.dataset, now.preprocessing, now.model, wanted).parameters
 
 
 def settings(dataset: Dataset) -> GridConfig | None:
@@ -114,9 +111,16 @@ def grid(dataset: Dataset, config: GridConfig) -> None:
     """Draw the grid: running, finished, or the button that starts it."""
     st.query_params[ADDRESS] = config.id
     store = JournalStore(home(), FOLDER)
-    job = watching.running(config.id)
-    if job is not None:
-        _running(job.id, config, dataset.n_rows)
+
+    def heat_map() -> None:
+        found = choose_advice.table(config, stored(store, config))
+        choose_pictures.heat_map(config, found, live=True)
+
+    told = (
+        f"{in_short(config, dataset.n_rows)}. A cell appears when all its folds are done, and does "
+        "not change any more. What is done is kept when you cancel."
+    )
+    if computation.follow_filling(config.id, "choose_cancel", told, heat_map):
         return
     measures = stored(store, config)
     left = [step for step in steps(config) if step not in measures]
@@ -130,24 +134,7 @@ def grid(dataset: Dataset, config: GridConfig) -> None:
         choose_pictures.draw(config, choose_advice.table(config, measures))
 
 
-@st.fragment(run_every=POLL_SECONDS)
-def _running(job_id: str, config: GridConfig, n_rows: int) -> None:
-    """Follow the job; the pictures fill as its fits come in."""
-    job = services.jobs().status(job_id)
-    if job is None or job.state in ENDED:
-        st.rerun()
-    st.progress(min(max(job.fraction, 0.0), 1.0), text=_line(job))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Cancel", key="choose_cancel", on_click=watching.cancel, args=[job.id])
-        st.caption(
-            f"{in_short(config, n_rows)}. A cell appears when all its folds are done, and does "
-            "not change any more. What is done is kept when you cancel."
-        )
-    found = choose_advice.table(config, stored(JournalStore(home(), FOLDER), config))
-    choose_pictures.heat_map(config, found, live=True)
-
-
-def _offer(dataset: Dataset, config: GridConfig, left: list[Any], begun: bool) -> None:
+def _offer(dataset: Dataset, config: GridConfig, left: list[Step], begun: bool) -> None:
     costs = estimate(config, dataset.n_rows, dataset.n_features)
     takes = about(sum(costs[step[:2]] for step in left))
     if state.config().is_sampled:
@@ -160,18 +147,9 @@ def _offer(dataset: Dataset, config: GridConfig, left: list[Any], begun: bool) -
     else:
         text = f"{in_short(config, dataset.n_rows)}, in the background. It takes {takes}."
     st.markdown(text)
-    label = "Go on" if begun else "Start"
-    # Not a callback: that would start what the numbers were before one was typed just now.
-    if st.button(label, type="primary", key="choose_start"):
-        _start(config)
-        st.rerun()
-
-
-def _start(config: GridConfig) -> None:
-    watching.allow(config.id)
     spec = config.to_dict() | {"key": config.id}
-    job = services.jobs().submit("grid", spec, key=config.id)
-    watching.add(job, watching.Watched("grid", config.id))
+    label = "Go on" if begun else "Start"
+    computation.button(label, "choose_start", "grid", config.id, spec)
 
 
 def _left_out(config: GridConfig) -> None:
@@ -189,16 +167,9 @@ def _left_out(config: GridConfig) -> None:
         )
 
 
-def _line(job: JobStatus) -> str:
-    if job.state == "queued":
-        return "Waiting for a free worker"
-    left = f" · {about(job.seconds_left)} left" if job.seconds_left else ""
-    return f"{markdown(job.stage) or 'starting'}{left}"
-
-
 def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     """Return the numbers last asked for; else those of the address, of the last grid, or usual."""
-    known = st.session_state.setdefault(SETTINGS, {})
+    known: dict[object, dict[str, int]] = st.session_state.setdefault(SETTINGS, {})
     same = (dataset.digest, now.model, str(sorted(now.preprocessing.items())))
     if same not in known:
         known[same] = _remembered(now) or _usual(dataset, now)
@@ -209,18 +180,12 @@ def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
 def _remembered(now: RunConfig) -> dict[str, int] | None:
     """Return the numbers of the grid the address names, else of the last one with this fit."""
     store = JournalStore(home(), FOLDER)
-    names = [st.query_params.get(ADDRESS), *store.names()]
-    for name in names:
-        settings_of = store.config(name) if name else None
-        if settings_of is None:
-            continue
-        try:
-            config = GridConfig.from_dict(settings_of)
-        except (InputError, TypeError):
-            continue
-        mine = (config.dataset, config.model, config.preprocessing)
-        if mine == (now.dataset, now.model, now.preprocessing):
-            return _numbers(config)
+    mine = (now.dataset, now.model, now.preprocessing)
+    for name in filter(None, [st.query_params.get(ADDRESS), *store.names()]):
+        with suppress(InputError, TypeError, KeyError):
+            config = GridConfig.from_dict(store.config(name) or {})
+            if (config.dataset, config.model, config.preprocessing) == mine:
+                return _numbers(config)
     return None
 
 
@@ -245,12 +210,8 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     rows = min(dataset.n_rows, MOST_ROWS)
     most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
     k_from, k_to = min(K_DEFAULT[0], most), min(K_DEFAULT[1], most)
-    middle = RunConfig(
-        now.dataset,
-        now.preprocessing,
-        now.model,
-        by_em(now) | {"n_components": (k_from + k_to + 1) // 2, "n_active": 1},
-    )
+    parameters = by_em(now) | {"n_components": (k_from + k_to + 1) // 2, "n_active": 1}
+    middle = RunConfig(now.dataset, now.preprocessing, now.model, parameters)
     cells = (k_to - k_from + 1) * L_DEFAULT[1] * folds
     slow = cells * estimate_seconds(rows, dataset.n_features, middle) > LONG
     return {
@@ -286,9 +247,5 @@ def _number(
     def changed() -> None:
         asked[name] = int(st.session_state[key])
 
-    wide = 118 if name in {"max_rows", "n_folds", "k_step"} else 98
-    return int(
-        st.number_input(
-            label, *limits, key=key, help=help_text or None, width=wide, on_change=changed
-        )
-    )
+    wide, told = (118 if name in {"max_rows", "n_folds", "k_step"} else 98), help_text or None
+    return st.number_input(label, *limits, key=key, help=told, width=wide, on_change=changed)

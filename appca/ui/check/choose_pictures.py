@@ -8,19 +8,28 @@ import streamlit as st
 
 from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import Cell, GridConfig
-from appca.analysis.check.choose_advice import Advice, Budget, GridTable
+from appca.analysis.check.choose_advice import Advice, Budget, GridTable, MeanDifference
 from appca.data.numbers import fixed, number, percent
 from appca.plots.check import choose as plots
 from appca.ui.parts.chart import chart
-from appca.ui.parts.text import tag, words
+from appca.ui.parts.text import fact_list, table, table_line
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.widgets import one_of, onward
 
 CELL = "choose_cell"  # in `st.session_state`: the (K, L) that was clicked or picked
-CHART = {"displayModeBar": False}
 LIKELIHOOD, ERROR = "Log-likelihood", "Reconstruction error"
 NATS, SQUARES = "nats a row", "squared error a feature"
 SEEN_AT_ONCE = 2  # components a scatter has room for
+HEADS = (
+    "L",
+    "K advised",
+    "nats a row",
+    "over PPCA with L",
+    "gap closed",
+    "elbow (each fold)",
+    "rises up to",
+)
 ABOUT_BUDGETS = (
     "At each budget L, what a row may use, the question is how much a larger K buys. Left: nats a "
     "row gained over PPCA with L components, which has the same budget. Right: the share of the "
@@ -38,13 +47,13 @@ def draw(config: GridConfig, found: GridTable) -> None:
         st.caption("No cell has all its folds yet.")
         heat_map(config, found, live=True)
         return
-    _advice(config, found, advice)
+    _advice(config, found, advice, advice.best)
     with st.container(key="beside"):
         left, right = st.columns([2.6, 1], gap="medium")
     with left:
         heat_map(config, found)
     with right:
-        _cell(found, advice)
+        _cell(found, advice, advice.best)
     _budgets(found, advice)
 
 
@@ -65,41 +74,28 @@ def heat_map(config: GridConfig, found: GridTable, *, live: bool = False) -> Non
     """Draw the heat map; one that is still filling cannot be clicked."""
     measure = LIKELIHOOD
     if not live:
-        measure = st.segmented_control(
+        measure = one_of(
             "Of rows held back",
-            [LIKELIHOOD, ERROR],
-            default=LIKELIHOOD,
-            required=True,
-            key="choose_measure",
-            help="Log-likelihood in nats: higher is better. Error: mean squared difference between "
-            "a row and its reconstruction, a feature, in units after preprocessing.",
+            {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR},
+            "choose_measure",
+            LIKELIHOOD,
+            "Log-likelihood in nats: higher is better. Error: mean squared difference between a "
+            "row and its reconstruction, a feature, in units after preprocessing.",
         )
     is_error = measure == ERROR
     values = (found.error if is_error else found.log_likelihood).mean(axis=-1)
     place = choose_advice.best_of(found.log_likelihood)
+    unit = SQUARES if is_error else NATS
     figure = plots.heat_map(
-        plots.Picture(
-            values,
-            found.components,
-            found.actives,
-            SQUARES if is_error else NATS,
-            _cards(found),
-            is_error,
-        ),
+        plots.Picture(values, found.components, found.actives, unit, _cards(found), is_error),
         None if place is None else (found.components[place[0]], found.actives[place[1]]),
         choose_advice.near(found.log_likelihood),
     )
     if live:
-        chart(figure, key="choose_live", config=CHART)
+        chart(figure, "choose_live")
         return
     key = f"choose_map-{config.id}-{is_error}"
-    chart(
-        figure,
-        key=key,
-        config=CHART,
-        on_select=lambda: _clicked(key),
-        selection_mode="points",
-    )
+    chart(figure, key, on_select=lambda: _clicked(key), selection_mode="points")
     st.caption(
         "Red: the best log-likelihood. White: as good within one standard error, compared fold by "
         "fold. Click a cell to look at it."
@@ -113,16 +109,12 @@ def _clicked(key: str) -> None:
         choose((int(k), int(active)))
 
 
-def _advice(config: GridConfig, found: GridTable, advice: Advice) -> None:
-    if advice.best is None:
-        return
-    spread = choose_advice.over_folds(_of(found, advice.best))
-    best = (
-        f"K = {advice.best[0]}, L = {advice.best[1]} with {fixed(float(spread.mean))} ± "
-        f"{spread.standard_error:.2g} nats a row"
-    )
+def _advice(config: GridConfig, found: GridTable, advice: Advice, cell: Cell) -> None:
+    i, j = _place(found, cell)
+    spread = choose_advice.over_folds(found.log_likelihood[i, j])
+    best = f"K = {cell[0]}, L = {cell[1]} with {_spread(spread)} nats a row"
     with st.container(border=True, key="choose_advice"):
-        if advice.kind == "inside" and advice.cell is not None:
+        if advice.cell is not None:
             k, active = advice.cell
             st.markdown(
                 f"**Take K = {k}, L = {active}.** Of all choices that explain held-out rows as "
@@ -162,8 +154,8 @@ def _reason(budget: Budget) -> str:
         if budget.is_rising:
             why = "the largest K there is; a wider grid would tell more"
     text = (
-        f"**With L = {active}: K = {k}**, {why}. It gains {fixed(float(budget.gain.mean))} ± "
-        f"{budget.gain.standard_error:.2g} nats a row over PPCA with {active}"
+        f"**With L = {active}: K = {k}**, {why}. It gains {_spread(budget.gain)} nats a row "
+        f"over PPCA with {active}"
     )
     if math.isfinite(budget.closed):
         text += f" and closes {percent(budget.closed)} of the gap to PPCA with {k}"
@@ -178,11 +170,7 @@ def _adopt(k: int, active: int, key: str, *, primary: bool = False) -> None:
     """Draw the button that takes K and L over, and the way on once they are."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if _adopt_button(k, active, key, primary=primary):
-            st.page_link(
-                "pages/explore/subspaces.py",
-                label="See its subspaces",
-                icon=":material/arrow_forward:",
-            )
+            onward("explore/subspaces", "See its subspaces")
 
 
 def _adopt_button(k: int, active: int, key: str, *, primary: bool = False) -> bool:
@@ -200,7 +188,7 @@ def _adopt_button(k: int, active: int, key: str, *, primary: bool = False) -> bo
     return in_use
 
 
-def _cell(found: GridTable, advice: Advice) -> None:
+def _cell(found: GridTable, advice: Advice, best: Cell) -> None:
     """Draw the cell that was chosen, and the way to choose one without a mouse."""
     there = [
         (k, active)
@@ -208,13 +196,10 @@ def _cell(found: GridTable, advice: Advice) -> None:
         for j, active in enumerate(found.actives)
         if np.isfinite(found.log_likelihood[i, j]).all()
     ]
-    cell = st.session_state.get(CELL)
-    if cell not in there:
-        budget = _present(advice)
-        advised = (budget.n_components, budget.n_active) if budget else advice.best
-        cell = advice.cell or advised
-    if cell is None:
-        return
+    budget = _present(advice)
+    advised = (budget.n_components, budget.n_active) if budget else best
+    clicked: Cell = st.session_state.get(CELL, best)
+    cell = clicked if CELL in st.session_state and clicked in there else advice.cell or advised
     st.session_state["choose_cell_of"] = cell
     st.selectbox(
         "Cell",
@@ -223,30 +208,26 @@ def _cell(found: GridTable, advice: Advice) -> None:
         key="choose_cell_of",
         on_change=lambda: choose(st.session_state["choose_cell_of"]),
     )
-    st.html(tag("dl", _facts(found, cell), "ca-facts"))
+    st.html(_facts(found, cell))
     _adopt(cell[0], cell[1], "choose_adopt_cell")
 
 
 def _facts(found: GridTable, cell: Cell) -> str:
-    i, j = found.components.index(cell[0]), found.actives.index(cell[1])
+    i, j = _place(found, cell)
     own = choose_advice.over_folds(found.log_likelihood[i, j])
-    behind = choose_advice.over_folds(
-        found.log_likelihood[choose_advice.best_of(found.log_likelihood)]
-        - found.log_likelihood[i, j]
-    )
+    best = found.log_likelihood[choose_advice.best_of(found.log_likelihood)]
+    behind = choose_advice.over_folds(best - found.log_likelihood[i, j])
     more = choose_advice.over_folds(choose_advice.gain(found)[i, j])
     share = choose_advice.closed_on_average(found)[i, j]
     lines = {
-        "Log-likelihood": f"{fixed(float(own.mean))} ± {own.standard_error:.2g} nats a row",
-        "Behind the best": f"{fixed(float(behind.mean))} ± {behind.standard_error:.2g} nats a row"
-        if behind.mean
-        else "this is the best",
-        f"Over PPCA with {cell[1]}": f"{fixed(float(more.mean))} ± {more.standard_error:.2g} nats",
+        "Log-likelihood": f"{_spread(own)} nats a row",
+        "Behind the best": f"{_spread(behind)} nats a row" if behind.mean else "this is the best",
+        f"Over PPCA with {cell[1]}": f"{_spread(more)} nats",
         f"Gap to PPCA with {cell[0]}": f"{percent(share)} closed" if np.isfinite(share) else "none",
         "Squared error": f"{number(found.error[i, j].mean())} a feature",
         "Each fold": ", ".join(fixed(float(v)) for v in found.log_likelihood[i, j]),
     }
-    return "".join(tag("dt", words(key)) + tag("dd", words(value)) for key, value in lines.items())
+    return fact_list(lines)
 
 
 def _budgets(found: GridTable, advice: Advice) -> None:
@@ -256,39 +237,19 @@ def _budgets(found: GridTable, advice: Advice) -> None:
     gains = choose_advice.over_folds(choose_advice.gain(found))
     with st.container(key="beside_budgets"):
         left, right = st.columns(2, gap="medium")
-    draw_over = partial(
+    by_budget = partial(
         plots.by_budget, components=found.components, actives=found.actives, chosen=chosen
     )
     with left:
         name = "gain over PPCA with L, nats a row"
-        figure = draw_over(gains.mean, gains.standard_error, name=name)
-        chart(figure, key="choose_gain", config=CHART)
+        chart(by_budget(gains.mean, gains.standard_error, name=name), "choose_gain")
     with right:
         shares = choose_advice.closed_on_average(found)
-        figure = draw_over(shares, None, name="gap closed", percent=True)
-        chart(figure, key="choose_closed", config=CHART)
-    st.html(_table(advice.budgets))
+        chart(by_budget(shares, None, name="gap closed", percent=True), "choose_closed")
+    st.html(table(HEADS, map(_line, advice.budgets), ""))
     with st.container(horizontal=True):
         for budget in advice.budgets:
             _adopt_button(budget.n_components, budget.n_active, f"choose_adopt_{budget.n_active}")
-
-
-def _table(budgets: tuple[Budget, ...]) -> str:
-    titles = (
-        "L",
-        "K advised",
-        "nats a row",
-        "over PPCA with L",
-        "gap closed",
-        "elbow (each fold)",
-        "rises up to",
-    )
-    head = tag("tr", "".join(tag("th", words(title)) for title in titles))
-    return tag(
-        "div",
-        tag("table", tag("thead", head) + tag("tbody", "".join(map(_line, budgets)))),
-        "ca-table",
-    )
 
 
 def _line(budget: Budget) -> str:
@@ -301,13 +262,12 @@ def _line(budget: Budget) -> str:
     cells = (
         budget.n_components,
         fixed(budget.log_likelihood),
-        f"{fixed(float(budget.gain.mean))} ± {budget.gain.standard_error:.2g}",
+        _spread(budget.gain),
         closed,
         f"K = {budget.elbow} ({', '.join(map(str, budget.elbow_by_fold))})",
         f"K = {budget.peak}{' or more' if budget.is_rising else ''}",
     )
-    name = tag("th", words(budget.n_active), scope="row")
-    return tag("tr", name + "".join(tag("td", words(cell)) for cell in cells))
+    return table_line(budget.n_active, cells)
 
 
 def _cards(found: GridTable) -> np.ndarray:
@@ -327,8 +287,9 @@ def _cards(found: GridTable) -> np.ndarray:
     return cards
 
 
-def _of(found: GridTable, cell: Cell) -> np.ndarray:
-    values: np.ndarray = found.log_likelihood[
-        found.components.index(cell[0]), found.actives.index(cell[1])
-    ]
-    return values
+def _place(found: GridTable, cell: Cell) -> tuple[int, int]:
+    return found.components.index(cell[0]), found.actives.index(cell[1])
+
+
+def _spread(of: MeanDifference) -> str:
+    return f"{fixed(float(of.mean))} ± {of.standard_error:.2g}"

@@ -13,11 +13,10 @@ from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
 from appca.storage.wording import counted
 from appca.ui.check import choose
-from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about
-from appca.ui.session import services, state, watching
+from appca.ui.session import computation, state
 
 WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
 REPEATS = 8
@@ -35,7 +34,7 @@ def section(dataset: Dataset) -> None:
     st.caption(INTRODUCTION)
     gaps_note(dataset, "These fits, the reference among them,")
     config = _settings(now)
-    if config is None or progress.follow(config.id):
+    if computation.follow(config.id):
         return
     found = stored(JournalStore(home(), FOLDER), config)
     if found is None or len(found.log_likelihoods) < config.repeats:
@@ -76,16 +75,8 @@ def _offer(dataset: Dataset, config: StabilityConfig, now: RunConfig) -> None:
         f"{counted(config.repeats + 1, 'fit')} on {part}, in the background. "
         f"It takes {about(seconds)}."
     )
-    if st.button("Fit again", key="stability_start"):
-        _start(config)
-        st.rerun()
-
-
-def _start(config: StabilityConfig) -> None:
-    watching.allow(config.id)
     spec = config.to_dict() | {"key": config.id}
-    job = services.jobs().submit("stability", spec, key=config.id)
-    watching.add(job, watching.Watched("stability", config.id))
+    computation.button("Fit again", "stability_start", "stability", config.id, spec, primary=False)
 
 
 def _outcome(config: StabilityConfig, found: Stability) -> None:
@@ -107,11 +98,7 @@ def _outcome(config: StabilityConfig, found: Stability) -> None:
             f"One of them ended {fixed(ahead)} nats a row above the fit in use: with more starts "
             "on the page Fit, it would be found there, too."
         )
-    chart(
-        plots.stability(found.cosines, (ROUGHLY, IDENTIFIED)),
-        key="choose_stability",
-        config={"displayModeBar": False},
-    )
+    chart(plots.stability(found.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
     st.caption(
         "; ".join(
             f"component {k + 1}: {value:.3f}, {identification(float(value))}"

@@ -19,29 +19,22 @@ from appca.storage.wording import counted
 from appca.ui.check import compare_cards
 from appca.ui.explorer import panels
 from appca.ui.parts.chart import chart
-from appca.ui.parts.text import duration, ended, markdown, nats_a_row, tag, words
+from appca.ui.parts.text import duration, ended, markdown, nats_a_row, table, table_line, tag, words
 from appca.ui.parts.tray import tray
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import one_of, onward
 
 VIEW = "view"  # query parameter: a link and a reload bring it back
 VIEWS = {"run": "Another run", "methods": "Other methods"}
 MOST_FLOWS = 12
-SUBSPACES = "pages/explore/subspaces.py"
 
 
 def view() -> str:
     """Draw the choice of what this run is compared with: "run" or "methods"."""
     asked = st.query_params.get(VIEW)
-    chosen = st.segmented_control(
-        "Compare this run with",
-        list(VIEWS),
-        default=asked if asked in VIEWS else "run",
-        format_func=VIEWS.__getitem__,
-        key="compare_view",
-        required=True,
-        persist_state="session",
-    )
+    first = asked if asked in VIEWS else "run"
+    chosen = one_of("Compare this run with", VIEWS, "compare_view", first)
     st.query_params[VIEW] = chosen
     text: str = chosen
     return text
@@ -77,20 +70,12 @@ def headline(shown: Shown, other: Run, fitted: FittedRun) -> str:
         _numbers(shown.config, shown.info, shown.fitted),
         _numbers(other.config, other.info, fitted),
     ]
-    heads = "".join(
-        tag("th", words(text) + tag("small", words(more)), scope="col", style="text-align:right")
+    heads = [
+        words(text) + tag("small", words(more))
         for text, more in (("", ""), (name, "this run"), (other.name, "the other run"))
-    )
-    lines = "".join(
-        tag(
-            "tr",
-            tag("th", words(key), scope="row")
-            + "".join(tag("td", words(column[key])) for column in columns),
-        )
-        for key in columns[0]
-    )
-    table = tag("table", tag("thead", tag("tr", heads)) + tag("tbody", lines))
-    return tag("div", table, "ca-table ca-plain ca-two")
+    ]
+    lines = (table_line(key, [column[key] for column in columns]) for key in columns[0])
+    return table(heads, lines, "ca-plain ca-two")
 
 
 def _numbers(config: RunConfig, info: RunInfo, fitted: FittedRun) -> dict[str, str]:
@@ -111,7 +96,7 @@ def _compared(
     key: str, _dataset: Dataset, _first: FittedRun, _second: FittedRun
 ) -> tuple[Matching, Moves]:
     del key
-    first, second = (compare_cards.patterns(_dataset, one) for one in (_first, _second))
+    first, second = (compare_cards.patterns(_dataset, fitted) for fitted in (_first, _second))
     found = matched(first, second)
     return found, moves(_first.active, _second.active, found)
 
@@ -132,7 +117,7 @@ def _components(dataset: Dataset, shown: Shown, fitted: FittedRun, found: Matchi
     with right:
         first = [pair.first for pair in found.pairs] + list(found.only_first)
         second = [pair.second for pair in found.pairs] + list(found.only_second)
-        _chart(cosines(found.cosines, first, second), "cosines")
+        chart(cosines(found.cosines, first, second), "compare_cosines")
 
 
 def _rows(dataset: Dataset, found: Matching, moved: Moves, used: list[float]) -> None:
@@ -203,7 +188,7 @@ def _select(dataset: Dataset, found: Matching, moved: Moves) -> None:
             args=[dataset, choices[which][1]],
             help="On this and every other page.",
         )
-        st.page_link(SUBSPACES, label="See them in their subspaces", icon=":material/scatter_plot:")
+        onward("explore/subspaces", "See them in their subspaces", ":material/scatter_plot:")
 
 
 def in_own_numbers(components: tuple[int, ...], found: Matching) -> str:
@@ -215,8 +200,6 @@ def in_own_numbers(components: tuple[int, ...], found: Matching) -> str:
 
 
 def _flow_table(found: Matching, moved: Moves) -> str:
-    heads = ("this run", "the other run", "rows")
-    head = "".join(tag("th", words(text), scope="col") for text in heads)
     lines = [
         (title(flow.before), in_own_numbers(flow.after, found), f"{len(flow.rows):,}")
         for flow in moved.flows[:MOST_FLOWS]
@@ -225,17 +208,5 @@ def _flow_table(found: Matching, moved: Moves) -> str:
     if rest:
         ways = counted(len(rest), "further change")
         lines.append((ways, "", f"{sum(len(flow.rows) for flow in rest):,}"))
-    body = "".join(
-        tag(
-            "tr",
-            tag("th", words(line[0]), scope="row")
-            + "".join(tag("td", words(text)) for text in line[1:]),
-        )
-        for line in lines
-    )
-    table = tag("table", tag("thead", tag("tr", head)) + tag("tbody", body))
-    return tag("div", table, "ca-table ca-plain")
-
-
-def _chart(figure: object, name: str) -> None:
-    chart(figure, key=f"compare_{name}", config={"displayModeBar": False})
+    heads = ("this run", "the other run", "rows")
+    return table(heads, (table_line(name, rest) for name, *rest in lines))

@@ -7,12 +7,10 @@ from appca.analysis.components.alignment import identification
 from appca.analysis.components.components import name_of
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import signed
-from appca.plots.components.components import component_image, data_uri, ranked_loadings
-from appca.ui.parts.component_list import in_data_space
+from appca.plots.components.components import component_image, data_uri
+from appca.ui.parts.component_list import in_data_space, loadings
 from appca.ui.parts.text import tag, words
 
-LOADINGS = 4  # of a component of a table
 IN_WORDS = {
     "identified": "the same",
     "roughly identified": "much the same",
@@ -55,12 +53,13 @@ def cards(
         )
         number = tag("div", f"|cos| {pair.cosine:.3f}", "ca-name")
         every.append(_card(left + right, number + tag("div", level, "ca-quiet")))
-    for k in found.only_first:
-        picture = _one(dataset, mine[k], name_of(first, k), "this run")
-        every.append(_card(picture, tag("div", "only in this run", "ca-quiet")))
-    for k in found.only_second:
-        picture = _one(dataset, theirs[k], name_of(second, k), "the other run")
-        every.append(_card(picture, tag("div", "only in the other run", "ca-quiet")))
+    for alone, whose, run, drawn in (
+        (found.only_first, "this run", first, mine),
+        (found.only_second, "the other run", second, theirs),
+    ):
+        for k in alone:
+            picture = _one(dataset, drawn[k], name_of(run, k), whose)
+            every.append(_card(picture, tag("div", f"only in {whose}", "ca-quiet")))
     return tag("div", "".join(every), "ca-pairs")
 
 
@@ -71,16 +70,6 @@ def _card(pictures: str, text: str) -> str:
 def _one(dataset: Dataset, pattern: np.ndarray, name: str, whose: str) -> str:
     caption = tag("figcaption", words(name) + tag("small", words(whose)))
     if dataset.image_shape is None:
-        return tag("figure", caption + _loadings(dataset, pattern))
+        return tag("figure", caption + loadings(dataset, pattern))
     source = data_uri(component_image(pattern, dataset.image_shape))
     return tag("figure", tag("img", "", src=source, alt=f"{name} of {whose}") + caption)
-
-
-def _loadings(dataset: Dataset, pattern: np.ndarray) -> str:
-    lines = []
-    for item in ranked_loadings(pattern, dataset.feature_names, LOADINGS):
-        colour = "#b2182b" if item.value > 0 else "#2166ac"
-        bar = tag("div", "", style=f"width:{item.share:.0%};background:{colour}")
-        text = tag("span", words(item.name), title=f"{item.name}: {signed(item.value)}")
-        lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
-    return "".join(lines)

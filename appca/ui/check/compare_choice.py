@@ -9,8 +9,7 @@ from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run
 from appca.runs.store import Run
 from appca.storage.wording import counted
-from appca.ui.parts import progress
-from appca.ui.session import fitting, services, state, watching
+from appca.ui.session import computation, fitting, services, state, watching
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
@@ -51,9 +50,9 @@ def choose(shown: Shown) -> Run | None:
             "other settings on the page Fit."
         )
     wanted = st.session_state.get(WANTED)
-    if wanted is not None and not progress.follow(wanted):
+    if wanted is not None and not computation.follow(wanted):
         del st.session_state[WANTED]
-    return None if chosen is None else runs.get(chosen)
+    return runs[chosen] if chosen else None
 
 
 def variations(shown: Shown) -> dict[str, RunConfig]:

@@ -3,19 +3,19 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.jobs.folder import ENDED, JobStatus
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.storage.wording import counted
 from appca.ui.check import compare_tables
 from appca.ui.check.compare_choice import sizes
+from appca.ui.parts.downloads import save_button
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about, markdown
-from appca.ui.session import services, watching
+from appca.ui.session import computation, watching
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import one_of
 
 MANY = 10_000  # rows above which a sample is compared unless all are asked for
-POLL_SECONDS = 1.0
 METHODS = 9
 
 
@@ -26,40 +26,35 @@ def settings(dataset: Dataset, shown: Shown) -> QualityConfig:
     whole = QualityConfig(shown.config.to_dict(), k, active)
     if dataset.n_rows <= MANY:
         return whole
-    choices = {
-        rows: QualityConfig(shown.config.to_dict(), k, active, rows or None) for rows in (MANY, 0)
-    }
-    store = QualityStore(home())
+    start = shown.config.to_dict()
+    choices = {rows: QualityConfig(start, k, active, rows or None) for rows in (MANY, 0)}
     known = [
         rows
         for rows, config in choices.items()
-        if watching.running(config.id) is not None or store.get(config.id) is not None
+        if watching.running(config.id) is not None or _stored(config) is not None
     ]
-    rows = st.segmented_control(
-        "Rows compared",
-        list(choices),
-        default=(known or [MANY])[0],
-        format_func=lambda n: f"{n:,} drawn at random" if n else f"all {dataset.n_rows:,}",
-        key=f"quality_rows-{whole.id}",
-        required=True,
-    )
-    return choices[rows]
+    names = {MANY: f"{MANY:,} drawn at random", 0: f"all {dataset.n_rows:,}"}
+    first = (known or [MANY])[0]
+    return choices[one_of("Rows compared", names, f"quality_rows-{whole.id}", first)]
+
+
+def _stored(config: QualityConfig) -> Comparison | None:
+    return QualityStore(home()).get(config.id)
 
 
 def body(shown: Shown, config: QualityConfig) -> None:
     """Draw the comparison: running, finished, or the button that starts it."""
-    job = watching.running(config.id)
-    if job is not None:
-        _running(job.id, config)
+    told = "Methods that have been measured are kept when you cancel."
+    if computation.follow_filling(config.id, "quality_cancel", told, lambda: _so_far(config)):
         return
-    found = QualityStore(home()).get(config.id)
+    found = _stored(config)
     if found is None or not found.complete:
         _offer(shown, config, found)
     if found is not None:
-        tables(config, found)
+        _tables(config, found)
 
 
-def tables(config: QualityConfig, found: MethodComparison) -> None:
+def _tables(config: QualityConfig, found: Comparison) -> None:
     """Draw what has been measured."""
     sentence = compare_tables.in_words(config, found)
     if sentence:
@@ -75,28 +70,17 @@ def tables(config: QualityConfig, found: MethodComparison) -> None:
             "its own rows only; for the same rows as PCA places them; and there among all rows, as "
             "one picture of everything shows them."
         )
-    st.download_button(
+    save_button(
         "Save the table as CSV",
-        data=compare_tables.csv_text(found),
-        file_name=f"quality-{config.id}.csv",
-        mime="text/csv",
-        key="quality_csv",
-        on_click="ignore",
-        icon=":material/download:",
+        lambda: compare_tables.csv_text(found),
+        f"quality-{config.id}.csv",
+        "text/csv",
+        key="quality",
     )
 
 
-@st.fragment(run_every=POLL_SECONDS)
-def _running(job_id: str, config: QualityConfig) -> None:
-    """Follow the job; the table fills as methods come in."""
-    job = services.jobs().status(job_id)
-    if job is None or job.state in ENDED:
-        st.rerun()
-    st.progress(min(max(job.fraction, 0.0), 1.0), text=_progress(job))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Cancel", key="quality_cancel", on_click=watching.cancel, args=[job.id])
-        st.caption("Methods that have been measured are kept when you cancel.")
-    found = QualityStore(home()).get(config.id)
+def _so_far(config: QualityConfig) -> None:
+    found = _stored(config)
     if found is not None:
         st.html(compare_tables.table(config, found))
 
@@ -115,19 +99,5 @@ def _offer(shown: Shown, config: QualityConfig, found: MethodComparison | None) 
         have = "has" if done == 1 else "have"
         st.markdown(f"{counted(done, 'method')} {have} been measured before it was ended.")
     label = "Measure" if found is None else "Go on"
-    if st.button(label, type="primary", key="quality_start"):
-        _start(config)
-        st.rerun()
-
-
-def _start(config: QualityConfig) -> None:
-    watching.allow(config.id)
     spec = {"key": config.id, "config": config.to_dict()}
-    job = services.jobs().submit("quality", spec, key=config.id)
-    watching.add(job, watching.Watched("quality", config.id))
-
-
-def _progress(job: JobStatus) -> str:
-    if job.state == "queued":
-        return "Waiting for a free worker"
-    return markdown(job.stage) or "starting"
+    computation.button(label, "quality_start", "quality", config.id, spec)

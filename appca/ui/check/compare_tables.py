@@ -1,13 +1,16 @@
 """Methods side by side as tables: grouped by the numbers a row keeps, the best of each marked."""
 
-import csv
-import io
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from appca.analysis.explore.subspaces import title
 from appca.data.numbers import fixed, percent
 from appca.runs.quality import MethodComparison, QualityConfig
+from appca.storage.wording import counted
+from appca.studies import store
+from appca.studies.study import Row
 from appca.ui.parts.text import markdown, measured, tag, words
+from appca.ui.parts.text import table as html_table
 
 PICTURES = ("plane", "umap")
 
@@ -58,31 +61,23 @@ def table(config: QualityConfig, found: MethodComparison) -> str:
     columns = [
         column for column in COLUMNS if any(line[column.key] is not None for line in found.lines)
     ]
-    heads = tag("th", "Method", scope="col") + "".join(
-        tag("th", words(c.name) + tag("small", words(c.unit.format(k=k))), scope="col")
-        for c in columns
-    )
+    heads = [words(c.name) + tag("small", words(c.unit.format(k=k))) for c in columns]
     body = ""
     for heading, lines in groups(config, found).items():
         span = {"colspan": str(len(columns) + 1), "scope": "rowgroup"}
         body += tag("tr", tag("th", words(heading), **span), "ca-group")
         best = {column.key: _best(lines, column) for column in columns}
         body += "".join(_line(line, columns, best) for line in lines)
-    inner = tag("thead", tag("tr", heads)) + tag("tbody", body)
-    return tag("div", tag("table", inner), "ca-table ca-plain ca-wrap")
+    return html_table(["Method", *heads], body, "ca-plain ca-wrap")
 
 
-def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[dict[str, Any]]]:
+def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[Row]]:
     """Return the lines by how many numbers a row keeps: only within a group is it a fair race."""
     k, active = config.k, config.n_active
-    few, every, pictures = [], [], []
-    for line in found.lines:
-        if line["key"] in PICTURES:
-            pictures.append(line)
-        elif line["used"] < k:
-            few.append(line)
-        else:
-            every.append(line)
+    pictures = [line for line in found.lines if line["key"] in PICTURES]
+    others = [line for line in found.lines if line["key"] not in PICTURES]
+    every = [line for line in others if line["used"] >= k]
+    few = [line for line in others if line["used"] < k]
     few.sort(key=lambda line: line["size"] == line["used"])  # those that choose come first
     named = {
         f"{_numbers(active)} a row: which of {k} the row chooses, or always the same": few,
@@ -94,16 +89,9 @@ def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[dic
 
 def panels_table(config: QualityConfig, found: MethodComparison) -> str:
     """Return the panels as an HTML table."""
-    heads = (
-        ("Panel", ""),
-        ("Rows", ""),
-        ("In the panel", f"{_numbers(config.n_active)} of the run"),
-        ("Same rows", f"PCA, {_numbers(config.n_active)}"),
-        ("Among all rows", f"PCA, {_numbers(config.n_active)}"),
-    )
-    head = "".join(
-        tag("th", words(name) + tag("small", words(unit)), scope="col") for name, unit in heads
-    )
+    pca = tag("small", words(f"PCA, {_numbers(config.n_active)}"))
+    own = tag("small", words(f"{_numbers(config.n_active)} of the run"))
+    heads = ("Panel", "Rows", f"In the panel{own}", f"Same rows{pca}", f"Among all rows{pca}")
     body = ""
     for panel in found.panels:
         values = [panel[key] for key in ("panel", "same_rows", "all_rows")]
@@ -113,26 +101,20 @@ def panels_table(config: QualityConfig, found: MethodComparison) -> str:
             cells += tag("td", _measure(value, 3), "ca-best" if value[0] == most else "")
         name = title(tuple(panel["components"]))
         body += tag("tr", tag("th", words(name), scope="row") + cells)
-    inner = tag("thead", tag("tr", head)) + tag("tbody", body)
-    return tag("div", tag("table", inner), "ca-table ca-plain")
+    return html_table(heads, body)
 
 
 def csv_text(found: MethodComparison) -> str:
     """Return the table as CSV; a sampled measure has its standard error in a column beside."""
-    rows = []
+    rows: list[Row] = []
     for line in found.lines:
-        row: dict[str, object] = {}
+        row: Row = {}
         for name, value in line.items():
-            row[name] = value[0] if isinstance(value, (list, tuple)) else value
-            if isinstance(value, (list, tuple)):
-                row[f"{name}_error"] = value[1]
+            sampled = isinstance(value, (list, tuple))
+            row |= {name: value[0], f"{name}_error": value[1]} if sampled else {name: value}
         rows.append(row)
     names = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names)
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return store.csv_text([{name: row.get(name) for name in names} for row in rows])
 
 
 def fairness(config: QualityConfig, found: MethodComparison) -> str:
@@ -141,15 +123,12 @@ def fairness(config: QualityConfig, found: MethodComparison) -> str:
     text = (
         f"All methods saw the same {facts['n_train']:,} rows of {facts['n_features']:,} features, "
         f"preprocessed as in this run; log-likelihood and errors are of {facts['n_test']:,} other "
-        "rows, in preprocessed units, ± the standard error of the mean; all are judged by the same "
-        "rows, so a difference is surer than that. A method keeps its own defaults where the table "
-        "names no setting. Factor analysis has a noise variance for each feature, the others one "
-        "for all. Bold: best of its group. "
-        f"Neighbours: of the rows fitted to, the {facts['n_neighbors']} nearest. Where rows choose "
-        f"their components, distances are between all {config.k} scores, zero where a component is "
-        "not used. Trustworthiness falls when rows become neighbours that are far apart in the "
-        "data, continuity when neighbours of the data are torn apart. UMAP's time leaves out "
-        "compiling."
+        "rows, ± the standard error of the mean; all are judged by the same rows, so a difference "
+        "is surer than that. A method keeps its own defaults where no setting is named. Bold: best "
+        f"of its group. Neighbours: the {facts['n_neighbors']} nearest of the rows fitted to, where "
+        f"rows choose their components by all {config.k} scores, zero where one is not used. "
+        "Trustworthiness falls when rows become neighbours that are far apart in the data, "
+        "continuity when neighbours of the data are torn apart. UMAP's time leaves out compiling."
     )
     if facts["n_anchors"] < facts["n_train"]:
         text += (
@@ -159,7 +138,7 @@ def fairness(config: QualityConfig, found: MethodComparison) -> str:
     return markdown(text)
 
 
-def _line(line: dict[str, Any], columns: list[QualityColumn], best: dict[str, str | None]) -> str:
+def _line(line: Row, columns: list[QualityColumn], best: dict[str, str | None]) -> str:
     name = words(line["title"])
     small = "this run's settings, fitted to these rows" if line["key"] == "own" else line["note"]
     if line["key"] == "own" and line["note"]:
@@ -172,7 +151,7 @@ def _line(line: dict[str, Any], columns: list[QualityColumn], best: dict[str, st
     return tag("tr", cells, "ca-own" if line["key"] == "own" else "")
 
 
-def _best(lines: list[dict[str, Any]], column: QualityColumn) -> str | None:
+def _best(lines: list[Row], column: QualityColumn) -> str | None:
     """How the best value of a group is written: what looks the same is as good."""
     values = [value for line in lines if (value := _value(line, column.key)) is not None]
     if len(values) < 2:
@@ -184,27 +163,26 @@ def _looks(value: float, column: QualityColumn) -> str:
     return f"{value:.{column.digits}f}"
 
 
-def _value(line: dict[str, Any], key: str) -> float | None:
-    value = line[key]
-    number: float | None = value[0] if isinstance(value, (list, tuple)) else value
-    return number
+def _value(line: Row, key: str) -> float | None:
+    value: float | None = line[key][0] if isinstance(line[key], (list, tuple)) else line[key]
+    return value
 
 
-def _text(line: dict[str, Any], column: QualityColumn) -> str:
+def _text(line: Row, column: QualityColumn) -> str:
     value = line[column.key]
     if value is None:
         return "–"
     if column.key == "seconds":
         return words(measured(value))
-    if column.key == "log_likelihood":
-        return _measure([value, line["log_likelihood_error"]], column.digits)
-    return _measure(list(value) if isinstance(value, list | tuple) else [value, 0.0], column.digits)
+    if not isinstance(value, (list, tuple)):
+        value = [value, line["log_likelihood_error"] if column.key == "log_likelihood" else 0.0]
+    return _measure(value, column.digits)
 
 
-def _measure(value: list[float], digits: int) -> str:
+def _measure(value: Sequence[float], digits: int) -> str:
     number = words(fixed(value[0], digits))
     return number + (tag("small", f"± {value[1]:.{digits}f}") if value[1] else "")
 
 
 def _numbers(count: int) -> str:
-    return f"{count} number{'' if count == 1 else 's'}"
+    return counted(count, "number")

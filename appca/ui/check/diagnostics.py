@@ -1,7 +1,6 @@
 """The page Diagnostics: the verdict, how a fit by EM went, and how sure the rows' choices are."""
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from appca.analysis.check.diagnostics import ChainVerdict, climb_of, verdict_on_climb
@@ -12,6 +11,7 @@ from appca.ui.check import diagnostics_chains, diagnostics_components
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, fact_list, passes, tag, words
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import onward
 
 DOUBTFUL = 0.5  # rows below that are drawn hollow on the page Subspaces
 # level -> sign, colour of its ground and of itself
@@ -117,11 +117,12 @@ def _climbed(shown: Shown) -> None:
         with left:
             st.subheader("Log-likelihood a row", anchor=False)
             passed = np.arange(1, len(curve) + 1)
-            _chart(likelihood(passed, curve, info.n_rows).update_layout(height=diagnostics.HEIGHT))
+            climbed = likelihood(passed, curve, info.n_rows)
+            chart(climbed.update_layout(height=diagnostics.HEIGHT), "diagnostics_curve")
         if len(curve) > diagnostics.WINDOW:
             with right:
                 st.subheader("Gain of ten passes", anchor=False)
-                _chart(diagnostics.gains(curve, info.n_rows, tol), "gains")
+                chart(diagnostics.gains(curve, info.n_rows, tol), "diagnostics_gains")
     _how_to_sample()
 
 
@@ -130,9 +131,7 @@ def _how_to_sample() -> None:
         "This run is a single best answer without error bars. For draws from the posterior, "
         "choose Inference “Gibbs sampling” on the page Fit."
     )
-    st.page_link(
-        "pages/explore/fit.py", label="Fit", icon=":material/arrow_forward:", width="content"
-    )
+    onward("explore/fit", "Fit")
 
 
 def _allocation(shown: Shown) -> None:
@@ -157,7 +156,7 @@ def _allocation(shown: Shown) -> None:
             help=f"Rows {DOUBTFUL_ROWS}. Their place in a subspace may be wrong; their "
             "reconstruction hardly is.",
         )
-        _chart(diagnostics.membership(shown.fitted.membership), "membership")
+        chart(diagnostics.membership(shown.fitted.membership), "diagnostics_membership")
     with right:
         unsure = float(
             np.mean((inclusion > diagnostics.SURELY_NOT) & (inclusion < diagnostics.SURE))
@@ -168,8 +167,4 @@ def _allocation(shown: Shown) -> None:
             help="Of all pairs of a row and a component: those of which the model is neither 90 % "
             "sure that the row uses the component nor 90 % sure that it does not.",
         )
-        _chart(diagnostics.sureness(inclusion), "sureness")
-
-
-def _chart(figure: go.Figure, name: str = "curve") -> None:
-    chart(figure, key=f"diagnostics_{name}", config={"displayModeBar": False})
+        chart(diagnostics.sureness(inclusion), "diagnostics_sureness")

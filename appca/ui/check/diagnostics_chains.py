@@ -20,14 +20,18 @@ from appca.analysis.check.diagnostics import (
 )
 from appca.analysis.export.draws import netcdf_bytes
 from appca.plots.check import diagnostics
-from appca.storage.wording import counted
+from appca.storage.wording import capital, counted
 from appca.ui.parts.chart import chart
+from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import duration, ended, fact_list
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import one_of
 
 TABLE_ROWS = 12  # more scroll
 NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window
 MARK = " ✕"
+FORMS: dict[Any, Any] = dict.fromkeys(("ess_bulk", "ess_tail", "burn_in", "total"), "{:,.0f}")
+FORMS |= {"mean": "{:,.5g}", "sd": "{:,.3g}", "r_hat": "{:.3f}", "dependence": "{:.1f}"}
 FAILS = "background-color: rgba(189, 31, 1, 0.16); font-weight: 600"
 
 Schedule = tuple[int, int, int, int]  # chains, burn-in, draws a chain, sweeps a draw
@@ -69,51 +73,48 @@ def choose_trace(shown: Shown) -> None:
         name = st.selectbox(
             "Quantity",
             list(found),
-            format_func=_heading,
+            format_func=capital,
             key=f"trace-{shown.config.id}",
             persist_state="session",
             width=330,
         )
-        kind = st.segmented_control(
+        kind = one_of(
             "Beside it",
-            ["Density", "Ranks"],
-            default="Density",
-            key="trace_kind",
-            required=True,
-            persist_state="session",
-            help="Density: where the draws of each chain lie; chains that agree lie on top of each "
+            {"Density": "Density", "Ranks": "Ranks"},
+            "trace_kind",
+            "Density",
+            "Density: where the draws of each chain lie; chains that agree lie on top of each "
             "other. Ranks: the draws of all chains together are sorted, and each chain's share of "
             "the low, middle and high ones is drawn; chains that agree are flat at 1.",
         )
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        figure = diagnostics.traces(found[name], _heading(name), burn_in + thin, thin)
-        _chart(figure, "trace")
+        figure = diagnostics.traces(found[name], capital(name), burn_in + thin, thin)
+        chart(figure, "chains_trace")
     with right:
-        ranked = kind == "Ranks"
-        _chart(
-            diagnostics.ranks(found[name])
-            if ranked
-            else diagnostics.densities(found[name], _heading(name)),
-            "ranks" if ranked else "density",
-        )
+        if kind == "Ranks":
+            chart(diagnostics.ranks(found[name]), "chains_ranks")
+        else:
+            chart(diagnostics.densities(found[name], capital(name)), "chains_density")
 
 
 def likelihood_and_number(shown: Shown) -> None:
     """Draw the climb with the burn-in shaded and, where it is learned, the number of components."""
     _, burn_in, _, _ = schedule(shown)
     draws = shown.fitted.posterior.get("n_components")
-    left, right = st.columns([3, 2], gap="medium") if draws is not None else (st.container(),) * 2
+    left, *right = [st.container()] if draws is None else st.columns([3, 2], gap="medium")
     with left:
         st.subheader("All sweeps", anchor=False)
         curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
         st.caption("Mean over the chains; the shaded sweeps were thrown away.")
-        _chart(diagnostics.likelihood_with_burn_in(curve, shown.info.n_rows, burn_in), "sweeps")
+        chart(
+            diagnostics.likelihood_with_burn_in(curve, shown.info.n_rows, burn_in), "chains_sweeps"
+        )
     if draws is not None:
-        with right:
+        with right[0]:
             st.subheader("Number of components", anchor=False)
             st.caption(number_words(draws, shown.config.k))
-            _chart(diagnostics.number_of_components(draws), "number")
+            chart(diagnostics.number_of_components(draws), "chains_number")
 
 
 def number_words(draws: np.ndarray, most: int) -> str:
@@ -155,13 +156,12 @@ def table(shown: Shown) -> None:
             f"and these have {n_draws:,}."
         )
     st.caption(note)
-    height: Any = 38 + 35 * TABLE_ROWS if len(found) > TABLE_ROWS else "auto"
     st.dataframe(
         styled(found, n_chains, burn_in / thin),
         hide_index=True,
         width="stretch",
         column_config=_columns(n_chains),
-        height=height,
+        height=38 + 35 * TABLE_ROWS if len(found) > TABLE_ROWS else "auto",
     )
 
 
@@ -170,38 +170,21 @@ def styled(found: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
     import pandas as pd
 
     frame = pd.DataFrame([_line(d) for d in found])
-    forms: dict[Any, Any] = {
-        "mean": "{:,.5g}",
-        "sd": "{:,.3g}",
-        "r_hat": "{:.3f}",
-        "ess_bulk": "{:,.0f}",
-        "ess_tail": "{:,.0f}",
-        "burn_in": "{:,.0f}",
-        "total": "{:,.0f}",
-        "dependence": "{:.1f}",
-    }
-    styled = frame.style.format(forms, na_rep="—")
+    styled = frame.style.format(FORMS, na_rep="—")
     for row, one in enumerate(found):
         for column in failures(one, n_chains, burn_in):
             cell = pd.IndexSlice[[row], [column]]
-            styled = styled.format(forms[column] + MARK, subset=cell, na_rep="—" + MARK)
+            styled = styled.format(FORMS[column] + MARK, subset=cell, na_rep="—" + MARK)
             styled = styled.map(lambda _: FAILS, subset=cell)
     return styled
 
 
 def _line(one: Diagnosis) -> dict[str, Any]:
     asked = one.raftery_lewis
-    return {
-        "name": _heading(one.name),
-        "mean": one.mean,
-        "sd": one.sd,
-        "r_hat": one.r_hat,
-        "ess_bulk": one.ess_bulk,
-        "ess_tail": one.ess_tail,
-        "burn_in": np.nan if asked is None else float(asked.burn_in),
-        "total": np.nan if asked is None else float(asked.total),
-        "dependence": np.nan if asked is None else asked.dependence,
-    }
+    line = {name: getattr(one, name) for name in ("mean", "sd", "r_hat", "ess_bulk", "ess_tail")}
+    for name in ("burn_in", "total", "dependence"):
+        line[name] = np.nan if asked is None else float(getattr(asked, name))
+    return {"name": capital(one.name), **line}
 
 
 def _columns(n_chains: int) -> dict[str, Any]:
@@ -245,26 +228,12 @@ def download(shown: Shown) -> None:
     """Draw the button that saves the draws, and the line that reads them."""
     st.subheader("The draws as a file", anchor=False)
     file = f"draws-{shown.config.id}.nc"
-    st.download_button(
+    save_button(
         "Save the draws (NetCDF)",
-        data=partial(_file, shown.fitted.posterior),
-        file_name=file,
-        mime="application/x-netcdf",
-        key="download-draws",
-        on_click="ignore",
-        icon=":material/download:",
+        partial(netcdf_bytes, shown.fitted.posterior),
+        file,
+        "application/x-netcdf",
+        key="draws",
     )
     st.caption("ArviZ's InferenceData; one line reads it in Python:")
     st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
-
-
-def _file(posterior: Mapping[str, np.ndarray]) -> bytes:
-    return netcdf_bytes(posterior)
-
-
-def _heading(name: str) -> str:
-    return name[:1].upper() + name[1:]
-
-
-def _chart(figure: Any, name: str) -> None:
-    chart(figure, key=f"chains_{name}", config={"displayModeBar": False})

@@ -1,5 +1,7 @@
 """The page Components: every component with its pattern, its users, and the rows at its ends."""
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
@@ -19,10 +21,13 @@ from appca.ui.data.overview import sheet_of
 from appca.ui.explorer import atlas
 from appca.ui.parts.chart import chart
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
+from appca.ui.parts.tables import id_and_label
 from appca.ui.parts.text import apart, markdown, tag, words
 from appca.ui.session import selection, services, state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import first_of_page
 
 PAGE = 4  # components on a page
 IMAGES, IMAGES_A_LINE = 12, 4  # at each end
@@ -38,8 +43,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
     st.caption(_explanation(dataset) + selected)
     vae.note(shown)
     total = len(shown.fitted.components)
-    first = _pager(total)
-    patterns = _patterns(shown.key, dataset, shown.fitted)
+    first = first_of_page(total, PAGE, f"components-{state.config().id}")
+    space = in_data_space if dataset.image_shape else in_units_of_the_fit
+    patterns = kept(f"patterns-{shown.key}", lambda: space(shown.fitted))
     with st.container(key="components_page"):
         for k in range(first, min(first + PAGE, total)):
             with st.container(border=True):
@@ -49,9 +55,10 @@ def body(dataset: Dataset, shown: Shown) -> None:
 def facts(dataset: Dataset, shown: Shown, k: int) -> str:
     """Say in a line how much component k, counted from 0, matters, and to whom."""
     active = shown.fitted.active
+    shares = kept(f"shares-{shown.key}", lambda: variance_shares(shown.fitted))
     n_users = int(active[:, k].sum())
     parts = [
-        f"{percent(_shares(shown.key, shown.fitted)[k], 1)} of variance",
+        f"{percent(shares[k], 1)} of variance",
         f"used by {percent(n_users / dataset.n_rows)} of rows ({n_users:,})",
     ]
     beside = partner(active, k)
@@ -82,20 +89,6 @@ def _explanation(dataset: Dataset) -> str:
     )
 
 
-def _pager(total: int) -> int:
-    """Draw the page numbers where there is more than one; return the first component."""
-    pages = -(-total // PAGE)
-    if pages < 2:
-        return 0
-    page = st.pagination(
-        pages,
-        key=f"components-{state.config().id}",
-        persist_state="session",
-        width=120 + 48 * min(pages, 7),
-    )
-    return (page - 1) * PAGE
-
-
 def _component(dataset: Dataset, shown: Shown, k: int, pattern: np.ndarray) -> None:
     fitted = shown.fitted
     heading = tag("b", words(title_of(fitted, k)))
@@ -118,7 +111,7 @@ def _component(dataset: Dataset, shown: Shown, k: int, pattern: np.ndarray) -> N
 def _pattern(dataset: Dataset, shown: Shown, k: int, pattern: np.ndarray) -> None:
     if dataset.image_shape is None:
         loadings = ranked_loadings(pattern, dataset.feature_names, LOADINGS)
-        _chart(loading_bars(loadings), f"loadings-{shown.config.id}-{k}")
+        chart(loading_bars(loadings), f"loadings-{shown.config.id}-{k}")
         if dataset.n_features > LOADINGS:
             st.caption(f"the strongest {LOADINGS} of {dataset.n_features:,} features")
         return
@@ -137,7 +130,7 @@ def _scores(dataset: Dataset, shown: Shown, k: int) -> None:
         return
     chosen = selection.get(dataset)
     scores = shown.fitted.scores[users, k].astype(np.float64)
-    _chart(score_histogram(scores, chosen[users]), f"scores-{shown.config.id}-{k}")
+    chart(score_histogram(scores, chosen[users]), f"scores-{shown.config.id}-{k}")
     with st.container(horizontal=True, horizontal_alignment="center", gap="small"):
         _select(dataset, np.flatnonzero(users), f"Select its {counted(int(users.sum()), 'row')}", k)
 
@@ -149,16 +142,13 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     sign = "Most negative" if end == "low" else "Most positive"
     span = f"{signed(scores[0])} to {signed(scores[-1])}"
     st.caption(markdown(f"{sign}, {span}"))
-    sprites = atlas.sprites(dataset.digest)
+    sprites, mostly = atlas.sprites(dataset.digest), classes_of(dataset, rows)
     if sprites is None:
         _members(dataset, rows, scores)
     else:
         with st.container(key=f"extremes-{end}-{k}"):
-            alt = (
-                f"The {len(rows)} rows with the {sign.lower()} scores. {classes_of(dataset, rows)}"
-            )
+            alt = f"The {len(rows)} rows with the {sign.lower()} scores. {mostly}"
             st.image(sheet_of(sprites, rows, IMAGES_A_LINE), width="stretch", alt=alt)
-    mostly = classes_of(dataset, rows)
     if mostly:
         st.caption(markdown(mostly))
     _select(dataset, rows, f"Select these {len(rows)}", k, end)
@@ -167,9 +157,7 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
 def _members(dataset: Dataset, rows: np.ndarray, scores: np.ndarray) -> None:
     import pandas as pd
 
-    columns = {"id": dataset.ids[rows], "score": scores.round(3)}
-    for name, values in list(dataset.labels.items())[:1]:
-        columns[name if name not in columns else f"{name} (label)"] = values[rows]
+    columns = id_and_label(dataset, rows, score=scores.round(3))
     st.dataframe(pd.DataFrame(columns), hide_index=True, width="stretch")
 
 
@@ -179,15 +167,9 @@ def _select(dataset: Dataset, rows: np.ndarray, label: str, k: int, end: str = "
         key=f"select-{end}-{k}",
         type="tertiary",
         icon=":material/lasso_select:",
-        on_click=_selected,
-        args=[dataset, rows],
+        on_click=selection.put,
+        args=[dataset, np.isin(np.arange(dataset.n_rows), rows)],
     )
-
-
-def _selected(dataset: Dataset, rows: np.ndarray) -> None:
-    mask = np.zeros(dataset.n_rows, dtype=bool)
-    mask[rows] = True
-    selection.put(dataset, mask)
 
 
 def _labelling(shown: Shown, k: int) -> None:
@@ -203,47 +185,25 @@ def _labelling(shown: Shown, k: int) -> None:
             label_visibility="collapsed",
             width=170,
             disabled=shown.is_preview,
-            on_change=_rename,
-            args=[shown.run, k, key],
+            on_change=_change,
+            args=[shown.run, lambda run: labels.rename(run, k, st.session_state[key])],
         )
         st.button(
             apart("Flip sign", f"of component {k + 1}"),
             key=f"flip-{k}",
             icon=":material/swap_horiz:",
             disabled=shown.is_preview,
-            on_click=_flip,
-            args=[shown.run, k],
+            on_click=_change,
+            args=[shown.run, lambda run: labels.flip(run, k)],
             help="Turn red into blue and every score into its negative: the fit does not know "
             "which way round a component is. Kept with the run, used on every page and in files.",
         )
 
 
 @guarded
-def _rename(run: Run, k: int, key: str) -> None:
-    labels.rename(run, k, st.session_state[key])
+def _change(run: Run, change: Callable[[Run], object]) -> None:
+    change(run)
     services.runs().renew(run.id)  # a run somebody worked on is not pruned
-
-
-@guarded
-def _flip(run: Run, k: int) -> None:
-    labels.flip(run, k)
-    services.runs().renew(run.id)
-
-
-def _chart(figure: object, key: str) -> None:
-    chart(figure, key=key, config={"displayModeBar": False})
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _patterns(key: str, _dataset: Dataset, _fitted: FittedRun) -> np.ndarray:
-    del key
-    return in_data_space(_fitted) if _dataset.image_shape else in_units_of_the_fit(_fitted)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _shares(key: str, _fitted: FittedRun) -> np.ndarray:
-    del key
-    return variance_shares(_fitted)
 
 
 @st.cache_resource(show_spinner="Aligning the draws…", max_entries=16)

@@ -17,8 +17,9 @@ from appca.storage.wording import counted, shortened
 from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
 from appca.ui.parts.class_choice import Classes
-from appca.ui.parts.downloads import stem_of
-from appca.ui.parts.text import fact_list, markdown, tag, words
+from appca.ui.parts.downloads import save_button, stem_of
+from appca.ui.parts.text import fact_list, markdown, table_line
+from appca.ui.parts.text import table as html_table
 from appca.ui.session import services, watching
 from appca.ui.session.fitting import Shown
 
@@ -91,21 +92,19 @@ def beside_paper(dataset: Dataset, found: Sharing, classes: Classes) -> str | No
 
 def _grid(found: Sharing, classes: Classes) -> None:
     figure = charts.circles(found.shared, classes.names, found.counts, found.overall)
-    chart(figure, key="sharing_grid", width="content", config={"displayModeBar": False})
+    chart(figure, "sharing_grid", width="content")
     st.caption(
         "Area of a circle: how many components a row of the one class and a row of the other use "
         "both, on average over all pairs of different rows. Colour: the same number, from the "
         "least to the most in this grid. Rings: what every circle would be if classes did not "
         "matter. Point at a circle for its numbers."
     )
-    st.download_button(
+    save_button(
         "Save the grid as CSV",
-        data=lambda: grid_csv(found, classes),
-        file_name=f"sharing-{stem_of(classes.title)}.csv",
-        mime="text/csv",
-        key="sharing_csv",
-        on_click="ignore",
-        icon=":material/download:",
+        lambda: grid_csv(found, classes),
+        f"sharing-{stem_of(classes.title)}.csv",
+        "text/csv",
+        key="sharing",
     )
 
 
@@ -201,24 +200,20 @@ def cautions(shown: Shown, found: Sharing) -> list[str]:
 def numbers(shown: Shown, found: Sharing) -> dict[str, str]:
     """Return the reference values of the grid."""
     k, active = len(shown.fitted.components), shown.config.n_active
-    lines = {}
+    average = {"Two rows share, on average": f"{found.overall:.2f} (rings)"}
     if active is None:
         mean = float(shown.fitted.active.sum(axis=1).mean())
-        lines["A row uses"] = f"{mean:.1f} of {k} components on average"
-    else:
-        lines["A row uses"] = f"{active} of {k} components"
-        lines["Two rows share, by chance"] = (
-            f"{sharing.at_random(k, active):.2f} (L²/K, if each row drew its components at random)"
-        )
-    lines["Two rows share, on average"] = f"{found.overall:.2f} (rings)"
-    return lines
+        return {"A row uses": f"{mean:.1f} of {k} components on average", **average}
+    chance = f"{sharing.at_random(k, active):.2f} (L²/K, if each row drew its components at random)"
+    return {
+        "A row uses": f"{active} of {k} components",
+        "Two rows share, by chance": chance,
+        **average,
+    }
 
 
 def table(found: Sharing, classes: Classes) -> str:
     """Return for each class what it shares within, and with the class closest to it, as HTML."""
-    head = "".join(
-        tag("th", text) for text in ("class", "rows", "own kind", "closest other", "shared with it")
-    )
     lines = []
     for c, name in enumerate(classes.names):
         other = sharing.closest_to(found, c)
@@ -228,22 +223,21 @@ def table(found: Sharing, classes: Classes) -> str:
             if other is None
             else [shortened(classes.names[other], 18), _number(found.shared[c, other])]
         )
-        first = tag("th", words(shortened(name, 18)), scope="row", title=name)
-        lines.append(tag("tr", first + "".join(tag("td", words(cell)) for cell in cells)))
-    body = tag("thead", tag("tr", head)) + tag("tbody", "".join(lines))
-    return tag("div", tag("table", body), "ca-table ca-plain")
+        lines.append(table_line(shortened(name, 18), cells, title=name))
+    heads = ("class", "rows", "own kind", "closest other", "shared with it")
+    return html_table(heads, lines)
 
 
 def _popularity(shown: Shown, classes: Classes | None) -> None:
     active = shown.fitted.active
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.subheader("Popularity of the components", anchor=False, width="content")
-        by_class = classes is not None and st.toggle(
-            "By class", key="sharing_by_class", persist_state="session"
-        )
+        key = "sharing_by_class"
+        if classes and not st.toggle("By class", key=key, persist_state="session"):
+            classes = None
     names = [name_of(shown.fitted, k) for k in range(active.shape[1])]
     overall = sharing.popularity(active)
-    if classes is not None and by_class:
+    if classes is not None:
         shares = sharing.popularity_by_class(active, classes.codes, len(classes.names))
         figure = charts.popularity_map(shares, classes.names, overall, names)
         text = "Colour: the share of a class's rows that use a component."
@@ -253,7 +247,7 @@ def _popularity(shown: Shown, classes: Classes | None) -> None:
         text = "Share of all rows that use a component, the most popular first."
         if even is not None:
             text += f" Dashed: L/K = {percent(even, 1)}, if all were equally popular."
-    chart(figure, key="sharing_popularity", config={"displayModeBar": False})
+    chart(figure, "sharing_popularity")
     unused = int((overall == 0).sum())
     st.caption(text + (f" Used by no row: {counted(unused, 'component')}." if unused else ""))
 

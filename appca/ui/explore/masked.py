@@ -24,10 +24,10 @@ from appca.runs.configuration import defaults
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.storage.wording import counted
-from appca.ui.parts import progress
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.parts.text import about, tag, words
-from appca.ui.session import services, watching
+from appca.ui.parts.text import table as html_table
+from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
@@ -67,9 +67,12 @@ def _filled(dataset: Dataset, shown: Shown) -> None:
         "the model was fitted around them and says what belongs there."
     )
     st.caption(PLACEHOLDERS)
+    imputed = shown.fitted.imputed
+    if imputed is None:
+        return
     save_button(
         "Save the data, filled by the model",
-        partial(filled_csv, dataset, shown.fitted.imputed),
+        partial(filled_csv, dataset, imputed),
         f"{stem_of(dataset.name)}-filled.csv",
         "text/csv",
         key="filled",
@@ -103,7 +106,7 @@ def config_of(shown: Shown) -> MaskedConfig:
 def _test(dataset: Dataset, shown: Shown) -> None:
     config = config_of(shown)
     st.caption(WHAT_FOR)
-    if progress.follow(config.id, cancel="masked_cancel"):
+    if computation.follow(config.id, cancel="masked_cancel"):
         return
     found = stored(JournalStore(home(), FOLDER), config)
     if found:
@@ -114,18 +117,10 @@ def _test(dataset: Dataset, shown: Shown) -> None:
         st.button(
             f"Hide {percent(config.share)} of the cells and compare",
             key="masked_start",
-            on_click=_start,
-            args=[config],
+            on_click=guarded(computation.start),
+            args=["masked", config.id, config.to_dict() | {"key": config.id}],
             help=f"{counted(config.repeats, 'time')} other cells, in the background; {takes}.",
         )
-
-
-@guarded
-def _start(config: MaskedConfig) -> None:
-    watching.allow(config.id)
-    spec = config.to_dict() | {"key": config.id}
-    job = services.jobs().submit("masked", spec, key=config.id)
-    watching.add(job, watching.Watched("masked", config.id))
 
 
 def titles(config: MaskedConfig) -> dict[str, str]:
@@ -143,7 +138,6 @@ def table(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:
     """Return the errors as an HTML table, the smallest marked."""
     means = {method: float(errors.mean()) for method, errors in found.items()}
     base, best = means.get(MEANS), min(means, key=means.__getitem__)
-    heads = ("Method", "Error on hidden cells", "Against the means")
     body = ""
     for method, errors in found.items():
         spread = f" ± {number(errors.std(ddof=1))}" if len(errors) > 1 else ""
@@ -151,9 +145,7 @@ def table(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:
         cells = tag("th", words(titles(config)[method]), scope="row")
         cells += tag("td", words(f"{number(means[method])}{spread}"), "ca-best" * (method == best))
         body += tag("tr", cells + tag("td", words(share)))
-    head = tag("tr", "".join(tag("th", words(name), scope="col") for name in heads))
-    inner = tag("thead", head) + tag("tbody", body)
-    return tag("div", tag("table", inner), "ca-table ca-plain")
+    return html_table(("Method", "Error on hidden cells", "Against the means"), body)
 
 
 def verdict(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:

@@ -1,6 +1,6 @@
 """Rows that stand out, far within their subspace (T2) or far off it (Q): picture and table."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -13,7 +13,7 @@ from appca.analysis.explore.outliers import (
     limits_of_the_model,
     ratios,
 )
-from appca.analysis.explore.subspaces import Subspace, ranked, title
+from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
@@ -21,10 +21,15 @@ from appca.plots.explore.panel import Cell, Panel
 from appca.plots.explore.sprites import Sprites, mean_image
 from appca.storage.wording import counted
 from appca.ui.explore import point_choice
-from appca.ui.explorer import atlas, panels
-from appca.ui.explorer.component import explorer
+from appca.ui.explorer import atlas, explorer, panels
+from appca.ui.parts.tables import id_and_label
 from appca.ui.session import selection
+from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import one_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WORST = 25  # rows of the table
 LEAST = 1e-3  # a ratio below is drawn there
@@ -51,8 +56,8 @@ class Flagged(NamedTuple):
         """Rows beyond either limit, the worst first."""
         worst = self.ratios.max(axis=1)
         order = np.argsort(-worst, kind="stable")
-        values: np.ndarray = self.rows[order[worst[order] > 1]]
-        return values
+        far: np.ndarray = self.rows[order[worst[order] > 1]]
+        return far
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
@@ -106,7 +111,8 @@ def panel_of(flagged: Flagged, pictures: Sprites | None) -> Panel:
 
 
 def _settings(shown: Shown) -> tuple[np.ndarray, float, str]:
-    groups = _groups(shown.key, shown.fitted)
+    active = shown.fitted.active
+    groups = kept(f"subspaces-{shown.key}", lambda: ranked(active)[:MOST_SUBSPACES])
     names = [f"{title(group.components)} · {counted(len(group.rows), 'row')}" for group in groups]
     place = st.selectbox(
         "Among",
@@ -116,30 +122,24 @@ def _settings(shown: Shown) -> tuple[np.ndarray, float, str]:
         width=200,
         persist_state="session",
     )
-    level = st.segmented_control(
+    level = one_of(
         "Limit passed by 1 row in",
-        LEVELS,
-        default=0.99,
-        format_func=lambda level: f"{1 / (1 - level):.0f}",
-        key="outliers-level",
-        required=True,
-        persist_state="session",
-        help="If the rows were as the limits take them to be, one row in so many would be beyond "
-        "a limit by chance.",
+        {level: f"{1 / (1 - level):.0f}" for level in LEVELS},
+        "outliers-level",
+        0.99,
+        "If the rows were as the limits take them to be, one row in so many would be beyond a "
+        "limit by chance.",
     )
-    source = st.segmented_control(
+    source = one_of(
         "Limits",
-        list(LIMITS),
-        default="model",
-        format_func=LIMITS.__getitem__,
-        key="outliers-source",
-        required=True,
-        persist_state="session",
-        help="The model's: chi-square quantiles, right if scores and noise are Gaussian, as they "
+        LIMITS,
+        "outliers-source",
+        "model",
+        "The model's: chi-square quantiles, right if scores and noise are Gaussian, as they "
         "seldom are in real data. These rows' own: the share of the rows themselves, whatever "
         "their distribution.",
     )
-    rows = np.arange(len(shown.fitted.active)) if place < 0 else groups[place].rows
+    rows = np.arange(len(active)) if place < 0 else groups[place].rows
     return rows, level, source
 
 
@@ -199,24 +199,25 @@ def _worst(dataset: Dataset, shown: Shown, flagged: Flagged) -> None:
             f"Select {'it' if len(beyond) == 1 else f'all {len(beyond):,}'}",
             key="outliers_select",
             icon=":material/lasso_select:",
-            on_click=_select,
-            args=[dataset, beyond],
+            on_click=selection.put,
+            args=[dataset, np.isin(np.arange(dataset.n_rows), beyond)],
         )
         some = f"The {len(top)} farthest of {len(beyond):,}"
         which = counted(len(top), "row") if len(top) == len(beyond) else some
         st.caption(f"{which} beyond a limit; a tick at the left shows the row above.")
 
 
-def table_of(dataset: Dataset, fitted: FittedRun, flagged: Flagged, rows: np.ndarray) -> "object":
+def table_of(
+    dataset: Dataset, fitted: FittedRun, flagged: Flagged, rows: np.ndarray
+) -> "pd.DataFrame":
     """Return rows with their statistics as a table."""
     import pandas as pd
 
     order = np.argsort(flagged.rows)
     own = flagged.ratios[order[np.searchsorted(flagged.rows, rows, sorter=order)]]
-    columns = {"id": dataset.ids[rows]}
-    for name, values in list(dataset.labels.items())[:1]:
-        columns[name if name not in columns else f"{name} (label)"] = values[rows]
-    columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
+    columns = id_and_label(dataset, rows)
+    used = (np.flatnonzero(active) for active in fitted.active[rows])
+    columns["subspace"] = np.array([title(tuple(components)) for components in used])
     columns["T² / limit"], columns["Q / limit"] = own.round(2).T
     return pd.DataFrame(columns)
 
@@ -227,19 +228,7 @@ def _look(dataset: Dataset, rows: np.ndarray, key: str) -> None:
         point_choice.show(dataset, rows[ticked[0]])
 
 
-def _select(dataset: Dataset, rows: np.ndarray) -> None:
-    mask = np.zeros(dataset.n_rows, dtype=bool)
-    mask[rows] = True
-    selection.put(dataset, mask)
-
-
 @st.cache_resource(show_spinner="Measuring how far out the rows lie…", max_entries=16)
 def _distances(key: str, _fitted: FittedRun) -> Distances:
     del key
     return distances(_fitted)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _groups(key: str, _fitted: FittedRun) -> list[Subspace]:
-    del key
-    return ranked(_fitted.active)[:MOST_SUBSPACES]

@@ -1,9 +1,10 @@
 """The page Point: one row as a sum of components, how sure that is, and which rows are near it."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
-from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.point import (
     Alternatives,
@@ -27,8 +28,11 @@ from appca.ui.explore import point_choice, point_pictures
 from appca.ui.explorer import atlas
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import fact_list, markdown
-from appca.ui.session import services
+from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NEAREST = 8
 MOST_FEATURES = 14  # drawn; the table below has more
@@ -41,11 +45,13 @@ def sum_of(dataset: Dataset, shown: Shown, row: int) -> None:
     """Draw the row as average + components = reconstruction, and what is left."""
     x = row_of(dataset, shown.fitted, row)
     found = parts(shown.fitted, x, row)
-    if dataset.image_shape is None:
+    shape = dataset.image_shape
+    if shape is None:
         gaps = None if dataset.missing is None else dataset.missing[row]
         _features(dataset, shown, found, gaps)
     else:
-        st.html(point_pictures.pictured(dataset, shown.fitted, found, dark_ink=_dark_ink(dataset)))
+        ink = _dark_ink(dataset)
+        st.html(point_pictures.pictured(dataset, shape, shown.fitted, found, dark_ink=ink))
         st.caption(
             "Each component times the row's score on it, on one scale of colours together with "
             "the residual: red adds, blue takes away. Residual = this row − reconstruction."
@@ -89,7 +95,11 @@ def near(dataset: Dataset, shown: Shown, row: int) -> None:
     within = near_in_subspace(shown.fitted, row, NEAREST)
     with st.container(key="near"):
         st.caption("In the data, after preprocessing")
-        _neighbours(dataset, _near_in_data(shown.key, dataset, shown.fitted, row), "data")
+        before = shown.fitted.preprocessing
+        found = kept(
+            f"near-{shown.key}-{row}", lambda: near_in_data(dataset.X, before, row, NEAREST)
+        )
+        _neighbours(dataset, found, "data")
         used = tuple(np.flatnonzero(shown.fitted.active[row]).tolist())
         if not used:
             st.caption("It uses no component, so it lies in no subspace beside others.")
@@ -110,7 +120,7 @@ def _dark_ink(dataset: Dataset) -> bool:
 def _features(dataset: Dataset, shown: Shown, found: RowParts, gaps: np.ndarray | None) -> None:
     """Draw a row of a table: its features beside their reconstruction, and the sum as a table."""
     names = feature_names(dataset)
-    spread = _spread(dataset.digest)
+    spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
     order = np.argsort(-np.abs(found.residual) / spread, kind="stable")
     top = order[:MOST_FEATURES]
     left, right = st.columns([1, 1.25], gap="large")
@@ -120,7 +130,7 @@ def _features(dataset: Dataset, shown: Shown, found: RowParts, gaps: np.ndarray 
             ((found.original - found.average) / spread)[top],
             ((found.reconstruction - found.average) / spread)[top],
         )
-        chart(figure, key="point_features", config={"displayModeBar": False})
+        chart(figure, "point_features")
         if len(order) > MOST_FEATURES:
             st.caption(
                 f"The {MOST_FEATURES} worst rebuilt of {dataset.n_features:,} features, the worst "
@@ -154,7 +164,7 @@ def sum_table(
     order: np.ndarray,
     spread: np.ndarray,
     gaps: np.ndarray | None = None,
-) -> "object":
+) -> "pd.DataFrame":
     """Return the sum as a table, one line a feature; of missing cells only what the run says."""
     import pandas as pd
 
@@ -179,7 +189,8 @@ def feature_names(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
-    found = _alternatives(shown.key, shown.fitted, dataset, row)
+    fitted = shown.fitted
+    found = kept(f"sets-{shown.key}-{row}", lambda: _of_row(fitted, dataset, row))
     active = shown.fitted.active[row]
     if found is None:
         inclusion = shown.fitted.inclusion[row]
@@ -187,16 +198,15 @@ def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
         names = [name_of(shown.fitted, k) for k in order]
         figure = probabilities(names, inclusion[order], active[order].tolist())
         text = (
-            f"How probable it is that the row uses each component: there are more than "
-            f"{ENUMERATED:,} sets to choose from, too many to list. Blue: the components it was "
-            "given."
+            f"How probable it is that the row uses each component, for more than {MOST_SETS:,} "
+            "sets are too many to list. Blue: the components it was given."
         )
     else:
         chosen = tuple(np.flatnonzero(active).tolist())
         names = [title(S) for S in found.sets]
         figure = probabilities(names, found.probability, [chosen == S for S in found.sets])
         text = _in_words(found)
-    chart(figure, key="point_sets", config={"displayModeBar": False})
+    chart(figure, "point_sets")
     st.caption(markdown(text))
 
 
@@ -232,23 +242,12 @@ def _neighbours(dataset: Dataset, found: NearRows, where: str) -> None:
             st.caption(markdown(f"{said}{number(distance)} away"))
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _near_in_data(key: str, _dataset: Dataset, _fitted: FittedRun, row: int) -> NearRows:
-    del key
-    return near_in_data(_dataset.X, _fitted.preprocessing, row, NEAREST)
+def _of_row(fitted: FittedRun, dataset: Dataset, row: int) -> Alternatives | None:
+    y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0]
+    return alternatives(fitted, y.astype(np.float64))
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _alternatives(key: str, _fitted: FittedRun, _dataset: Dataset, row: int) -> Alternatives | None:
-    del key
-    rows = _dataset.with_gaps(slice(row, row + 1))
-    y = _fitted.preprocessing.transform(rows)[0]
-    return alternatives(_fitted, y.astype(np.float64))
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _spread(digest: str) -> np.ndarray:
+def _spread(X: np.ndarray) -> np.ndarray:
     """Return the standard deviation of every feature (D,); 1 where it is constant."""
-    X = services.dataset(digest).X
     spread = X.std(axis=0, dtype=np.float64)
     return np.where(spread > 0, spread, 1.0)

@@ -28,7 +28,7 @@ def chosen(dataset: Dataset) -> int:
         if wanted and linked is None:
             # as if it had been typed: what it may mean is said
             st.session_state[WANTED] = wanted[:LONGEST]
-    row = min(rows[dataset.digest], dataset.n_rows - 1)
+    row: int = min(rows[dataset.digest], dataset.n_rows - 1)
     st.query_params[PARAMETER] = str(dataset.ids[row])
     value: int = row
     return value

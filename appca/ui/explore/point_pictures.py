@@ -1,11 +1,8 @@
 """One image as a line of pictures: average + its components = reconstruction, and the rest."""
 
-from typing import cast
-
 import numpy as np
 
 from appca.analysis.components.components import name_of
-from appca.analysis.explore.point import RowParts
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import signed
@@ -14,22 +11,26 @@ from appca.ui.parts.text import tag, words
 
 
 def pictured(
-    dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark_ink: bool = False
+    dataset: Dataset,
+    shape: tuple[int, ...],
+    fitted: FittedRun,
+    found: Parts,
+    *,
+    dark_ink: bool,
 ) -> str:
     """
     Return the sum as HTML: grey pictures on the scale of the data, signed ones on one of their own.
 
     Parameters
     ----------
-    dataset : Dataset
-        Of images.
+    dataset, shape
+        Images, and their shape.
     fitted : FittedRun
         A run's, for the names of the components.
     found : RowParts
     dark_ink : bool
         Draw high values of the data dark.
     """
-    shape = cast("tuple[int, ...]", dataset.image_shape)  # only images are pictured
     drawn = [*found.terms, found.residual]
     limit = max(float(np.abs(pixels_of(values, shape)).max()) for values in drawn)
     grey = dataset.as_images(

@@ -1,6 +1,5 @@
 """The settings of a fit: one widget for each parameter that the chosen model has."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import streamlit as st
@@ -113,27 +112,8 @@ FIELDS: dict[str, SettingChoice | Number] = {
         "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
     ),
 }
-MAIN = (
-    "inference",
-    "init",
-    "alpha",
-    "prior",
-    "n_init",
-    "n_chains",
-    "burn_in",
-    "n_draws",
-    "random_state",
-)
-FURTHER = (
-    "latent_variance",
-    "mean",
-    "w_update",
-    "z_update",
-    "allocation",
-    "thin",
-    "max_iter",
-    "n_paths",
-)
+FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
+FURTHER |= {"n_paths"}  # behind “Further settings”
 
 
 def settings(dataset: Dataset) -> None:
@@ -149,8 +129,9 @@ def settings(dataset: Dataset) -> None:
     with right:
         if "n_active" in now.parameters:
             _whole("n_active", "Used by each row L", now, limits, HELP_L)
-    _grid([name for name in MAIN if name in now.parameters], now)
-    rest = [name for name in FURTHER if name in now.parameters]
+    own = [name for name in FIELDS if name in now.parameters]
+    _grid([name for name in own if name not in FURTHER], now)
+    rest = [name for name in own if name in FURTHER]
     if rest:
         with st.expander("Further settings"):
             _grid(rest, now)
@@ -174,7 +155,6 @@ def _model(now: RunConfig) -> None:
         format_func=_title,
         key=key,
         on_change=_set_model,
-        args=[key],
     )
     st.caption(MODELS[now.model].about)
 
@@ -193,11 +173,9 @@ def _grid(names: list[str], now: RunConfig) -> None:
 
 def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
     key, value = f"set-{name}", int(now.parameters[name])
-    least, most = map(int, around(limits, value))
+    least, most = around(limits, value)
     st.session_state[key] = value
-    st.number_input(
-        label, least, most, key=key, help=help_text, on_change=_apply, args=[name, _plain]
-    )
+    st.number_input(label, least, most, key=key, help=help_text, on_change=_apply, args=[name])
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
@@ -223,7 +201,7 @@ def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
         key=key,
         help=field.help,
         on_change=_apply,
-        args=[name, _one_if_fixed],
+        args=[name],
     )
     if is_number:
         fixed = f"set-{name}-value"
@@ -233,24 +211,17 @@ def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
             *around((1e-9, 1e9), float(value)),
             key=fixed,
             format="%g",
-            on_change=_set_parameter,
+            on_change=_apply,
             args=[name, fixed],
         )
 
 
 @guarded
-def _set_parameter(name: str, key: str) -> None:
-    state.set_parameters(**{name: st.session_state[key]})
+def _set_model() -> None:
+    state.set_model(st.session_state["set-model"])
 
 
 @guarded
-def _apply(name: str, read: Callable[[object], object]) -> None:
-    state.set_parameters(**{name: read(st.session_state[f"set-{name}"])})
-
-
-def _plain(value: object) -> object:
-    return value
-
-
-def _one_if_fixed(value: object) -> object:
-    return 1.0 if value == FIXED else value
+def _apply(name: str, widget: str | None = None) -> None:
+    value = st.session_state[widget or f"set-{name}"]
+    state.set_parameters(**{name: 1.0 if value == FIXED else value})

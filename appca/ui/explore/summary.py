@@ -13,6 +13,7 @@ from appca.ui.frame.place import place_of_run
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, fact_list, passes
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import onward
 
 
 def summary(shown: Shown) -> None:
@@ -30,11 +31,8 @@ def summary(shown: Shown) -> None:
     st.html(facts(shown))
     curve = np.asarray(fitted.log_likelihoods, dtype=float)
     if len(curve) > 1:
-        chart(
-            likelihood(np.arange(1, len(curve) + 1), curve, n_rows, shown.config.is_sampled),
-            key="summary_curve",
-            config={"displayModeBar": False},
-        )
+        passed = np.arange(1, len(curve) + 1)
+        chart(likelihood(passed, curve, n_rows, shown.config.is_sampled), "summary_curve")
 
 
 def facts(shown: Shown) -> str:
@@ -81,10 +79,7 @@ def _number(label: str, value: str, meaning: str) -> None:
 def next_steps() -> None:
     """Draw the links to the pictures of the run."""
     with st.container(horizontal=True):
-        for page, label in (
-            ("pages/explore/subspaces.py", "Look at the subspaces"),
-            ("pages/explore/umap.py", "Map with UMAP"),
-            ("pages/check/diagnostics.py", "Can it be trusted?"),
-            ("pages/export/export.py", "Export"),
-        ):
-            st.page_link(page, label=label, icon=":material/arrow_forward:", width="content")
+        onward("explore/subspaces", "Look at the subspaces")
+        onward("explore/umap", "Map with UMAP")
+        onward("check/diagnostics", "Can it be trusted?")
+        onward("export/export", "Export")

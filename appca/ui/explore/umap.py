@@ -15,11 +15,9 @@ from appca.plots.palette import Colour
 from appca.runs.home import home
 from appca.storage.wording import capital, counted
 from appca.ui.explore import umap_classes
-from appca.ui.explorer import atlas
-from appca.ui.explorer.component import explorer
-from appca.ui.parts import progress
+from appca.ui.explorer import atlas, explorer
 from appca.ui.parts.text import duration, tag, words
-from appca.ui.session import services, watching
+from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
@@ -72,10 +70,11 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
         (0.0, 1.0),
         "How close points may come. Changing it lays out anew, with the same neighbours.",
     )
-    start = st.selectbox(
+    starts = list(STARTS)
+    start: str = st.selectbox(
         "Start from",
-        list(STARTS),
-        index=list(STARTS).index(chosen.get("start", "pca")),
+        starts,
+        index=starts.index(chosen.get("start", "pca")),
         format_func=STARTS.__getitem__,
         key="umap_start",
         width=180,
@@ -101,16 +100,14 @@ def stored(config: EmbeddingConfig) -> Embedding | None:
 
 def wait_or_offer(dataset: Dataset, config: EmbeddingConfig) -> None:
     """Draw the running job, or the button that starts it."""
-    if progress.follow(config.id):
+    if computation.follow(config.id):
         return
     st.markdown(
         f"UMAP lays out all {counted(dataset.n_rows, 'row')} in the background: about 20 s for "
         "2,000 rows, one to two minutes for 70,000. The first one of a session takes 10 s more. "
         "With another least distance, spread or start the neighbours need not be sought again."
     )
-    if st.button("Lay out the map", type="primary", key="umap_run"):
-        _start(config)
-        st.rerun()
+    computation.button("Lay out the map", "umap_run", "umap", config.id, config.to_dict())
 
 
 def pictures(
@@ -191,18 +188,9 @@ def _number(
     name: str,
     chosen: dict[str, Any],
     default: float,
-    limits: tuple[Any, Any],
-    help_text: str,
+    limits: tuple[float, float],
+    told: str,
 ) -> float:
     least, most = limits
     value = type(least)(min(max(chosen.get(name, default), least), most))
-    number: float = st.number_input(
-        label, least, most, value, key=f"umap_{name}", help=help_text, width=125
-    )
-    return number
-
-
-def _start(config: EmbeddingConfig) -> None:
-    watching.allow(config.id)
-    job = services.jobs().submit("umap", config.to_dict(), key=config.id)
-    watching.add(job, watching.Watched("umap", config.id))
+    return st.number_input(label, least, most, value, key=f"umap_{name}", help=told, width=125)

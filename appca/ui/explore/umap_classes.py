@@ -1,17 +1,15 @@
 """Classes on the page UMAP: their names on the map, and which one lies nearest to which."""
 
-from typing import cast
-
 import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.class_neighbours import ClassNeighbour, nearest_classes
 from appca.analysis.export.projections import neutral
-from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.explore.panel import Name
 from appca.storage.wording import shortened
 from appca.ui.parts.text import markdown
+from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
 
 MOST_ROWS = 100_000  # looked at; 60,000 take a second or two
@@ -21,7 +19,7 @@ LONGEST = 24  # letters of a name on the map
 
 def naming(dataset: Dataset) -> bool:
     """Draw the switch that writes the classes' names on the map; tell whether it is on."""
-    if not _has_classes(dataset):
+    if _classes(dataset) is None:
         return False
     return st.toggle(
         "Names of classes",
@@ -38,7 +36,7 @@ def names_on_map(dataset: Dataset, coordinates: np.ndarray) -> list[Name]:
     The row is the one nearest to the medians of its class: of a class in pieces, the middle may be
     empty.
     """
-    names, codes = cast("tuple[list[str], np.ndarray]", dataset.class_column)
+    names, codes = dataset.class_column or ([], np.arange(0))
     counts = np.bincount(codes, minlength=len(names))
     return [
         Name(shortened(names[code], LONGEST), *_middle(coordinates[codes == code]))
@@ -51,9 +49,14 @@ def nearest_table(dataset: Dataset, shown: Shown) -> None:
     """Draw, for each class, the other class that lies nearest in the projection."""
     import pandas as pd
 
-    if not _has_classes(dataset):
+    classes = _classes(dataset)
+    if classes is None:
         return
-    found = _nearest(f"{shown.key}-{dataset.digest}", dataset, shown.fitted)
+    names, codes = classes
+    found = kept(
+        f"nearest-{shown.key}-{dataset.digest}",
+        lambda: nearest_classes(shown.fitted, codes, names, MOST_ROWS),
+    )
     met = sorted((one for one in found if one.other), key=lambda one: -one.share)
     st.subheader("Nearest other class", anchor=False)
     st.caption(markdown(sentence(found, dataset.n_rows)))
@@ -98,17 +101,10 @@ def sentence(found: list[ClassNeighbour], n_rows: int) -> str:
     return f"{text} Each other’s nearest: {'; '.join(pairs)}."
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _nearest(key: str, _dataset: Dataset, _fitted: FittedRun) -> list[ClassNeighbour]:
-    del key
-    names, codes = cast("tuple[list[str], np.ndarray]", _dataset.class_column)
-    return nearest_classes(_fitted, codes, names, MOST_ROWS)
-
-
-def _has_classes(dataset: Dataset) -> bool:
-    """Whether the first label tells classes, and not single rows."""
+def _classes(dataset: Dataset) -> tuple[list[str], np.ndarray] | None:
+    """Return names and codes of the first label if it tells classes, and not single rows."""
     column = dataset.class_column
-    return column is not None and 1 < len(column[0]) <= MOST_NAMES
+    return column if column is not None and 1 < len(column[0]) <= MOST_NAMES else None
 
 
 def _middle(points: np.ndarray) -> tuple[float, float]:

@@ -1,7 +1,5 @@
 """The page Selection: what sets the selected rows apart from all others."""
 
-from typing import cast
-
 import numpy as np
 import streamlit as st
 
@@ -19,7 +17,9 @@ from appca.ui.parts import tray
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.session import selection
+from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import onward
 
 BARS = 12  # strongest differences drawn
 KINDS = {
@@ -53,7 +53,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
             _strongest(comparison)
         with right:
             if dataset.image_shape is not None:
-                _images(dataset, mask)
+                _images(dataset, mask, dataset.image_shape)
             _one_number(dataset, shown, comparison, mask)
     _table(comparison)
     _notes(comparison)
@@ -65,12 +65,7 @@ def _how_to_select() -> None:
         "on the count in the corner of a panel, or choose rows here by a rule. This page then "
         "tells what sets them apart from all other rows."
     )
-    st.page_link(
-        "pages/explore/subspaces.py",
-        label="Subspaces",
-        icon=":material/scatter_plot:",
-        width="content",
-    )
+    onward("explore/subspaces", "Subspaces", ":material/scatter_plot:")
 
 
 @st.cache_resource(show_spinner="Comparing", max_entries=16)
@@ -82,16 +77,17 @@ def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> 
 def _strongest(comparison: GroupComparison) -> None:
     st.subheader("Strongest differences", anchor=False)
     told = [one for one in comparison.differences if one.matters][:BARS]
-    chart(
-        differences.bars(told or comparison.differences[:BARS]),
-        key="group_bars",
-        config={"displayModeBar": False},
-    )
+    chart(differences.bars(told or comparison.differences[:BARS]), "group_bars")
 
 
-def _images(dataset: Dataset, mask: np.ndarray) -> None:
+def _images(dataset: Dataset, mask: np.ndarray, shape: tuple[int, ...]) -> None:
     st.subheader("Mean images", anchor=False)
-    means = _mean_images(f"{dataset.digest}-{selection.token(dataset)}", dataset, mask)
+
+    def mean_pictures() -> differences.Images:
+        group, rest = mean_images(dataset, mask)
+        return differences.images(group, rest, dataset.as_images(np.stack([group, rest])), shape)
+
+    means = kept(f"means-{dataset.digest}-{selection.token(dataset)}", mean_pictures)
     sprites = atlas.sprites(dataset.digest)
     inked = sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
     sides = [255 - side if inked else side for side in (means.group, means.rest)]
@@ -105,15 +101,6 @@ def _images(dataset: Dataset, mask: np.ndarray) -> None:
         "On the right, red marks higher values in the group and blue lower ones; full colour is a "
         f"difference of {number(means.limit)} in the units of the data."
     )
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _mean_images(key: str, _dataset: Dataset, _mask: np.ndarray) -> differences.Images:
-    del key
-    group, rest = mean_images(_dataset, _mask)
-    drawn = _dataset.as_images(np.stack([group, rest]))
-    shape = cast("tuple[int, ...]", _dataset.image_shape)  # only images have a mean picture
-    return differences.images(group, rest, drawn, shape)
 
 
 def _figure(picture: np.ndarray, title: str) -> str:
@@ -140,11 +127,7 @@ def _one_number(
     values = np.asarray(column_of(dataset, shown.fitted, chosen).values, dtype=np.float64)
     if chosen.startswith("score:"):
         st.caption("Among the rows that use the component.")
-    chart(
-        differences.histograms(keys[chosen].name, values, mask),
-        key="group_histogram",
-        config={"displayModeBar": False},
-    )
+    chart(differences.histograms(keys[chosen].name, values, mask), "group_histogram")
 
 
 def _key_of(one: GroupDifference, dataset: Dataset, scores: dict[str, int]) -> str | None:

@@ -19,6 +19,7 @@ from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.text import apart, markdown
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
+from appca.ui.session.widgets import first_of_page, one_of
 
 PAGE = 8  # groups on a page
 LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
@@ -108,16 +109,13 @@ def _within(shown: Shown) -> bool:
     active = shown.fitted.active
     if active.sum(axis=1).max() < 3:
         return False
-    return st.segmented_control(
+    return one_of(
         "Inside",
-        [False, True],
-        default=opens_in_pair_view(active),
-        format_func=lambda pair: "Pairs of components" if pair else "Subspaces",
-        key=f"similar-in-{shown.config.k}-{shown.config.n_active}",
-        required=True,
-        persist_state="session",
-        help="With many components the subspaces hold few rows each. A pair holds all rows that "
-        "use both components, whatever else they use.",
+        {False: "Subspaces", True: "Pairs of components"},
+        f"similar-in-{shown.config.k}-{shown.config.n_active}",
+        opens_in_pair_view(active),
+        "With many components the subspaces hold few rows each. A pair holds all rows that use "
+        "both components, whatever else they use.",
     )
 
 
@@ -188,16 +186,7 @@ def _order(
     if any(item is None for item in mixtures):
         return similar.by_tightness(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        by = st.segmented_control(
-            "Order",
-            list(ORDERS),
-            default="classes",
-            format_func=ORDERS.__getitem__,
-            key="similar_order",
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        by = one_of("Order", ORDERS, "similar_order", "classes", label_visibility="collapsed")
         only = st.toggle(
             "Only groups that join different classes",
             True,
@@ -211,15 +200,7 @@ def _order(
 
 def _page(order: list[int], key: str) -> list[tuple[int, int]]:
     """Draw the pager; return place and number of each group on the page."""
-    pages, page = -(-len(order) // PAGE), 1
-    if pages > 1:
-        page = st.pagination(
-            pages,
-            key=f"similar-page-{key}-{pages}",
-            persist_state="session",
-            width=120 + 48 * min(pages, 7),
-        )
-    first = (page - 1) * PAGE
+    first = first_of_page(len(order), PAGE, f"similar-page-{key}-{-(-len(order) // PAGE)}")
     return list(enumerate(order[first : first + PAGE], start=first))
 
 
@@ -239,22 +220,17 @@ def _group(dataset: Dataset, shown: Shown, item: _Item, classes: Classes | None)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.html(similar_group.heading(group, mixed, classes, place, kind), width="stretch")
             chosen = selection.get(dataset)
-            here = chosen.sum() == len(group.rows) and bool(chosen[group.rows].all())
+            own = np.isin(np.arange(dataset.n_rows), group.rows)
+            here = np.array_equal(chosen, own)
             st.button(
                 apart("Selected" if here else "Select", f"group {place + 1}"),
                 key=f"similar-select-{place % PAGE}",
                 disabled=here,
-                on_click=_select,
-                args=[dataset, group.rows],
+                on_click=selection.put,
+                args=[dataset, own],
                 help="Mark these rows on every page.",
             )
         if sprites is not None:
             st.html(similar_group.images(sprites, group, classes))
         else:
             st.html(similar_group.table(dataset, shown, group))
-
-
-def _select(dataset: Dataset, rows: np.ndarray) -> None:
-    mask = np.zeros(dataset.n_rows, bool)
-    mask[rows] = True
-    selection.put(dataset, mask)

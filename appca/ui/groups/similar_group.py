@@ -4,7 +4,6 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.subspaces import title
-from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.similar import Mixture, SimilarRows
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus, percent
@@ -15,7 +14,9 @@ from appca.plots.palette import MISSING
 from appca.storage.wording import counted, shortened
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.component_list import in_units_of_the_fit
-from appca.ui.parts.text import tag, words
+from appca.ui.parts.text import table as html_table
+from appca.ui.parts.text import table_line, tag, words
+from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
 
 IMAGES, LINES = 14, 5  # members shown of a group: images, or lines of a table
@@ -83,29 +84,18 @@ def images(sprites: Sprites, group: SimilarRows, classes: Classes | None) -> str
 
 def table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     """Return the members nearest the centre as lines: id, labels, features that weigh most."""
-    weights = np.abs(_weights(shown.key, shown.fitted))[list(group.components)]
+    every = kept(f"weights-{shown.key}", lambda: in_units_of_the_fit(shown.fitted))
+    weights = np.abs(every)[list(group.components)]
     names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
     strongest = ranked_loadings(weights.max(axis=0), tuple(map(str, range(len(names)))), FEATURES)
     features = [int(item.name) for item in strongest]
     labels = list(dataset.labels)[:3]
-    head = "".join(
-        tag("th", words(shortened(name, LETTERS)), title=name)
-        for name in ["row", *labels, *(names[j] for j in features)]
-    )
-    body = "".join(_line(dataset, row, labels, features) for row in group.rows[:LINES].tolist())
-    return tag(
-        "div", tag("table", tag("thead", tag("tr", head)) + tag("tbody", body)), "ca-table ca-plain"
-    )
+    heads = [shortened(name, LETTERS) for name in ["row", *labels, *(names[j] for j in features)]]
+    lines = (_line(dataset, row, labels, features) for row in group.rows[:LINES].tolist())
+    return html_table(map(words, heads), lines)
 
 
 def _line(dataset: Dataset, row: int, labels: list[str], features: list[int]) -> str:
     texts = [str(dataset.labels[name][row]) for name in labels]
     texts += [minus(f"{float(dataset.X[row, j]):.4g}") for j in features]
-    first = tag("th", words(shortened(dataset.ids[row], LETTERS)), scope="row")
-    return tag("tr", first + "".join(tag("td", words(shortened(t, LETTERS))) for t in texts))
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _weights(key: str, _fitted: FittedRun) -> np.ndarray:
-    del key
-    return in_units_of_the_fit(_fitted)
+    return table_line(shortened(dataset.ids[row], LETTERS), [shortened(t, LETTERS) for t in texts])

@@ -1,22 +1,20 @@
 """The page Brain, upper part: choose a recording and the sizes of the models, and start."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, BinaryIO, NamedTuple
 
 import streamlit as st
 
 from appca.data.brain import recording as brain
 from appca.data.brain.cleaning import MEAN_SIGNAL
-from appca.runs.home import home
 from appca.storage.wording import counted
 from appca.studies.experiments.brain import STUDY
-from appca.studies.store import Stored, StudyStore
-from appca.ui.parts import progress
+from appca.studies.study import Options
+from appca.ui.paper import brain_result, results
 from appca.ui.parts.text import about, markdown
-from appca.ui.session import services, state, watching
+from appca.ui.session import computation, services, state
 from appca.ui.session.callbacks import guarded
 
-JOBS = {"study", "brain"}  # kinds of jobs whose result the page shows
 _SHARED_SIZE, _MADE_UP_SIZE = (48_751, 156), (2_720, 120)
 _SECONDS, _SECONDS_A_NUMBER = 5.0, 1.7e-7  # measured: start, and for each voxel, volume and K
 _USUAL = {brain.MADE_UP: (8, 3)}
@@ -37,24 +35,30 @@ class RecordingChoice(NamedTuple):
         return self.key not in {brain.SHARED, brain.MADE_UP}
 
 
-def explained() -> None:
-    """Say what the page does."""
+def body() -> None:
+    """Draw the choice of the recording and the sizes, and the result or what makes it."""
     st.markdown(
         "A recording of the brain over time is taken apart into components: courses in time, and "
         "maps of the voxels that follow them. In adaptive PPCA each voxel follows only L of the K. "
         "The component that goes best with the stimulus is shown beside that of PPCA and beside "
         "the usual linear model."
     )
+    known = [options for _, options in results.known(STUDY.name)]
+    chosen = _recording(known)
+    options = _settings(chosen, known)
+    kept = results.stored(STUDY, options)
+    if kept is None:
+        _wait_or_offer(chosen, options)
+    else:
+        brain_result.result(kept)
 
 
-def recording() -> RecordingChoice:
+def _recording(known: list[Options]) -> RecordingChoice:
     """Draw the choice of the recording, and the uploader for one's own; return the choice."""
     choices = _choices()
     if st.session_state.get("brain_recording") not in choices:
-        st.session_state["brain_recording"] = next(
-            (one["recording"] for one in _known() if one["recording"] in choices),
-            next(iter(choices)),
-        )
+        newest = (one["recording"] for one in known if one["recording"] in choices)
+        st.session_state["brain_recording"] = next(newest, next(iter(choices)))
     key = st.selectbox(
         "Recording",
         list(choices),
@@ -78,18 +82,6 @@ def _choices() -> dict[str, RecordingChoice]:
         if MEAN_SIGNAL in one.labels
     ]
     return {one.key: one for one in found}
-
-
-def _known() -> Iterator[dict[str, Any]]:
-    """Yield the options of what runs now and of what is stored, newest first."""
-    for job in services.jobs().active():
-        if _is_ours(job.kind, job.spec):
-            yield job.spec["options"]
-    yield from (kept.options for kept in StudyStore(home()).list(STUDY.name))
-
-
-def _is_ours(kind: str, spec: dict[str, Any]) -> bool:
-    return kind in JOBS and spec.get("study") == STUDY.name
 
 
 def _upload() -> None:
@@ -116,13 +108,11 @@ def _upload() -> None:
 
 
 @guarded
-def _open(recorded: Any, mask: Any, events: Any) -> None:
+def _open(recorded: BinaryIO, mask: BinaryIO | None, events: BinaryIO | None) -> None:
     """Store the recording as a data set, or say in a sentence why not."""
-    from dataclasses import replace
-
     from appca.data.readers import read
 
-    given = {} if mask is None else {"mask": mask, "mask_name": mask.name}
+    given: dict[str, Any] = {} if mask is None else {"mask": mask, "mask_name": mask.name}
     dataset = read(recorded.name, recorded, **given)
     if events is not None:
         found = brain.read_events(events.name, events)
@@ -135,43 +125,20 @@ def _open(recorded: Any, mask: Any, events: Any) -> None:
     state.notify("success", f"“{dataset.name}” is open: {counted(dataset.n_rows, 'voxel')}.")
 
 
-def settings(chosen: RecordingChoice) -> dict[str, Any]:
+def _settings(chosen: RecordingChoice, known: list[Options]) -> Options:
     """Draw K and L; return the options of the experiment."""
+    here = (one for one in known if one["recording"] == chosen.key)
     usual = next(
-        (
-            (one["components"][0], one["active"][0])
-            for one in _known()
-            if one["recording"] == chosen.key
-        ),
-        _USUAL.get(chosen.key, _REAL),
+        ((one["components"][0], one["active"][0]) for one in here), _USUAL.get(chosen.key, _REAL)
     )
     most = max(min(chosen.n_volumes - 4, int(0.8 * chosen.n_voxels) - 1), 2)
+    own: dict[str, Any] = {"persist_state": "session", "width": 150}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        K = st.number_input(
-            "Components K",
-            2,
-            most,
-            min(usual[0], most),
-            key=f"brain_k_{chosen.key[:12]}",
-            persist_state="session",
-            width=150,
-        )
-        L = st.number_input(
-            "Of them a voxel L",
-            1,
-            most - 1,
-            min(usual[1], most - 1),
-            key=f"brain_l_{chosen.key[:12]}",
-            persist_state="session",
-            width=150,
-        )
-    own: dict[str, Any] = {
-        "components": [K],
-        "active": [L],
-        "events": _events(chosen),
-        "recording": chosen.key,
-    }
-    return STUDY.options("default", **own)
+        first, key = min(usual[0], most), f"brain_k_{chosen.key[:12]}"
+        K = st.number_input("Components K", 2, most, first, key=key, **own)
+        first, key = min(usual[1], most - 1), f"brain_l_{chosen.key[:12]}"
+        L = st.number_input("Of them a voxel L", 1, most - 1, first, key=key, **own)
+    return STUDY.options(components=[K], active=[L], events=_events(chosen), recording=chosen.key)
 
 
 def _events(chosen: RecordingChoice) -> str:
@@ -182,16 +149,10 @@ def _events(chosen: RecordingChoice) -> str:
     return brain.written([brain.Event(one["onset"], one["duration"]) for one in kept])
 
 
-def stored(options: dict[str, Any]) -> Stored | None:
-    """Return the result, if there is one."""
-    return StudyStore(home()).get(STUDY.id(options))
-
-
-def wait_or_offer(chosen: RecordingChoice, options: dict[str, Any]) -> None:
+def _wait_or_offer(chosen: RecordingChoice, options: Options) -> None:
     """Draw the running job, or how long it takes and the button."""
-    key = STUDY.id(options)
-    _adopt(key)
-    if progress.follow(key):
+    spec = results.spec_of(STUDY, options)
+    if computation.follow(spec["key"]):
         return
     K, L = options["components"][0], options["active"][0]
     if L >= K:
@@ -210,21 +171,5 @@ def wait_or_offer(chosen: RecordingChoice, options: dict[str, Any]) -> None:
             "No events were given with it: the strongest component is shown, and nothing is "
             "compared with a stimulus."
         )
-    if st.button("Separate", type="primary", key="brain_run"):
-        _start(chosen, options)
-        st.rerun()
-
-
-def _adopt(key: str) -> None:
-    """Wait for the job that makes this; after a reload the session knows no more of it."""
-    for job in services.jobs().active():
-        same = _is_ours(job.kind, job.spec) and job.spec.get("key") == key
-        if same and watching.running(key) is None:
-            watching.add(job.id, watching.Watched(job.kind, key))
-
-
-def _start(chosen: RecordingChoice, options: dict[str, Any]) -> None:
-    key, kind = STUDY.id(options), "brain" if chosen.is_own else "study"
-    watching.allow(key)
-    spec = {"study": STUDY.name, "options": options, "key": key}
-    watching.add(services.jobs().submit(kind, spec, key=key), watching.Watched(kind, key))
+    kind = "brain" if chosen.is_own else "study"
+    computation.button("Separate", "brain_run", kind, spec["key"], spec)

@@ -1,8 +1,8 @@
 """The page Brain, lower part: maps, slices to move through, numbers, and maps to take away."""
 
+import re
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -15,8 +15,10 @@ from appca.studies.experiments.brain import STUDY, titles_of
 from appca.studies.store import Stored, StudyStore, csv_text
 from appca.studies.study import Row
 from appca.ui.parts.chart import chart
+from appca.ui.parts.downloads import save_button
 from appca.ui.parts.study_files import claims_table, made
 from appca.ui.parts.text import markdown
+from appca.ui.session.widgets import one_of
 
 TABLE = {
     "data": "data",
@@ -51,7 +53,7 @@ def result(kept: Stored) -> None:
     outcome = kept.outcome
     figures = STUDY.figures(outcome)
     st.subheader("Maps", anchor=False)
-    _chart("maps", figures)
+    chart(figures["maps"], "brain_maps")
     st.caption(
         "Warm: the voxel goes with the stimulus; cold: against it; grey: neither, or the voxel "
         "does not use the component. The left of the picture is the left of the brain. Full "
@@ -62,15 +64,11 @@ def result(kept: Stored) -> None:
     with st.container(key="beside_brain"):
         left, right = st.columns(2, gap="medium")
     with left:
-        _chart("courses", figures)
+        chart(figures["courses"], "brain_courses")
     with right:
-        _chart("errors", figures)
+        chart(figures["errors"], "brain_errors")
     _numbers(kept)
     _save(kept)
-
-
-def _chart(name: str, figures: dict[str, Any]) -> None:
-    chart(figures[name], key=f"brain_{name}", config={"displayModeBar": False})
 
 
 def _maps(kept: Stored) -> dict[str, np.ndarray]:
@@ -84,9 +82,7 @@ def _cuts(kept: Stored) -> None:
     """Draw three slices of one map through a voxel that sliders move."""
     found, maps = BrainMaps.from_arrays(kept.outcome.arrays), _maps(kept)
     st.subheader("Slices", anchor=False)
-    title = st.segmented_control(
-        "Map", list(maps), default=next(iter(maps)), key=f"brain_map_{kept.id}", required=True
-    )
+    title = one_of("Map", {name: name for name in maps}, f"brain_map_{kept.id}", next(iter(maps)))
     peak = _peak(found, maps[title])
     shape = plots.upright(found.mask, found.affine).shape
     place: list[int] = []
@@ -94,8 +90,8 @@ def _cuts(kept: Stored) -> None:
         key = f"brain_cut_{kept.id}_{title}_{side}"
         # A slider needs two places; a recording of one slice has one.
         place.append(column.slider(side, 0, n - 1, best, key=key) if n > 1 else 0)
-    figure = plots.cuts(found, maps[title], (place[0], place[1], place[2]))
-    chart(figure, key="brain_cuts", config={"displayModeBar": False})
+    x, y, z = place
+    chart(plots.cuts(found, maps[title], (x, y, z)), "brain_cuts")
     st.caption("The slices begin at the map's largest value; point at a voxel to read its value.")
 
 
@@ -138,25 +134,14 @@ def _save(kept: Stored) -> None:
     found = BrainMaps.from_arrays(kept.outcome.arrays)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for number, (title, values) in enumerate(_maps(kept).items()):
-            stem = "".join(c if c.isalnum() else "-" for c in title.lower())
-            while "--" in stem:
-                stem = stem.replace("--", "-")
-            st.download_button(
+            stem = re.sub(r"[\W_]+", "-", title.lower())
+            save_button(
                 f"Save map: {title}",
-                data=partial(nifti_bytes, found.mask, found.affine, values),
-                file_name=f"{stem}.nii.gz",
-                mime="application/gzip",
-                key=f"brain_save_{number}",
-                on_click="ignore",
-                icon=":material/download:",
+                partial(nifti_bytes, found.mask, found.affine, values),
+                f"{stem}.nii.gz",
+                "application/gzip",
+                key=f"brain-{number}",
             )
-        st.download_button(
-            "Save table",
-            data=csv_text(kept.outcome.tables["fmri"]),
-            file_name="fmri.csv",
-            mime="text/csv",
-            key="brain_save_table",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+        table = partial(csv_text, kept.outcome.tables["fmri"])
+        save_button("Save table", table, "fmri.csv", "text/csv", key="brain-table")
     st.caption(f"{made(kept)}.")

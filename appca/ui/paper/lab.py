@@ -13,10 +13,12 @@ from appca.storage.wording import counted
 from appca.studies.experiments.z_priors import described
 from appca.studies.parts.methods import active_for
 from appca.studies.parts.synthetic import LIMITS, dataset_of, drawn
+from appca.studies.study import Options
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import fact_list, markdown
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.widgets import one_of, onward
 
 MOST_SHOWN = 200  # rows of Z in the picture
 EXPLAINED = {
@@ -29,73 +31,55 @@ EXPLAINED = {
 }
 
 
-def choices() -> tuple[str, dict[str, Any]]:
+def body() -> None:
+    """Draw the choice of a design, and what comes out or why nothing can."""
+    design, chosen = _choices()
+    try:
+        truth = _drawn(design, tuple(chosen.items()))
+    except InputError as error:
+        st.error(markdown(str(error)))
+        return
+    _picture(design, truth)
+    _opening(design, chosen)
+
+
+def _choices() -> tuple[str, Options]:
     """Draw the choice of design and sizes; return it."""
-    design = st.segmented_control(
-        "Design of Z",
-        list(DESIGNS),
-        default="balanced",
-        format_func=str.capitalize,
-        key="lab_design",
-        required=True,
-        persist_state="session",
-    )
+    names = {design: design.capitalize() for design in DESIGNS}
+    design = one_of("Design of Z", names, "lab_design", "balanced")
     st.caption(EXPLAINED[design])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        chosen = {
-            "n_rows": _whole("Rows N", "n_rows", 1000),
-            "n_features": _whole("Features D", "n_features", 50),
-            "n_components": _whole("Factors K", "n_components", 10),
-            "n_active": _whole("Of them a row L", "n_active", 5),
-            "noise_sd": st.number_input(
-                "Noise, sd",
-                *LIMITS["noise_sd"],
-                0.1,
-                step=0.05,
-                format="%.3f",
-                key="lab_noise_sd",
-                persist_state="session",
-                width=115,
-            ),
-            "seed": _whole("Seed", "seed", 0),
+        chosen: Options = {
+            "n_rows": _number("Rows N", "n_rows", 1000),
+            "n_features": _number("Features D", "n_features", 50),
+            "n_components": _number("Factors K", "n_components", 10),
+            "n_active": _number("Of them a row L", "n_active", 5),
+            "noise_sd": _number("Noise, sd", "noise_sd", 0.1, step=0.05, format="%.3f"),
+            "seed": _number("Seed", "seed", 0),
         }
     return design, chosen
 
 
-def _whole(label: str, name: str, value: int) -> int:
-    least, most = LIMITS[name]
-    number = st.number_input(
-        label, least, most, value, key=f"lab_{name}", persist_state="session", width=115
-    )
-    return int(number)
-
-
-def draw(design: str, chosen: dict[str, Any]) -> Synthetic | None:
-    """Draw the data, or say in a sentence why they cannot be drawn."""
-    try:
-        return _drawn(design, tuple(chosen.items()))
-    except InputError as error:
-        st.error(markdown(str(error)))
-        return None
+def _number(label: str, name: str, value: float, **own: Any) -> float:
+    own |= {"key": f"lab_{name}", "persist_state": "session", "width": 115}
+    chosen: float = st.number_input(label, *LIMITS[name], value, **own)
+    return chosen
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
-def _drawn(design: str, chosen: tuple[Any, ...]) -> Synthetic:
+def _drawn(design: str, chosen: tuple[tuple[str, Any], ...]) -> Synthetic:
     return drawn(design, dict(chosen))
 
 
-def picture(design: str, truth: Synthetic) -> None:
+def _picture(design: str, truth: Synthetic) -> None:
     """Draw the indicator matrix and what there is to say about it."""
     n_rows, K = truth.Z.shape
     shown = min(MOST_SHOWN, n_rows)
     with st.container(key="beside"):
         left, right = st.columns([2, 1], gap="large", vertical_alignment="center")
     with left:
-        chart(
-            indicators({f"Z, the first {shown} of {counted(n_rows, 'row')}": truth.Z[:shown]}),
-            key="lab_z",
-            config={"displayModeBar": False},
-        )
+        title = f"Z, the first {shown} of {counted(n_rows, 'row')}"
+        chart(indicators({title: truth.Z[:shown]}), "lab_z")
     with right:
         st.html(fact_list(_facts(design, truth, K)))
         st.caption("Black where a row (across) uses a factor (down). W and X are standard normal.")
@@ -112,13 +96,10 @@ def _facts(design: str, truth: Synthetic, K: int) -> dict[str, str]:
     }
 
 
-def opening(design: str, chosen: dict[str, Any]) -> None:
+def _opening(design: str, chosen: Options) -> None:
     """Draw the button that makes this the data set on screen, and the way on from there."""
-    now = state.current_dataset().provenance
-    is_open = now.get("source") == "synthetic" and now.get("options") == {
-        "design": design,
-        **chosen,
-    }
+    now, own = state.current_dataset().provenance, {"design": design, **chosen}
+    is_open = now.get("source") == "synthetic" and now.get("options") == own
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
             "Open as data set",
@@ -130,18 +111,13 @@ def opening(design: str, chosen: dict[str, Any]) -> None:
         )
         if is_open:
             st.caption("Open now; every model can be fitted to it.", width="content")
-            st.page_link(
-                "pages/explore/fit.py",
-                label="Fit a model",
-                icon=":material/arrow_forward:",
-                width="content",
-            )
+            onward("explore/fit", "Fit a model")
         else:
             st.caption("The true W and Z are kept with it.", width="content")
 
 
 @guarded
-def _open(design: str, chosen: dict[str, Any]) -> None:
+def _open(design: str, chosen: Options) -> None:
     """Store the data and look at them, with aFA of the same K and the mean number of factors."""
     state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
     n_active = active_for(_drawn(design, tuple(chosen.items())).Z)

@@ -1,13 +1,15 @@
 """Table 1 on the page: methods as rows, designs and K as columns, one measure at a time."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import streamlit as st
 
 from appca.data.numbers import fixed, percent
 from appca.studies.experiments.table1 import REFERENCES
+from appca.studies.study import Row
 from appca.ui.parts.text import tag, words
+from appca.ui.session.widgets import one_of
 
 
 class MeasureHeading(NamedTuple):
@@ -64,23 +66,16 @@ MEASURES = {
 }
 
 
-def comparison_table(rows: Sequence[dict[str, Any]]) -> None:
+def comparison_table(rows: Sequence[Row]) -> None:
     """Draw the choice of the measure, its meaning and the table."""
-    name = st.segmented_control(
-        "MeasureHeading",
-        list(MEASURES),
-        default="mae",
-        format_func=lambda measure: MEASURES[measure].short,
-        key="lab_measure",
-        required=True,
-        persist_state="session",
-    )
+    names = {name: measure.short for name, measure in MEASURES.items()}
+    name = one_of("MeasureHeading", names, "lab_measure", "mae")
     bold = " Bold: the best method of a column." if MEASURES[name].best else ""
     st.caption(f"{MEASURES[name].meaning} Small: the spread over data sets.{bold}")
     st.html(table_html(rows, name))
 
 
-def table_html(rows: Sequence[dict[str, Any]], name: str) -> str:
+def table_html(rows: Sequence[Row], name: str) -> str:
     """Return the table of one measure as HTML."""
     there = [row for row in rows if row[name] is not None]
     designs = list(dict.fromkeys(row["design"] for row in rows))
@@ -105,7 +100,7 @@ def _head(designs: Sequence[str], sizes: Sequence[int]) -> str:
     return tag("thead", tag("tr", first) + tag("tr", second))
 
 
-def _best(rows: Sequence[dict[str, Any]], name: str, design: str, K: int) -> float | None:
+def _best(rows: Sequence[Row], name: str, design: str, K: int) -> float | None:
     """Return the best value of a column among the methods; the references are none."""
     values = [
         row[name]
@@ -116,7 +111,7 @@ def _best(rows: Sequence[dict[str, Any]], name: str, design: str, K: int) -> flo
     return choose(values) if choose and values else None
 
 
-def _cell(row: dict[str, Any] | None, name: str, best: float | None) -> str:
+def _cell(row: Row | None, name: str, best: float | None) -> str:
     if row is None:
         return tag("td", "")
     write = MEASURES[name].write

@@ -9,64 +9,60 @@ from appca.studies import report
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Study
-from appca.ui.paper.lab_results import AT_ONCE, SIZES
+from appca.ui.paper import results
 from appca.ui.paper.lab_table import comparison_table
+from appca.ui.paper.results import AT_ONCE, SIZES
 from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.study_files import claims_table, made, save_buttons
 from appca.ui.parts.text import about, markdown
-from appca.ui.session import services, watching
+from appca.ui.session import computation, watching
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.widgets import one_of
 
 MOST_ROWS = 200  # of a table on the page
 
 
-def which() -> str:
-    """Draw the choice of size; return it. It begins with the newest result's."""
+def body() -> None:
+    """Draw the choice of size, the button that computes all that is not there, and each result."""
     st.markdown(
         "Every figure and table of the paper, computed anew on the same data: what the paper says, "
         "what comes out here, and whether that agrees."
     )
-    _adopt()
     if "paper_size" not in st.session_state:
         st.session_state["paper_size"] = _newest_size()
-    chosen = st.segmented_control(
+    size = one_of(
         "Size",
-        list(SIZES),
-        format_func=SIZES.__getitem__,
-        key="paper_size",
-        required=True,
-        persist_state="session",
-        help="Quick is for a first look. Full is as large as the paper's, where it says so.",
+        SIZES,
+        "paper_size",
+        help_text="Quick is for a first look. Full is as large as the paper's, where it says so.",
     )
-    return str(chosen)
-
-
-def _adopt() -> None:
-    """Wait for all experiments that run; after a reload the session knows no more of them."""
-    for job in services.jobs().active():
-        key = job.spec.get("key") if job.kind == "study" else None
-        if key is not None and watching.running(key) is None:
-            watching.add(job.id, watching.Watched("study", key))
+    studies = report.in_order(STUDIES.values())
+    computation.adopt(*(_id(study, size) for study in studies))
+    _all_of_them(studies, size)
+    for study in studies:
+        with st.container(border=True):
+            st.subheader(report.heading(study), anchor=study.name)
+            st.markdown(f"**The paper.** {markdown(study.paper)}")
+            kept = _stored(study, size)
+            if kept is None:
+                _wait_or_offer(study, size)
+            else:
+                _result(study, kept)
 
 
 def _newest_size() -> str:
     """Return the size of the newest result that tells; some experiments have one size only."""
-    for kept in StudyStore(home()).list():
-        study = STUDIES.get(kept.study)
-        if study is None:
-            continue
-        for size in ("quick", "full"):
-            if study.options(size) == kept.options != study.options("default"):
-                return size
-        if study.options("default") == kept.options != study.options("quick"):
-            return "default"
+    for name, options in results.known():
+        study = STUDIES.get(name)
+        same = [size for size in SIZES if study and study.options(size) == options]
+        if 0 < len(same) < len(SIZES):
+            return same[0]
     return "default"
 
 
-def all_of_them(size: str) -> None:
+def _all_of_them(studies: list[Study], size: str) -> None:
     """Draw how many results there are, and the button that computes the others."""
-    studies = report.in_order(STUDIES.values())
     waiting = [study for study in studies if not _is_made(study, size)]
     done = len(studies) - len(waiting)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -77,22 +73,9 @@ def all_of_them(size: str) -> None:
             st.button(
                 f"Compute the other {len(idle)}, {about(takes)}",
                 key="paper_all",
-                on_click=_start_all,
+                on_click=_start,
                 args=[idle, size],
             )
-
-
-def results(size: str) -> None:
-    """Draw all sections in the paper's order."""
-    for study in report.in_order(STUDIES.values()):
-        with st.container(border=True):
-            st.subheader(report.heading(study), anchor=study.name)
-            st.markdown(f"**The paper.** {markdown(study.paper)}")
-            kept = _stored(study, size)
-            if kept is None:
-                _wait_or_offer(study, size)
-            else:
-                _result(study, kept)
 
 
 def _wait_or_offer(study: Study, size: str) -> None:
@@ -106,23 +89,17 @@ def _wait_or_offer(study: Study, size: str) -> None:
         key=f"paper_run_{study.name}",
         type="primary",
         on_click=_start,
-        args=[study, size],
+        args=[[study], size],
     )
 
 
 @guarded
-def _start(study: Study, size: str) -> None:
-    """Compute one result in the background, and show its figures when they are there."""
-    key = _id(study, size)
-    watching.allow(key)
-    spec = {"study": study.name, "options": study.options(size), "key": key}
-    watching.add(services.jobs().submit("study", spec, key=key), watching.Watched("study", key))
-    st.session_state[f"paper_show_{study.name}"] = True
-
-
-def _start_all(studies: list[Study], size: str) -> None:
+def _start(studies: list[Study], size: str) -> None:
+    """Compute results in the background, and show their figures when they are there."""
     for study in studies:
-        _start(study, size)
+        spec = results.spec_of(study, study.options(size))
+        computation.start("study", spec["key"], spec)
+        st.session_state[f"paper_show_{study.name}"] = True
 
 
 def _result(study: Study, kept: Stored) -> None:
@@ -135,8 +112,7 @@ def _result(study: Study, kept: Stored) -> None:
 
 def _figures(study: Study, kept: Stored) -> None:
     for name, figure in study.figures(kept.outcome).items():
-        key = f"paper_figure_{study.name}_{name}"
-        chart(figure, key=key, config={"displayModeBar": False})
+        chart(figure, f"paper_figure_{study.name}_{name}")
     first = next(iter(kept.outcome.tables.values()))
     if study.name == "table1":
         comparison_table(first)
@@ -156,17 +132,10 @@ def _is_made(study: Study, size: str) -> bool:
 
 def _stored(study: Study, size: str) -> Stored | None:
     """Return the result, if there is one; one that takes no time is made now."""
-    options, store = study.options(size), StudyStore(home())
-    name = study.id(options)
-    if study.takes[size] < AT_ONCE and store.get(name) is None:
-        outcome = study.run(options, lambda _stage, _share: None, 1)
-        store.save(study, options, outcome, 0.0)
-    file = store.folder / name / "config.json"
-    return _read(name, str(store.folder.parent), _changed(file))
-
-
-def _changed(file: Path) -> int:
-    return file.stat().st_mtime_ns if file.is_file() else 0
+    results.made_at_once(study, size)
+    name, folder = _id(study, size), StudyStore(home()).folder
+    file = folder / name / "config.json"
+    return _read(name, str(folder.parent), file.stat().st_mtime_ns if file.is_file() else 0)
 
 
 @st.cache_resource(show_spinner=False, max_entries=40)

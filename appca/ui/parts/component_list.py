@@ -77,14 +77,15 @@ def _card(
         "ca-quiet ca-numbers",
     )
     if dataset.image_shape is None:
-        return tag("div", tag("div", name + _loadings(dataset, pattern) + numbers), "ca-card")
+        return tag("div", tag("div", name + loadings(dataset, pattern) + numbers), "ca-card")
     bar = tag("div", tag("div", "", style=f"width:{relative:.0%}"), "ca-track")
     picture = data_uri(component_image(pattern, dataset.image_shape))
     image = tag("img", "", src=picture, alt=title)
     return tag("div", image + tag("div", name + bar + numbers), "ca-card")
 
 
-def _loadings(dataset: Dataset, pattern: np.ndarray) -> str:
+def loadings(dataset: Dataset, pattern: np.ndarray) -> str:
+    """Return the largest weights of a component (D,) of a table as HTML bars."""
     lines = []
     for item in ranked_loadings(pattern, dataset.feature_names):
         colour = "#b2182b" if item.value > 0 else "#2166ac"

@@ -57,7 +57,7 @@ def _follow(job_id: str, cancel: str) -> None:
     job = services.jobs().status(job_id)
     if job is None or job.state in ENDED:
         st.rerun()
-    st.progress(min(max(job.fraction, 0.0), 1.0), text=_line(job))
+    st.progress(min(max(job.fraction, 0.0), 1.0), text=line(job))
     with st.container(horizontal=True):
         st.button("Cancel", key=cancel, on_click=watching.cancel, args=[job.id])
         if job.kind == "fit":
@@ -76,7 +76,8 @@ def _follow(job_id: str, cancel: str) -> None:
         chart(likelihood(curve[:, 0], curve[:, 1], n_rows, sampled), "fit_curve")
 
 
-def _line(job: JobStatus) -> str:
+def line(job: JobStatus) -> str:
+    """Say how far a job is and how long it will take."""
     if job.state == "queued":
         return "Waiting for a free worker"
     parts = [markdown(job.stage) or "starting"]

@@ -1,6 +1,7 @@
 """Words and numbers as people read them, and small pieces of HTML in which data is only text."""
 
 import re
+from collections.abc import Iterable
 from html import escape
 
 from appca.data.numbers import nats
@@ -111,3 +112,16 @@ def fact_list(lines: dict[str, str]) -> str:
     """Return names and values as an HTML list; both are data and shown literally."""
     body = "".join(tag("dt", words(key)) + tag("dd", words(value)) for key, value in lines.items())
     return tag("dl", body, "ca-facts")
+
+
+def table_line(name: object, cells: Iterable[object], **attributes: str) -> str:
+    """Return a line of a table as HTML: its name and its cells, all data and shown literally."""
+    first = tag("th", words(name), scope="row", **attributes)
+    return tag("tr", first + "".join(tag("td", words(cell)) for cell in cells))
+
+
+def table(heads: Iterable[str], lines: Iterable[str], css: str = "ca-plain") -> str:
+    """Return a table as HTML; the heads of its columns and its lines must be HTML already."""
+    head = tag("tr", "".join(tag("th", text, scope="col") for text in heads))
+    inner = tag("thead", head) + tag("tbody", "".join(lines))
+    return tag("div", tag("table", inner), f"ca-table {css}".strip())
