@@ -54,7 +54,7 @@ def body(shown: Shown, config: QualityConfig) -> None:
         _tables(config, found)
 
 
-def _tables(config: QualityConfig, found: Comparison) -> None:
+def _tables(config: QualityConfig, found: MethodComparison) -> None:
     """Draw what has been measured."""
     sentence = compare_tables.in_words(config, found)
     if sentence:

@@ -18,6 +18,7 @@ from appca.analysis.explore.point import (
     share_below,
 )
 from appca.analysis.explore.subspaces import title
+from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import nats, number, percent
@@ -198,7 +199,7 @@ def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
         names = [name_of(shown.fitted, k) for k in order]
         figure = probabilities(names, inclusion[order], active[order].tolist())
         text = (
-            f"How probable it is that the row uses each component, for more than {MOST_SETS:,} "
+            f"How probable it is that the row uses each component, for more than {ENUMERATED:,} "
             "sets are too many to list. Blue: the components it was given."
         )
     else:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from appca.analysis.components.components import name_of
+from appca.analysis.explore.point import RowParts
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import signed
@@ -14,7 +15,7 @@ def pictured(
     dataset: Dataset,
     shape: tuple[int, ...],
     fitted: FittedRun,
-    found: Parts,
+    found: RowParts,
     *,
     dark_ink: bool,
 ) -> str:

@@ -15,7 +15,8 @@ from appca.plots.palette import Colour
 from appca.runs.home import home
 from appca.storage.wording import capital, counted
 from appca.ui.explore import umap_classes
-from appca.ui.explorer import atlas, explorer
+from appca.ui.explorer import atlas
+from appca.ui.explorer.component import explorer
 from appca.ui.parts.text import duration, tag, words
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown

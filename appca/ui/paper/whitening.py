@@ -1,5 +1,7 @@
 """The page Whitening: which data, classes and numbers of components, and what came out."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
