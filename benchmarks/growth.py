@@ -13,8 +13,6 @@ from appca.models.orthonormal.em import EMMap
 from benchmarks.passes import prepared
 from benchmarks.shapes import synthetic
 
-__all__ = ["measured", "slope"]
-
 BASE = {"N": 20_000, "D": 400, "K": 40, "L": 20}
 LADDERS = {
     "N": [5000, 10_000, 20_000, 40_000, 80_000],

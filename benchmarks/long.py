@@ -22,8 +22,6 @@ from benchmarks.methods import METHODS
 from benchmarks.passes import prepared
 from benchmarks.shapes import Shape
 
-__all__ = ["PASSES", "measured"]
-
 PASSES = 2000
 
 

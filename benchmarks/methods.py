@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["METHODS", "REFERENCE", "Method", "missing"]
-
 SWEEPS = 50  # of one chain, thrown away and kept
 LIKELIHOOD_ROWS = 1000  # at a time
 FEW_COMPONENTS = 100  # up to which quartimax on a sample finds a start

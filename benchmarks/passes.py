@@ -18,8 +18,6 @@ from appca.models.orthonormal.starts import first_state
 from appca.models.rows.observations import Rows, about, centre_of
 from benchmarks.shapes import Shape
 
-__all__ = ["measured", "prepared"]
-
 TURNS = 15
 
 

@@ -8,8 +8,6 @@ import numpy as np
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 
-__all__ = ["LARGE", "LIMIT_S", "QUICK", "STANDARD", "Shape", "synthetic"]
-
 LIMIT_S = 300  # seconds a method has
 SHORT_S, CONTRACT_S = 45, 600  # on the large data set: most methods, and what is promised
 HELD_BACK = 2000  # rows of MNIST; of the smaller sets every tenth row

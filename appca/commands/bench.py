@@ -55,8 +55,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """
-    Refuse what cannot be measured, before anything is begun.
+    """Refuse what cannot be measured, before anything is begun.
 
     Raises
     ------

@@ -21,8 +21,7 @@ OUT_HELP = "where the result goes; its name ends in .csv, .parquet or .npz"
 
 
 def check_place(path: Path | None) -> None:
-    """
-    Refuse a place where nothing can be written, before anything is computed.
+    """Refuse a place where nothing can be written, before anything is computed.
 
     Raises
     ------
@@ -42,8 +41,7 @@ def check_place(path: Path | None) -> None:
 def write(
     path: Path, table: Callable[[], "pd.DataFrame"], arrays: Callable[[], Mapping[str, np.ndarray]]
 ) -> None:
-    """
-    Write a table, or arrays, as the name of the file asks for; an older file is replaced whole.
+    """Write a table, or arrays, as the name of the file asks for; an older file is replaced whole.
 
     Raises
     ------

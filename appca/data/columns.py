@@ -49,8 +49,7 @@ def wanted_by(dataset: Dataset) -> Wanted:
 
 
 def matched(new: Dataset, wanted: Wanted) -> Matched:
-    """
-    Bring new rows into the columns of a data set, and their values into its type.
+    """Bring new rows into the columns of a data set, and their values into its type.
 
     Columns are found by name when both sides have names: their order does not matter, others are
     left out, and numbers that were read as a label are taken from there. Without names there must
@@ -88,8 +87,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
 
 
 def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
-    """
-    Return the roles with which a table must be read again to give what is wanted; usually none.
+    """Return the roles with which a table must be read again to give what is wanted; usually none.
 
     A reader guesses what a column is for by its values, so in another file it may take a wanted
     column for an id or a label, and an unknown one, perhaps with gaps, for a feature.
@@ -115,8 +113,7 @@ def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
 
 
 def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matched:
-    """
-    Read rows that shall stand beside others, with the roles of their columns as those need them.
+    """Read rows that shall stand beside others, with the roles of their columns as those need them.
 
     Parameters
     ----------

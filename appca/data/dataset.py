@@ -19,8 +19,7 @@ _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """
-    A matrix with the identity of its rows and the meaning of its columns.
+    """A matrix with the identity of its rows and the meaning of its columns.
 
     Parameters
     ----------
@@ -140,8 +139,7 @@ class Dataset:
         return categories(next(iter(self.labels.values()))) if self.labels else None
 
     def take(self, rows: np.ndarray) -> "Dataset":
-        """
-        Return the data set of the given rows, in the given order.
+        """Return the data set of the given rows, in the given order.
 
         Parameters
         ----------
@@ -200,8 +198,7 @@ def _bytes_of_extremes(pixels: np.ndarray, low: float, high: float) -> np.ndarra
 
 
 def categories(column: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """
-    Turn a label column into category names and codes.
+    """Turn a label column into category names and codes.
 
     Numbers are in numeric order, texts in natural order (obj2 before obj10); empty texts and NaN
     become the last category, "missing".

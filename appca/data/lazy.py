@@ -44,8 +44,7 @@ class NpyRows:
 
 
 def open_lazily(path: Path) -> "Array":
-    """
-    Open a matrix (N, D), rows by features, of which nothing but the header is read.
+    """Open a matrix (N, D), rows by features, of which nothing but the header is read.
 
     Raises
     ------

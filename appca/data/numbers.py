@@ -6,8 +6,7 @@ UNKNOWN = "–"  # where there is no number
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """
-    Return a share in percent: "28 %", or "28.5 %" with one digit.
+    """Return a share in percent: "28 %", or "28.5 %" with one digit.
 
     Only none and all are "0 %" and "100 %": what rounding would make one of them is said to be
     under or over the last that can be written, such as "under 0.1 %".

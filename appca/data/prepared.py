@@ -1,5 +1,4 @@
-"""
-Fitted preprocessing, kept on disk where it takes long: the same autoencoder is trained once.
+"""Fitted preprocessing, kept on disk where it takes long: the same autoencoder is trained once.
 
 All runs, maps and grids on the same data with the same options share it, so that the sliders of K
 and L stay live behind an autoencoder.
@@ -25,8 +24,7 @@ def prepared(
     home: Path,
     report: Report = lambda _stage, _share: None,
 ) -> Fitted:
-    """
-    Return the fitted preprocessing of a data set: from the disk, else learned and kept.
+    """Return the fitted preprocessing of a data set: from the disk, else learned and kept.
 
     With an autoencoder that is not on the disk this takes long: call it in a worker.
 

@@ -1,5 +1,4 @@
-"""
-Preprocessing of a matrix before a fit, recorded as options and undone exactly as it was done.
+"""Preprocessing of a matrix before a fit, recorded as options and undone exactly as it was done.
 
 A row x of the data becomes y = ((x / divide - offset) / scale) @ basis, in this order; offset is
 the mean (or zero), scale one number for each feature, basis the D' leading principal axes (or
@@ -27,8 +26,7 @@ _BLOCK_VALUES = 1 << 21  # rows are converted about two million values at a time
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """
-    What is done to the data before a fit, in this order.
+    """What is done to the data before a fit, in this order.
 
     Parameters
     ----------
@@ -104,8 +102,7 @@ class Preprocessing:
         report: Report = lambda _stage, _share: None,
         missing: np.ndarray | None = None,
     ) -> "Fitted":
-        """
-        Learn offset, scale, and basis or autoencoder from the rows of X.
+        """Learn offset, scale, and basis or autoencoder from the rows of X.
 
         Parameters
         ----------
@@ -198,8 +195,7 @@ class Fitted(NamedTuple):
         return len(self.offset) if self.basis is None else self.basis.shape[1]
 
     def transform(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
-        """
-        Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32.
+        """Bring rows (N, D) into the fitted coordinates (N, D'); float64 stays, else float32.
 
         A reduction multiplies rows by `times`. The last bits of a BLAS, the default, depend on
         which rows come together.
@@ -229,8 +225,7 @@ class Fitted(NamedTuple):
         return data.astype(Y.dtype, copy=False)
 
     def directions(self, W: np.ndarray) -> np.ndarray:
-        """
-        Components W (D', K) as directions (D, K) in data units, without the offset.
+        """Components W (D', K) as directions (D, K) in data units, without the offset.
 
         Behind an autoencoder each is a decoded difference, decode(mean + w) - decode(mean) about
         the mean code of the data: a picture of one step, not a direction along which twice the step

@@ -16,8 +16,7 @@ _SHADE = 1 - 1e-12  # a share that is reached exactly must not be missed by roun
 
 
 def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.ndarray:
-    """
-    Leading eigenvectors of the scatter matrix of centred rows.
+    """Leading eigenvectors of the scatter matrix of centred rows.
 
     Parameters
     ----------

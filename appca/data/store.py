@@ -35,8 +35,7 @@ class DatasetSummary(NamedTuple):
 
 
 class DatasetStore:
-    """
-    Data sets below ``<home>/datasets/<digest>/``.
+    """Data sets below ``<home>/datasets/<digest>/``.
 
     A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column,
     ``missing.npy`` if cells are missing, and ``meta.json``. It is built beside its place and moved
@@ -47,8 +46,7 @@ class DatasetStore:
         self.folder = Path(home) / "datasets"
 
     def put(self, dataset: Dataset) -> str:
-        """
-        Store a data set and return its digest; the same data again only renews its name.
+        """Store a data set and return its digest; the same data again only renews its name.
 
         A damaged one of the same digest is replaced.
 
@@ -115,8 +113,7 @@ class DatasetStore:
         atomic.discard(self._existing(digest))
 
     def path(self, digest: str) -> Path:
-        """
-        Return the folder of a data set, for other processes to read.
+        """Return the folder of a data set, for other processes to read.
 
         Raises
         ------

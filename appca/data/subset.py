@@ -14,8 +14,7 @@ def choose_rows(
     per_class: int | None = None,
     classes: Sequence[object] | None = None,
 ) -> np.ndarray:
-    """
-    Choose rows by their class, in file order.
+    """Choose rows by their class, in file order.
 
     Parameters
     ----------
@@ -80,8 +79,7 @@ def check_first(n: int | None, total: int, owns: str) -> None:
 def in_words(
     n_rows: int, per_class: int | None, classes: Sequence[object] | None, rows: str, groups: str
 ) -> str:
-    """
-    Return what a subset is, for the name of its data set.
+    """Return what a subset is, for the name of its data set.
 
     Parameters
     ----------

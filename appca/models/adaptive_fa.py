@@ -1,6 +1,7 @@
 """Adaptive factor analysis: every row uses exactly L of K factors of any direction and length."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -14,11 +15,9 @@ from appca.models.base.estimator import generator, refuse_constant
 from appca.models.base.factor_queries import FactorModel
 from appca.models.base.parameters import (
     ARRAY,
-    CALLABLE,
     NOT_NEGATIVE,
     POSITIVE,
-    SEED,
-    SWITCH,
+    SAMPLING,
     Rule,
     either,
     one_of,
@@ -39,7 +38,7 @@ from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.rows.independent_components import NAMED
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.sampling.chain_data import data_of
-from appca.models.sampling.chains import Draws, Schedule, generators, initial_states, sample
+from appca.models.sampling.chains import Schedule, generators, initial_states, sample
 from appca.models.sampling.row_sums import look
 from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
@@ -49,6 +48,7 @@ __all__ = ["AdaptiveFactorAnalysis"]
 NONE = Rule(lambda x: x is None, "None")
 
 
+@dataclass(eq=False, repr=False)
 class AdaptiveFactorAnalysis(FactorModel):
     """Adaptive factor analysis (aFA).
 
@@ -147,61 +147,30 @@ class AdaptiveFactorAnalysis(FactorModel):
         "tol": NOT_NEGATIVE,
         "least_change": NOT_NEGATIVE,
         "n_paths": whole(2),
-        "n_chains": whole(1),
-        "burn_in": whole(0),
-        "n_draws": whole(1),
-        "thin": whole(1),
-        "random_state": SEED,
-        "callback": CALLABLE,
-        "whiten": SWITCH,
+        **SAMPLING,
     }
 
-    posterior_: Draws
-
-    def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
-        self,
-        n_components: int = 4,
-        n_active: int = 2,
-        *,
-        inference: str = "em",
-        init: Any = "ica",
-        allocation: str = "auto",
-        loading_variance: float | None = None,
-        n_init: int = 1,
-        mean: str = "learned",
-        annealing: int = 3,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        least_change: float = 3e-3,
-        n_paths: int = 16,
-        n_chains: int = 2,
-        burn_in: int = 200,
-        n_draws: int = 500,
-        thin: int = 1,
-        random_state: Any = None,
-        callback: Callback | None = None,
-        whiten: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.n_active = n_active
-        self.inference = inference
-        self.init = init
-        self.allocation = allocation
-        self.loading_variance = loading_variance
-        self.n_init = n_init
-        self.mean = mean
-        self.annealing = annealing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.least_change = least_change
-        self.n_paths = n_paths
-        self.n_chains = n_chains
-        self.burn_in = burn_in
-        self.n_draws = n_draws
-        self.thin = thin
-        self.random_state = random_state
-        self.callback = callback
-        self.whiten = whiten
+    n_components: int = 4
+    n_active: int = 2
+    _: KW_ONLY
+    inference: str = "em"
+    init: Any = "ica"
+    allocation: str = "auto"
+    loading_variance: float | None = None
+    n_init: int = 1
+    mean: str = "learned"
+    annealing: int = 3
+    max_iter: int = 500
+    tol: float = 1e-4
+    least_change: float = 3e-3
+    n_paths: int = 16
+    n_chains: int = 2
+    burn_in: int = 200
+    n_draws: int = 500
+    thin: int = 1
+    random_state: Any = None
+    callback: Callback | None = None
+    whiten: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, and return the estimator."""

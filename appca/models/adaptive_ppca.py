@@ -1,6 +1,7 @@
 """Adaptive probabilistic PCA: every row uses exactly L of K orthonormal components."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from tempfile import TemporaryFile
 from typing import Any, ClassVar, Literal, Self
@@ -16,10 +17,9 @@ from appca.models.base.dask_queries import OnDask
 from appca.models.base.estimator import SampledModel, generator, refuse_constant, refuse_sizes
 from appca.models.base.parameters import (
     ARRAY,
-    CALLABLE,
     NOT_NEGATIVE,
     POSITIVE,
-    SEED,
+    SAMPLING,
     SWITCH,
     Rule,
     either,
@@ -51,6 +51,7 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
 INFERENCES = ("em", "gibbs", "hard")
 
 
+@dataclass(eq=False, repr=False)
 class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     """Adaptive probabilistic PCA (aPPCA).
 
@@ -154,57 +155,29 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         "max_iter": whole(1),
         "tol": NOT_NEGATIVE,
         "accelerate": SWITCH,
-        "n_chains": whole(1),
-        "burn_in": whole(0),
-        "n_draws": whole(1),
-        "thin": whole(1),
-        "random_state": SEED,
-        "callback": CALLABLE,
-        "whiten": SWITCH,
+        **SAMPLING,
     }
 
-    def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
-        self,
-        n_components: int = 4,
-        n_active: int = 2,
-        *,
-        inference: str = "em",
-        init: Any = "auto",
-        latent_variance: Literal["shared", "component"] | float = "shared",
-        w_update: str = "auto",
-        z_update: str = "block",
-        n_init: int = 1,
-        mean: str = "learned",
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        accelerate: bool = True,
-        n_chains: int = 2,
-        burn_in: int = 200,
-        n_draws: int = 500,
-        thin: int = 1,
-        random_state: Any = None,
-        callback: Callback | None = None,
-        whiten: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.n_active = n_active
-        self.inference = inference
-        self.init = init
-        self.latent_variance = latent_variance
-        self.w_update = w_update
-        self.z_update = z_update
-        self.n_init = n_init
-        self.mean = mean
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
-        self.n_chains = n_chains
-        self.burn_in = burn_in
-        self.n_draws = n_draws
-        self.thin = thin
-        self.random_state = random_state
-        self.callback = callback
-        self.whiten = whiten
+    n_components: int = 4
+    n_active: int = 2
+    _: KW_ONLY
+    inference: str = "em"
+    init: Any = "auto"
+    latent_variance: Literal["shared", "component"] | float = "shared"
+    w_update: str = "auto"
+    z_update: str = "block"
+    n_init: int = 1
+    mean: str = "learned"
+    max_iter: int = 500
+    tol: float = 1e-4
+    accelerate: bool = True
+    n_chains: int = 2
+    burn_in: int = 200
+    n_draws: int = 500
+    thin: int = 1
+    random_state: Any = None
+    callback: Callback | None = None
+    whiten: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.

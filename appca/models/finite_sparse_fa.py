@@ -1,14 +1,13 @@
 """Finite sparse factor analysis: a fixed number of factors, each used by some of the rows."""
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
-from appca.models.algebra.loop import Callback
-from appca.models.base.parameters import Rule
-from appca.models.base.sparse_fa_model import SPARSE_RULES, SparseFA
+from appca.models.base.sparse_fa_model import SparseFA
 
 __all__ = ["FiniteSparseFA"]
 
 
+@dataclass(eq=False, repr=False)
 class FiniteSparseFA(SparseFA):
     """Finite sparse factor analysis (fsFA), by Gibbs sampling.
 
@@ -72,34 +71,6 @@ class FiniteSparseFA(SparseFA):
     (1, 20, 3, 5)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = SPARSE_RULES
     _infinite = False
 
-    def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
-        self,
-        max_components: int = 10,
-        *,
-        alpha: Any = "infer",
-        init: str = "ica",
-        mean: str = "learned",
-        n_paths: int = 16,
-        n_chains: int = 2,
-        burn_in: int = 200,
-        n_draws: int = 500,
-        thin: int = 1,
-        random_state: Any = None,
-        callback: Callback | None = None,
-        whiten: bool = False,
-    ) -> None:
-        self.max_components = max_components
-        self.alpha = alpha
-        self.init = init
-        self.mean = mean
-        self.n_paths = n_paths
-        self.n_chains = n_chains
-        self.burn_in = burn_in
-        self.n_draws = n_draws
-        self.thin = thin
-        self.random_state = random_state
-        self.callback = callback
-        self.whiten = whiten
+    max_components: int = 10

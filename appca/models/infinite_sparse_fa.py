@@ -1,14 +1,13 @@
 """Infinite sparse factor analysis: the number of factors is learned."""
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
-from appca.models.algebra.loop import Callback
-from appca.models.base.parameters import Rule
-from appca.models.base.sparse_fa_model import SPARSE_RULES, SparseFA
+from appca.models.base.sparse_fa_model import SparseFA
 
 __all__ = ["InfiniteSparseFA"]
 
 
+@dataclass(eq=False, repr=False)
 class InfiniteSparseFA(SparseFA):
     """Infinite sparse factor analysis (isFA), by Gibbs sampling (Knowles and Ghahramani 2011).
 
@@ -76,34 +75,6 @@ class InfiniteSparseFA(SparseFA):
     (1, 20, 3, 5)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = SPARSE_RULES
     _infinite = True
 
-    def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
-        self,
-        max_components: int = 20,
-        *,
-        alpha: Any = "infer",
-        init: str = "ica",
-        mean: str = "learned",
-        n_paths: int = 16,
-        n_chains: int = 2,
-        burn_in: int = 200,
-        n_draws: int = 500,
-        thin: int = 1,
-        random_state: Any = None,
-        callback: Callback | None = None,
-        whiten: bool = False,
-    ) -> None:
-        self.max_components = max_components
-        self.alpha = alpha
-        self.init = init
-        self.mean = mean
-        self.n_paths = n_paths
-        self.n_chains = n_chains
-        self.burn_in = burn_in
-        self.n_draws = n_draws
-        self.thin = thin
-        self.random_state = random_state
-        self.callback = callback
-        self.whiten = whiten
+    max_components: int = 20

@@ -1,5 +1,6 @@
 """Nonparametric PPCA: orthonormal components, any number of them in a row, their number learned."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from appca.models.supports.row_supports import SupportEstimate
 __all__ = ["NonparametricPPCA"]
 
 
+@dataclass(eq=False, repr=False)
 class NonparametricPPCA(FreeModel):
     """Nonparametric probabilistic PCA, by Gibbs sampling.
 
@@ -90,34 +92,19 @@ class NonparametricPPCA(FreeModel):
         "latent_variance": either(one_of("shared"), POSITIVE),
     }
 
-    def __init__(  # noqa: PLR0913 - an estimator's parameters are its interface
-        self,
-        max_components: int = 10,
-        *,
-        alpha: Any = "infer",
-        prior: str = "ibp",
-        latent_variance: Any = "shared",
-        mean: str = "learned",
-        n_chains: int = 2,
-        burn_in: int = 200,
-        n_draws: int = 500,
-        thin: int = 1,
-        random_state: Any = None,
-        callback: Callback | None = None,
-        whiten: bool = False,
-    ) -> None:
-        self.max_components = max_components
-        self.alpha = alpha
-        self.prior = prior
-        self.latent_variance = latent_variance
-        self.mean = mean
-        self.n_chains = n_chains
-        self.burn_in = burn_in
-        self.n_draws = n_draws
-        self.thin = thin
-        self.random_state = random_state
-        self.callback = callback
-        self.whiten = whiten
+    max_components: int = 10
+    _: KW_ONLY
+    alpha: Any = "infer"
+    prior: str = "ibp"
+    latent_variance: Any = "shared"
+    mean: str = "learned"
+    n_chains: int = 2
+    burn_in: int = 200
+    n_draws: int = 500
+    thin: int = 1
+    random_state: Any = None
+    callback: Callback | None = None
+    whiten: bool = False
 
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows, Y: Array | None = None

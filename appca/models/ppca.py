@@ -1,5 +1,6 @@
 """Probabilistic PCA in closed form (Tipping & Bishop 1999)."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["PPCA"]
 MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats a row over ten passes
 
 
+@dataclass(eq=False, repr=False)
 class PPCA(OnDask, MissingValues):
     """Probabilistic PCA: y = W x + mu + e, every component active in every row.
 
@@ -76,18 +78,11 @@ class PPCA(OnDask, MissingValues):
         "callback": CALLABLE,
     }
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        whiten: bool = False,
-        random_state: Any = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.whiten = whiten
-        self.random_state = random_state
-        self.callback = callback
+    n_components: int = 2
+    _: KW_ONLY
+    whiten: bool = False
+    random_state: Any = None
+    callback: Callback | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.

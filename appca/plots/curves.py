@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from appca.data.numbers import fixed
+from appca.plots.frame import framed
 
 LINE = "#3f90da"
 LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding
@@ -12,8 +13,7 @@ LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding
 def likelihood(
     iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
 ) -> go.Figure:
-    """
-    Log-likelihood per row against the iteration.
+    """Log-likelihood per row against the iteration.
 
     Parameters
     ----------
@@ -31,26 +31,31 @@ def likelihood(
         nine tenths of the iterations in full.
     """
     per_row = np.asarray(values, dtype=np.float64) / n_rows
-    figure = go.Figure(
-        go.Scatter(
-            x=np.asarray(iterations, dtype=np.float32),
-            y=per_row,
-            mode="lines+markers" if len(per_row) < 40 else "lines",
-            line={"color": LINE, "width": 2},
-            marker={"size": 4},
-            customdata=[fixed(value) for value in per_row],
-            hovertemplate=f"{'sweep' if sampled else 'pass'} "
-            + "%{x}: %{customdata} nats a row<extra></extra>",
-        )
-    )
-    figure.update_layout(
-        height=230,
-        margin={"l": 10, "r": 10, "t": 8, "b": 8},
+    figure = course(np.asarray(iterations, np.float32), per_row, "sweep" if sampled else "pass")
+    return framed(
+        figure,
+        230,
+        8,
+        8,
         xaxis={"title": "sweep" if sampled else "pass over the data", "showgrid": False},
         yaxis={"title": "log-likelihood a row", "nticks": 5, "range": _range(per_row)},
         showlegend=False,
     )
-    return figure
+
+
+def course(places: np.ndarray, values: np.ndarray, step: str) -> go.Figure:
+    """Draw nats per row (n,) after steps of a fit, with dots where there are few."""
+    return go.Figure(
+        go.Scatter(
+            x=places,
+            y=values,
+            mode="lines+markers" if len(values) < 40 else "lines",
+            line={"color": LINE, "width": 2},
+            marker={"size": 4},
+            customdata=[fixed(value) for value in values],
+            hovertemplate=step + " %{x}: %{customdata} nats a row<extra></extra>",
+        )
+    )
 
 
 def _range(values: np.ndarray) -> list[float] | None:

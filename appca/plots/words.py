@@ -13,8 +13,7 @@ KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "sca
 
 
 def described(figure: go.Figure) -> str:
-    """
-    Return what a figure shows in a few sentences: its axes, and each trace with its extremes.
+    """Return what a figure shows in a few sentences: its axes, and each trace with its extremes.
 
     Parameters
     ----------

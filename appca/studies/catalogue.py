@@ -39,8 +39,7 @@ STUDIES: dict[str, Study] = {
 
 
 def study_of(name: str) -> Study:
-    """
-    Return an experiment by its name.
+    """Return an experiment by its name.
 
     Raises
     ------

@@ -25,8 +25,7 @@ def paper(
     say: Callable[[str], None],
     report: Report,
 ) -> None:
-    """
-    Compute experiments one after the other.
+    """Compute experiments one after the other.
 
     Parameters
     ----------

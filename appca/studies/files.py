@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str]:
-    """
-    Write CSV tables, the claims as text, standalone HTML figures, and pictures where possible.
+    """Write CSV tables, the claims as text, standalone HTML figures, and pictures where possible.
 
     Returns
     -------

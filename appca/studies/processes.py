@@ -29,8 +29,7 @@ WAIT = 0.1  # seconds between two looks at whether to stop
 
 
 def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Any]:
-    """
-    Do all pieces and return their results in order.
+    """Do all pieces and return their results in order.
 
     Parameters
     ----------

@@ -99,8 +99,7 @@ def lacking(name: str) -> str:
 
 
 def write_page(results: Sequence[ReportEntry], file: Path) -> None:
-    """
-    Write one HTML page with all results; it needs no network.
+    """Write one HTML page with all results; it needs no network.
 
     Raises
     ------

@@ -37,8 +37,7 @@ class Stored(NamedTuple):
 
 
 class StudyStore:
-    """
-    Results below ``<home>/studies/<id>/``.
+    """Results below ``<home>/studies/<id>/``.
 
     A folder holds ``config.json``, one CSV for each table and ``arrays.npz``. It is built beside
     its place and moved there whole; see `atomic.replace_folder`.
@@ -48,8 +47,7 @@ class StudyStore:
         self.folder = Path(home) / "studies"
 
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
-        """
-        Store a result, in the place of an older one with the same options; return its id.
+        """Store a result, in the place of an older one with the same options; return its id.
 
         Raises
         ------

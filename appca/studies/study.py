@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Report = Callable[[str, float], None]  # (stage in words, share done); raising ends the work
 Options = dict[str, Any]  # numbers, texts and lists of them by name, as in JSON
 Row = dict[str, Any]  # texts, numbers and None by the name of the column, as in a CSV file
+Figures = dict[str, "go.Figure"]
 
 
 class Outcome(NamedTuple):
@@ -43,12 +44,11 @@ class Study(NamedTuple):
     takes: Mapping[str, float]  # seconds of each size, measured on two cores
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     columns: tuple[str, ...]  # of the first table, for a terminal
-    figures: Callable[[Outcome], "dict[str, go.Figure]"]
+    figures: Callable[[Outcome], Figures]
     later: Mapping[str, object] = {}  # options that came later, see `Recorded.later`
 
     def options(self, size: str = "default", **changes: object) -> Options:
-        """
-        Return the options of a size, some of them changed.
+        """Return the options of a size, some of them changed.
 
         Raises
         ------

@@ -18,9 +18,10 @@ import streamlit as st
 from PIL import Image
 
 from appca.plots import palette
-from appca.plots.explore.atlas import Cell, Panel
+from appca.plots.explore.panel import Cell, Panel
 from appca.plots.explore.sprites import mean_image, sprites_of
-from appca.ui.explorer import HoverColumn, HoverData, explorer
+from appca.ui.explorer.component import explorer
+from appca.ui.explorer.payload import HoverColumn, HoverData
 
 HOSTILE = "<img src=x onerror=document.title=1>"
 

@@ -13,19 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.check.raftery_lewis import LEAST_LENGTH, Requirement, raftery_lewis
 
-__all__ = [
-    "LEVELS",
-    "ChainVerdict",
-    "CurveSummary",
-    "Diagnosis",
-    "climb_of",
-    "diagnose",
-    "failures",
-    "invariants",
-    "verdict",
-    "verdict_on_climb",
-]
-
 Draws = NDArray[np.float64]
 
 # Vehtari et al. (2021): rank-normalised split R-hat below 1.01, and 100 effective draws a chain.

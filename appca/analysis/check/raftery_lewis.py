@@ -11,9 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Goal", "Requirement", "least_draws", "raftery_lewis", "required", "thinning"]
-
-
 LEAST_LENGTH = 10
 
 

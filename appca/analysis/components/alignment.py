@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Aligned", "AlignedDraws", "align", "identification", "match", "summarise"]
-
 Floats = NDArray[np.float64]
 
 # Mean |cos| to the reference. A quarter turn away it is 0; at 0.95 draws lie within some 18 degrees

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["netcdf_bytes"]
-
 
 def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
     """Write draws (chain, draw, ...) as NetCDF.

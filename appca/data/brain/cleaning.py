@@ -11,8 +11,7 @@ MEAN_SIGNAL = "mean signal"  # label of the rows: what slices are drawn in grey 
 
 
 def cleaned(series: np.ndarray) -> np.ndarray:
-    """
-    Take the drift out of every voxel and divide all by one number, their standard deviation.
+    """Take the drift out of every voxel and divide all by one number, their standard deviation.
 
     Parameters
     ----------
@@ -58,8 +57,7 @@ def drift(n_volumes: int) -> np.ndarray:
 
 
 def mask_of(mean: np.ndarray, affine: np.ndarray) -> np.ndarray:
-    """
-    Find the brain in a mean volume (x, y, z) by nilearn's histogram rule.
+    """Find the brain in a mean volume (x, y, z) by nilearn's histogram rule.
 
     Raises
     ------

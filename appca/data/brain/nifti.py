@@ -35,8 +35,7 @@ class NiftiOptions(NamedTuple):
 
 
 def read(name: str, file: File, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read a 4-D recording, find or take the mask, and take out the slow drift.
+    """Read a 4-D recording, find or take the mask, and take out the slow drift.
 
     Returns
     -------

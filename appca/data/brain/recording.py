@@ -42,8 +42,7 @@ class Recording(NamedTuple):
 
 
 def read_events(name: str, file: File) -> tuple[Event, ...]:
-    """
-    Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
+    """Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
 
     Raises
     ------
@@ -84,8 +83,7 @@ def _event(name: str, row: dict[str, str], line: int) -> Event:
 
 
 def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> None:
-    """
-    Refuse events that lie outside the recording.
+    """Refuse events that lie outside the recording.
 
     Raises
     ------
@@ -108,8 +106,7 @@ def written(events: Sequence[Event]) -> str:
 
 
 def parsed(text: str) -> tuple[Event, ...]:
-    """
-    Read what `written` wrote.
+    """Read what `written` wrote.
 
     Raises
     ------
@@ -130,8 +127,7 @@ def is_brain(provenance: Mapping[str, object]) -> bool:
 
 
 def of_dataset(dataset: Dataset) -> Recording:
-    """
-    Return the recording that a data set holds.
+    """Return the recording that a data set holds.
 
     Raises
     ------
@@ -159,8 +155,7 @@ def of_dataset(dataset: Dataset) -> Recording:
 
 
 def load(key: str) -> Recording:
-    """
-    Open the recording in the data folder ("shared"), or the project's own ("made-up").
+    """Open the recording in the data folder ("shared"), or the project's own ("made-up").
 
     Raises
     ------

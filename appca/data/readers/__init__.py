@@ -50,8 +50,7 @@ def kind_of(name: str, file: File | None = None) -> str | None:
 
 
 def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
-    """
-    Read a file by the reader its suffix, or failing that its content, asks for.
+    """Read a file by the reader its suffix, or failing that its content, asks for.
 
     Parameters
     ----------
@@ -82,8 +81,7 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
 
 
 def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
-    """
-    Read files that make one data set together; a single one is read as by `read`.
+    """Read files that make one data set together; a single one is read as by `read`.
 
     Parameters
     ----------

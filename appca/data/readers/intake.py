@@ -15,8 +15,7 @@ MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 def settle_missing(
     X: np.ndarray, names: list[str], how: str, report: FileReport, least_rows: int = 2
 ) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Deal with missing cells (NaN) as the person chose, and note it in the report.
+    """Deal with missing cells (NaN) as the person chose, and note it in the report.
 
     Parameters
     ----------
@@ -90,8 +89,7 @@ def _means(X: np.ndarray, names: list[str], report: FileReport) -> np.ndarray:
 
 
 def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
-    """
-    Return the cells (N, D) that a data set is to keep as missing; None where there are none.
+    """Return the cells (N, D) that a data set is to keep as missing; None where there are none.
 
     Parameters
     ----------
@@ -106,8 +104,7 @@ def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
 
 
 def note_quality(X: np.ndarray, names: list[str], report: FileReport, least_rows: int = 2) -> None:
-    """
-    Note constant columns and duplicate rows; refuse infinite values and data all the same.
+    """Note constant columns and duplicate rows; refuse infinite values and data all the same.
 
     Rows of which a single one is enough may be all the same, too.
     """

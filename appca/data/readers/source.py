@@ -46,8 +46,7 @@ def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
 
 
 def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
-    """
-    Return the file as one on the disk, unpacked, so that what it holds can be mapped into memory.
+    """Return the file as one on the disk, unpacked, so that its content can be mapped into memory.
 
     A path that is not packed is opened where it is. Anything else is copied in chunks into a
     temporary file in ``limits.scratch`` that ends with the last view of it, even if the process is

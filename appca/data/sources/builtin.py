@@ -82,8 +82,7 @@ def load(
     data_folder: Path | str | None = None,
     **options: object,
 ) -> Dataset:
-    """
-    Open a built-in data set.
+    """Open a built-in data set.
 
     Parameters
     ----------

@@ -1,5 +1,4 @@
-"""
-The data sets that come with scikit-learn, read straight from its folder.
+"""The data sets that come with scikit-learn, read straight from its folder.
 
 Importing ``sklearn.datasets`` takes about 1.5 s, most of the time to the app's first picture;
 its files are plain tables that NumPy reads in milliseconds.

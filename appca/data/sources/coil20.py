@@ -48,8 +48,7 @@ def load(
     classes: Sequence[object] | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
-    """
-    Read the 1,440 images, or some of them, in object, then view order.
+    """Read the 1,440 images, or some of them, in object, then view order.
 
     Parameters
     ----------

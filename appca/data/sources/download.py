@@ -27,8 +27,7 @@ def fetch(
     advice: str = "try again later.",
     pause: float = 0.5,
 ) -> Path:
-    """
-    Fetch a file from the first mirror that gives it, through pooch.
+    """Fetch a file from the first mirror that gives it, through pooch.
 
     What arrived before a line broke stays in ``<name>.part`` and is continued, in this call or a
     later one. The file appears at `path` only when it is complete and its checksum is right.

@@ -68,8 +68,7 @@ def load(
     classes: Sequence[object] | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
-    """
-    Read digits in file order, the 60,000 of the training file before the 10,000 of the test file.
+    """Read digits in file order, the 60,000 of the training file before the 10,000 for tests.
 
     Parameters
     ----------

@@ -14,8 +14,7 @@ _MNIST = {item.name: item for pair in mnist.FILES.values() for item in pair}
 
 
 def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
-    """
-    Keep a file of MNIST or COIL-20 where `appca.data.sources.builtin.load` looks for it.
+    """Keep a file of MNIST or COIL-20 where `appca.data.sources.builtin.load` looks for it.
 
     Parameters
     ----------

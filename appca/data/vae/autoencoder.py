@@ -1,5 +1,4 @@
-"""
-A variational autoencoder as preprocessing: options, and the fitted networks in plain NumPy.
+"""A variational autoencoder as preprocessing: options, and the fitted networks in plain NumPy.
 
 Encoder and decoder each have two layers: D - hidden - d, and back. Training needs jax and lives in
 `vae_training`; what comes of it are arrays, so a stored run is read, and new rows are encoded,
@@ -26,8 +25,7 @@ _BATCH, _FEW = 128, 16  # rows of one step; of small data at least sixteen
 
 @dataclass(frozen=True)
 class VAE:
-    """
-    How an autoencoder is trained.
+    """How an autoencoder is trained.
 
     Parameters
     ----------
@@ -98,8 +96,7 @@ _A_PRODUCT, _A_STEP = 6.0e-11, 2.0e-9  # seconds: of a row and a weight; of a st
 
 
 class Autoencoder(NamedTuple):
-    """
-    Trained networks, in the units the data have after the other preprocessing.
+    """Trained networks, in the units the data have after the other preprocessing.
 
     Rows x (N, D) are brought to (x - shift) / unit before the encoder. The decoder's last layer
     gives probabilities (Bernoulli, for data between 0 and 1), or means in the same units
@@ -139,8 +136,7 @@ class Autoencoder(NamedTuple):
         return rows
 
     def difference(self, W: np.ndarray) -> np.ndarray:
-        """
-        Return decoded differences (D, K) of directions W (d, K).
+        """Return decoded differences (D, K) of directions W (d, K).
 
         decode(centre + w) - decode(centre) for each column w: what one step along it, from the
         average code, does to the data. The decoder bends, so half a step is not half of it.

@@ -1,5 +1,4 @@
-"""
-Training of the autoencoder, by jax and optax on the processor; in worker processes only.
+"""Training of the autoencoder, by jax and optax on the processor; in worker processes only.
 
 The evidence lower bound of Kingma and Welling (2014), one draw of the code per row and step. All
 randomness is NumPy's, so the seed alone decides it.
@@ -58,8 +57,7 @@ class _Range(NamedTuple):
 def train(
     rows: Rows, shape: tuple[int, int], options: VAE, report: Report = lambda _stage, _share: None
 ) -> Autoencoder:
-    """
-    Train both networks.
+    """Train both networks.
 
     Parameters
     ----------
@@ -152,8 +150,7 @@ def _start(rng: np.random.Generator, seen: _Range, options: VAE) -> _Weights:
 
 
 def loss_of(xp: Any, weights: _Weights, X: Any, noise: Any, *, bernoulli: bool) -> Any:
-    """
-    Negative evidence lower bound per row, in nats, with one draw of each row's code.
+    """Negative evidence lower bound per row, in nats, with one draw of each row's code.
 
     Parameters
     ----------

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "background", "log_binomial", "logits", "posterior"]
-
 Array = npt.NDArray[Any]
 
 

@@ -6,21 +6,6 @@ Sampling (a loop over draws) has another shape, see `chains`.
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = [
-    "CONVERGED",
-    "STOPPED",
-    "WINDOW",
-    "Callback",
-    "EMResult",
-    "Progress",
-    "Watch",
-    "iterate",
-    "nesterov",
-    "plain",
-    "squarem",
-    "watcher",
-]
-
 S = TypeVar("S")
 Advance = Callable[[S], tuple[float, S]]  # state -> (its log-likelihood, the next state)
 Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether to stop

@@ -11,8 +11,6 @@ from typing import Any
 
 from appca.models.algebra.compiled import reassociated
 
-__all__ = ["QUAD", "add_outer", "project", "suits"]
-
 QUAD, OCTET = 4, 8  # directions, and rows, that go through together
 
 

@@ -13,18 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
 
-__all__ = [
-    "column_parameter",
-    "draw",
-    "draw_columns",
-    "draw_cosine_gap",
-    "draw_pairs",
-    "maximise",
-    "pair_parameters",
-    "polar",
-    "random",
-]
-
 Floats = NDArray[np.float64]
 Columns = NDArray[np.intp]
 

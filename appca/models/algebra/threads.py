@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["cores", "hold_blas", "in_order", "single_threaded_blas"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

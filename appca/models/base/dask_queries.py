@@ -12,8 +12,6 @@ from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.estimator import Description, SubspaceModel
 from appca.models.rows.dask_rows import by_chunks, computed, is_dask, matrix, plain, sent_once
 
-__all__ = ["OnDask"]
-
 DESCRIBED_AT_ONCE = 8  # chunks
 
 

@@ -26,15 +26,6 @@ from appca.models.sampling.chains import Draws, to_arviz
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = [
-    "Description",
-    "SampledModel",
-    "SubspaceModel",
-    "generator",
-    "refuse_constant",
-    "refuse_sizes",
-]
-
 
 class Description(NamedTuple):
     """Everything a fitted model says of some rows, from one look at them."""
@@ -133,7 +124,8 @@ def _active_power(block: Block, gate: Gate) -> tuple[Array, Array]:
 class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Queries of a fitted model y = W (x * z) + mu + e with exactly L of K components active.
 
-    Subclasses fit and call `_publish`; parameters they must have: `whiten`, `random_state`.
+    Subclasses fit and call `_publish`. Those to be used are dataclasses, whose fields are their
+    parameters and must include `whiten` and `random_state`; equality and `repr` are scikit-learn's.
     """
 
     components_: Array

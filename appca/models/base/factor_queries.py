@@ -15,8 +15,6 @@ from appca.models.rows.steady_products import projected, times
 from appca.models.supports import fixed_size_supports, row_blocks
 from appca.models.supports.row_supports import CollapsedModel, Members, Seeds, SupportEstimate
 
-__all__ = ["FactorModel", "RowEstimate"]
-
 
 class RowEstimate(NamedTuple):
     """Log-likelihoods of rows and how they were come by."""

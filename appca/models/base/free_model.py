@@ -11,16 +11,7 @@ from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.estimator import Description, SampledModel, generator, refuse_constant
 from appca.models.base.factor_queries import RowEstimate
-from appca.models.base.parameters import (
-    CALLABLE,
-    POSITIVE,
-    SEED,
-    SWITCH,
-    Rule,
-    either,
-    one_of,
-    whole,
-)
+from appca.models.base.parameters import POSITIVE, SAMPLING, Rule, either, one_of, whole
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
@@ -29,19 +20,11 @@ from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Question
 from appca.models.supports.row_supports import SupportEstimate
 
-__all__ = ["RULES", "Draw", "FreeModel", "FreeQuery"]
-
 RULES: dict[str, Rule] = {
     "max_components": whole(1),
     "alpha": either(one_of("infer"), POSITIVE),
     "mean": one_of("learned", "sample", "zero"),
-    "n_chains": whole(1),
-    "burn_in": whole(0),
-    "n_draws": whole(1),
-    "thin": whole(1),
-    "random_state": SEED,
-    "callback": CALLABLE,
-    "whiten": SWITCH,
+    **SAMPLING,
 }
 
 # Weak prior of the concentration: as many columns as H_N, give or take.

@@ -7,20 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "ARRAY",
-    "CALLABLE",
-    "NOT_NEGATIVE",
-    "POSITIVE",
-    "SEED",
-    "SWITCH",
-    "Rule",
-    "either",
-    "one_of",
-    "refuse",
-    "whole",
-]
-
 
 class Rule(NamedTuple):
     """A condition on one value and the words for it, after "must be"."""
@@ -66,6 +52,17 @@ SWITCH = Rule(lambda x: isinstance(x, (bool, np.bool_)), "True or False")
 SEED = Rule(_is_seed, "None, a whole number of at least 0, a Generator or a RandomState")
 CALLABLE = Rule(lambda x: x is None or callable(x), "None or a function of one argument")
 ARRAY = Rule(lambda x: isinstance(x, (np.ndarray, list, tuple)), "an array")
+
+# What every sampler takes.
+SAMPLING: dict[str, Rule] = {
+    "n_chains": whole(1),
+    "burn_in": whole(0),
+    "n_draws": whole(1),
+    "thin": whole(1),
+    "random_state": SEED,
+    "callback": CALLABLE,
+    "whiten": SWITCH,
+}
 
 
 def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:

@@ -1,9 +1,11 @@
 """What finite and infinite sparse factor analysis share as estimators."""
 
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from appca.models.algebra.loop import Callback
 from appca.models.base.free_model import RULES, Draw, FreeModel
 from appca.models.base.parameters import Rule, one_of, whole
 from appca.models.factors import sparse_chains
@@ -14,16 +16,27 @@ from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.sampling.row_sums import look
 
-__all__ = ["SPARSE_RULES", "SparseFA"]
 
-SPARSE_RULES: dict[str, Rule] = RULES | {"n_paths": whole(2), "init": one_of(*STARTS)}
-
-
+@dataclass(eq=False, repr=False)
 class SparseFA(FreeModel):
     """Sparse factor analysis with either prior of Z."""
 
+    _rules: ClassVar[dict[str, Rule]] = RULES | {"n_paths": whole(2), "init": one_of(*STARTS)}
     _infinite: ClassVar[bool]
-    init: str
+
+    max_components: int
+    _: KW_ONLY
+    alpha: Any = "infer"
+    init: str = "ica"
+    mean: str = "learned"
+    n_paths: int = 16
+    n_chains: int = 2
+    burn_in: int = 200
+    n_draws: int = 500
+    thin: int = 1
+    random_state: Any = None
+    callback: Callback | None = None
+    whiten: bool = False
 
     @property
     def _kind(self) -> Kind:

@@ -27,8 +27,6 @@ from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 from appca.models.sampling.row_sums import background_of
 from appca.models.supports import enumeration, fixed_size_supports, row_blocks
 
-__all__ = ["defaults", "first_state", "sampler"]
-
 Array = NDArray[np.float64]
 
 

@@ -22,17 +22,6 @@ from appca.models.supports import enumeration, row_blocks
 from appca.models.supports.fixed_size_supports import ANNEALED, MANY
 from appca.models.supports.row_supports import CollapsedModel, Members, RowSupports
 
-__all__ = [
-    "FactorSettings",
-    "FactorState",
-    "FactorStatistics",
-    "coefficients",
-    "expect_all",
-    "expect_sets",
-    "extend",
-    "maximise",
-]
-
 PRIOR = 1.0  # 1 / tau2
 MODE = np.array([math.inf])
 DRAW = np.array([1.0])

@@ -38,16 +38,6 @@ from appca.models.rows.observations import Rows, about, centre_of, transposed_pr
 from appca.models.rows.spectrum import Thin, lower, thin
 from appca.models.supports.row_supports import Members
 
-__all__ = [
-    "FactorEMControl",
-    "FactorFit",
-    "InitialLoadings",
-    "fit",
-    "fit_from",
-    "given_start",
-    "named_start",
-]
-
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
 # Rows of the sample that comes before all rows, and the tolerance on it in nats a row over ten

@@ -22,22 +22,6 @@ from appca.models.supports import row_blocks
 from appca.models.supports.enumeration import BLOCK_FLOATS
 from appca.models.supports.row_supports import CollapsedModel, Members, RowSupports
 
-__all__ = [
-    "CachedGibbsState",
-    "FactorGibbsState",
-    "FactorPrior",
-    "ScoreNormal",
-    "draw_scores",
-    "draw_sets",
-    "drawn_scores",
-    "indicators",
-    "parts",
-    "projected",
-    "scores",
-    "slot",
-    "sweep",
-]
-
 Array = NDArray[np.float64]
 
 DRAW = np.array([1.0])

@@ -26,8 +26,6 @@ from appca.models.sampling.conditionals import Gamma, InverseGamma, log_density,
 from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet
 from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 
-__all__ = ["STARTS", "Kind", "defaults", "expected", "first_state", "sampler"]
-
 Array = NDArray[np.float64]
 
 # A score this large, in units of its column's root mean square, starts as active.

@@ -37,22 +37,6 @@ from appca.models.orthonormal import acceleration, em
 from appca.models.orthonormal.em import EMSettings
 from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData
 
-__all__ = [
-    "EStepParameters",
-    "IncompleteEMControl",
-    "IncompleteState",
-    "IncompleteStatistics",
-    "e_step_parameters",
-    "expect",
-    "fit",
-    "impute",
-    "log_densities",
-    "maximise",
-    "project",
-    "step",
-    "support_posterior",
-]
-
 NOT_SUMMED = (
     f", with more than {missing_supports.MOST_SETS:,} supports: incomplete rows count with the "
     "best support found for them, not with all"

@@ -29,8 +29,6 @@ from appca.models.rows.incomplete_rows import (
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.spectrum import principal
 
-__all__ = ["fit_incomplete", "initial_imputation"]
-
 # Of the fits that only lead to a start.
 FIRST_ITERATIONS, FIRST_TOL = 100, 1e-2
 IMPUTATION = "initial imputation by PPCA"

@@ -30,15 +30,6 @@ from appca.models.algebra.gaussian import Array
 from appca.models.supports import row_blocks
 from appca.models.supports.row_supports import CollapsedModel, RowSupports
 
-__all__ = [
-    "MOST_SETS",
-    "IncompletePosterior",
-    "IncompleteProjections",
-    "is_exact",
-    "map_support",
-    "posterior",
-]
-
 Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
 

@@ -12,8 +12,6 @@ from appca.models.orthonormal import em
 from appca.models.rows.incomplete_rows import IncompleteData, is_incomplete, split_incomplete
 from appca.models.rows.observations import Rows
 
-__all__ = ["IncompleteFit", "MissingValues"]
-
 MAP_ONLY = "best set only where entries are missing: a lower bound"
 
 

@@ -11,8 +11,6 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal.em import EMSettings, SubspaceState
 
-__all__ = ["extend", "extrapolate"]
-
 MAX_STEP = 64.0  # longest SQUAREM step, in EM steps: beyond it most fail and cost an iteration
 MAX_SQUAREM_LOG_CHANGE = 3.0  # most a variance may change in one SQUAREM step, in logs
 MAX_MOMENTUM_LOG_CHANGE = 1.0  # most a variance may change ahead of EM, in logs

@@ -29,8 +29,6 @@ from appca.models.polynomials import subsets
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 
-__all__ = ["DIRECTIONS", "INDICATORS", "draw_swaps", "sampler"]
-
 Array = NDArray[np.float64]
 
 

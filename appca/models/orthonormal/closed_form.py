@@ -6,8 +6,6 @@ from appca.models.orthonormal.em import SubspaceState
 from appca.models.rows.observations import Observations
 from appca.models.rows.spectrum import Principal
 
-__all__ = ["closed_form"]
-
 
 def closed_form(rows: Observations, leading: Principal, floor: float) -> SubspaceState:
     """Maximum of the likelihood given the leading eigenvectors (their eqs. 7 and 8, R = I).

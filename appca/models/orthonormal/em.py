@@ -20,19 +20,6 @@ from appca.models.algebra.gaussian import Array
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations
 
-__all__ = [
-    "EMMap",
-    "EMSettings",
-    "Size",
-    "SubspaceState",
-    "SubspaceStatistics",
-    "expect",
-    "floor_of",
-    "maximise",
-    "step",
-    "worth_compiling",
-]
-
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
 # Rows times K times swaps from which a fit uses the compiled E step: it spares 30 ms of 40 a pass

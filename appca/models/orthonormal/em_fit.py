@@ -18,8 +18,6 @@ from appca.models.orthonormal.starts import Candidate, ascent, first_state
 from appca.models.rows.observations import Observations, Rows
 from appca.models.rows.spectrum import Thin, lift, lower, principal, thin
 
-__all__ = ["SubspaceFit", "fit_by_em", "fit_in_closed_form"]
-
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
 

@@ -18,8 +18,6 @@ import numpy as np
 from appca.models.algebra.compiled import wide_kernel
 from appca.models.algebra.product_kernels import add_outer, project
 
-__all__ = ["Exponential", "expect", "exponential", "sweep"]
-
 LANES = 64
 BEYOND_LOG_2 = 2.3190468138462996e-17  # what log 2 exceeds its double by
 SUMMED = 16 * LANES  # rows whose moments are added in their own dtype

@@ -25,8 +25,6 @@ from appca.models.rows.precise_products import projections
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Draws, Schedule, generators, initial_states, sample
 
-__all__ = ["Plan", "Sampled", "fit_by_gibbs"]
-
 
 class Plan(NamedTuple):
     """How the posterior is sampled."""

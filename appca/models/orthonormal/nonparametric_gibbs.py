@@ -40,8 +40,6 @@ from appca.models.sampling.feature_priors import (
     log_buffet,
 )
 
-__all__ = ["PRIORS", "FeaturePrior", "advance", "first_state", "sampler"]
-
 # Share of the mean feature variance: where W spans the data nothing is left to measure noise on.
 LEAST_NOISE = 0.01
 

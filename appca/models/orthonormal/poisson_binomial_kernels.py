@@ -33,8 +33,6 @@ import numpy as np
 from appca.models.algebra.compiled import wide_kernel
 from appca.models.orthonormal.expectation_kernels import LANES, add_up, exponentials, read, write
 
-__all__ = ["MOST_POINTS", "expect"]
-
 FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
 NEAR = 4.0  # nats within which the L-th largest logit is bracketed by counting, before Newton
 MOST_HALVINGS, MOST_STEPS = 80, 60

@@ -43,15 +43,6 @@ from appca.models.orthonormal.variance_reduced_em import (
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of, project
 from appca.models.rows.spectrum import principal
 
-__all__ = [
-    "EMControl",
-    "ScreenedStart",
-    "ScreeningSample",
-    "best_candidate",
-    "draw_screening_sample",
-    "screen",
-]
-
 SCREENING_ITERATIONS = 20  # of each candidate, after annealing
 REFINEMENT_ITERATIONS = 200
 # Nats a row over ten iterations; below it EM fits the sample rather than the data.

@@ -16,21 +16,6 @@ from appca.models.polynomials import subsets
 from appca.models.rows.independent_components import fast_ica
 from appca.models.rows.observations import Block, Observations
 
-__all__ = [
-    "ANNEALED_ITERATIONS",
-    "NAMED",
-    "Candidate",
-    "annealed",
-    "ascent",
-    "candidates",
-    "first_state",
-    "independent",
-    "quartimax",
-    "random_rotation",
-    "squarem_ascent",
-    "unrotated",
-]
-
 ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200

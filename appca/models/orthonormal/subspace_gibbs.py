@@ -21,28 +21,6 @@ from appca.models.sampling.chains import Draws
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 
-__all__ = [
-    "CachedSubspaceState",
-    "DrawIndicators",
-    "SubspaceCrossProducts",
-    "SubspaceGibbsState",
-    "SubspacePrior",
-    "UpdateDirections",
-    "average",
-    "complete_density",
-    "concentration",
-    "defaults",
-    "describe",
-    "draw_latent",
-    "draw_scores",
-    "hyper_density",
-    "logits_of",
-    "look",
-    "residual_squares",
-    "row_background",
-    "sweep",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -35,8 +35,6 @@ from appca.models.orthonormal.em import (
 )
 from appca.models.rows.observations import Rows, about, project
 
-__all__ = ["AnchoredSample", "augmented_basis", "variance_reduced_em"]
-
 # Measured on MNIST, 16,000 of 60,000 rows, K = 10, L = 3: with 10 an outer iteration improves less,
 # with 60 the second one already fits the sample and lowers the likelihood of all rows.
 INNER_ITERATIONS, LEAST_INNER_ITERATIONS = 20, 5

@@ -8,8 +8,6 @@ compiler. Weights of keeping a column are 1 for every K that comes here (``keep`
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["log_total", "swapped", "walk"]
-
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

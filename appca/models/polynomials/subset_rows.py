@@ -13,8 +13,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["log_total", "swapped", "walk"]
-
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Function = TypeVar("Function", bound=Callable[..., object])

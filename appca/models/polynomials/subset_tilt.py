@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-__all__ = ["tilt"]
-
 Floats = NDArray[np.float64]
 
 

@@ -24,8 +24,6 @@ from appca.models.algebra.threads import cores
 from appca.models.polynomials import subset_columns
 from appca.models.polynomials.subset_tilt import tilt
 
-__all__ = ["draw", "inclusion", "log_elementary", "top"]
-
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -29,17 +29,6 @@ from appca.models.algebra.threads import single_threaded_blas
 from appca.models.rows.observations import Block, added, is_far
 from appca.models.rows.streams import cut, seen_from, square_sum
 
-__all__ = [
-    "DaskRows",
-    "by_chunks",
-    "computed",
-    "dask_rows",
-    "is_dask",
-    "matrix",
-    "plain",
-    "sent_once",
-]
-
 R = TypeVar("R")
 
 FAN_IN = 8  # sums that are added up in one place

@@ -12,16 +12,6 @@ import scipy.sparse
 
 from appca.models.algebra.gaussian import Array
 
-__all__ = [
-    "IncompleteBlock",
-    "IncompleteData",
-    "imputed",
-    "is_incomplete",
-    "observed_mean",
-    "refuse_empty_columns",
-    "split_incomplete",
-]
-
 BLOCK_ROWS = 2048  # bounds the second moments that are held at a time
 SAME_PATTERN = 64  # rows from which a common pattern of missing entries pays for a block of its own
 

@@ -17,8 +17,6 @@ from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Block, Rows, about, centre_of, project
 from appca.models.rows.spectrum import Principal, principal
 
-__all__ = ["NAMED", "Start", "dictionary", "fast_ica", "given", "ica", "pca", "random"]
-
 MAX_PASSES = 200
 LEAST_VARIANCE = 1e-12  # of the largest: less is rounding
 TOL = 1e-4  # least |cos| between successive directions, from 1

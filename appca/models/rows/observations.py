@@ -11,21 +11,6 @@ from numpy.typing import NDArray
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import in_order
 
-__all__ = [
-    "Block",
-    "Observations",
-    "Rows",
-    "about",
-    "added",
-    "block_count",
-    "block_rows",
-    "centre_of",
-    "is_far",
-    "over_blocks",
-    "project",
-    "transposed_product",
-]
-
 R = TypeVar("R")
 
 # Blocks small enough to keep the (rows, K) temporaries of a pass small beside the data, and large

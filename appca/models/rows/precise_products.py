@@ -13,8 +13,6 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import MIN_BLOCK_ROWS, Block, Rows, over_blocks
 
-__all__ = ["Totals", "products", "projections", "totals"]
-
 R = TypeVar("R")
 
 # Measured at 10,000 x 784 and 1,296 x 16,384, ten columns: as fast as products with a copy of the

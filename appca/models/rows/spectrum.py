@@ -10,8 +10,6 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import polar
 from appca.models.rows.observations import Block, Observations, Rows, project, transposed_product
 
-__all__ = ["Principal", "Thin", "lift", "lower", "principal", "thin"]
-
 # Eigenvalues of the Gram matrix below this share of the largest are rounding: 1e-13 in variance.
 GRAM_RESOLUTION = 1e-13
 DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds; the cost grows with its cube

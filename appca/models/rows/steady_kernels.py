@@ -9,8 +9,6 @@ from typing import Any
 
 from appca.models.algebra.compiled import kernel
 
-__all__ = ["multiply", "squares", "subtract"]
-
 
 @kernel
 def multiply(X: Any, W: Any, P: Any) -> None:

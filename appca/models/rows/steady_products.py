@@ -14,8 +14,6 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import MIN_BLOCK_ROWS, Block, Rows, over_blocks
 
-__all__ = ["Projections", "mean_squares", "projected", "times"]
-
 R = TypeVar("R")
 
 TILE_BYTES = 2**19  # of centred rows, which stay in a core's own cache

@@ -17,20 +17,6 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import in_order
 from appca.models.rows.observations import Block, added, block_count, is_far
 
-__all__ = [
-    "NO_ROWS",
-    "Blocks",
-    "Mapped",
-    "Stream",
-    "checked",
-    "cut",
-    "is_large_map",
-    "seen_from",
-    "spooled",
-    "square_sum",
-    "stream",
-]
-
 R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 

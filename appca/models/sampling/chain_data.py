@@ -6,8 +6,6 @@ from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Rows
 from appca.models.rows.precise_products import totals
 
-__all__ = ["ChainData", "data_of"]
-
 
 class ChainData(NamedTuple):
     """The rows about their origin, which are the y_n here, and their sums."""

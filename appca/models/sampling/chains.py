@@ -18,18 +18,6 @@ from appca.models.algebra.loop import STOPPED, Callback, Progress, watcher
 if TYPE_CHECKING:
     from arviz import InferenceData
 
-__all__ = [
-    "Chains",
-    "Measures",
-    "Sampler",
-    "Schedule",
-    "generators",
-    "initial_states",
-    "load_arviz",
-    "sample",
-    "to_arviz",
-]
-
 S = TypeVar("S")
 Draws = dict[str, NDArray[Any]]
 

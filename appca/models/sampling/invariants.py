@@ -7,8 +7,6 @@ means nothing before the draws are aligned; these numbers need no alignment.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["co_allocation", "occupancy", "row_pairs"]
-
 Indicators = NDArray[np.bool_]
 N_PAIRS = 20
 

@@ -16,18 +16,6 @@ from appca.models.sampling import conditionals
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import RowNormal
 
-__all__ = [
-    "CachedFactorState",
-    "FactorCrossProducts",
-    "about_mean",
-    "background_of",
-    "crossed",
-    "loadings",
-    "look",
-    "residual_squares",
-    "seen_by",
-]
-
 
 class Linear(Protocol):
     """A state of a chain."""

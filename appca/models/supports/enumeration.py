@@ -20,8 +20,6 @@ from appca.models.supports.row_supports import CollapsedModel
 if TYPE_CHECKING:
     from appca.models.supports.set_sum_kernels import SupportArrays
 
-__all__ = ["EnumeratedPosterior", "SupportTable", "best", "n_sets", "posterior", "table"]
-
 Floats = NDArray[np.float64]
 
 BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the cache

@@ -24,17 +24,6 @@ from appca.models.supports.row_supports import (
     SupportEstimate,
 )
 
-__all__ = [
-    "ANNEALED",
-    "MANY",
-    "MOST_SETS",
-    "SETS_IN_PASSING",
-    "best",
-    "means",
-    "root_mean_square",
-    "summed",
-]
-
 Floats = NDArray[np.float64]
 
 MOST_SETS = 5000  # summed once, for a question about rows

@@ -20,8 +20,6 @@ from appca.models.supports.row_supports import CollapsedModel, SupportEstimate
 if TYPE_CHECKING:
     from appca.models.supports.free_support_kernels import FreeSupportRows
 
-__all__ = ["MOST_COLUMNS", "Best", "Question", "best", "scores", "summed"]
-
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

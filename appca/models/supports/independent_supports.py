@@ -11,8 +11,6 @@ from scipy.special import expit
 from appca.models.supports.free_supports import Best, Question
 from appca.models.supports.row_supports import SupportEstimate
 
-__all__ = ["best", "scores", "summed"]
-
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -23,8 +23,6 @@ from appca.models.supports.row_supports import (
     SupportMoments,
 )
 
-__all__ = ["importance", "row_seeds", "search", "seeds"]
-
 T = TypeVar("T")
 
 # Blocks are small enough for the threads to be busy to the end and large enough not to notice the

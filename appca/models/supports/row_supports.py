@@ -10,18 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "AnnealedPaths",
-    "AnnealingSchedule",
-    "CollapsedModel",
-    "Floats",
-    "Members",
-    "RowSupports",
-    "Seeds",
-    "SupportEstimate",
-    "SupportMoments",
-]
-
 Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
 Seeds = NDArray[np.uint64]

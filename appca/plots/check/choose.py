@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from appca.data import numbers
 from appca.plots.curves import LINE
+from appca.plots.frame import CLEAR, above, framed
 from appca.plots.palette import CATEGORICAL
 
 CELL_HEIGHT, FRAME_HEIGHT = 44, 96  # pixels
@@ -32,8 +33,7 @@ class Picture(NamedTuple):
 def heat_map(
     picture: Picture, best: tuple[int, int] | None = None, near: np.ndarray | None = None
 ) -> go.Figure:
-    """
-    Draw a number for every cell; a click on a cell selects a point with customdata (K, L, ...).
+    """Draw a number for every cell; a click on a cell selects a point with customdata (K, L, ...).
 
     Parameters
     ----------
@@ -65,9 +65,8 @@ def heat_map(
         )
     )
     figure.add_trace(_targets(picture))
-    shapes = _outlines(picture, best, near)
     figure.update_layout(
-        shapes=shapes,
+        shapes=_outlines(picture, best, near),
         height=FRAME_HEIGHT + CELL_HEIGHT * len(rows),
         margin={"l": 10, "r": 10, "t": 8, "b": 8},
         clickmode="event+select",
@@ -75,7 +74,7 @@ def heat_map(
         hovermode="closest",
         hoverdistance=40,
         showlegend=False,
-        plot_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor=CLEAR,
     )
     axis = {"type": "category", "showgrid": False, "zeroline": False, "automargin": True}
     figure.update_xaxes(
@@ -97,8 +96,7 @@ def by_budget(
     chosen: dict[int, int],
     percent: bool = False,
 ) -> go.Figure:
-    """
-    Draw one curve over K for each L.
+    """Draw one curve over K for each L.
 
     Parameters
     ----------
@@ -123,40 +121,31 @@ def by_budget(
         colour = CATEGORICAL[j % len(CATEGORICAL)]
         symbol = SYMBOLS[j % len(SYMBOLS)]
         bars = None if errors is None else {"array": errors[there, j], "thickness": 1.2, "width": 3}
-        figure.add_trace(
-            go.Scatter(
-                x=at,
-                y=values[there, j],
-                error_y=bars,
-                mode="lines+markers",
-                name=f"L = {active}",
-                line={"color": colour, "width": 2},
-                marker={"size": 7, "symbol": symbol, "color": colour},
-                customdata=[write(value) for value in values[there, j]],
-                hovertemplate=f"K = %{{x}}, L = {active}: %{{customdata}}<extra></extra>",
-            )
+        figure.add_scatter(
+            x=at,
+            y=values[there, j],
+            error_y=bars,
+            mode="lines+markers",
+            name=f"L = {active}",
+            line={"color": colour, "width": 2},
+            marker={"size": 7, "symbol": symbol, "color": colour},
+            customdata=[write(value) for value in values[there, j]],
+            hovertemplate=f"K = %{{x}}, L = {active}: %{{customdata}}<extra></extra>",
         )
         ring = [values[i, j] for i, k in enumerate(components) if k == chosen.get(active)]
         if ring and np.isfinite(ring[0]):
             figure.add_trace(_ring(chosen[active], ring[0], colour))
     if percent:
         figure.add_hline(y=1.0, line={"dash": "dot", "width": 1.2, "color": NEUTRAL})
-    figure.update_layout(
-        height=CURVES_HEIGHT,
-        margin={"l": 10, "r": 10, "t": 34, "b": 8},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        showlegend=True,
-        hovermode="closest",
-        dragmode=False,
-    )
+    layout: dict[str, Any] = {"showlegend": True, "hovermode": "closest", "dragmode": False}
+    framed(figure, CURVES_HEIGHT, bottom=8, legend=above(), **layout)
     figure.update_xaxes(title="components K", showgrid=False, tickformat="d", nticks=12)
     figure.update_yaxes(title=name, tickformat=".0%" if percent else None, automargin=True)
     return figure
 
 
 def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
-    """
-    Draw how well each component was found again: a dot for each fit, a bar for their mean.
+    """Draw how well each component was found again: a dot for each fit, a bar for their mean.
 
     Parameters
     ----------
@@ -188,14 +177,8 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     )
     for limit in limits:
         figure.add_hline(y=limit, line={"dash": "dot", "width": 1.2, "color": NEUTRAL})
-    figure.update_layout(
-        height=CURVES_HEIGHT,
-        margin={"l": 10, "r": 10, "t": 34, "b": 8},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        showlegend=True,
-        bargap=0.45,
-        dragmode=False,
-    )
+    layout: dict[str, Any] = {"showlegend": True, "bargap": 0.45, "dragmode": False}
+    framed(figure, CURVES_HEIGHT, bottom=8, legend=above(), **layout)
     figure.update_yaxes(title="|cos| to the reference", range=[0, 1.03])
     figure.update_xaxes(showgrid=False)
     return figure

@@ -3,13 +3,14 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.plots.frame import CLEAR, framed
+
 CELL, FRAME = 30, 90  # pixels
 MOST_TEXT = 12  # components up to which a cell carries its number
 
 
 def cosines(values: np.ndarray, first: list[int], second: list[int]) -> go.Figure:
-    """
-    Draw the absolute cosines between the components of two runs.
+    """Draw the absolute cosines between the components of two runs.
 
     Parameters
     ----------
@@ -37,12 +38,8 @@ def cosines(values: np.ndarray, first: list[int], second: list[int]) -> go.Figur
             colorbar={"title": {"text": "|cos|"}, "thickness": 10},
         )
     )
-    figure.update_layout(
-        height=max(220, FRAME + CELL * len(first)),
-        margin={"l": 10, "r": 10, "t": 8, "b": 8},
-        plot_bgcolor="rgba(0,0,0,0)",
-        dragmode=False,
-    )
+    height = max(220, FRAME + CELL * len(first))
+    framed(figure, height, 8, 8, plot_bgcolor=CLEAR, dragmode=False)
     axis = {"type": "category", "showgrid": False, "zeroline": False, "automargin": True}
     figure.update_xaxes(title="component of the other run", **axis)
     figure.update_yaxes(title="of this run", autorange="reversed", **axis)

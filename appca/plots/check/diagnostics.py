@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from appca.data.numbers import percent
 from appca.plots.curves import LEAST_SPAN, LINE, likelihood
+from appca.plots.frame import framed
 from appca.plots.palette import CATEGORICAL, MISSING
 
 HEIGHT = 270
@@ -24,8 +25,7 @@ SHADE = "rgba(128, 140, 155, 0.18)"  # of the burn-in, on white and on black
 
 
 def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Figure:
-    """
-    Value against sweep, one line per chain.
+    """Value against sweep, one line per chain.
 
     Parameters
     ----------
@@ -55,8 +55,7 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
 
 
 def densities(draws: np.ndarray, name: str) -> go.Figure:
-    """
-    Distribution of a quantity (chain, draw) in each chain.
+    """Distribution of a quantity (chain, draw) in each chain.
 
     A smoothed density; bars of the share of draws for whole numbers of few values.
     """
@@ -81,8 +80,7 @@ def densities(draws: np.ndarray, name: str) -> go.Figure:
 
 
 def ranks(draws: np.ndarray) -> go.Figure:
-    """
-    Histogram of the ranks of each chain's draws (chain, draw) among those of all chains.
+    """Histogram of the ranks of each chain's draws (chain, draw) among those of all chains.
 
     Chains that agree are flat: every bin holds the same share. Bars are relative to that share.
     """
@@ -108,8 +106,7 @@ def ranks(draws: np.ndarray) -> go.Figure:
 
 
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
-    """
-    Log-likelihood per row after every sweep, discarded sweeps shaded.
+    """Log-likelihood per row after every sweep, discarded sweeps shaded.
 
     Parameters
     ----------
@@ -138,8 +135,7 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
 
 
 def gains(values: np.ndarray, n_rows: int, tol: float | None, window: int = WINDOW) -> go.Figure:
-    """
-    Improvement over the last `window` iterations, nats per row, against tol.
+    """Improvement over the last `window` iterations, nats per row, against tol.
 
     Parameters
     ----------
@@ -261,9 +257,11 @@ def _finish(
     figure: go.Figure, x: str, y: str, *, bars: bool = False, percent: bool = False
 ) -> go.Figure:
     """Give all charts of the page one shape."""
-    figure.update_layout(
-        height=HEIGHT,
-        margin={"l": 10, "r": 10, "t": 26, "b": 8},
+    return framed(
+        figure,
+        HEIGHT,
+        26,
+        8,
         xaxis={"title": x, "showgrid": False},
         yaxis={"title": y, "nticks": 5, "tickformat": ".0%" if percent else None},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"},
@@ -272,7 +270,6 @@ def _finish(
         bargroupgap=0,
         barmode="group" if bars else None,
     )
-    return figure
 
 
 def _chain(c: int) -> str:

@@ -16,8 +16,7 @@ SELECTED = CATEGORICAL[1]
 
 
 def score_histogram(scores: np.ndarray, selected: np.ndarray | None = None) -> go.Figure:
-    """
-    How many users of a component have which score: blue below zero, red above, as its image.
+    """How many users of a component have which score: blue below zero, red above, as its image.
 
     Parameters
     ----------

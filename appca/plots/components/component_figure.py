@@ -22,8 +22,7 @@ def component_figure(
     image_shape: tuple[int, ...] | None = None,
     feature_names: tuple[str, ...] | None = None,
 ) -> go.Figure:
-    """
-    Draw every component: as an image, blue below zero and red above, or as its strongest features.
+    """Draw every component: as an image, blue below zero, red above, or as its strongest features.
 
     Parameters
     ----------

@@ -18,8 +18,7 @@ class Loading(NamedTuple):
 
 
 def diverging(values: np.ndarray, limit: float | None = None) -> np.ndarray:
-    """
-    Signed values as colours: blue below zero, white at zero, red above.
+    """Signed values as colours: blue below zero, white at zero, red above.
 
     Parameters
     ----------
@@ -57,8 +56,7 @@ def component_image(
 def ranked_loadings(
     component: np.ndarray, names: tuple[str, ...] | None, n: int = 4
 ) -> list[Loading]:
-    """
-    Return the features with the largest weights in a component, largest magnitude first.
+    """Return the features with the largest weights in a component, largest magnitude first.
 
     Parameters
     ----------
@@ -82,8 +80,7 @@ def ranked_loadings(
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
-    """
-    Lay images out in rows on a white ground.
+    """Lay images out in rows on a white ground.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from appca.data.numbers import percent
 from appca.plots.explore.panel import plain
+from appca.plots.frame import CLEAR, framed
 from appca.storage.wording import counted, shortened
 
 # One hue of growing strength, so that "more" reads on white and on black.
@@ -25,8 +26,7 @@ LINE, BELOW = 34, 70  # pixels of a heat map: a line at most, and below it
 def circles(
     shared: np.ndarray, names: Sequence[str], counts: np.ndarray, expected: float
 ) -> go.Figure:
-    """
-    Draw a circle for each pair of classes, its area proportional to what their rows share.
+    """Draw a circle for each pair of classes, its area proportional to what their rows share.
 
     Parameters
     ----------
@@ -72,15 +72,14 @@ def circles(
         height=int(side + 8 + below),
         margin={"l": left, "r": SCALE, "t": 8, "b": below, "autoexpand": False},
         showlegend=False,
-        plot_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor=CLEAR,
     )
 
 
 def popularity_bars(
     shares: np.ndarray, components: Sequence[str], even: float | None = None
 ) -> go.Figure:
-    """
-    Draw the share of the rows that use each component, the most popular first.
+    """Draw the share of the rows that use each component, the most popular first.
 
     Parameters
     ----------
@@ -105,21 +104,20 @@ def popularity_bars(
     )
     if even is not None:
         figure.add_hline(even, line={"color": RING, "dash": "dash", "width": 1.5})
-    figure.update_layout(
-        height=BAR_HEIGHT,
-        margin={"l": 10, "r": 10, "t": 8, "b": 10},
+    return framed(
+        figure,
+        BAR_HEIGHT,
+        top=8,
         bargap=0.15,
         xaxis={"title": "component, most popular first", "showgrid": False, **_ticks(order)},
         yaxis={"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"},
     )
-    return figure
 
 
 def popularity_map(
     shares: np.ndarray, names: Sequence[str], overall: np.ndarray, components: Sequence[str]
 ) -> go.Figure:
-    """
-    Draw the share of each class's rows that use each component as a heat map.
+    """Draw the share of each class's rows that use each component as a heat map.
 
     Parameters
     ----------
@@ -152,14 +150,14 @@ def popularity_map(
             colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": "rows"}},
         )
     )
-    figure.update_layout(
-        height=int(height + BELOW),
-        margin={"l": 10, "r": 10, "t": 8, "b": 10},
+    return framed(
+        figure,
+        int(height + BELOW),
+        top=8,
         xaxis={"title": "component, most popular first", "showgrid": False, **_ticks(order)},
         yaxis=_class_axis(names),
-        plot_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor=CLEAR,
     )
-    return figure
 
 
 def _circles(

@@ -13,10 +13,8 @@ import plotly.graph_objects as go
 
 from appca.data import numbers
 from appca.plots import palette
-from appca.plots.explore.panel import Cell, Name, Panel, check, plain, ranges
-from appca.plots.explore.points import MARKERS, traces
-
-__all__ = ["MARKERS", "Cell", "Name", "Panel", "axes", "figure", "grid"]
+from appca.plots.explore.panel import Name, Panel, check, plain, ranges
+from appca.plots.explore.points import traces
 
 Rect = tuple[float, float, float, float]  # x0, x1, y0, y1 in shares of the figure
 PANEL_FILL = "rgba(127,140,160,0.08)"

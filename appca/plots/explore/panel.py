@@ -1,6 +1,7 @@
 """A panel: one small scatter, the rows it holds and the sign cells it falls into."""
 
 from collections.abc import Sequence
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def ranges(panel: Panel) -> tuple[list[float], list[float]]:
 
 def plain(text: str) -> str:
     """Disarm the small markup that Plotly reads in annotations."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape(text, quote=False)
 
 
 def _range(values: np.ndarray, with_zero: bool, padding: float) -> list[float]:

@@ -16,8 +16,7 @@ MARGIN = {"l": 4, "r": 12, "t": 6, "b": 4}
 
 
 def probabilities(names: list[str], values: np.ndarray, chosen: list[bool]) -> go.Figure:
-    """
-    Probabilities as bars with their numbers, the given order from the top.
+    """Probabilities as bars with their numbers, the given order from the top.
 
     Parameters
     ----------
@@ -59,8 +58,7 @@ TICKS = [0, 0.25, 0.5, 0.75, 1]
 
 
 def dumbbells(names: list[str], original: np.ndarray, rebuilt: np.ndarray) -> go.Figure:
-    """
-    Draw a row's features beside their reconstruction; the line between them is the residual.
+    """Draw a row's features beside their reconstruction; the line between them is the residual.
 
     Parameters
     ----------

@@ -16,8 +16,7 @@ OBLIQUE = np.array([0.45, 0.6, 0.66])  # along the components: no plane of two o
 def space(
     X: np.ndarray, codes: np.ndarray, names: Sequence[str], components: np.ndarray | None = None
 ) -> go.Figure:
-    """
-    Draw points that can be turned.
+    """Draw points that can be turned.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from plotly.colors import hex_to_rgb
 
 from appca.plots.components.components import data_uri
 from appca.plots.explore.panel import Panel, ranges
@@ -18,8 +19,7 @@ LEAST_SIDE = 16  # pixels of an image in the file, so that a frame of one pixel 
 def thumbnails(
     panels: Sequence[Panel], sprites: Sprites, levels: Levels | None, cells: int = CELLS
 ) -> list[dict[str, Any]]:
-    """
-    Return layout images for the panels of `appca.plots.explore.atlas.figure`.
+    """Return layout images for the panels of `appca.plots.explore.atlas.figure`.
 
     Parameters
     ----------
@@ -68,8 +68,7 @@ def _of_panel(
 
 
 def apart(x: np.ndarray, y: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """
-    Choose points no two of whose unit squares overlap, in the given order.
+    """Choose points no two of whose unit squares overlap, in the given order.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def _enlarged(tile: np.ndarray) -> np.ndarray:
 def _framed(tile: np.ndarray, colour: str) -> np.ndarray:
     """Put a rim of one pixel around an image (h, w) or (h, w, 3)."""
     framed = np.empty((tile.shape[0] + 2, tile.shape[1] + 2, 3), np.uint8)
-    framed[:] = _rgb(colour)
+    framed[:] = hex_to_rgb(colour)
     framed[1:-1, 1:-1] = tile if tile.ndim == 3 else tile[..., None]
     return framed
 
@@ -118,9 +117,5 @@ def _framed(tile: np.ndarray, colour: str) -> np.ndarray:
 def _inked(tile: np.ndarray, colour: str) -> np.ndarray:
     """Draw bright strokes (h, w) in a colour, the dark ground see-through."""
     ink = np.empty((*tile.shape, 4), np.uint8)
-    ink[..., :3], ink[..., 3] = _rgb(colour), tile
+    ink[..., :3], ink[..., 3] = hex_to_rgb(colour), tile
     return ink
-
-
-def _rgb(colour: str) -> list[int]:
-    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]

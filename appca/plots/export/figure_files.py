@@ -55,8 +55,7 @@ def can_draw() -> bool:
 
 
 def picture(figure: "go.Figure", kind: str) -> bytes:
-    """
-    Draw a figure as one of `PICTURES`.
+    """Draw a figure as one of `PICTURES`.
 
     Raises
     ------

@@ -9,6 +9,8 @@ import plotly.graph_objects as go
 from appca.analysis.groups.group import GroupDifference
 from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import NEGATIVE, POSITIVE, diverging
+from appca.plots.explore.panel import plain
+from appca.plots.frame import above, framed
 from appca.storage.wording import shortened
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
@@ -29,8 +31,7 @@ class Images(NamedTuple):
 
 
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
-    """
-    Draw effects as bars from zero, the first at the top: red is more in the group, blue less.
+    """Draw effects as bars from zero, the first at the top: red is more in the group, blue less.
 
     Parameters
     ----------
@@ -44,8 +45,7 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
             orientation="h",
             marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
             customdata=[
-                [_literal(one.name), *sides(one), minus(f"{one.effect:+.2f}")]
-                for one in differences
+                [plain(one.name), *sides(one), minus(f"{one.effect:+.2f}")] for one in differences
             ],
             hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
             "<br>effect %{customdata[3]}<extra></extra>",
@@ -54,18 +54,13 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     figure.update_xaxes(range=[-1.04, 1.04], title="effect: less in the group ← 0 → more")
     figure.update_yaxes(
         tickvals=list(range(len(differences))),
-        ticktext=[_literal(shortened(one.name, NAME_LENGTH)) for one in differences],
+        ticktext=[plain(shortened(one.name, NAME_LENGTH)) for one in differences],
         range=[max(len(differences), 1) - 0.4, -0.6],
         automargin=True,
         showgrid=False,
     )
-    figure.update_layout(
-        height=FRAME_HEIGHT + LINE_HEIGHT * max(len(differences), 1),
-        margin={"l": 10, "r": 10, "t": 8, "b": 8},
-        bargap=0.35,
-        showlegend=False,
-    )
-    return figure
+    height = FRAME_HEIGHT + LINE_HEIGHT * max(len(differences), 1)
+    return framed(figure, height, 8, 8, bargap=0.35, showlegend=False)
 
 
 def sides(one: GroupDifference) -> tuple[str, str]:
@@ -78,8 +73,7 @@ def sides(one: GroupDifference) -> tuple[str, str]:
 
 
 def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
-    """
-    Draw how a number is spread in the group and in the rest, each as shares of its own rows.
+    """Draw how a number is spread in the group and in the rest, each as shares of its own rows.
 
     Parameters
     ----------
@@ -107,14 +101,14 @@ def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
             customdata=[percent(share, 1) for share in counts],
             hovertemplate="%{x:.3g}: %{customdata} of the " + title + "<extra></extra>",
         )
-    figure.update_xaxes(title=_literal(shortened(name, NAME_LENGTH)), showgrid=False)
+    figure.update_xaxes(title=plain(shortened(name, NAME_LENGTH)), showgrid=False)
     figure.update_yaxes(title="share of rows", tickformat=".0%", nticks=4)
     figure.update_layout(
         barmode="overlay",
         bargap=0,
         height=230,
         margin={"l": 10, "r": 10, "t": 28, "b": 8},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        legend=above(1.0),
     )
     return figure
 
@@ -122,8 +116,7 @@ def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
 def images(
     group: np.ndarray, rest: np.ndarray, drawn: np.ndarray, shape: tuple[int, ...]
 ) -> Images:
-    """
-    Return mean images of both sides and their difference.
+    """Return mean images of both sides and their difference.
 
     Parameters
     ----------
@@ -137,8 +130,3 @@ def images(
     gap = (group - rest).reshape(shape)
     gap = gap.mean(axis=2) if gap.ndim == 3 else gap
     return Images(drawn[0], drawn[1], diverging(gap), float(np.abs(gap).max(initial=0.0)))
-
-
-def _literal(text: str) -> str:
-    """Protect a name from a file: Plotly reads a little HTML in its texts."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

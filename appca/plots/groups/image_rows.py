@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
+from plotly.colors import hex_to_rgb
 
 LEAST_SIDE = 56  # pixels; smaller images are enlarged by a whole number, so that pixels stay square
 STRIP, GAP = 5, 4  # pixels below and between the images
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
-    """
-    Lay images side by side on a transparent ground.
+    """Lay images side by side on a transparent ground.
 
     Parameters
     ----------
@@ -35,10 +35,6 @@ def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.nd
         left = i * (w + GAP)
         row[:h, left : left + w, :3] = image
         if colours is not None:
-            row[h:, left : left + w, :3] = _rgb(colours[i])
+            row[h:, left : left + w, :3] = hex_to_rgb(colours[i])
         row[:, left : left + w, 3] = 255
     return row
-
-
-def _rgb(hexcode: str) -> list[int]:
-    return [int(hexcode[i : i + 2], 16) for i in (1, 3, 5)]

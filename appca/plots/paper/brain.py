@@ -1,7 +1,5 @@
 """Brain maps as slices, time courses beside the stimulus, and errors over voxels."""
 
-import base64
-import io
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,14 +7,15 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.analysis.paper.brain_maps import BrainMaps
+from appca.plots.components.components import data_uri
+from appca.plots.frame import CLEAR, above, framed
 
 SLICES = 8  # side by side
 COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
 STIMULUS = "#717581"
 TITLE_T = "Linear model, t above the family-wise threshold"
 _STRONG = 0.995  # quantile of the magnitudes that gets full colour
-_ROW, _GAP = 132, 30  # pixels
-_CLEAR = "rgba(0,0,0,0)"
+_ROW, _GAP, HEIGHT = 132, 30, 330  # pixels
 _WARM = np.array([[150, 20, 20], [235, 90, 20], [255, 225, 90]], dtype=float)
 _COLD = np.array([[20, 50, 140], [40, 130, 220], [150, 225, 255]], dtype=float)
 
@@ -29,8 +28,7 @@ def upright(volume: np.ndarray, affine: np.ndarray) -> np.ndarray:
 
 
 def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:
-    """
-    Say which index runs to the right, to the front and up, and which way.
+    """Say which index runs to the right, to the front and up, and which way.
 
     Returns
     -------
@@ -48,8 +46,7 @@ def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
-    """
-    Lay values over a grey picture: warm above zero, cold below, clear at zero.
+    """Lay values over a grey picture: warm above zero, cold below, clear at zero.
 
     Parameters
     ----------
@@ -80,8 +77,7 @@ def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: f
 
 
 def maps(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
-    """
-    Draw the maps of all models and the reference as rows of horizontal slices.
+    """Draw the maps of all models and the reference as rows of horizontal slices.
 
     Parameters
     ----------
@@ -98,14 +94,14 @@ def maps(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     )
     for place, values in enumerate(shown.values(), start=1):
         picture = _mosaic(found, values)
-        figure.add_trace(go.Image(source=_png(picture), hoverinfo="skip"), row=place, col=1)
+        figure.add_trace(go.Image(source=data_uri(picture), hoverinfo="skip"), row=place, col=1)
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
     figure.update_annotations(font_size=13)
     figure.update_layout(
         height=len(shown) * (_ROW + _GAP) + 20,
         margin={"l": 0, "r": 0, "t": 26, "b": 0},
-        plot_bgcolor=_CLEAR,
+        plot_bgcolor=CLEAR,
     )
     return figure
 
@@ -132,47 +128,32 @@ def _mosaic(found: BrainMaps, values: np.ndarray) -> np.ndarray:
     return np.concatenate([rgb[:, ::-1, z].transpose(1, 0, 2) for z in heights], axis=1)
 
 
-def _png(picture: np.ndarray) -> str:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, format="PNG")
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-
-
 def courses(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
     figure = go.Figure()
     times = found.times
     if found.stimulus is not None:
-        figure.add_trace(
-            go.Scatter(
-                x=times,
-                y=_scaled(found.stimulus.course),
-                mode="lines",
-                fill="tozeroy",
-                name="Stimulus, as blood answers it",
-                line={"color": STIMULUS, "width": 1},
-                fillcolor="rgba(113,117,129,0.25)",
-            )
+        figure.add_scatter(
+            x=times,
+            y=_scaled(found.stimulus.course),
+            mode="lines",
+            fill="tozeroy",
+            name="Stimulus, as blood answers it",
+            line={"color": STIMULUS, "width": 1},
+            fillcolor="rgba(113,117,129,0.25)",
         )
     for key in found.different(titles):
-        figure.add_trace(
-            go.Scatter(
-                x=times,
-                y=_scaled(found.models[key].course),
-                mode="lines",
-                name=titles[key],
-                line={
-                    "color": COLOURS[key],
-                    "width": 2,
-                    "dash": "dot" if key == "ppca_k" else "solid",
-                },
-            )
+        dash = "dot" if key == "ppca_k" else "solid"
+        figure.add_scatter(
+            x=times,
+            y=_scaled(found.models[key].course),
+            mode="lines",
+            name=titles[key],
+            line={"color": COLOURS[key], "width": 2, "dash": dash},
         )
     figure.update_xaxes(title="seconds")
     figure.update_yaxes(title="standard deviations")
-    return _framed(figure)
+    return framed(figure, HEIGHT, 40, legend=above())
 
 
 def _scaled(course: np.ndarray) -> np.ndarray:
@@ -184,33 +165,21 @@ def errors(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     figure = go.Figure()
     edges = found.edges
     for key, title in titles.items():
-        figure.add_trace(
-            go.Scatter(
-                x=(edges[:-1] + edges[1:]) / 2,
-                y=found.models[key].errors,
-                mode="lines",
-                line={"color": COLOURS[key], "shape": "hvh", "width": 2},
-                name=title,
-                hovertemplate="%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>",
-            )
+        figure.add_scatter(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=found.models[key].errors,
+            mode="lines",
+            line={"color": COLOURS[key], "shape": "hvh", "width": 2},
+            name=title,
+            hovertemplate="%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>",
         )
     figure.update_xaxes(title="root mean square error of a voxel", rangemode="tozero")
     figure.update_yaxes(title="voxels", rangemode="tozero")
-    return _framed(figure)
-
-
-def _framed(figure: go.Figure) -> go.Figure:
-    figure.update_layout(
-        height=330,
-        margin={"l": 10, "r": 10, "t": 40, "b": 10},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    )
-    return figure
+    return framed(figure, HEIGHT, 40, legend=above())
 
 
 def cuts(found: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> go.Figure:
-    """
-    Draw three slices through one voxel, seen from the right, from behind and from above.
+    """Draw three slices through one voxel, seen from the right, from behind and from above.
 
     Parameters
     ----------
@@ -234,25 +203,24 @@ def cuts(found: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> g
     for column, (across, up, fixed) in enumerate(((1, 2, 0), (0, 2, 1), (0, 1, 2)), start=1):
         picture = np.take(rgb, place[fixed], axis=fixed).transpose(1, 0, 2)
         told = np.take(volume, place[fixed], axis=fixed).T
-        figure.add_trace(
-            go.Image(
-                z=picture,
-                colormodel="rgba256",
-                customdata=np.round(told, 3)[..., None],
-                hovertemplate="%{customdata[0]}<extra></extra>",
-            ),
-            row=1,
-            col=column,
+        at = {"row": 1, "col": column}
+        figure.add_image(
+            z=picture,
+            colormodel="rgba256",
+            customdata=np.round(told, 3)[..., None],
+            hovertemplate="%{customdata[0]}<extra></extra>",
+            **at,
         )
         ratio = float(sides[up] / sides[across])
-        figure.update_xaxes(visible=False, row=1, col=column)
+        figure.update_xaxes(visible=False, **at)
         anchor = "x" if column == 1 else f"x{column}"
-        figure.update_yaxes(
-            visible=False, autorange=True, scaleanchor=anchor, scaleratio=ratio, row=1, col=column
-        )
+        scale = {"scaleanchor": anchor, "scaleratio": ratio}
+        figure.update_yaxes(visible=False, autorange=True, **scale, **at)
         line = {"color": "rgba(60,190,90,0.8)", "width": 1}
-        figure.add_vline(x=place[across], line=line, row=1, col=column)
-        figure.add_hline(y=place[up], line=line, row=1, col=column)
+        figure.add_vline(x=place[across], line=line, **at)
+        figure.add_hline(y=place[up], line=line, **at)
     figure.update_annotations(font_size=13)
-    figure.update_layout(height=330, margin={"l": 0, "r": 0, "t": 26, "b": 0}, plot_bgcolor=_CLEAR)
+    figure.update_layout(
+        height=HEIGHT, margin={"l": 0, "r": 0, "t": 26, "b": 0}, plot_bgcolor=CLEAR
+    )
     return figure

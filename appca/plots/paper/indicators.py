@@ -14,8 +14,7 @@ MOST_ROWS = 400  # more than there are pixels for
 
 
 def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
-    """
-    Draw matrices one below the other, each with its rows across and its factors down (Z').
+    """Draw matrices one below the other, each with its rows across and its factors down (Z').
 
     Parameters
     ----------

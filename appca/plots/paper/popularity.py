@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.data.numbers import percent
+from appca.plots.frame import below, framed
 from appca.plots.paper import Row
 
 TRUTH = "#d7191c"
@@ -15,8 +16,7 @@ HEIGHT = 420  # pixels
 
 
 def popularity(rows: Sequence[Row]) -> go.Figure:
-    """
-    Draw sorted curves, one panel a design: share of the rows against the factor's number.
+    """Draw sorted curves, one panel a design: share of the rows against the factor's number.
 
     Parameters
     ----------
@@ -45,12 +45,7 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(
         title="factor, most popular first", autorange="reversed", rangemode="tozero"
     )
-    figure.update_layout(
-        height=HEIGHT,
-        margin={"l": 10, "r": 10, "t": 34, "b": 10},
-        legend={"orientation": "h", "y": -0.2, "x": 0},
-    )
-    return figure
+    return framed(figure, HEIGHT, legend=below(-0.2))
 
 
 def _line(curve: Sequence[Row], place: int | None) -> go.Scatter:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from appca.plots.frame import below, framed
 from appca.plots.palette import CATEGORICAL
 from appca.plots.paper import Row
 
@@ -14,8 +15,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def courses(rows: Sequence[Row]) -> go.Figure:
-    """
-    Draw what a fit has reached after each time; models are columns, measures are rows.
+    """Draw what a fit has reached after each time; models are columns, measures are rows.
 
     Parameters
     ----------
@@ -43,12 +43,7 @@ def courses(rows: Sequence[Row]) -> go.Figure:
     figure.update_xaxes(type="log", dtick=1, exponentformat="power")
     figure.update_xaxes(title="processor seconds", row=len(MEASURES))
     figure.update_yaxes(type="log", row=1)
-    figure.update_layout(
-        height=HEIGHT,
-        margin={"l": 10, "r": 10, "t": 34, "b": 10},
-        legend={"orientation": "h", "y": -0.12, "x": 0},
-    )
-    return figure
+    return framed(figure, HEIGHT, legend=below(-0.12))
 
 
 def _line(own: Sequence[Row], measure: str, place: int, number: int) -> go.Scatter:

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 from PIL import Image
+from plotly.colors import hex_to_rgb
 from plotly.subplots import make_subplots
 
+from appca.plots.components.components import montage
 from appca.plots.explore.panel import plain
+from appca.plots.frame import CLEAR, below, framed
 from appca.plots.palette import class_colour, to_hex
 
 SIDE, LONE_SIDE = 360, 560  # pixels: of a panel, and of one alone
@@ -18,6 +21,7 @@ LEGEND, GAP = 70, 100  # pixels: below all panels, and between two
 MOST_SVG = 4000  # points drawn as vectors; more go to WebGL
 SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up", "star")
 CELLS, LONE_CELLS = 11, 18  # thumbnails along a side of a panel at most, and of one alone
+GREY = 128  # of the ground of a sheet
 FRAME = 1  # pixels of a thumbnail's border in its class's colour
 
 
@@ -38,8 +42,7 @@ class Scatter(NamedTuple):
 def scatters(
     panels: Sequence[Scatter], names: Sequence[str], columns: int = 3, size: float = 5
 ) -> go.Figure:
-    """
-    Draw panels side by side, classes in one legend, as many thumbnails as have room.
+    """Draw panels side by side, classes in one legend, as many thumbnails as have room.
 
     Parameters
     ----------
@@ -73,12 +76,8 @@ def scatters(
         if panel.images is not None:
             for picture in _thumbnails(panel, panel.images, cells):
                 figure.add_layout_image(picture, **at)
-    figure.update_layout(
-        height=height,
-        margin={"l": 10, "r": 10, "t": 34, "b": 10},
-        legend={"orientation": "h", "y": -60 / height, "x": 0, "itemsizing": "constant"},
-    )
-    return figure
+    legend = below(-60 / height) | {"itemsizing": "constant"}
+    return framed(figure, height, legend=legend)
 
 
 def _traces(
@@ -144,24 +143,17 @@ def _framed(image: np.ndarray, colour: str) -> np.ndarray:
     drawn = np.stack([grey] * 3, axis=-1)
     rim = np.ones(grey.shape, bool)
     rim[FRAME:-FRAME, FRAME:-FRAME] = False
-    drawn[rim] = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    drawn[rim] = hex_to_rgb(colour)
     return drawn
 
 
 def sheet(images: np.ndarray, columns: int) -> np.ndarray:
     """Lay images (n, h, w) out line by line; places without one stay grey."""
-    n, h, w = images.shape
-    lines = -(-n // columns)
-    canvas = np.full((lines * (h + 2), columns * (w + 2)), 128, np.uint8)
-    for place, image in enumerate(images):
-        top, left = place // columns * (h + 2), place % columns * (w + 2)
-        canvas[top + 1 : top + 1 + h, left + 1 : left + 1 + w] = image
-    return canvas
+    return np.pad(montage(images, columns, gap=2, ground=GREY), 1, constant_values=GREY)
 
 
 def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> go.Figure:
-    """
-    Draw sheets of images one below the other, each under its name.
+    """Draw sheets of images one below the other, each under its name.
 
     Parameters
     ----------
@@ -200,13 +192,12 @@ def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> 
         width=int(width + 20),
         height=int(height + 20),
         margin=dict.fromkeys("lrtb", 10),
-        plot_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor=CLEAR,
     )
 
 
 def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
-    """
-    Draw the spread of measures by group: one panel per measure, one box per group.
+    """Draw the spread of measures by group: one panel per measure, one box per group.
 
     Parameters
     ----------
@@ -231,7 +222,7 @@ def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
                 row=1,
                 col=column,
             )
-    return figure.update_layout(height=340, margin={"l": 10, "r": 10, "t": 34, "b": 10})
+    return framed(figure, 340)
 
 
 def _uri(image: np.ndarray) -> str:

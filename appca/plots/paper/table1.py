@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from appca.plots.frame import framed
 from appca.plots.palette import CATEGORICAL
 from appca.plots.paper import Row
 
@@ -17,8 +18,7 @@ ROUND = (1, 3)  # times powers of ten stand at a logarithmic axis
 
 
 def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
-    """
-    Draw a measure of all methods, with its spread over data sets as a line through the dot.
+    """Draw a measure of all methods, with its spread over data sets as a line through the dot.
 
     Parameters
     ----------
@@ -58,13 +58,9 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
         showgrid=False,
         zeroline=False,
     )
-    figure.update_layout(
-        height=FRAME_HEIGHT + LINE_HEIGHT * len(lines),
-        margin={"l": 10, "r": 10, "t": 66, "b": 10},
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.09, "yanchor": "bottom"},
-    )
     figure.update_annotations(font_size=14)
-    return figure
+    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.09, "yanchor": "bottom"}
+    return framed(figure, FRAME_HEIGHT + LINE_HEIGHT * len(lines), 66, legend=legend)
 
 
 def _log_axis(rows: Sequence[Row], measure: str) -> dict[str, Any]:

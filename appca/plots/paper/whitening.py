@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.data.numbers import percent
+from appca.plots.frame import below, framed
 from appca.plots.paper import Row
 
 COLOURS = {
@@ -33,8 +34,7 @@ PANELS = (("K", "components in all, K"), ("L", "coordinates that are not zero, L
 
 
 def curves(rows: Sequence[Row]) -> go.Figure:
-    """
-    Draw the mean accuracy over the folds, and its standard deviation as error bars.
+    """Draw the mean accuracy over the folds, and its standard deviation as error bars.
 
     Parameters
     ----------
@@ -66,12 +66,7 @@ def curves(rows: Sequence[Row]) -> go.Figure:
                 figure.add_trace(_level(row, places, show=column == 1), row=1, col=column)
     figure.update_yaxes(tickformat=".0%")
     figure.update_yaxes(title="rows told right, other rows learnt from", col=1)
-    figure.update_layout(
-        height=HEIGHT,
-        margin={"l": 10, "r": 10, "t": 34, "b": 10},
-        legend={"orientation": "h", "y": -0.16, "x": 0},
-    )
-    return figure
+    return framed(figure, HEIGHT, legend=below(-0.16))
 
 
 def _line(own: Sequence[Row], axis: str, shift: float) -> go.Scatter:

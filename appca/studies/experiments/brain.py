@@ -12,11 +12,9 @@ from appca.data.brain.recording import MADE_UP, SHARED, Event, Recording, check_
 from appca.data.numbers import fixed
 from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked, span
-from appca.studies.study import Options, Outcome, Report, Row, Study
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.algebra.loop import Callback, Progress
     from appca.models.ppca import PPCA
@@ -66,8 +64,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def separate(recording: Recording, options: Options, report: Report) -> Outcome:
-    """
-    Fit all models to a recording and to its control, and compare them.
+    """Fit all models to a recording and to its control, and compare them.
 
     Parameters
     ----------
@@ -269,8 +266,7 @@ def _maps(
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[CheckedClaim]:
-    """
-    Judge the paper's claims by the tables.
+    """Judge the paper's claims by the tables.
 
     Parameters
     ----------
@@ -337,7 +333,7 @@ def titles_of(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Draw the maps as slices, the time courses and the errors."""
     from appca.plots.paper import brain as plots
 

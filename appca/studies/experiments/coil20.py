@@ -1,7 +1,5 @@
 """COIL-20 by PCA and in the subspaces of aPPCA: crowding, and what a component means."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from appca.analysis.check.quality import crowding
@@ -13,10 +11,7 @@ from appca.data.numbers import fixed
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.fitting import PanelFit, codes_of, crowding_claim, crowding_rows, fit
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 STRONG = 0.3  # |r| from which a component is said to go with the width
 
@@ -94,7 +89,7 @@ def width_claim(wide: list[Row]) -> CheckedClaim:
     return checked("Component 2 is the width of the object", measured, tests)
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """PCA with images, and each subspace with images."""
     from appca.plots.paper.study_panels import Scatter, scatters
 

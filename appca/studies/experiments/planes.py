@@ -1,6 +1,6 @@
 """Figure 1: points near three planes in space, projected plane by plane, and by PCA."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,11 +10,7 @@ from appca.data.numbers import percent
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.fitting import PanelFit, codes_of, fit
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
 
@@ -103,7 +99,7 @@ def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
     ]
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Points in space, and the four projections."""
     from appca.plots.explore.space import space
     from appca.plots.paper.study_panels import Scatter, scatters

@@ -1,7 +1,5 @@
 """How many rows use each factor: the truth, infinite sparse FA and adaptive FA."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from appca.studies.claims import CheckedClaim, checked
@@ -9,10 +7,7 @@ from appca.studies.experiments.table1 import draw
 from appca.studies.parts.fitting import passes_told
 from appca.studies.parts.methods import METHODS, Task, active_for, fit
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 DESIGNS = ("sparse", "dense")
 LINES = ("isfa_k", "isfa", "afa", "afa_most")
@@ -116,7 +111,7 @@ def claims(apart: list[Row]) -> list[CheckedClaim]:
     return found
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Draw the paper's figure: truth in red."""
     from appca.plots.paper.popularity import popularity
 

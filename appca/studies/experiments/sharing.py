@@ -1,7 +1,5 @@
 """Factors that digits share: adaptive factor analysis of the odd digits of MNIST."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from appca.analysis.components.sharing import closest_pairs, popularity, sharing
@@ -10,10 +8,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.parts.fitting import codes_of, passes_told
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 ODD = ["1", "3", "5", "7", "9"]
 NAMED = (("1", "7"), ("5", "9"))  # pairs that the paper says share much
@@ -104,7 +99,7 @@ def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> lis
     return found
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Circles between the digits, and how popular each factor is."""
     from appca.plots.components.sharing import circles, popularity_bars
 

@@ -1,7 +1,5 @@
 """COIL-20: different objects whose views lie together in a subspace of aPPCA."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from appca.analysis.explore.subspaces import title
@@ -17,10 +15,7 @@ from appca.analysis.groups.similar import (
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
 from appca.studies.parts.fitting import fit
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 SHOWN, IMAGES = 12, 12  # groups drawn, and images of each
 # What the paper names, by the numbers of COIL-20.
@@ -85,7 +80,7 @@ def claims(mixtures: list[Mixture], names: list[str]) -> list[CheckedClaim]:
     return found
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Images of the groups that mix objects most evenly."""
     from appca.plots.paper.study_panels import sheets
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,10 +10,7 @@ from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.parts.recovery import errors
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
 SLACK = 0.01  # of the way from the start: so near the level counts as there
@@ -130,8 +127,7 @@ def claims(table: Sequence[Row]) -> list[CheckedClaim]:
 
 
 def draw(model: str, number: int, options: Options) -> SimulatedRows:
-    """
-    Draw rows that use L of K directions, every subset equally often in the mean.
+    """Draw rows that use L of K directions, every subset equally often in the mean.
 
     aPPCA's directions are orthonormal with scores of variance 4; aFA's are Gaussian.
     """
@@ -231,8 +227,7 @@ def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
 
 
 def times(own: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, float]:
-    """
-    Give the seconds of both to the level that both reach.
+    """Give the seconds of both to the level that both reach.
 
     The level is the worse of the two best values. A hundredth of the way from the worst start to
     it is let off: a chain wanders about its level and does not stop there.
@@ -245,8 +240,7 @@ def times(own: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float
 
 
 def chase(own: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, bool]:
-    """
-    Give how many times longer the second takes to the best level of the first, and if it arrives.
+    """Return how many times longer the second takes to the first's best level, and if it arrives.
 
     Where it does not, the number is that of its longest fit: a lower bound.
     """
@@ -277,7 +271,7 @@ def _pace(rows: Sequence[Row]) -> float:
     return float(rows[-1]["seconds"] / rows[-1]["made"])
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Draw error and likelihood against time."""
     from appca.plots.paper.speed import courses
 

@@ -1,7 +1,5 @@
 """Random digits of each subspace of aPPCA: whether they are thicker, whether slanted."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from appca.analysis.explore.subspaces import title
@@ -9,10 +7,7 @@ from appca.data.numbers import fixed
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.vae_digits import SIZES, coded, effects, measures, strongest
 from appca.studies.parts.fitting import fit
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 COLUMNS, LINES = 20, 4
 CLEAR, SLIGHT = 0.5, 0.2  # standard deviations, as is usual for Cohen's d
@@ -55,7 +50,7 @@ def differs(what: str, rows: list[Row]) -> CheckedClaim:
     return checked(f"The subspaces differ in {what}", measured, tests)
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Members of each subspace drawn at random, and the spread of the measures."""
     from appca.plots.paper.study_panels import boxes, sheets
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from appca.studies.parts.oracle import Law, law_of, oracle, posterior_mean
 from appca.studies.parts.recovery import Recovery, errors, recovery
 from appca.studies.parts.table1_claims import claims
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 # measure -> title; the order is that of the columns
 MEASURES = {
@@ -221,7 +217,7 @@ def _warm() -> None:
         fit(method, Task(Y, Y[:5], 4, 2, 3, 2, 2, 0, None))
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Error and recovery of all methods, side by side."""
     from appca.plots.paper import table1
 

@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +14,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
 from appca.studies.parts.fitting import PanelFit, fit
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 MANY = 0.25  # share of the objects from which likeness is said to be left out
 
@@ -89,7 +84,7 @@ def claims(rows: list[Row]) -> list[CheckedClaim]:
     ]
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Draw the same map three times: by object, by aPPCA with a marker a subspace, by PCA."""
     from appca.plots.paper.study_panels import SYMBOLS, Scatter, scatters
 

@@ -1,6 +1,6 @@
 """MNIST digits through an autoencoder, in the three subspaces of aPPCA, and by PCA."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.data.vae.autoencoder import VAE
 from appca.studies.parts.fitting import PanelFit, codes_of, crowding_claim, crowding_rows, fit
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 
 class Digits(NamedTuple):
@@ -31,8 +28,7 @@ _LAST: dict[tuple[int, ...], Digits] = {}  # two experiments in one process shar
 
 
 def coded(options: Options, report: Report, end: float) -> Digits:
-    """
-    Open the digits and bring them to the codes of an autoencoder.
+    """Open the digits and bring them to the codes of an autoencoder.
 
     Parameters
     ----------
@@ -139,7 +135,7 @@ def strongest(rows: list[Row], measure: str) -> Row:
     return max(own, key=lambda row: abs(float(row["effect"])))
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Three subspaces and PCA, coloured by digit."""
     from appca.plots.paper.study_panels import Scatter, scatters
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.labelled import LabelledFold, fold, folds, labelled
 from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 RAW, PCA = "raw", "pca"
 NEVER = math.inf  # components
@@ -45,8 +42,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def classify(source: str, options: Options, report: Report, processes: int = 1) -> Outcome:
-    """
-    Classify the rows of a source, whatever the options call it.
+    """Classify the rows of a source, whatever the options call it.
 
     Parameters
     ----------
@@ -216,8 +212,7 @@ def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
 
 
 def gain(own: dict[int, float], other: dict[int, float], n_folds: int) -> Gain:
-    """
-    Compare on the folds that both have.
+    """Compare on the folds that both have.
 
     The training rows of two folds are mostly the same, so the spread over folds is too small;
     the variance of the mean is enlarged to (1/n + test rows / training rows) times theirs
@@ -295,7 +290,7 @@ def _of(table: Sequence[Row], method: str) -> list[Row]:
     return sorted((row for row in table if row["method"] == method), key=lambda row: row["L"] or 0)
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """Draw accuracy against K and against active coordinates."""
     from appca.plots.paper.whitening import curves
 

@@ -1,16 +1,10 @@
 """The five designs of Z, drawn: black where a row uses a factor."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from appca.data.sources.designs import DESIGNS, draw_indicators
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.study import Options, Outcome, Report, Row, Study
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 NOTE = "The paper does not say how it drew its matrices; the generator writes down every choice."
 
@@ -61,7 +55,7 @@ def claims(rows: list[Row]) -> list[CheckedClaim]:
     return [checked(claim, measured, tests)]
 
 
-def figures(outcome: Outcome) -> "dict[str, go.Figure]":
+def figures(outcome: Outcome) -> Figures:
     """All matrices side by side."""
     from appca.plots.paper.indicators import indicators
 

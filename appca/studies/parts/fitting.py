@@ -32,8 +32,7 @@ class PanelFit(NamedTuple):
 def fit(
     Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
 ) -> PanelFit:
-    """
-    Fit aPPCA by EM and describe all rows.
+    """Fit aPPCA by EM and describe all rows.
 
     Parameters
     ----------
@@ -92,8 +91,7 @@ def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: PanelFit) 
 
 
 def crowding_claim(rows: list[Row]) -> CheckedClaim:
-    """
-    Judge whether panels of subspaces keep classes apart better than PCA, by more than `CLEARLY`.
+    """Judge whether panels of subspaces keep classes apart better than PCA, by more than `CLEARLY`.
 
     It holds in part if only the fewer rows of a panel make the difference: against PCA's picture of
     all rows, but not against that of the same rows.

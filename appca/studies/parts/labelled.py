@@ -37,8 +37,7 @@ class LabelledFold(NamedTuple):
 
 @lru_cache(maxsize=1)
 def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
-    """
-    Open labelled data and keep the rows of known class.
+    """Open labelled data and keep the rows of known class.
 
     Parameters
     ----------
@@ -94,8 +93,7 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
 
 
 def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """
-    Divide the rows (train, test), each class evenly.
+    """Divide the rows (train, test), each class evenly.
 
     Raises
     ------

@@ -20,8 +20,7 @@ class Scores(NamedTuple):
 
 
 def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Make scores uncorrelated, of mean 0 and variance 1, inside each subspace.
+    """Make scores uncorrelated, of mean 0 and variance 1, inside each subspace.
 
     The coordinates are turned as little as possible (the symmetric root), so that a coordinate
     means nearly the same in all subspaces. Mean and covariance of a subspace are drawn towards 0
@@ -62,8 +61,7 @@ def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndar
 def predict(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, options: Options, n_all: int | None = None
 ) -> np.ndarray:
-    """
-    Train a perceptron with one hidden layer and predict the classes of `X_test`.
+    """Train a perceptron with one hidden layer and predict the classes of `X_test`.
 
     Parameters
     ----------
@@ -93,8 +91,7 @@ def predict(
 def predict_each(
     train: Scores, y: np.ndarray, test: Scores, joint: np.ndarray, options: Options
 ) -> np.ndarray:
-    """
-    Classify by a perceptron of its own in every subspace.
+    """Classify by a perceptron of its own in every subspace.
 
     Small subspaces, and those of a single class that others may contradict, keep the prediction
     `joint` (M,) of the classifier of all rows.

@@ -29,8 +29,7 @@ def errors(Y: np.ndarray, R: np.ndarray) -> Errors:
 
 
 def matching(truth: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Pair true with found components one to one, the sum of their |cos| as large as can be.
+    """Pair true with found components one to one, the sum of their |cos| as large as can be.
 
     Parameters
     ----------
@@ -50,8 +49,7 @@ def matching(truth: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def recovery(truth: np.ndarray, Z: np.ndarray, found: np.ndarray, Z_found: np.ndarray) -> Recovery:
-    """
-    Compare found components and indicators with the true ones.
+    """Compare found components and indicators with the true ones.
 
     A true factor that no row uses cannot be found and is left out of the matching; one that has no
     partner counts with |cos| 0 and as unused by every row. Found factors without a partner count

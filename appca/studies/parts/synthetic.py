@@ -20,8 +20,7 @@ LIMITS = {
 
 
 def drawn(design: str, choices: Options) -> Synthetic:
-    """
-    Draw data of one design.
+    """Draw data of one design.
 
     Parameters
     ----------
@@ -59,8 +58,7 @@ def drawn(design: str, choices: Options) -> Synthetic:
 
 
 def dataset_of(design: str, choices: Options) -> Dataset:
-    """
-    Make a data set of `drawn`, with the choices, W and Z in its provenance.
+    """Make a data set of `drawn`, with the choices, W and Z in its provenance.
 
     A row's true set of factors is a label while there are few different ones. No value is scaled:
     the features share a unit.

@@ -13,7 +13,8 @@ from appca.plots.explore.panel import Panel
 from appca.plots.explore.sprites import Sprites, sprites_of
 from appca.plots.palette import Colour, class_colour
 from appca.storage.wording import counted
-from appca.ui.explorer import explorer, panels
+from appca.ui.explorer import panels
+from appca.ui.explorer.component import explorer
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 

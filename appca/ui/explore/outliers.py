@@ -21,7 +21,8 @@ from appca.plots.explore.panel import Cell, Panel
 from appca.plots.explore.sprites import Sprites, mean_image
 from appca.storage.wording import counted
 from appca.ui.explore import point_choice
-from appca.ui.explorer import atlas, explorer, panels
+from appca.ui.explorer import atlas, panels
+from appca.ui.explorer.component import explorer
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 

@@ -9,19 +9,21 @@ from appca.analysis.explore.projection import pca_rgb, rgb
 from appca.analysis.explore.subspaces import Subspace, ranked, title
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
-from appca.plots.explore.atlas import MARKERS, Panel
+from appca.plots.explore.panel import Panel
+from appca.plots.explore.points import MARKERS
 from appca.plots.palette import Colour
 from appca.runs.home import home
 from appca.storage.wording import capital, counted
 from appca.ui.explore import umap_classes
-from appca.ui.explorer import atlas, explorer
+from appca.ui.explorer import atlas
+from appca.ui.explorer.component import explorer
 from appca.ui.parts import progress
 from appca.ui.parts.text import duration, tag, words
 from appca.ui.session import services, watching
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
-# The markers of `appca.plots.explore.atlas.MARKERS` as text.
+# The markers of `appca.plots.explore.points.MARKERS` as text.
 SIGNS = ("●", "◆", "■", "▲", "✚", "★", "✖", "▼", "⬟", "⬢")
 STARTS = {"pca": "PCA of the data", "appca": "The scores of the run"}
 HEIGHT = 400  # pixels of a map

@@ -9,10 +9,12 @@ from appca.analysis.explore.projection import principal_scores
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.plots.explore.atlas import Panel
+from appca.plots.explore.panel import Panel
 from appca.plots.explore.sprites import Sprites, sprites_of
 from appca.plots.palette import Colour
-from appca.ui.explorer import HoverData, explorer, panels
+from appca.ui.explorer import panels
+from appca.ui.explorer.component import explorer
+from appca.ui.explorer.payload import HoverData
 from appca.ui.session import selection, services
 from appca.ui.session.fitting import Shown
 

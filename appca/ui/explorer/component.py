@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.errors import StreamlitDuplicateElementKey
 
 from appca.plots.explore import sprites as sheets
-from appca.plots.explore.atlas import Panel
+from appca.plots.explore.panel import Panel
 from appca.plots.palette import Colour
 from appca.ui.explorer import bundle, messages, payload
 from appca.ui.explorer.payload import ExplorerView, HoverData, Parcel

@@ -10,11 +10,11 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.row_query import column_of
 from appca.data.dataset import Dataset, categories
 from appca.data.numbers import percent
-from appca.plots.explore.atlas import Cell, Panel
+from appca.plots.explore.panel import Cell, Panel
 from appca.plots.explore.sprites import Sprites, mean_image
 from appca.plots.palette import Colour, colour_by
 from appca.storage.wording import counted
-from appca.ui.explorer import HoverColumn, HoverData
+from appca.ui.explorer.payload import HoverColumn, HoverData
 
 PAGE = 12  # panels on a page; more scatter plots than that do not survive in every browser
 DOUBTFUL = 0.5  # a row whose set of components is less probable than this is drawn hollow

@@ -14,7 +14,7 @@ import numpy as np
 
 from appca.plots import palette
 from appca.plots.explore import atlas, sprites
-from appca.plots.explore.panel import check
+from appca.plots.explore.panel import Panel, check
 from appca.plots.explore.points import traces
 
 NO_CELL = 255
@@ -96,7 +96,7 @@ def frame(header: dict[str, Any], parts: Sequence[np.ndarray]) -> bytes:
     return b"".join(body)
 
 
-def geometry(panels: Sequence[atlas.Panel]) -> Parcel:
+def geometry(panels: Sequence[Panel]) -> Parcel:
     """Pack where every point is, and all that does not depend on the colouring."""
     check(panels)
     buffers = Buffers()
@@ -199,7 +199,7 @@ def message(
     return frame(header, parts)
 
 
-def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict[str, Any]:
+def _panel_header(panel: Panel, buffers: Buffers) -> dict[str, Any]:
     return {
         "title": panel.title,
         "subtitle": panel.subtitle,
@@ -221,7 +221,7 @@ def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict[str, Any]:
     }
 
 
-def _cell_of(panel: atlas.Panel) -> np.ndarray:
+def _cell_of(panel: Panel) -> np.ndarray:
     """Give each point the number of its cell, (m,) uint8; NO_CELL where it is in none."""
     last = max(int(rows.max(initial=-1)) for rows in (panel.rows, *(c.rows for c in panel.cells)))
     cell_of_row = np.full(last + 1, NO_CELL, np.uint8)

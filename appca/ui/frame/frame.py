@@ -19,8 +19,6 @@ from appca.ui.session import fitting, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
 
-__all__ = ["around_page", "icon", "sidebar"]
-
 STYLE = Path(__file__).with_name("style.css")
 POLL_SECONDS = 0.5
 KINDS = {

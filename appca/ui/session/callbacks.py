@@ -10,8 +10,6 @@ from typing import ParamSpec
 from appca.storage.errors import TOO_MUCH
 from appca.ui.session import state
 
-__all__ = ["TOLD", "guarded", "sentence"]
-
 TOLD = (ValueError, OSError, MemoryError)  # what a page says in a sentence; all else is our mistake
 
 _Given = ParamSpec("_Given")

@@ -6,20 +6,20 @@ import pytest
 
 from appca.plots import palette
 from appca.plots.explore import atlas, points
-from appca.plots.explore.panel import ranges
+from appca.plots.explore.panel import Cell, Name, Panel, ranges
 
 CLASSES = palette.colour_by("Class", np.array(list("abcab")))
 
 
-def panel(rows, **extra) -> atlas.Panel:
+def panel(rows, **extra) -> Panel:
     rows = np.asarray(rows, np.int32)
     x = rows.astype(np.float32) - 1
     titles = ("{1,2} · n rows", "10 %")
-    return atlas.Panel(*titles, rows, x, 2 * x, "component 1", "component 2", **extra)
+    return Panel(*titles, rows, x, 2 * x, "component 1", "component 2", **extra)
 
 
-def cells() -> list[atlas.Cell]:
-    return [atlas.Cell("+1 −2", 2, np.array([0, 1]), (1, -1))]
+def cells() -> list[Cell]:
+    return [Cell("+1 −2", 2, np.array([0, 1]), (1, -1))]
 
 
 def painted(trace: go.Scattergl) -> list[str]:
@@ -37,7 +37,7 @@ def test_a_panel_holds_its_rows_and_each_has_the_colour_of_its_class():
 
 
 def test_names_stand_at_their_points_and_their_marks_are_disarmed():
-    names = [atlas.Name("<b>one", 0.5, -2.0)]
+    names = [Name("<b>one", 0.5, -2.0)]
     figure = atlas.figure([panel([0]), panel([1, 2], names=names)])
     (note,) = (one for one in figure.layout.annotations if "one" in one.text)
     assert note.text == "<b>&lt;b&gt;one</b>"

@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
-from appca.plots.explore.atlas import Panel, figure
+from appca.plots.explore.atlas import figure
+from appca.plots.explore.panel import Panel
 from appca.plots.explore.sprites import sprites_of
 from appca.plots.explore.thumbnails import apart, thumbnails
 from appca.plots.export import figure_files, report_page

@@ -11,8 +11,8 @@ def page():
     import numpy as np
     import streamlit as st
 
-    from appca.plots.explore.atlas import Panel
-    from appca.ui.explorer import explorer
+    from appca.plots.explore.panel import Panel
+    from appca.ui.explorer.component import explorer
 
     rows = np.arange(20, dtype=np.int32)
     panels = [Panel("a", "", rows, rows, rows)]
@@ -84,9 +84,9 @@ def two_explorers():
 
     import numpy as np
 
-    from appca.plots.explore.atlas import Panel
+    from appca.plots.explore.panel import Panel
     from appca.plots.explore.sprites import sprites_of
-    from appca.ui.explorer import explorer
+    from appca.ui.explorer.component import explorer
 
     images = np.zeros((20, 4, 4), np.uint8)
     pictures = sprites_of(
@@ -108,8 +108,8 @@ def test_two_explorers_on_a_page_share_plotly_and_the_images():
 
 
 def call(**changes):
-    from appca.plots.explore.atlas import Panel
-    from appca.ui.explorer import explorer
+    from appca.plots.explore.panel import Panel
+    from appca.ui.explorer.component import explorer
 
     rows = np.arange(5, dtype=np.int32)
     arguments = {"n_rows": 5, "revision": "r", **changes}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from appca.plots import palette
-from appca.plots.explore.atlas import Cell, Panel
+from appca.plots.explore.panel import Cell, Panel
 from appca.ui.explorer import payload
 
 N = 30

@@ -41,8 +41,7 @@ def choose(
     report: FileReport,
     limits: ReadLimits = LIMITS,
 ) -> str:
-    """
-    Return the name of the array that holds the rows.
+    """Return the name of the array that holds the rows.
 
     Parameters
     ----------
@@ -119,8 +118,7 @@ def native(values: np.ndarray) -> np.ndarray:
 def beside(
     n_rows: int, arrays: Mapping[str, ArrayInfo], load: Callable[[str], np.ndarray]
 ) -> Beside:
-    """
-    Find ids and label columns among the arrays that have one entry for each row.
+    """Find ids and label columns among the arrays that have one entry for each row.
 
     As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else by what they hold:
     texts, few whole numbers, or numbers under a name such as class or target.

@@ -39,8 +39,7 @@ def read(name: str, file: File, options: IdxOptions, limits: ReadLimits = LIMITS
 
 
 def read_many(files: Files, options: IdxOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read images and, from files with one number for each, their labels.
+    """Read images and, from files with one number for each, their labels.
 
     Parameters
     ----------

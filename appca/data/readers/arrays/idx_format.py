@@ -17,8 +17,7 @@ MOST_SIDES = 4
 
 
 def read_idx(path: Path, first: int | None = None) -> np.ndarray:
-    """
-    Read unsigned bytes from an IDX file, packed by gzip or not.
+    """Read unsigned bytes from an IDX file, packed by gzip or not.
 
     Parameters
     ----------
@@ -44,8 +43,7 @@ def read_idx(path: Path, first: int | None = None) -> np.ndarray:
 def header(
     file: BinaryIO | gzip.GzipFile, name: str, kinds: Collection[int], what: str
 ) -> tuple[int, list[int]]:
-    """
-    Read the beginning of an unpacked IDX file.
+    """Read the beginning of an unpacked IDX file.
 
     Parameters
     ----------

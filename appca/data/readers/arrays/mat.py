@@ -29,8 +29,7 @@ class MatOptions(NamedTuple):
 
 
 def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read one variable as rows, and vectors with one entry per row as labels.
+    """Read one variable as rows, and vectors with one entry per row as labels.
 
     Three sides are images: (n, h, w), or with `transpose` (h, w, n).
 

@@ -1,5 +1,4 @@
-"""
-The fields of MATLAB's MAT files, version 5: what each states is compared with what is there.
+"""The fields of MATLAB's MAT files, version 5: what each states is compared with what is there.
 
 SciPy's reader believes a field's length and place, so that one wrong bit can end the process (a
 segmentation fault, SciPy 1.17). Only numbers and texts are read; the format is described in
@@ -67,8 +66,7 @@ class Variable(NamedTuple):
 
 
 def variables(stream: BinaryIO, most: int) -> dict[str, Variable]:
-    """
-    List the variables, unpacking each to see how long it is, and keeping nothing.
+    """List the variables, unpacking each to see how long it is, and keeping nothing.
 
     Raises
     ------
@@ -102,8 +100,7 @@ def variables(stream: BinaryIO, most: int) -> dict[str, Variable]:
 
 
 def values(stream: BinaryIO, variable: Variable, most: int) -> np.ndarray:
-    """
-    Read a variable's numbers, or its texts as a vector.
+    """Read a variable's numbers, or its texts as a vector.
 
     Raises
     ------

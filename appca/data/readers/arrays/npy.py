@@ -34,8 +34,7 @@ class Header(NamedTuple):
 
 
 def read(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read an array of numbers: (N, D), images (N, h, w) or (N, h, w, 3).
+    """Read an array of numbers: (N, D), images (N, h, w) or (N, h, w, 3).
 
     Returns
     -------

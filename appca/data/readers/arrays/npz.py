@@ -28,8 +28,7 @@ class NpzOptions(NamedTuple):
 
 
 def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read one array as rows, and those with one entry per row as ids and labels.
+    """Read one array as rows, and those with one entry per row as ids and labels.
 
     Returns
     -------

@@ -43,8 +43,7 @@ class Entry(NamedTuple):
 
 
 def read(name: str, file: File, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read the images of a zip, in natural order of their paths.
+    """Read the images of a zip, in natural order of their paths.
 
     Returns
     -------
@@ -58,8 +57,7 @@ def read(name: str, file: File, options: ImageOptions, limits: ReadLimits = LIMI
 
 
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read images that came as files of their own, such as those of a folder, or as one zip.
+    """Read images that came as files of their own, such as those of a folder, or as one zip.
 
     Parameters
     ----------

@@ -50,8 +50,7 @@ def ids_of(paths: list[Path]) -> list[str]:
 
 
 def labels_of(paths: list[Path], source: str, pattern: str | None) -> dict[str, np.ndarray]:
-    """
-    Label columns from folders or names.
+    """Label columns from folders or names.
 
     Parameters
     ----------

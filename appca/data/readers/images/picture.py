@@ -19,8 +19,7 @@ class NotAnImageError(Exception):
 
 
 def decode(data: bytes, name: str, size: tuple[int, int] | None, limits: ReadLimits) -> np.ndarray:
-    """
-    Decode an image; upright as its maker held it, transparent parts black, first frame only.
+    """Decode an image; upright as its maker held it, transparent parts black, first frame only.
 
     Parameters
     ----------

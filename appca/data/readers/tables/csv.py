@@ -29,8 +29,7 @@ class CsvOptions(NamedTuple):
 
 
 def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read a text table.
+    """Read a text table.
 
     Returns
     -------

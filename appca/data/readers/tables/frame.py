@@ -51,8 +51,7 @@ def build(
     report: FileReport,
     limits: ReadLimits,
 ) -> Dataset:
-    """
-    Give the columns roles and make a data set of them.
+    """Give the columns roles and make a data set of them.
 
     Parameters
     ----------

@@ -27,8 +27,7 @@ class ParquetOptions(NamedTuple):
 
 
 def read(name: str, file: File, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """
-    Read a Parquet table.
+    """Read a Parquet table.
 
     Dates, times and categories count as words; a column of lists that are all equally long becomes
     one column for each place in them; other nested columns are left out.

@@ -33,8 +33,7 @@ class Column(NamedTuple):
 
 
 def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> dict[str, str]:
-    """
-    Give every column a role; what the person chose stands.
+    """Give every column a role; what the person chose stands.
 
     Raises
     ------
