@@ -173,8 +173,8 @@ def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     same = (dataset.digest, now.model, str(sorted(now.preprocessing.items())))
     if same not in known:
         known[same] = _remembered(now) or _usual(dataset, now)
-    costs: dict[str, int] = known[same]
-    return costs
+    numbers: dict[str, int] = known[same]
+    return numbers
 
 
 def _remembered(now: RunConfig) -> dict[str, int] | None:
