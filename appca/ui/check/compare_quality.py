@@ -38,7 +38,7 @@ def settings(dataset: Dataset, shown: Shown) -> QualityConfig:
     return choices[one_of("Rows compared", names, f"quality_rows-{whole.id}", first)]
 
 
-def _stored(config: QualityConfig) -> Comparison | None:
+def _stored(config: QualityConfig) -> MethodComparison | None:
     return QualityStore(home()).get(config.id)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.point import (
     Alternatives,
@@ -18,7 +19,6 @@ from appca.analysis.explore.point import (
     share_below,
 )
 from appca.analysis.explore.subspaces import title
-from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import nats, number, percent

@@ -141,11 +141,6 @@ def _title(model: str) -> str:
     return MODELS[model].title
 
 
-@guarded
-def _set_model(key: str) -> None:
-    state.set_model(st.session_state[key])
-
-
 def _model(now: RunConfig) -> None:
     key = "set-model"
     st.session_state[key] = now.model

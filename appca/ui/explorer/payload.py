@@ -192,7 +192,7 @@ def message(
     return frame(header, parts)
 
 
-def _panel_header(panel: atlas.Panel, buffers: Buffers) -> dict[str, Any]:
+def _panel_header(panel: Panel, buffers: Buffers) -> dict[str, Any]:
     return {
         "title": panel.title,
         "subtitle": panel.subtitle,
