@@ -185,23 +185,12 @@ def _remembered(now: RunConfig) -> dict[str, int] | None:
         with suppress(InputError, TypeError, KeyError):
             config = GridConfig.from_dict(store.config(name) or {})
             if (config.dataset, config.model, config.preprocessing) == mine:
-                return _numbers(config)
+                ks, ls = config.components, config.actives
+                step = ks[1] - ks[0] if len(ks) > 1 else 1  # of unequal ones the first
+                return _asked_for(
+                    ks, step, ls, config.n_folds, config.max_rows, config.random_state
+                )
     return None
-
-
-def _numbers(config: GridConfig) -> dict[str, int]:
-    """Return what the widgets show for a grid; steps other than equal ones become the first."""
-    components, actives = config.components, config.actives
-    return {
-        "k_from": components[0],
-        "k_to": components[-1],
-        "k_step": components[1] - components[0] if len(components) > 1 else 1,
-        "l_from": actives[0],
-        "l_to": actives[-1],
-        "n_folds": config.n_folds,
-        "max_rows": config.max_rows,
-        "seed": config.random_state,
-    }
 
 
 def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
@@ -214,16 +203,16 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     middle = RunConfig(now.dataset, now.preprocessing, now.model, parameters)
     cells = (k_to - k_from + 1) * L_DEFAULT[1] * folds
     slow = cells * estimate_seconds(rows, dataset.n_features, middle) > LONG
-    return {
-        "k_from": k_from,
-        "k_to": k_to,
-        "k_step": 2 if slow and k_to - k_from > 4 else 1,
-        "l_from": 1,
-        "l_to": min(L_DEFAULT[1], most),
-        "n_folds": folds,
-        "max_rows": MOST_ROWS,
-        "seed": 0,
-    }
+    step = 2 if slow and k_to - k_from > 4 else 1
+    return _asked_for((k_from, k_to), step, (1, min(L_DEFAULT[1], most)), folds, MOST_ROWS, 0)
+
+
+def _asked_for(
+    ks: tuple[int, ...], step: int, ls: tuple[int, ...], n_folds: int, max_rows: int, seed: int
+) -> dict[str, int]:
+    """Return what the widgets show."""
+    found = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
+    return found | {"n_folds": n_folds, "max_rows": max_rows, "seed": seed}
 
 
 def _train_rows(dataset: Dataset, asked: dict[str, int]) -> int:

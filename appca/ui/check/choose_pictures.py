@@ -31,12 +31,11 @@ HEADS = (
     "rises up to",
 )
 ABOUT_BUDGETS = (
-    "At each budget L, what a row may use, the question is how much a larger K buys. Left: nats a "
-    "row gained over PPCA with L components, which has the same budget. Right: the share of the "
-    "gap between PPCA with L and PPCA with all K components that is closed although a row still "
-    "uses L only; above 100 % it beats PPCA with K. Bars are standard errors over the folds. "
-    "Rings are the K advised: the elbow, before which a further component buys more than on "
-    "average and after which less, or the peak where the data have one inside the grid."
+    "What a larger K buys while a row still uses L components. Left: nats a row gained over PPCA "
+    "with L components. Right: the share of the gap between PPCA with L and PPCA with all K that "
+    "is closed; above 100 % it beats PPCA with K. Bars are standard errors over the folds. Rings "
+    "are the K advised: the elbow, before which a further component buys more than on average and "
+    "after which less, or the peak where the data have one inside the grid."
 )
 
 
@@ -117,19 +116,18 @@ def _advice(config: GridConfig, found: GridTable, advice: Advice, cell: Cell) ->
         if advice.cell is not None:
             k, active = advice.cell
             st.markdown(
-                f"**Take K = {k}, L = {active}.** Of all choices that explain held-out rows as "
-                f"well as the best one, within one standard error over {config.n_folds} folds, it "
-                f"has the smallest L, and with it the smallest K. The best one is {best}. It lies "
+                f"**Take K = {k}, L = {active}.** It has the smallest L, and with it the smallest "
+                "K, of all choices that explain held-out rows as well as the best one, within one "
+                f"standard error over {config.n_folds} folds. The best one is {best}. It lies "
                 "inside the grid: neither more components nor more of them a row help."
             )
             _adopt(k, active, "choose_adopt_advice", primary=True)
             return
         st.markdown(
-            f"**Choose L first, then K.** The likelihood still rises at the edge of the grid; the "
-            f"best cell is {best}. That is usual on real data: more components, and more of them "
-            "a row, explain more until they do not, so the bare maximum picks an L near K, and "
-            "there every row uses everything, as in PPCA. Decide how many components a row may "
-            "use (two can be seen in a scatter); for each such budget a K is advised."
+            "**Choose L first, then K.** The likelihood still rises at the edge of the grid; the "
+            f"best cell is {best}. That is usual on real data, where the bare maximum picks an L "
+            "near K, and every row uses nearly everything, as in PPCA. Decide how many components "
+            "a row may use (two can be seen in a scatter); for each such budget a K is advised."
         )
         budget = _present(advice)
         if budget is not None:

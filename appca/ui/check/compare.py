@@ -129,20 +129,10 @@ def _rows(dataset: Dataset, found: Matching, moved: Moves, used: list[float]) ->
     st.markdown(_in_words(dataset, found, count, used))
     with st.container(horizontal=True, gap="large"):
         st.metric("Same components", percent(1 - count / dataset.n_rows, 1), width="content")
-        st.metric(
-            "Shared uses",
-            percent(moved.overlap, 1),
-            width="content",
-            help="Of the components either run gives a row, those both give it; averaged over the "
-            "rows.",
-        )
-        st.metric(
-            "Adjusted Rand index",
-            f"{moved.rand:.3f}",
-            width="content",
-            help="Whether the same rows share a subspace, whatever the components: 1 is the same "
-            "grouping, 0 is chance.",
-        )
+        told = "Of the components either run gives a row, those both give it; mean over the rows."
+        st.metric("Shared uses", percent(moved.overlap, 1), help=told, width="content")
+        told = "Whether the same rows share a subspace: 1 is the same grouping, 0 is chance."
+        st.metric("Adjusted Rand index", f"{moved.rand:.3f}", help=told, width="content")
     if count:
         _select(dataset, found, moved)
 

@@ -125,8 +125,8 @@ def fairness(config: QualityConfig, found: MethodComparison) -> str:
         f"preprocessed as in this run; log-likelihood and errors are of {facts['n_test']:,} other "
         "rows, ± the standard error of the mean; all are judged by the same rows, so a difference "
         "is surer than that. A method keeps its own defaults where no setting is named. Bold: best "
-        f"of its group. Neighbours: the {facts['n_neighbors']} nearest of the rows fitted to, where"
-        f" rows choose their components by all {config.k} scores, zero where one is not used. "
+        f"of its group. Neighbours: the {facts['n_neighbors']} nearest of the rows fitted to; if "
+        f"rows choose their components, by all {config.k} scores, zero where unused. "
         "Trustworthiness falls when rows become neighbours that are far apart in the data, "
         "continuity when neighbours of the data are torn apart. UMAP's time leaves out compiling."
     )

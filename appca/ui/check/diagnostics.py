@@ -72,17 +72,13 @@ def card(verdict: ChainVerdict, levels: dict[str, str], more: str = "") -> None:
 
 def doubt(shown: Shown) -> str:
     """Say how many rows' choices of components are doubtful."""
-    share = _doubtful(shown)
+    share = float(np.mean(shown.fitted.membership < DOUBTFUL))
     if not share:
         return "No row is doubtful about which components it uses."
     return (
         f"What remains doubtful: {percent(share, 1)} of the rows use a set of components "
         f"whose probability is under {percent(DOUBTFUL)}."
     )
-
-
-def _doubtful(shown: Shown) -> float:
-    return float(np.mean(shown.fitted.membership < DOUBTFUL))
 
 
 def _sampled(
@@ -123,10 +119,6 @@ def _climbed(shown: Shown) -> None:
             with right:
                 st.subheader("Gain of ten passes", anchor=False)
                 chart(diagnostics.gains(curve, info.n_rows, tol), "diagnostics_gains")
-    _how_to_sample()
-
-
-def _how_to_sample() -> None:
     st.markdown(
         "This run is a single best answer without error bars. For draws from the posterior, "
         "choose Inference “Gibbs sampling” on the page Fit."
@@ -150,21 +142,11 @@ def _allocation(shown: Shown) -> None:
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        st.metric(
-            "Doubtful rows",
-            percent(_doubtful(shown), 1),
-            help=f"Rows {DOUBTFUL_ROWS}. Their place in a subspace may be wrong; their "
-            "reconstruction hardly is.",
-        )
+        doubtful = float(np.mean(shown.fitted.membership < DOUBTFUL))
+        st.metric("Doubtful rows", percent(doubtful, 1), help=f"Rows {DOUBTFUL_ROWS}.")
         chart(diagnostics.membership(shown.fitted.membership), "diagnostics_membership")
     with right:
-        unsure = float(
-            np.mean((inclusion > diagnostics.SURELY_NOT) & (inclusion < diagnostics.SURE))
-        )
-        st.metric(
-            "Unsure uses",
-            percent(unsure, 1),
-            help="Of all pairs of a row and a component: those of which the model is neither 90 % "
-            "sure that the row uses the component nor 90 % sure that it does not.",
-        )
+        between = (inclusion > diagnostics.SURELY_NOT) & (inclusion < diagnostics.SURE)
+        told = "Pairs of a row and a component of which the model is neither way 90 % sure."
+        st.metric("Unsure uses", percent(float(np.mean(between)), 1), help=told)
         chart(diagnostics.sureness(inclusion), "diagnostics_sureness")

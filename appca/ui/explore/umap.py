@@ -47,30 +47,13 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
     """Draw the settings and return them as the configuration of a map."""
     chosen = st.session_state.setdefault(KEYS.umap, {})
     most = min(200, dataset.n_rows - 1)
-    neighbours = _number(
-        "Neighbours",
-        "n_neighbors",
-        chosen,
-        min(NEIGHBOURS, most),
-        (2, most),
-        "How many nearest rows are kept near on the map. Few show fine detail, many the whole.",
-    )
-    spread = _number(
-        "Spread",
-        "spread",
-        chosen,
-        SPREAD,
-        (SPREAD, MOST_SPREAD),
-        "How far apart groups may lie. Changing it lays out anew, with the same neighbours.",
-    )
-    distance = _number(
-        "Least distance",
-        "min_dist",
-        chosen,
-        DISTANCE,
-        (0.0, 1.0),
-        "How close points may come. Changing it lays out anew, with the same neighbours.",
-    )
+    told = "How many nearest rows are kept near. Few show fine detail, many the whole."
+    first = min(NEIGHBOURS, most)
+    neighbours = _number("Neighbours", "n_neighbors", chosen, first, (2, most), told)
+    told = "How far apart groups may lie."
+    spread = _number("Spread", "spread", chosen, SPREAD, (SPREAD, MOST_SPREAD), told)
+    told = "How close points may come."
+    distance = _number("Least distance", "min_dist", chosen, DISTANCE, (0.0, 1.0), told)
     starts = list(STARTS)
     start: str = st.selectbox(
         "Start from",

@@ -173,8 +173,7 @@ def _table(comparison: GroupComparison) -> None:
             "effect": st.column_config.NumberColumn(
                 format="%+.2f",
                 help="For a number Cliff's delta: how much more often a row of the group has the "
-                "larger value than a row of the rest, minus how much less often. For a share the "
-                "difference of the two. Both lie between −1 and 1, 0 is no difference.",
+                "larger value than a row of the rest; for a share the difference. From −1 to 1.",
             ),
             "Cohen's d": st.column_config.NumberColumn(
                 format="%+.2f", help="Difference of the means in standard deviations."
@@ -189,14 +188,12 @@ def _notes(comparison: GroupComparison) -> None:
         for one in comparison.associations
     )
     lines = [
-        "Numbers are shown by their means, all else by shares of rows. "
-        f"{comparison.n_tests:,} tests (Mann-Whitney for numbers; chi-square, or Fisher's exact "
-        "one for small counts, for shares); p values are corrected for all of them after Benjamini "
-        "and Hochberg. Among many rows even a trifling difference has a tiny p, so the list is "
-        "ordered by the size of the effect.",
-        "A group drawn by a lasso was chosen by its scores: that it differs in them is no news, "
-        "and their p values are too small. Labels and features that were not used to draw it are "
-        "evidence.",
+        f"Means of numbers, shares of all else. {comparison.n_tests:,} tests (Mann-Whitney for "
+        "numbers; chi-square, or Fisher's exact one for small counts, for shares), p corrected for "
+        "all of them after Benjamini and Hochberg. Among many rows even a trifling difference has "
+        "a tiny p, so the list is ordered by the size of the effect.",
+        "A group drawn by a lasso was chosen by its scores: their p values are too small. Labels "
+        "and features that were not used to draw it are evidence.",
     ]
     if whole:
         lines.append(f"Cramér's V of whole columns, 0 to 1: {whole}.")

@@ -31,6 +31,11 @@ KINDS = {
 }
 LIMITS = {"size": (2, 2000), "number": (1, 60), "silhouette": (2, 30)}
 DEFAULTS = {"number": 8, "silhouette": similar.LIMIT}
+HELP = (
+    f"Made by k-means inside each subspace (seed {SEED}, the best of {similar.STARTS} starts), at "
+    f"most {similar.MOST_GROUPS} in one when a size is asked for. By silhouette: the number from 2 "
+    "up to the limit whose groups are farthest apart for their width."
+)
 ORDERS = {"classes": "Most classes first", "tight": "Tightest first"}
 
 
@@ -54,7 +59,7 @@ def choose_groups(shown: Shown) -> FoundGroups:
         key="similar_kind",
         width=215,
         persist_state="session",
-        help=_help(),
+        help=HELP,
     )
     n_rows = len(shown.fitted.active)
     value = st.number_input(
@@ -138,15 +143,6 @@ def _found(key: str, _fitted: FittedRun, by_pair: bool, kind: str, value: int) -
     )
 
 
-def _help() -> str:
-    return (
-        "Groups are made by k-means of the projections inside each subspace (scikit-learn, seed "
-        f"{SEED}, the best of {similar.STARTS} starts), at most {similar.MOST_GROUPS} in one when "
-        "a size is asked for. By silhouette: the number from 2 up to the limit whose groups are "
-        "farthest apart for their width; in two dimensions that is often the four sign cells."
-    )
-
-
 def _in_words(found: FoundGroups, classes: Classes | None, joining: int) -> str:
     kind = found.kind
     where = counted(found.searched, kind)
@@ -159,24 +155,20 @@ def _in_words(found: FoundGroups, classes: Classes | None, joining: int) -> str:
     aside = f"They lie close together in their {kind}; what they are outside it does not count."
     if classes is None:
         return f"{text}. {aside}"
+    join = "joins" if joining == 1 else "join"
     return (
-        f"{text}. {counted(joining, 'group')} {'joins' if joining == 1 else 'join'} different "
-        f"classes: a class counts when it has at least "
-        f"a tenth of the group and {similar.JOINED_ROWS} rows. {aside}"
+        f"{text}. {counted(joining, 'group')} {join} different classes, each with at least a tenth "
+        f"of the group and {similar.JOINED_ROWS} rows. {aside}"
     )
 
 
 def _often(mixtures: list[Mixture], classes: Classes) -> str:
-    most = similar.joined_pairs(mixtures)[:4]
+    names = [markdown(shortened(name)) for name in classes.names]
     told = [
-        f"**{_name(classes, a)} and {_name(classes, b)}** ({counted(number, 'group')})"
-        for (a, b), number in most
+        f"**{names[a]} and {names[b]}** ({counted(number, 'group')})"
+        for (a, b), number in similar.joined_pairs(mixtures)[:4]
     ]
     return f"Joined most often by {markdown(shortened(classes.title))}: {', '.join(told)}"
-
-
-def _name(classes: Classes, code: int) -> str:
-    return markdown(shortened(classes.names[code]))
 
 
 def _order(
@@ -187,12 +179,8 @@ def _order(
         return similar.by_tightness(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         by = one_of("Order", ORDERS, "similar_order", "classes", label_visibility="collapsed")
-        only = st.toggle(
-            "Only groups that join different classes",
-            True,
-            key="similar_only",
-            persist_state="session",
-        )
+        label = "Only groups that join different classes"
+        only = st.toggle(label, True, key="similar_only", persist_state="session")
     known = [item for item in mixtures if item]
     order = similar.by_mixture(groups, known) if by == "classes" else similar.by_tightness(groups)
     return [number for number in order if number in set(joining)] if only else order

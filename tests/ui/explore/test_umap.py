@@ -70,7 +70,7 @@ def test_nearest_classes_are_sought_only_where_a_label_tells_classes(
     label = np.arange(300) % n_classes + 0.5
     data = Dataset("d", np.eye(300), list(map(str, range(300))), labels={"length": label})
     sought = []
-    monkeypatch.setattr(umap_classes, "_nearest", lambda *given: sought.append(given) or [])
+    monkeypatch.setattr(umap_classes, "nearest_classes", lambda *given: sought.append(given) or [])
     monkeypatch.setattr(umap_classes, "st", Mock())
     umap_classes.nearest_table(data, Mock())
     assert len(sought) == tables
