@@ -89,7 +89,7 @@ def _size(report: Report) -> dict[str, str]:
     if report.get("rows"):
         lines["Found"] = f"{counted(report['rows'], 'row')} × {report.get('columns', 0):,}"
     if report.get("image_shape"):
-        lines["Images of"] = " × ".join(str(side) for side in report["image_shape"]) + " pixels"
+        lines["Images of"] = " × ".join(map(str, report["image_shape"])) + " pixels"
     return lines
 
 

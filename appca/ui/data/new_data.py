@@ -95,11 +95,10 @@ def summary(said: NewRowsVerdict) -> str:
     outside = int((~said.fits).sum())
     if not outside:
         return f"**All {counted(n_rows, 'new row')} fit**: none is beyond a limit."
-    t2, q = (said.ratios > 1).sum(axis=0)
-    verb = "does" if outside == 1 else "do"
+    t2, q = (f"{n:,} {'lies' if n == 1 else 'lie'} too far" for n in (said.ratios > 1).sum(axis=0))
     text = (
-        f"**{outside:,} of {counted(n_rows, 'new row')} {verb} not fit**: {q:,} {_lie(q)} too "
-        f"far off their subspace (Q), {t2:,} {_lie(t2)} too far out within it (T²)."
+        f"**{outside:,} of {counted(n_rows, 'new row')} {'does' if outside == 1 else 'do'} not "
+        f"fit**: {q} off their subspace (Q), {t2} out within it (T²)."
     )
     if outside > MANY * n_rows:
         text += (
@@ -107,10 +106,6 @@ def summary(said: NewRowsVerdict) -> str:
             "columns in the same order?"
         )
     return text
-
-
-def _lie(count: int) -> str:
-    return "lies" if count == 1 else "lie"
 
 
 def listed(
@@ -166,15 +161,12 @@ def _dark_ink(dataset: Dataset) -> bool:
 
 def _explanation(shown: Shown, level: float, source: str) -> str:
     one = f"1 in {1 / (1 - level):.0f}"
+    by_chance = f"If the model held, {one} rows would be beyond each limit."
     if source == "data":
         by_chance = f"Of the run's own rows, {one} is beyond each limit."
-    else:
-        by_chance = f"If the model held, {one} rows would be beyond each limit."
     options = shown.config.preprocessing
-    lost = ""
-    if options.get("pca") or options.get("vae"):
-        what = "the autoencoder" if options.get("vae") else "PCA"
-        lost = f" What {what} before the fit leaves out of a row is not counted."
+    what = "the autoencoder" if options.get("vae") else "PCA" if options.get("pca") else ""
+    lost = f" What {what} before the fit leaves out of a row is not counted." if what else ""
     return (
         f"{by_chance} New rows of the same kind pass them a little more often, and clearly more "
         "often where the run had few rows. A row of another kind fits, too, if the run's "

@@ -71,7 +71,8 @@ def preprocessing(dataset: Dataset) -> None:
     if now.vae is not None:
         _autoencoder(dataset, now, now.vae)
     if now != suggest(dataset):
-        st.button("Use what is suggested", key="pre-suggest", on_click=_suggested, args=[dataset])
+        act, args = guarded(state.set_preprocessing), [suggest(dataset)]
+        st.button("Use what is suggested", key="pre-suggest", on_click=act, args=args)
 
 
 def _reduction(dataset: Dataset, now: Preprocessing) -> None:
@@ -159,8 +160,3 @@ def _chosen_autoencoder(dataset: Dataset) -> VAE:
     usual = suggest_vae(dataset.n_rows, dataset.n_features)
     seen = st.session_state
     return VAE(**{name: seen.get(f"pre-vae-{name}", getattr(usual, name)) for name in VAE_OPTIONS})
-
-
-@guarded
-def _suggested(dataset: Dataset) -> None:
-    state.set_preprocessing(suggest(dataset))

@@ -36,13 +36,8 @@ def save(dataset: Dataset, shown: Shown) -> None:
         persist_state="session",
         help="Without them the file is small, and whoever opens it must have the same data set.",
     )
-    session = Session(
-        dataset,
-        [runs[one] for one in chosen],
-        selection.named(dataset),
-        selection.get(dataset),
-        shown.config.id,
-    )
+    named, selected = selection.named(dataset), selection.get(dataset)
+    session = Session(dataset, [runs[one] for one in chosen], named, selected, shown.config.id)
     save_button(
         "Save session",
         partial(pack, session, with_data=with_data),

@@ -53,17 +53,13 @@ def form_of(kind: str | None, key: str, look: Look) -> Options:
 
 
 def _table(key: str, look: Look) -> Options:
-    return _columns(key, look, _writing(key))
+    return _columns(key, look, **_writing(key))
 
 
-def _columns(key: str, look: Look, options: Options) -> Options:
+def _columns(key: str, look: Look, **options: Any) -> Options:
     chosen = roles(key, look(options).report, look(options).sentence)
     options |= {"roles": chosen} if chosen else {}
     return options | _missing(key, look(options).report)
-
-
-def _parquet(key: str, look: Look) -> Options:
-    return _columns(key, look, {})
 
 
 def _writing(key: str) -> Options:
@@ -79,19 +75,15 @@ def _writing(key: str) -> Options:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _array(key: str, look: Look) -> Options:
-    return _with_sides(key, look, {})
-
-
 def _arrays(key: str, look: Look) -> Options:
-    return _with_sides(key, look, _which(key, look))
+    return _with_sides(key, look, **_which(key, look))
 
 
 def _mat(key: str, look: Look) -> Options:
     options = _which(key, look)
     if st.toggle("Each column is one object", key=f"transpose-{key}"):
         options["transpose"] = True
-    options = _with_sides(key, look, options)
+    options = _with_sides(key, look, **options)
     if "image_shape" in options and not st.toggle(
         "Pixels run down the image, as in MATLAB", value=True, key=f"by_column-{key}"
     ):
@@ -116,7 +108,7 @@ def _which(key: str, look: Look) -> Options:
     return {} if chosen in (None, report.get("array")) else {"array": chosen}
 
 
-def _with_sides(key: str, look: Look, options: Options) -> Options:
+def _with_sides(key: str, look: Look, **options: Any) -> Options:
     """Draw height and width for rows that may be images, and what to do about gaps."""
     report = look(options).report
     if report.get("columns") and not report.get("image_shape"):
@@ -184,11 +176,11 @@ def _choice(label: str, names: dict[_Choice, str], key: str) -> _Choice:
 
 _FORMS = {
     "csv": _table,
-    "parquet": _parquet,
-    "npy": _array,
+    "parquet": _columns,
+    "npy": _with_sides,
     "npz": _arrays,
     "mat": _mat,
-    "idx": _array,
+    "idx": _with_sides,
     "images": _images,
     "nifti": _nifti,
 }

@@ -35,12 +35,6 @@ def bundle(entry: str) -> str:
 
 
 @cache
-def stylesheet() -> str:
-    """Read the explorer's style sheet."""
-    return (FOLDER / "explorer.css").read_text(encoding="utf-8")
-
-
-@cache
 def plotly_script() -> str:
     """Give the installed plotly.js as a component that hands it to the page once."""
     from plotly.offline import get_plotlyjs

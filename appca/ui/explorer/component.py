@@ -32,7 +32,7 @@ _parcel = st.components.v2.component(
 _explorer = st.components.v2.component(
     "appca_explorer",
     js=bundle.bundle("explorer"),
-    css=bundle.stylesheet(),
+    css=(bundle.FOLDER / "explorer.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
 
@@ -92,10 +92,6 @@ def explorer(  # noqa: PLR0913 - one call draws everything; all but three have d
     height : int, optional
         Of one panel in pixels; default by its width.
 
-    Returns
-    -------
-    ExplorerResult
-
     Raises
     ------
     ValueError
@@ -139,11 +135,8 @@ def _check(
                 f"{n_rows:,} rows, counted from 0; give row numbers of this data set."
             )
             raise ValueError(message)
-    if selection is not None and np.shape(selection) != (n_rows,):
-        message = (
-            f"The selection has shape {np.shape(selection)} for {n_rows:,} rows; "
-            "give one flag a row."
-        )
+    if selection is not None and (shape := np.shape(selection)) != (n_rows,):
+        message = f"The selection has shape {shape} for {n_rows:,} rows; give one flag a row."
         raise ValueError(message)
     if sprites is not None and sprites.n_rows != n_rows:
         message = (

@@ -110,9 +110,10 @@ def _for_explorers(
             width=320,
         )
         name = f"explorer-{shown.config.id}.parquet"
+        place, picture = _place(shown, chosen, found), png if pictured else None
         save_button(
             f"Save Parquet with {what}",
-            partial(_explorer_file, dataset, shown, rows, columns, _place(shown, chosen, found)),
+            partial(explorer_parquet, dataset, shown.fitted, place, rows, columns, picture),
             name,
             FORMATS["parquet"][1],
             key="explorer",
@@ -144,10 +145,3 @@ def _place(shown: Shown, chosen: str, found: np.ndarray | None) -> RowPlaces:
     if chosen in (OWN, MAP):
         return own_axes(shown.fitted)
     return RowPlaces(*shown.fitted.scores[:, [int(k) for k in chosen.split()]].T)
-
-
-def _explorer_file(
-    dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns, place: RowPlaces
-) -> bytes:
-    picture = png if dataset.image_shape is not None else None
-    return explorer_parquet(dataset, shown.fitted, place, rows, columns, picture)

@@ -28,6 +28,7 @@ from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
 EXAMPLE_FEATURES = 8
+_can_draw = st.cache_resource(show_spinner=False)(can_draw)
 WORDS = 430  # pixels, so that the buttons beside them stand below one another
 MIMES = {
     "html": "text/html",
@@ -152,11 +153,6 @@ def session_report(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colo
 
 def _file(one: StandingFigure, kind: str) -> bytes | str:
     return page(one.make(), one.title) if kind == "html" else picture(one.make(), kind)
-
-
-@st.cache_resource(show_spinner=False)
-def _can_draw() -> bool:
-    return can_draw()
 
 
 @by_key(8)

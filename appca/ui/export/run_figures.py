@@ -15,7 +15,7 @@ from appca.plots.components.component_figure import component_figure
 from appca.plots.curves import likelihood
 from appca.plots.explore import atlas
 from appca.plots.explore.panel import Panel
-from appca.plots.explore.sprites import Sprites, sprites_of
+from appca.plots.explore.sprites import sprites_of
 from appca.plots.explore.thumbnails import CELLS, thumbnails
 from appca.plots.palette import Colour, levels
 from appca.runs.configuration import RunConfig
@@ -94,12 +94,11 @@ def _scatters(material: Material, drawn: list[Panel], cells: int) -> go.Figure:
         point_size=POINT,
         selection=material.selected,
     )
-    pictured = _sprites(material.dataset)
-    if pictured is None:
+    if material.dataset.image_shape is None:
         return figure
     if material.selected is not None:
         drawn = [_only(panel, material.selected) for panel in drawn]
-    found = thumbnails(drawn, pictured, levels(colour, n_rows), cells)
+    found = thumbnails(drawn, sprites_of(material.dataset), levels(colour, n_rows), cells)
     return figure.update_layout(images=found)
 
 
@@ -131,7 +130,3 @@ def _climb(material: Material) -> go.Figure:
 
 def _colour(material: Material) -> Colour:
     return panels.colour_of(material.dataset, material.fitted, material.colour)
-
-
-def _sprites(dataset: Dataset) -> Sprites | None:
-    return None if dataset.image_shape is None else sprites_of(dataset)

@@ -52,7 +52,10 @@ def report(given: Report) -> str:
         _fit(given.material),
         _selection(given.material, pictured),
         _subspaces(given.material, pictured),
-        *_figures(given.material),
+        *(
+            section(f"Figure: {one.title}", paragraph(one.about), fragment(one.make()))
+            for one in figures(given.material).values()
+        ),
         _quality(given.comparison),
         _again(given),
     ]
@@ -155,13 +158,6 @@ def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[o
         most = common(classes[0], classes[1][one.rows])
         line.append(", ".join(f"{name} ({percent(share)})" for name, share in most))
     return line
-
-
-def _figures(material: Material) -> list[str]:
-    return [
-        section(f"Figure: {one.title}", paragraph(one.about), fragment(one.make()))
-        for one in figures(material).values()
-    ]
 
 
 def _quality(found: MethodComparison | None) -> str:

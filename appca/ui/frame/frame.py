@@ -75,7 +75,7 @@ def sidebar() -> None:
             if st.button("Tour", key="tour_start", type="tertiary", icon=":material/tour:"):
                 tour.start()
                 st.switch_page("pages/explore/subspaces.py")
-            running = watching.active()
+            running = services.jobs().active()
             if running:
                 _jobs_now([job.id for job in running])
         ended = watching.any_ended()
@@ -151,7 +151,7 @@ def _fit_line(found: fitting.Shown) -> str:
 @st.fragment(run_every=POLL_SECONDS)
 def _jobs_now(known: list[str]) -> None:
     """Follow the running jobs; when one starts or ends the whole page must know."""
-    running = watching.active()
+    running = services.jobs().active()
     if [job.id for job in running] != known:
         st.rerun()
     for job in running:

@@ -8,6 +8,7 @@ from PIL import Image
 from appca.plots.palette import CATEGORICAL
 
 SIDE = 96
+PLANES = dict(zip((90, 30, -30), CATEGORICAL[:3], strict=True))  # angle, in degrees: colour
 
 
 @cache
@@ -15,12 +16,11 @@ def icon() -> Image.Image:
     """Return the mark on a transparent ground."""
     y, x = np.mgrid[:SIDE, :SIDE] / (SIDE - 1) * 2 - 1
     picture = np.zeros((SIDE, SIDE, 4), np.uint8)
-    for angle, hexcode in zip((90, 30, -30), CATEGORICAL[:3], strict=True):
+    for angle, hexcode in PLANES.items():
         turn = np.deg2rad(angle)
         along, across = x * np.cos(turn) - y * np.sin(turn), x * np.sin(turn) + y * np.cos(turn)
         inside = (np.abs(across) < 0.17) & (np.abs(along) < 0.95)
-        colour = [int(hexcode[i : i + 2], 16) for i in (1, 3, 5)]
-        picture[inside] = [*colour, 255]
+        picture[inside] = [*bytes.fromhex(hexcode[1:]), 255]
     return Image.fromarray(picture)
 
 
@@ -29,7 +29,7 @@ def logo() -> str:
     lines = "".join(
         f'<line x1="-17" y1="0" x2="17" y2="0" stroke="{hexcode}" stroke-width="6.5" '
         f'transform="rotate({-angle})"/>'
-        for angle, hexcode in zip((90, 30, -30), CATEGORICAL[:3], strict=True)
+        for angle, hexcode in PLANES.items()
     )
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" width="132" height="40" viewBox="0 0 132 40">'

@@ -127,14 +127,15 @@ def _keep(dataset: Dataset) -> None:
     """Keep the selection; where that is refused, what was typed stays."""
     older = {one.name: one.mask for one in selection.named(dataset)}
     kept = selection.save(dataset, st.session_state[f"{NAMED}-new"])
-    if kept is None:
-        return
     st.session_state[f"{NAMED}-new"] = ""
     st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
     if kept in older:
-        rows, before = (int(mask.sum()) for mask in (selection.get(dataset), older[kept]))
-        text = f"“{kept}” is kept with {counted(rows, 'row')}; it replaced the older one of that"
-        state.notify("info", f"{text} name, with {counted(before, 'row')}.")
+        masks = (selection.get(dataset), older[kept])
+        now, before = (counted(int(mask.sum()), "row") for mask in masks)
+        text = (
+            f"“{kept}” is kept with {now}; it replaced the older one of that name, with {before}."
+        )
+        state.notify("info", text)
 
 
 def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:

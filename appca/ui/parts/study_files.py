@@ -1,12 +1,14 @@
 """What stands with the result of every experiment: its claims, its tables as files, its date."""
 
 from datetime import datetime
+from functools import partial
 
 import streamlit as st
 
 from appca.studies.claims import headings
 from appca.studies.store import Stored, csv_text
 from appca.studies.study import Outcome, Study
+from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import duration, markdown
 
 MARKS = {"yes": "✓", "partly": "◐", "no": "✗", "not tested": "–"}
@@ -29,15 +31,9 @@ def save_buttons(study: Study, kept: Stored, page: str) -> None:
     """Draw one button for each table; `page` is part of their keys."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for name, rows in kept.outcome.tables.items():
-            st.download_button(
-                f"Save {name}.csv",
-                data=csv_text(rows),
-                file_name=f"{study.name}-{name}.csv" if name != study.name else f"{name}.csv",
-                mime="text/csv",
-                key=f"{page}_save_{study.name}_{name}",
-                on_click="ignore",
-                icon=":material/download:",
-            )
+            file = f"{name}.csv" if name == study.name else f"{study.name}-{name}.csv"
+            made = partial(csv_text, rows)
+            save_button(f"Save {name}.csv", made, file, "text/csv", key=f"{page}-{file}")
 
 
 def made(kept: Stored) -> str:

@@ -44,11 +44,10 @@ def measured(seconds: float) -> str:
 
 def size(n_bytes: float) -> str:
     """Return a number of bytes in words: "3.1 MB"."""
-    for unit in ("B", "kB", "MB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.1f} GB"
+    if n_bytes < 1000:
+        return f"{n_bytes:.0f} B"
+    power = 1 + (n_bytes >= 1e6) + (n_bytes >= 1e9)
+    return f"{n_bytes / 1000**power:.1f} {'kMG'[power - 1]}B"
 
 
 def ended(reason: str) -> str:

@@ -14,8 +14,6 @@ import streamlit as st
 from appca.analysis.groups.selections import SavedSelection, SelectionStore, combined, token_of
 from appca.data.dataset import Dataset
 from appca.runs.home import home
-from appca.storage.errors import InputError
-from appca.ui.session import state
 from appca.ui.session.state import KEYS
 
 REMEMBERED = 256  # selections by token; 70,000 rows take 9 kB each
@@ -75,13 +73,9 @@ def named(dataset: Dataset) -> list[SavedSelection]:
     return _store().list(dataset.digest, dataset.n_rows)
 
 
-def save(dataset: Dataset, name: str) -> str | None:
-    """Keep the selection on disk under a name; None, and a notice, where that cannot be."""
-    try:
-        return _store().save(dataset.digest, name, get(dataset))
-    except InputError as error:
-        state.notify("error", str(error))
-        return None
+def save(dataset: Dataset, name: str) -> str:
+    """Keep the selection on disk under a name, and return it without what is around it."""
+    return _store().save(dataset.digest, name, get(dataset))
 
 
 def forget(dataset: Dataset, name: str) -> None:

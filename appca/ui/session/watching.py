@@ -63,11 +63,6 @@ def _adopt(job: str, status: JobStatus | None, run_id: str | None) -> None:
         _watched()[job] = Watched(status.kind, status.spec.get("key"), seen=state.config().id)
 
 
-def active() -> list[JobStatus]:
-    """Return all jobs of the server that are queued or running, oldest first."""
-    return services.jobs().active()
-
-
 def running(key: str) -> JobStatus | None:
     """Return the job that makes this, if this session waits for it and it is not over."""
     for job, why in _watched().items():
@@ -162,13 +157,9 @@ def _arrived(digest: str, then: dict[str, Any] | None, why: Watched) -> None:
     else:
         name = services.dataset(digest).name
         state.notify("info", f"The data set “{name}” is ready; open it on the page Data.")
-    if then:
-        _fit_next(RunConfig(digest, **then), opens=stays)
-
-
-def _fit_next(config: RunConfig, *, opens: bool) -> None:
-    """Fit what was asked for together with a data set; see `appca.ui.components.sharing.paper`."""
-    if opens:
-        state.open_config(config)
-    if services.runs().get(config.id) is None:
-        fit(config)
+    if then:  # see `appca.ui.components.sharing.paper`
+        config = RunConfig(digest, **then)
+        if stays:
+            state.open_config(config)
+        if services.runs().get(config.id) is None:
+            fit(config)

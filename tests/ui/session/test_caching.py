@@ -1,0 +1,36 @@
+"""What is found again by a key: made once a key, apart for each function, the oldest given up."""
+
+import streamlit as st
+
+from appca.ui.session.caching import by_key
+
+
+def test_each_function_makes_a_key_once_whatever_its_arguments():
+    st.cache_resource.clear()
+    made = []
+
+    @by_key(2)
+    def first(one: object, *, told: object) -> str:
+        made.append(("first", one, told))
+        return "first"
+
+    @by_key(2)
+    def second(one: object, *, told: object) -> str:
+        made.append(("second", one, told))
+        return "second"
+
+    unhashable = [lambda: None]
+    assert [first("a", unhashable, told=1), first("a", None, told=2)] == ["first", "first"]
+    assert second("a", unhashable, told=3) == "second"
+    assert made == [("first", unhashable, 1), ("second", unhashable, 3)]
+
+
+def test_more_keys_than_are_kept_are_made_again():
+    st.cache_resource.clear()
+    made = []
+    kept = by_key(2)(made.append)
+    for key in "abca":
+        kept(key, key)
+    assert made == ["a", "b", "c", "a"]
+    kept("c", "c")
+    assert made == ["a", "b", "c", "a"]
