@@ -7,7 +7,7 @@ import numpy as np
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
-from appca.models.base.free_model import RULES, Draw, FreeModel
+from appca.models.base.free_model import RULES, Draw, FreeModel, FreeQuery
 from appca.models.base.parameters import POSITIVE, Rule, either, one_of
 from appca.models.orthonormal import subspace_gibbs
 from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
@@ -16,7 +16,7 @@ from appca.models.rows.observations import Rows
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.supports import independent_supports
-from appca.models.supports.free_supports import Best, Question
+from appca.models.supports.free_supports import Best
 from appca.models.supports.row_supports import SupportEstimate
 
 __all__ = ["NonparametricPPCA"]
@@ -132,11 +132,11 @@ class NonparametricPPCA(FreeModel):
         power = np.square(state.X).sum(axis=0)
         return Draw(state.W, state.mu, state.sigma2, state.tau2, weights, power, state.alpha)
 
-    def _best(self, question: Question) -> Best:
-        return independent_supports.best(question)
+    def _best(self, seen: FreeQuery) -> Best:
+        return independent_supports.best(seen.question)
 
-    def _summed(self, question: Question) -> SupportEstimate:
-        return independent_supports.summed(question)
+    def _summed(self, seen: FreeQuery) -> SupportEstimate:
+        return independent_supports.summed(seen.question)
 
-    def _means(self, question: Question, Z: Array) -> Array:
-        return independent_supports.scores(question, Z)
+    def _means(self, seen: FreeQuery, supports: Array) -> Array:
+        return independent_supports.scores(seen.question, supports)

@@ -90,6 +90,12 @@ def refuse_constant(rows: Observations) -> None:
         raise ValueError(msg)
 
 
+def upright(W: Array) -> Array:
+    """Turn the columns of W (D, K) so that the largest entry of each is positive."""
+    largest = W[np.argmax(np.abs(W), axis=0), np.arange(W.shape[1])]
+    return np.asarray(W * np.where(largest < 0.0, -1.0, 1.0))
+
+
 def _vary(rows: Observations) -> bool:
     """Whether any row differs from the others, bit by bit; one pass."""
     heads = list(rows.over(_common_row))
@@ -204,9 +210,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         second : (K,) sums over rows of E[(x z)^2].
         """
         order = np.argsort(-second, kind="stable")
-        W = state.W[:, order]
-        largest = np.argmax(np.abs(W), axis=0)
-        W = W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
+        W = upright(state.W[:, order])
         origin = 0.0 if rows.origin is None else rows.origin
         dtype = rows.dtype
         self.n_active_ = n_active
@@ -373,10 +377,13 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         rng = generator(self.random_state if random_state is None else random_state)
         K, D = self.components_.shape
-        Z = subsets.draw(rng, np.zeros((n_samples, K)), self.n_active_)
+        Z = self._drawn_supports(rng, n_samples)
         X = rng.standard_normal((n_samples, K)) * np.sqrt(self.latent_variance_)
         noise = rng.standard_normal((n_samples, D)) * math.sqrt(self.noise_variance_)
         return (X * Z) @ self.components_ + self.mean_ + noise
+
+    def _drawn_supports(self, rng: np.random.Generator, n_samples: int) -> Array:
+        return subsets.draw(rng, np.zeros((n_samples, len(self.components_))), self.n_active_)
 
     @property
     def _n_features_out(self) -> int:

@@ -4,14 +4,13 @@ import math
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array, background
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.estimator import Description, SampledModel, generator, refuse_constant
-from appca.models.base.factor_queries import RowEstimate
+from appca.models.base.estimator import generator, refuse_constant, upright
 from appca.models.base.parameters import POSITIVE, SAMPLING, Rule, either, one_of, whole
+from appca.models.base.support_model import SupportModel
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
@@ -52,7 +51,7 @@ class FreeQuery(NamedTuple):
     background: Array  # (n,) log density of a row that no column explains
 
 
-class FreeModel(SampledModel):
+class FreeModel(SupportModel):
     """Sampled models whose rows use any number of components.
 
     Subclasses say where chains start, how they move and what a draw is. Parameters they must have:
@@ -73,7 +72,7 @@ class FreeModel(SampledModel):
     whiten: bool
 
     _found: ClassVar[tuple[str, ...]] = (
-        *(name for name in SampledModel._found if name != "n_active_"),
+        *(name for name in SupportModel._found if name != "n_active_"),
         "n_components_",
         "weights_",
         "alpha_",
@@ -131,9 +130,7 @@ class FreeModel(SampledModel):
         """Set the fitted attributes: used columns by explained variance, largest entry positive."""
         used = np.flatnonzero(draw.power > 0.0) if draw.power.any() else np.array([0])
         order = used[np.argsort(-draw.power[used], kind="stable")]
-        W = draw.W[:, order]
-        largest = np.argmax(np.abs(W), axis=0)
-        W = W * np.where(W[largest, np.arange(W.shape[1])] < 0.0, -1.0, 1.0)
+        W = upright(draw.W[:, order])
         self.components_ = np.ascontiguousarray(W.T, dtype=X.dtype)
         self.n_components_ = len(order)
         self.mean_ = (origin + draw.mean).astype(X.dtype)
@@ -143,8 +140,8 @@ class FreeModel(SampledModel):
         self.explained_variance_ = draw.power[order] / len(X)
         self.alpha_ = draw.alpha
         seen = self._seen(X)
-        Z = self._best(seen.question).Z
-        power = np.square(self._means(seen.question, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
+        Z = self._best(seen).Z
+        power = np.square(self._means(seen, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
         self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
 
     def _seen(self, X: Array) -> FreeQuery:
@@ -155,88 +152,14 @@ class FreeModel(SampledModel):
         question = Question(found.products / noise, times(C, C.T) / noise, tau2, self.weights_)
         return FreeQuery(question, background(found.squares, noise, X.shape[1]))
 
-    def _checked(self, X: Any) -> FreeQuery:
-        check_is_fitted(self)
-        return self._seen(self._validated(X, reset=False))
+    def _best(self, seen: FreeQuery) -> Best:
+        return free_supports.best(seen.question)
 
-    def _best(self, question: Question) -> Best:
-        return free_supports.best(question)
+    def _summed(self, seen: FreeQuery) -> SupportEstimate:
+        return free_supports.summed(seen.question, self.n_paths)
 
-    def _summed(self, question: Question) -> SupportEstimate:
-        return free_supports.summed(question, self.n_paths)
+    def _means(self, seen: FreeQuery, supports: Array) -> Array:
+        return free_supports.scores(seen.question, supports)
 
-    def _means(self, question: Question, Z: Array) -> Array:
-        return free_supports.scores(question, Z)
-
-    def transform(self, X: Any) -> Array:
-        """Posterior mean scores (N, K) of each row's most probable set, zero elsewhere.
-
-        With `whiten` every score is divided by its root mean square over the training rows that
-        use its component.
-        """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        question = self._seen(X).question
-        H = self._means(question, self._best(question).Z)
-        scores: Array = (H / self.scale_ if self.whiten else H).astype(X.dtype, copy=False)
-        return scores
-
-    def allocate(self, X: Any) -> Array:
-        """Each row's most probable set of components, (N, K) bool; it may be empty."""
-        return self._best(self._checked(X).question).Z
-
-    def inclusion_probabilities(self, X: Any) -> Array:
-        """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K)."""
-        return self._summed(self._checked(X).question).inclusion
-
-    def allocation_probability(self, X: Any) -> Array:
-        """Posterior probability (N,) of the set that `allocate` chose; below 0.5: doubtful."""
-        question = self._checked(X).question
-        log_share = self._best(question).value - self._summed(question).log_sum
-        share: Array = np.exp(np.minimum(log_share, 0.0))
-        return share
-
-    def estimate_score_samples(self, X: Any) -> RowEstimate:
-        """Log-likelihood log p(y_n) of every row with its standard error and the method.
-
-        A new row uses the components there are, each with its weight; a new row's own components
-        are left out.
-        """
-        seen = self._checked(X)
-        found = self._summed(seen.question)
-        return RowEstimate(seen.background + found.log_sum, found.error, found.method)
-
-    def score_samples(self, X: Any) -> Array:
-        """Log-likelihood log p(y_n) of every row, (N,) in nats; see `estimate_score_samples`."""
-        return self.estimate_score_samples(X).log_likelihood
-
-    def describe(self, X: Any) -> Description:
-        """Say of every row what `transform`, `allocate` and the others say, in one go."""
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        seen = self._seen(X)
-        sets, found = self._best(seen.question), self._summed(seen.question)
-        H = self._means(seen.question, sets.Z)
-        return Description(
-            H.astype(X.dtype, copy=False),
-            sets.Z,
-            found.inclusion,
-            np.exp(np.minimum(sets.value - found.log_sum, 0.0)),
-            self._residual(X, H),
-            seen.background + found.log_sum,
-            found.error,
-            found.method,
-        )
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draw rows (n_samples, D) from the model; the same seed gives the same rows.
-
-        `random_state` defaults to the estimator's own.
-        """
-        check_is_fitted(self)
-        rng = generator(self.random_state if random_state is None else random_state)
-        K, D = self.components_.shape
-        Z = rng.random((n_samples, K)) < self.weights_
-        X = rng.standard_normal((n_samples, K)) * np.sqrt(self.latent_variance_)
-        noise = rng.standard_normal((n_samples, D)) * math.sqrt(self.noise_variance_)
-        return (X * Z) @ self.components_ + self.mean_ + noise
+    def _drawn_supports(self, rng: np.random.Generator, n_samples: int) -> Array:
+        return rng.random((n_samples, len(self.components_))) < self.weights_

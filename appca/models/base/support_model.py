@@ -1,0 +1,123 @@
+"""What models share whose scores are integrated out and whose supports are summed over."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from appca.models.algebra.gaussian import Array
+from appca.models.base.estimator import Description, SampledModel
+from appca.models.supports.row_supports import SupportEstimate
+
+
+class RowEstimate(NamedTuple):
+    """Log-likelihoods of rows and how they were come by."""
+
+    log_likelihood: Array  # (N,) nats
+    error: Array  # (N,) standard error, nats; 0 where exact
+    method: str
+
+
+class SupportModel(SampledModel):
+    """Queries that sum over the supports of a row, or estimate the sum.
+
+    Where the supports are few, all of them are summed over: up to 5,000 in adaptive factor
+    analysis, up to 12 factors in sparse factor analysis, any number in nonparametric PPCA. Beyond,
+    a row's support is the best of a few annealed searches, and sums are estimated by annealed
+    importance sampling with `n_paths` paths a row: unbiased for p(y_n), hence on average a little
+    low for its log.
+    """
+
+    def _seen(self, X: Array) -> Any:
+        """Project checked rows, in float64; the result has their `background`, log p(y | no z)."""
+        raise NotImplementedError
+
+    def _best(self, seen: Any) -> tuple[Array, Array]:
+        """Choose a support for each row; log p(y, z) - log p(y | no z) up to `_log_supports`."""
+        raise NotImplementedError
+
+    def _summed(self, seen: Any) -> SupportEstimate:
+        raise NotImplementedError
+
+    def _means(self, seen: Any, supports: Array) -> Array:
+        """Posterior means (n, K) of x * z given the supports that `_best` chose."""
+        raise NotImplementedError
+
+    def _indicators(self, supports: Array) -> Array:
+        """Write supports as (n, K) bool."""
+        return supports
+
+    def _log_supports(self) -> float:
+        """Log of the number of supports that a uniform prior shares out."""
+        return 0.0
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._seen(self._validated(X, reset=False))
+
+    def transform(self, X: Any) -> Array:
+        """Posterior mean scores (N, K) of each row's most probable support, zero elsewhere.
+
+        With `whiten` every score is divided by its root mean square over the training rows that
+        use its component.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        seen = self._seen(X)
+        H = self._means(seen, self._best(seen)[0])
+        scores: Array = (H / self.scale_ if self.whiten else H).astype(X.dtype, copy=False)
+        return scores
+
+    def allocate(self, X: Any) -> Array:
+        """Each row's most probable support, (N, K) bool; empty where no component is likely.
+
+        Of exactly L components where their number in a row is fixed; as exact as `transform`.
+        """
+        return self._indicators(self._best(self._checked(X))[0])
+
+    def inclusion_probabilities(self, X: Any) -> Array:
+        """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K).
+
+        A row sums to L where that is fixed.
+        """
+        return self._summed(self._checked(X)).inclusion
+
+    def allocation_probability(self, X: Any) -> Array:
+        """Posterior probability (N,) of the support that `allocate` chose; below 0.5: doubtful."""
+        seen = self._checked(X)
+        log_share = self._best(seen)[1] - self._summed(seen).log_sum
+        share: Array = np.exp(np.minimum(log_share, 0.0))
+        return share
+
+    def estimate_score_samples(self, X: Any) -> RowEstimate:
+        """Log-likelihood log p(y_n) of every row with its standard error and the method.
+
+        Where the number of components is learned, a new row uses those there are, each with its
+        weight; a new row's own components are left out.
+        """
+        seen = self._checked(X)
+        found = self._summed(seen)
+        value = seen.background + found.log_sum - self._log_supports()
+        return RowEstimate(value, found.error, found.method)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood log p(y_n) of every row, (N,) in nats; see `estimate_score_samples`."""
+        return self.estimate_score_samples(X).log_likelihood
+
+    def describe(self, X: Any) -> Description:
+        """Say of every row what `transform`, `allocate` and the others say, in one go."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        seen = self._seen(X)
+        (supports, value), found = self._best(seen), self._summed(seen)
+        H = self._means(seen, supports)
+        return Description(
+            H.astype(X.dtype, copy=False),
+            self._indicators(supports),
+            found.inclusion,
+            np.exp(np.minimum(value - found.log_sum, 0.0)),
+            self._residual(X, H),
+            seen.background + found.log_sum - self._log_supports(),
+            found.error,
+            found.method,
+        )
