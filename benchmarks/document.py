@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from appca.plots.export.markdown import table
+from appca.storage.wording import counted
 from benchmarks import readings
 from benchmarks.cluster import D, K, L
 from benchmarks.results import RESULTS, Result, Row, read
@@ -231,8 +232,11 @@ def in_words(about: Row) -> str:
     """Return the facts of a file of results as one line."""
     parts = [about["date"], f"appca {about['version']}", f"Python {about['python']}"]
     parts += [f"NumPy {about['numpy']}"] if "numpy" in about else []
-    parts.append(f"{about['cores']} cores ({about['machine']})")
-    blas = [f"{b['library']} {b['kernel']}, {b['threads']} threads" for b in about.get("blas", ())]
+    parts.append(f"{counted(about['cores'], 'core')} ({about['machine']})")
+    blas = [
+        f"{one['library']} {one['kernel']}, {counted(one['threads'], 'thread')}"
+        for one in about.get("blas", ())
+    ]
     parts.append(f"BLAS {' and '.join(blas) or 'not recorded'}")
     return "; ".join(parts) + "."
 

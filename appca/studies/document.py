@@ -117,7 +117,8 @@ def _section(study: Study, result: KeptResult) -> str:
 def _made(study: Study, result: KeptResult) -> str:
     size = size_of(study, result.options)
     flag = f" --{size}" if size in {"quick", "full"} else ""
-    options = "; ".join(f"{name} {_words(value)}" for name, value in result.options.items())
+    given = {name: value for name, value in result.options.items() if value != ""}
+    options = "; ".join(f"{name} {_words(value)}" for name, value in given.items())
     versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
     facts = f"{_date(result)}; size {_size(study, result)}: {options}. {versions}."
     return f"    python -m appca paper {study.name}{flag}\n\n{facts}"

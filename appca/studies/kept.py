@@ -18,7 +18,7 @@ from appca.studies.study import Options, Row, Study
 
 SIZES = ("full", "default", "quick")  # the most telling first
 OTHER_OPTIONS = "other options"
-TIMED = "seconds"  # a column that says as much about the machine as about the model
+TIMED = "seconds"  # how columns begin that say as much about the machine as about the model
 
 
 class KeptResult(NamedTuple):
@@ -37,7 +37,7 @@ class KeptResult(NamedTuple):
 def kept(stored: Stored) -> KeptResult:
     """Return what is kept of a stored result."""
     study, outcome = STUDIES[stored.study], stored.outcome
-    columns = [name for name in study.columns if name != TIMED]
+    columns = [name for name in study.columns if not name.startswith(TIMED)]
     table = next(iter(outcome.tables.values()), [])
     rows = [{name: row[name] for name in columns} for row in table]
     claims = list(outcome.claims)

@@ -43,7 +43,10 @@ def test_every_example_does_what_it_says(folder, appca_home, capsys, monkeypatch
     made = {path.name for path in folder.iterdir()} - {"measurements.csv", "new.csv", "faces"}
     assert made == {
         *("measurements.parquet", "faces.npz", "digits.npz", "table.csv"),
-        *("rows.parquet", "rows.csv", "results"),
+        *("rows.parquet", "rows.csv", "results", "docs"),
+    }
+    assert {path.name for path in (folder / "docs").iterdir()} == {
+        *("paper.md", "paper_results.json"),
     }
     table = pd.read_parquet("measurements.parquet")
     assert list(table) == ["id", "kind", "a", "b", "c", "d", "e"]
