@@ -13,9 +13,9 @@ from appca.data.numbers import fixed, number, percent
 from appca.plots.check import choose as plots
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import fact_list, table, table_line
+from appca.ui.parts.widgets import one_of, onward
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
-from appca.ui.session.widgets import one_of, onward
 
 CELL = "choose_cell"  # in `st.session_state`: the (K, L) that was clicked or picked
 LIKELIHOOD, ERROR = "Log-likelihood", "Reconstruction error"

@@ -21,9 +21,9 @@ from appca.ui.explorer import panels
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import duration, ended, markdown, nats_a_row, table, table_line, tag, words
 from appca.ui.parts.tray import tray
+from appca.ui.parts.widgets import one_of, onward
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import one_of, onward
 
 VIEW = "view"  # query parameter: a link and a reload bring it back
 VIEWS = {"run": "Another run", "methods": "Other methods"}

@@ -11,9 +11,9 @@ from appca.ui.check.compare_choice import sizes
 from appca.ui.parts.downloads import save_button
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about, markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation, watching
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import one_of
 
 MANY = 10_000  # rows above which a sample is compared unless all are asked for
 METHODS = 9

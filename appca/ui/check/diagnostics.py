@@ -10,8 +10,8 @@ from appca.plots.curves import likelihood
 from appca.ui.check import diagnostics_chains, diagnostics_components
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, fact_list, passes, tag, words
+from appca.ui.parts.widgets import onward
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import onward
 
 DOUBTFUL = 0.5  # rows below that are drawn hollow on the page Subspaces
 # level -> sign, colour of its ground and of itself

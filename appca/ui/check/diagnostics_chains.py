@@ -24,8 +24,8 @@ from appca.storage.wording import capital, counted
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import duration, ended, fact_list
+from appca.ui.parts.widgets import one_of
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import one_of
 
 TABLE_ROWS = 12  # more scroll
 NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window

@@ -21,13 +21,12 @@ from appca.ui.data.overview import sheet_of
 from appca.ui.explorer import atlas
 from appca.ui.parts.chart import chart
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
-from appca.ui.parts.tables import id_and_label
 from appca.ui.parts.text import apart, markdown, tag, words
+from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import selection, services, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import first_of_page
 
 PAGE = 4  # components on a page
 IMAGES, IMAGES_A_LINE = 12, 4  # at each end
@@ -157,7 +156,7 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
 def _members(dataset: Dataset, rows: np.ndarray, scores: np.ndarray) -> None:
     import pandas as pd
 
-    columns = id_and_label(dataset, rows, score=scores.round(3))
+    columns = dataset.leading_columns(rows, score=scores.round(3))
     st.dataframe(pd.DataFrame(columns), hide_index=True, width="stretch")
 
 

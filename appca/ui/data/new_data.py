@@ -22,9 +22,9 @@ from appca.ui.explore import point, point_pictures
 from appca.ui.explorer import atlas
 from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
-from appca.ui.parts.choices import buttons
 from appca.ui.parts.downloads import table_buttons
 from appca.ui.parts.text import markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import callbacks, services, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown
@@ -66,18 +66,18 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
 def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
     """Draw the choice of limits and what they say of all rows together; return the verdict."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        level = buttons(
+        level = one_of(
             "Limit passed by 1 row in",
             {level: f"{1 / (1 - level):.0f}" for level in LEVELS},
-            first=0.99,
+            default=0.99,
             key="new_data_level",
-            help="Of the rows the run was fitted to, one in so many is beyond each limit.",
+            help_text="Of the rows the run was fitted to, one in so many is beyond each limit.",
         )
-        source = buttons(
+        source = one_of(
             "Limits",
             LIMITS,
             key="new_data_limits",
-            help="The run's rows: what this share of them stays below, whatever their "
+            help_text="The run's rows: what this share of them stays below, whatever their "
             "distribution. The model's: chi-square quantiles, right if scores and noise are "
             "Gaussian, as they seldom are in real data.",
         )

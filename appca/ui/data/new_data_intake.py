@@ -16,8 +16,8 @@ from appca.storage.wording import counted, shortened
 from appca.ui.data.role_editor import Report
 from appca.ui.data.upload_forms import Options
 from appca.ui.parts import packing
-from appca.ui.parts.choices import buttons
 from appca.ui.parts.text import markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
@@ -50,7 +50,7 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     wanted = wanted_by(dataset)
     left, right = st.columns([1, 1.6], gap="large", vertical_alignment="top")
     with left:
-        source = buttons("New rows from", SOURCES, key="new_data_source")
+        source = one_of("New rows from", SOURCES, key="new_data_source")
     with right:
         outcome = _from_file(shown, wanted) if source == "file" else _from_store(dataset, wanted)
     if outcome is None:

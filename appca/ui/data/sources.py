@@ -9,8 +9,8 @@ from appca.data.sources.builtin import SOURCES, Option, Source, load
 from appca.data.sources.receive import receive
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
-from appca.ui.parts.choices import buttons
 from appca.ui.parts.text import tag, words
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import services, state, watching
 from appca.ui.session.callbacks import guarded
 
@@ -89,7 +89,7 @@ def _widget(source: Source, option: Option) -> None:
     elif option.default is None:
         st.pills(label, option.choices, selection_mode="multi", key=key, persist_state="session")
     else:
-        buttons(label, {one: str(one) for one in option.choices}, first=option.default, key=key)
+        one_of(label, {one: str(one) for one in option.choices}, default=option.default, key=key)
 
 
 def _chosen(source: Source) -> dict[str, object]:

@@ -17,8 +17,8 @@ from appca.ui.data import intake_report
 from appca.ui.data.role_editor import Report
 from appca.ui.data.upload_forms import Finding, Options, form_of
 from appca.ui.parts import packing
-from appca.ui.parts.choices import buttons
 from appca.ui.parts.text import markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
@@ -68,7 +68,7 @@ def uploads() -> None:
 
 
 def _uploader(generation: int) -> list[UploadedFile]:
-    if buttons("What to upload", WAYS, key="upload_way", collapsed=True) == "folder":
+    if one_of("What to upload", WAYS, key="upload_way", label_visibility="collapsed") == "folder":
         return packing.uploader(
             "A folder of images; its folders or the files' names tell the classes",
             folder=True,

@@ -23,11 +23,10 @@ from appca.storage.wording import counted
 from appca.ui.explore import point_choice
 from appca.ui.explorer import atlas, panels
 from appca.ui.explorer.component import explorer
-from appca.ui.parts.tables import id_and_label
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,7 +215,7 @@ def table_of(
 
     order = np.argsort(flagged.rows)
     own = flagged.ratios[order[np.searchsorted(flagged.rows, rows, sorter=order)]]
-    columns = id_and_label(dataset, rows)
+    columns = dataset.leading_columns(rows)
     used = (np.flatnonzero(active) for active in fitted.active[rows])
     columns["subspace"] = np.array([title(tuple(components)) for components in used])
     columns["T² / limit"], columns["Q / limit"] = own.round(2).T

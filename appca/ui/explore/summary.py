@@ -12,8 +12,8 @@ from appca.runs.run import RunInfo
 from appca.ui.frame.place import place_of_run
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, fact_list, passes
+from appca.ui.parts.widgets import onward
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import onward
 
 
 def summary(shown: Shown) -> None:

@@ -14,9 +14,9 @@ from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.storage.wording import counted
 from appca.ui.export.export_material import coordinates, recipe
-from appca.ui.parts.choices import buttons
 from appca.ui.parts.component_list import title_of
 from appca.ui.parts.downloads import FORMATS, download_buttons, save_button
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 
@@ -33,11 +33,11 @@ def which_rows(dataset: Dataset) -> np.ndarray | None:
         "all": f"All {counted(dataset.n_rows, 'row')}",
         "selected": f"Selected ({n_selected:,})",
     }
-    wanted = buttons(
+    wanted = one_of(
         "Rows",
         choices,
         key="export_rows",
-        help="The selected rows alone in files of projections; marked in figures and the report.",
+        help_text="The selected rows alone in files of projections; marked in figures and the report.",
     )
     if wanted == "selected" and not n_selected:
         st.info("Nothing is selected yet; draw a lasso on the page Subspaces or UMAP.")

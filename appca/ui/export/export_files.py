@@ -21,9 +21,9 @@ from appca.ui.export.export_material import comparison, material, recipe
 from appca.ui.export.run_figures import StandingFigure, figures
 from appca.ui.export.session_report import Report, report
 from appca.ui.parts import controls
-from appca.ui.parts.choices import buttons
 from appca.ui.parts.component_list import in_data_space
 from appca.ui.parts.downloads import FORMATS, save_button
+from appca.ui.parts.widgets import one_of
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
@@ -105,11 +105,11 @@ def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None) ->
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         colour = controls.colouring(dataset)
         kinds = ["html", *PICTURES] if _can_draw() else ["html"]
-        kind = buttons(
+        kind = one_of(
             "Format",
             {kind: kind.upper() for kind in kinds},
             key="export_kind",
-            help="HTML can be zoomed and needs no network; SVG and PDF are for print.",
+            help_text="HTML can be zoomed and needs no network; SVG and PDF are for print.",
         )
     if len(kinds) == 1:
         st.caption(NO_PICTURES)

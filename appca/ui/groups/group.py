@@ -16,10 +16,10 @@ from appca.ui.explorer import atlas
 from appca.ui.parts import tray
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import markdown, tag, words
+from appca.ui.parts.widgets import onward
 from appca.ui.session import selection
 from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import onward
 
 BARS = 12  # strongest differences drawn
 KINDS = {

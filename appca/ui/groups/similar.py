@@ -17,9 +17,9 @@ from appca.ui.groups import similar_group
 from appca.ui.parts import class_choice
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.text import apart, markdown
+from appca.ui.parts.widgets import first_of_page, one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
-from appca.ui.session.widgets import first_of_page, one_of
 
 PAGE = 8  # groups on a page
 LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always

@@ -18,7 +18,7 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
 from appca.ui.parts.study_files import claims_table, made
 from appca.ui.parts.text import markdown
-from appca.ui.session.widgets import one_of
+from appca.ui.parts.widgets import one_of
 
 TABLE = {
     "data": "data",

@@ -16,9 +16,9 @@ from appca.studies.parts.synthetic import LIMITS, dataset_of, drawn
 from appca.studies.study import Options
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import fact_list, markdown
+from appca.ui.parts.widgets import one_of, onward
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
-from appca.ui.session.widgets import one_of, onward
 
 MOST_SHOWN = 200  # rows of Z in the picture
 EXPLAINED = {

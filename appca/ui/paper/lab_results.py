@@ -13,8 +13,8 @@ from appca.ui.paper.results import AT_ONCE, SIZES
 from appca.ui.parts.chart import chart
 from appca.ui.parts.study_files import claims_table, made, save_buttons
 from appca.ui.parts.text import about, duration, markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation
-from appca.ui.session.widgets import one_of
 
 NAMES = {"table1": "Table 1", "popularity": "Popularity", "z-priors": "Designs of Z"}
 

@@ -9,7 +9,7 @@ from appca.data.numbers import fixed, percent
 from appca.studies.experiments.table1 import REFERENCES
 from appca.studies.study import Row
 from appca.ui.parts.text import tag, words
-from appca.ui.session.widgets import one_of
+from appca.ui.parts.widgets import one_of
 
 
 class MeasureHeading(NamedTuple):

@@ -16,9 +16,9 @@ from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.study_files import claims_table, made, save_buttons
 from appca.ui.parts.text import about, markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation, watching
 from appca.ui.session.callbacks import guarded
-from appca.ui.session.widgets import one_of
 
 MOST_ROWS = 200  # of a table on the page
 

@@ -15,8 +15,8 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.class_choice import columns, none_yet
 from appca.ui.parts.study_files import claims_table, made, save_buttons
 from appca.ui.parts.text import about, markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation
-from appca.ui.session.widgets import one_of
 
 SIZES = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 USUAL = (3, 5, 10)

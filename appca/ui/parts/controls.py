@@ -11,8 +11,8 @@ from appca.data.dataset import Dataset
 from appca.storage.wording import capital, counted
 from appca.ui.explore import sizes_help
 from appca.ui.explorer import panels
-from appca.ui.parts.choices import buttons
 from appca.ui.parts.text import HELP_K, HELP_L, markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
@@ -103,7 +103,7 @@ def colouring(dataset: Dataset) -> str:
     )
     if len(names) <= FEW:
         safe = {key: markdown(name) for key, name in names.items()}
-        chosen = buttons("Colour by", safe, key=key, help=help_text)
+        chosen = one_of("Colour by", safe, key=key, help_text=help_text)
     else:
         chosen = st.selectbox(
             "Colour by",
@@ -157,7 +157,9 @@ def _kind_of_panels(shown: Shown) -> tuple[bool, tuple[int, int]]:
         return False, (0, 1)
     tail = f"{shown.config.k}-{shown.config.n_active}"
     kinds, first = {False: "Subspaces", True: "Pairs"}, opens_in_pair_view(active)
-    by_pair = buttons("Panels", kinds, first=first, key=f"panels-{tail}", collapsed=True)
+    by_pair = one_of(
+        "Panels", kinds, default=first, key=f"panels-{tail}", label_visibility="collapsed"
+    )
     if by_pair:
         st.caption("Each panel: the rows that use both components, whatever else they use.")
         return True, (0, 1)
