@@ -185,11 +185,9 @@ def _remembered(now: RunConfig) -> dict[str, int] | None:
         with suppress(InputError, TypeError, KeyError):
             config = GridConfig.from_dict(store.config(name) or {})
             if (config.dataset, config.model, config.preprocessing) == mine:
-                ks, ls = config.components, config.actives
+                ks, ls, seed = config.components, config.actives, config.random_state
                 step = ks[1] - ks[0] if len(ks) > 1 else 1  # of unequal ones the first
-                return _asked_for(
-                    ks, step, ls, config.n_folds, config.max_rows, config.random_state
-                )
+                return _asked_for(ks, step, ls, config.n_folds, config.max_rows, seed)
     return None
 
 

@@ -65,10 +65,9 @@ def _tables(config: QualityConfig, found: MethodComparison) -> None:
         st.subheader("Crowding: classes in a panel and in one picture", anchor=False)
         st.html(compare_tables.panels_table(config, found))
         st.caption(
-            f"How often the class of a row is the most frequent one among its "
-            f"{found.facts['n_neighbors']} nearest rows: in the panel of its subspace, which holds "
-            "its own rows only; for the same rows as PCA places them; and there among all rows, as "
-            "one picture of everything shows them."
+            "How often the class of a row is the most frequent one among its "
+            f"{found.facts['n_neighbors']} nearest rows: in the panel of its subspace; for the "
+            "same rows as PCA places them; and there among all rows, as one picture shows them."
         )
     save_button(
         "Save the table as CSV",

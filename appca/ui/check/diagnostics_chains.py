@@ -188,34 +188,24 @@ def _line(one: Diagnosis) -> dict[str, Any]:
 
 
 def _columns(n_chains: int) -> dict[str, Any]:
-    wanted = LEAST_ESS_PER_CHAIN * n_chains
+    least = LEAST_ESS_PER_CHAIN
+    wanted = f"At least {least * n_chains} are wanted: {least} a chain."
     raftery = "Raftery and Lewis, to place the 2.5 % quantile to within half a percentage point: "
+    agree = f"1 when they agree, and to be trusted below {LARGEST_R_HAT}."
+    slow = f"Above {WORRYING_DEPENDENCE:g} the chain moves too slowly."
+    middle = f"So many independent draws would place the middle as well. {wanted}"
+    tails = f"The same for the 5 % and the 95 % quantile, on which intervals rest. {wanted}"
+    times = f"how many times more draws than if they were independent. {slow}"
     texts = {
         "name": ("Quantity", "What is compared."),
         "mean": ("Mean", "Over the draws of all chains."),
         "sd": ("Sd", "Standard deviation over the draws of all chains."),
-        "r_hat": (
-            "R-hat",
-            "Compares the spread between chains with the spread inside each: 1 when they agree, "
-            f"and to be trusted below {LARGEST_R_HAT}.",
-        ),
-        "ess_bulk": (
-            "Effective draws",
-            "So many independent draws would place the middle as well (bulk effective sample "
-            f"size). At least {wanted} are wanted: {LEAST_ESS_PER_CHAIN} a chain.",
-        ),
-        "ess_tail": (
-            "… in the tails",
-            "The same for the 5 % and the 95 % quantile, on which intervals rest (tail effective "
-            f"sample size). At least {wanted} are wanted.",
-        ),
+        "r_hat": ("R-hat", f"The spread between chains against that inside each: {agree}"),
+        "ess_bulk": ("Effective draws", middle),
+        "ess_tail": ("… in the tails", tails),
         "burn_in": ("Burn-in needed", raftery + "draws to throw away, in the slowest chain."),
         "total": ("Draws needed", raftery + "draws to keep of each chain."),
-        "dependence": (
-            "Dependence",
-            raftery + "how many times more draws than if they were independent. Above "
-            f"{WORRYING_DEPENDENCE:g} the chain moves too slowly.",
-        ),
+        "dependence": ("Dependence", raftery + times),
     }
     wide = {"name": NAMES_WIDTH}
     return {

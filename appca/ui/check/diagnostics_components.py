@@ -26,9 +26,8 @@ def components(
     """Draw every component's aligned mean, spread, and whether the draws agree about it."""
     st.subheader("Components over the draws", anchor=False)
     st.caption(
-        "Chains and draws name components in any order and sign. Here every draw was first brought "
-        "into the order and signs of the run's own components, the most probable draw, by the "
-        "closest match. Shown are mean and standard deviation over the draws, each in its own "
+        "Every draw was first brought into the order and signs of the run's own components, the "
+        "most probable draw. Shown are mean and standard deviation over the draws, each in its own "
         "colours, and how parallel the draws are to the run's component: |cos| 1 is the same "
         "direction, 0 a right angle."
     )

@@ -24,8 +24,8 @@ from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, ti
 from appca.ui.parts.text import apart, markdown, tag, words
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import selection, services, state
+from appca.ui.session.caching import kept
 from appca.ui.session.callbacks import guarded
-from appca.ui.session.computation import kept
 from appca.ui.session.fitting import Shown
 
 PAGE = 4  # components on a page

@@ -123,8 +123,7 @@ def listed(
     st.subheader(f"{name}, taken apart", anchor=False)
     found = parts(seen.fitted, seen.dataset.X[row], row)
     if dataset.image_shape is not None:
-        shape = dataset.image_shape
-        st.html(point_pictures.pictured(seen.dataset, shape, seen.fitted, found, dark_ink=dark))
+        st.html(point_pictures.pictured(seen.dataset, seen.fitted, found, dark_ink=dark))
         return
     names, spread = point.feature_names(dataset), _spread(shown.config.dataset)
     order = np.argsort(-np.abs(found.residual) / spread, kind="stable")

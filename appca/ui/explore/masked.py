@@ -39,8 +39,7 @@ PLACEHOLDERS = (
 )
 WHAT_FOR = (
     "Some of the known cells are hidden, the models are fitted without them, and what they put "
-    "there is held against what was there: the root of the mean squared difference, in units "
-    "after preprocessing. Smaller is better."
+    "there is held against what was there: root mean squared error, in units after preprocessing."
 )
 
 

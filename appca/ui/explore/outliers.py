@@ -25,7 +25,7 @@ from appca.ui.explorer import atlas, panels
 from appca.ui.explorer.component import explorer
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
-from appca.ui.session.computation import kept
+from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ HEIGHT = 380  # pixels
 MOST_SUBSPACES = 60  # in the list, the fullest
 LIMITS = {"model": "The model's", "data": "These rows' own"}
 # Corner of the picture (signs of log T2 and log Q over their limits): what lies there.
-CORNERS = {
-    (1, 1): "both",
-    (-1, 1): "Q",
-    (1, -1): "T²",
-    (-1, -1): "within both limits",
-}
+CORNERS = {(1, 1): "both", (-1, 1): "Q", (1, -1): "T²", (-1, -1): "within both limits"}
 
 
 class Flagged(NamedTuple):
@@ -66,11 +61,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
     found = _distances(shown.key, shown.fitted)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         rows, level, source = _settings(shown)
-    limits = (
-        limits_of_the_model(found, level)
-        if source == "model"
-        else limits_of_the_data(found, level, rows)
-    )
+    own = source == "data"
+    limits = limits_of_the_data(found, level, rows) if own else limits_of_the_model(found, level)
     flagged = Flagged(rows, ratios(found, limits)[rows])
     st.caption(_explanation(flagged, level, source))
     left, right = st.columns([1.25, 1], gap="medium")
@@ -152,9 +144,8 @@ def _explanation(flagged: Flagged, level: float, source: str) -> str:
     else:
         tail = ", as asked for."
     return (
-        "T² (Hotelling's): how far out a row lies within its subspace, that is how large its "
-        "scores are. Q: how far off the subspace it lies, that is what its components cannot "
-        f"say of it. The lines are the limits. {measured}{tail}"
+        "T² (Hotelling's): how far out a row lies within its subspace, by its scores. Q: how far "
+        f"off the subspace it lies. The lines are the limits. {measured}{tail}"
     )
 
 

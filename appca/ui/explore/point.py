@@ -29,7 +29,7 @@ from appca.ui.explore import point_choice, point_pictures
 from appca.ui.explorer import atlas
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import fact_list, markdown
-from appca.ui.session.computation import kept
+from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
 if TYPE_CHECKING:
@@ -46,13 +46,11 @@ def sum_of(dataset: Dataset, shown: Shown, row: int) -> None:
     """Draw the row as average + components = reconstruction, and what is left."""
     x = row_of(dataset, shown.fitted, row)
     found = parts(shown.fitted, x, row)
-    shape = dataset.image_shape
-    if shape is None:
+    if dataset.image_shape is None:
         gaps = None if dataset.missing is None else dataset.missing[row]
         _features(dataset, shown, found, gaps)
     else:
-        ink = _dark_ink(dataset)
-        st.html(point_pictures.pictured(dataset, shape, shown.fitted, found, dark_ink=ink))
+        st.html(point_pictures.pictured(dataset, shown.fitted, found, dark_ink=_dark_ink(dataset)))
         st.caption(
             "Each component times the row's score on it, on one scale of colours together with "
             "the residual: red adds, blue takes away. Residual = this row − reconstruction."
@@ -199,8 +197,8 @@ def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
         names = [name_of(shown.fitted, k) for k in order]
         figure = probabilities(names, inclusion[order], active[order].tolist())
         text = (
-            f"How probable it is that the row uses each component, for more than {ENUMERATED:,} "
-            "sets are too many to list. Blue: the components it was given."
+            "How probable it is that the row uses each component; its sets are more than "
+            f"{ENUMERATED:,}, too many to list. Blue: the components it was given."
         )
     else:
         chosen = tuple(np.flatnonzero(active).tolist())

@@ -11,27 +11,21 @@ from appca.plots.components.components import component_image, data_uri, pixels_
 from appca.ui.parts.text import tag, words
 
 
-def pictured(
-    dataset: Dataset,
-    shape: tuple[int, ...],
-    fitted: FittedRun,
-    found: RowParts,
-    *,
-    dark_ink: bool,
-) -> str:
+def pictured(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark_ink: bool) -> str:
     """
     Return the sum as HTML: grey pictures on the scale of the data, signed ones on one of their own.
 
     Parameters
     ----------
-    dataset, shape
-        Images, and their shape.
+    dataset : Dataset
+        Of images.
     fitted : FittedRun
         A run's, for the names of the components.
     found : RowParts
     dark_ink : bool
         Draw high values of the data dark.
     """
+    shape = dataset.image_shape or ()
     drawn = [*found.terms, found.residual]
     limit = max(float(np.abs(pixels_of(values, shape)).max()) for values in drawn)
     grey = dataset.as_images(

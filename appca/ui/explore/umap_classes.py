@@ -9,7 +9,7 @@ from appca.data.dataset import Dataset
 from appca.plots.explore.panel import Name
 from appca.storage.wording import shortened
 from appca.ui.parts.text import markdown
-from appca.ui.session.computation import kept
+from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
 MOST_ROWS = 100_000  # looked at; 60,000 take a second or two

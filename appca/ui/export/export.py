@@ -37,7 +37,7 @@ def which_rows(dataset: Dataset) -> np.ndarray | None:
         "Rows",
         choices,
         key="export_rows",
-        help_text="The selected rows alone in files of projections; marked in figures and the report.",
+        help_text="The selected rows alone in files of projections; marked in figures and report.",
     )
     if wanted == "selected" and not n_selected:
         st.info("Nothing is selected yet; draw a lasso on the page Subspaces or UMAP.")

@@ -18,7 +18,7 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import onward
 from appca.ui.session import selection
-from appca.ui.session.computation import kept
+from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
 BARS = 12  # strongest differences drawn

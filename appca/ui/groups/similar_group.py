@@ -16,7 +16,7 @@ from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.component_list import in_units_of_the_fit
 from appca.ui.parts.text import table as html_table
 from appca.ui.parts.text import table_line, tag, words
-from appca.ui.session.computation import kept
+from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
 IMAGES, LINES = 14, 5  # members shown of a group: images, or lines of a table

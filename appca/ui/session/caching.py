@@ -28,3 +28,15 @@ def by_key(
         return found
 
     return decorate
+
+
+def kept(key: str, make: Callable[[], _Made]) -> _Made:
+    """Return what `make` returns, called once as long as `key` is among the last ones asked for."""
+    found: _Made = _kept(key, make)
+    return found
+
+
+@st.cache_resource(show_spinner=False, max_entries=48)
+def _kept(key: str, _make: Callable[[], Any]) -> Any:
+    del key
+    return _make()

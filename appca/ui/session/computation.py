@@ -1,7 +1,7 @@
 """What pages compute: at once and kept in memory, or as a job that is started and waited for."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
@@ -10,19 +10,6 @@ from appca.ui.parts import progress
 from appca.ui.session import services, watching
 
 POLL_SECONDS = 1.0
-T = TypeVar("T")
-
-
-def kept(key: str, make: Callable[[], T]) -> T:
-    """Return what `make` returns, called once as long as `key` is among the last ones asked for."""
-    found: T = _kept(key, make)
-    return found
-
-
-@st.cache_resource(show_spinner=False, max_entries=48)
-def _kept(key: str, _make: Callable[[], Any]) -> Any:
-    del key
-    return _make()
 
 
 def start(kind: str, key: str, spec: dict[str, Any]) -> None:
