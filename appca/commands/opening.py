@@ -70,7 +70,8 @@ def _files(data: list[str]) -> list[tuple[str, Path]]:
                 f"the latter are {', '.join(SOURCES)}."
             )
             raise InputError(msg)
-    base = Path(data[0]) if len(data) == 1 else _common_folder(paths)
+    shared = [path.absolute().parent for path in paths]
+    base = Path(data[0] if len(data) == 1 else os.path.commonpath(shared))
     return [(_name(path, base), path) for path in paths]
 
 
@@ -86,10 +87,6 @@ def _inside(folder: Path) -> list[Path]:
         msg = f"The folder “{folder}” holds no files; name one that holds images."
         raise InputError(msg)
     return found
-
-
-def _common_folder(paths: list[Path]) -> Path:
-    return Path(os.path.commonpath([path.absolute().parent for path in paths]))
 
 
 def _name(path: Path, base: Path) -> str:

@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> None:
     if options.out:
         from appca.analysis.export.projections import projection_table
 
+        flags = {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
         writing.write(
             options.out,
             lambda: (
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
                 if said is None
                 else new_rows_table(dataset, found, said)
             ),
-            lambda: {**found.row_arrays(), **writing.identity(dataset), **_flags(said)},
+            lambda: {**found.row_arrays(), **writing.identity(dataset), **flags},
         )
 
 
@@ -117,10 +118,6 @@ def _judged(fitted: RowsDescriber, found: DescribedRows, level: float) -> NewRow
         "stay below"
     )
     return said
-
-
-def _flags(said: NewRowsVerdict | None) -> dict[str, np.ndarray]:
-    return {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
 
 
 def _fitted(text: str) -> RowsDescriber:

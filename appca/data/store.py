@@ -71,7 +71,7 @@ class DatasetStore:
 
     def get(self, digest: str) -> Dataset:
         """Open a data set; its matrix stays on disk and is read where it is used."""
-        folder = self._existing(digest)
+        folder = self.path(digest)
         try:
             meta = _read_meta(folder)
             _check(meta, digest)
@@ -110,7 +110,7 @@ class DatasetStore:
 
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""
-        atomic.discard(self._existing(digest))
+        atomic.discard(self.path(digest))
 
     def path(self, digest: str) -> Path:
         """Return the folder of a data set, for other processes to read.
@@ -120,9 +120,6 @@ class DatasetStore:
         InputError
             When there is no such data set.
         """
-        return self._existing(digest)
-
-    def _existing(self, digest: str) -> Path:
         if not is_digest(digest) or not (self.folder / digest).is_dir():
             msg = (
                 f"There is no stored data set “{shortened(digest, 13)}”; "

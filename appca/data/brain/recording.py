@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -121,11 +121,6 @@ def parsed(text: str) -> tuple[Event, ...]:
         raise InputError(msg) from error
 
 
-def is_brain(provenance: Mapping[str, object]) -> bool:
-    """Whether a data set says where in space its rows lie."""
-    return {"grid", "affine", "repetition"} <= set(provenance)
-
-
 def of_dataset(dataset: Dataset) -> Recording:
     """Return the recording that a data set holds.
 
@@ -134,7 +129,7 @@ def of_dataset(dataset: Dataset) -> Recording:
     InputError
         When its rows are no voxels.
     """
-    if not is_brain(dataset.provenance):
+    if not {"grid", "affine", "repetition"} <= set(dataset.provenance):
         msg = f"“{dataset.name}” holds no brain recording; open a 4-D NIfTI file."
         raise InputError(msg)
     facts = dataset.provenance

@@ -132,8 +132,9 @@ class Autoencoder(NamedTuple):
         codes = np.asarray(codes)
         nets = self._like(codes)
         out: np.ndarray = logits(np, nets, codes)
-        rows: np.ndarray = _sigmoid(out) if self.bernoulli else out * nets.unit + nets.shift
-        return rows
+        if self.bernoulli:
+            return (1 + np.tanh(out / 2)) / 2  # the logistic function; does not overflow
+        return np.asarray(out * nets.unit + nets.shift)
 
     def difference(self, W: np.ndarray) -> np.ndarray:
         """Return decoded differences (D, K) of directions W (d, K).
@@ -183,7 +184,3 @@ def blocks_of(n_rows: int, width: int) -> list[slice]:
     """Slices of rows that hold about two million values each."""
     step = max(1, _BLOCK_VALUES // max(width, 1))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-
-
-def _sigmoid(a: np.ndarray) -> np.ndarray:
-    return (1 + np.tanh(a / 2)) / 2  # does not overflow

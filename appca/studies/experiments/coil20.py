@@ -5,12 +5,19 @@ import numpy as np
 from appca.analysis.check.quality import crowding
 from appca.analysis.components.shapes import width
 from appca.analysis.explore.projection import principal_scores
-from appca.analysis.explore.subspaces import title
 from appca.data.dataset import Dataset
 from appca.data.numbers import fixed
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.parts.fitting import PanelFit, codes_of, crowding_claim, crowding_rows, fit
+from appca.studies.parts.fitting import (
+    PCA_AXES,
+    PanelFit,
+    codes_of,
+    crowding_claim,
+    crowding_rows,
+    fit,
+    subspace_panels,
+)
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 STRONG = 0.3  # |r| from which a component is said to go with the width
@@ -96,24 +103,8 @@ def figures(outcome: Outcome) -> Figures:
     arrays = outcome.arrays
     names = [f"object {name}" for name in arrays["names"].tolist()]
     pca, codes, images = arrays["pca"], arrays["codes"], arrays["images"]
-    axes = ("principal component 1", "principal component 2")
-    whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *axes, images=images)
-    fitted = PanelFit(arrays["scores"], arrays["active"], np.empty(0))
-    panels = []
-    for subspace in fitted.subspaces:
-        first, second = subspace.components[0], subspace.components[-1]
-        own = arrays["scores"][subspace.rows]
-        panels.append(
-            Scatter(
-                f"{title(subspace.components)}, {len(subspace.rows)} images",
-                own[:, first],
-                own[:, second],
-                codes[subspace.rows],
-                f"component {first + 1}",
-                f"component {second + 1}",
-                images=images[subspace.rows],
-            )
-        )
+    whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *PCA_AXES, images=images)
+    panels = subspace_panels(arrays, lambda name, n: f"{name}, {n} images")
     return {
         "pca": scatters([whole], names, columns=1),
         "subspaces": scatters(panels, names, columns=2, size=4),

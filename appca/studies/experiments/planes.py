@@ -9,7 +9,7 @@ from appca.analysis.explore.subspaces import title
 from appca.data.numbers import percent
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.parts.fitting import PanelFit, codes_of, fit
+from appca.studies.parts.fitting import PCA_AXES, PanelFit, codes_of, fit
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
@@ -116,8 +116,7 @@ def figures(outcome: Outcome) -> Figures:
         codes = drawn.plane[members]
         panels.append(Scatter(name, own[:, first], own[:, second], codes, *axes))
     pca = drawn.pca
-    axes = ("principal component 1", "principal component 2")
-    panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], drawn.plane, *axes))
+    panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], drawn.plane, *PCA_AXES))
     return {
         "space": space(drawn.X, drawn.plane, names, drawn.components),
         "projections": scatters(panels, names, columns=2, size=4),

@@ -5,13 +5,21 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.check.quality import crowding
-from appca.analysis.components.shapes import Effect, effect, ink, slant, within_classes
+from appca.analysis.components.shapes import effect, ink, slant, within_classes
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.data.vae.autoencoder import VAE
-from appca.studies.parts.fitting import PanelFit, codes_of, crowding_claim, crowding_rows, fit
+from appca.studies.parts.fitting import (
+    PCA_AXES,
+    PanelFit,
+    codes_of,
+    crowding_claim,
+    crowding_rows,
+    fit,
+    subspace_panels,
+)
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 
@@ -74,23 +82,12 @@ def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
             inside[subspace.rows] = True
             raw, own = effect(values, inside), effect(adjusted, inside)
             above = float(np.mean(values[inside] > middle))
-            rows.append(_effect_row(name, title(subspace.components), raw, own, above))
+            row: Row = {"measure": name, "subspace": title(subspace.components), "rows": raw.rows}
+            row |= {"mean": raw.mean, "sd": raw.sd, "above_median": above}
+            row |= {"effect": raw.size, "effect_error": raw.error}
+            row |= {"effect_within_classes": own.size, "effect_within_classes_error": own.error}
+            rows.append(row)
     return rows
-
-
-def _effect_row(measure: str, subspace: str, raw: Effect, own: Effect, above: float) -> Row:
-    return {
-        "measure": measure,
-        "subspace": subspace,
-        "rows": raw.rows,
-        "mean": raw.mean,
-        "sd": raw.sd,
-        "above_median": above,
-        "effect": raw.size,
-        "effect_error": raw.error,
-        "effect_within_classes": own.size,
-        "effect_within_classes_error": own.error,
-    }
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -141,22 +138,8 @@ def figures(outcome: Outcome) -> Figures:
 
     arrays = outcome.arrays
     names, codes, pca = arrays["names"].tolist(), arrays["codes"], arrays["pca"]
-    panels = []
-    for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
-        first, second = subspace.components[0], subspace.components[-1]
-        own = arrays["scores"][subspace.rows]
-        panels.append(
-            Scatter(
-                f"Subspace {title(subspace.components)}, {len(subspace.rows):,} digits",
-                own[:, first],
-                own[:, second],
-                codes[subspace.rows],
-                f"component {first + 1}",
-                f"component {second + 1}",
-            )
-        )
-    axes = ("principal component 1", "principal component 2")
-    panels.append(Scatter("PCA, all digits", pca[:, 0], pca[:, 1], codes, *axes))
+    panels = subspace_panels(arrays, lambda name, n: f"Subspace {name}, {n:,} digits")
+    panels.append(Scatter("PCA, all digits", pca[:, 0], pca[:, 1], codes, *PCA_AXES))
     return {"digits": scatters(panels, names, columns=2, size=3)}
 
 

@@ -1,5 +1,6 @@
 """aPPCA fitted for an experiment, and its subspaces as panels beside PCA's."""
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,8 +13,10 @@ from appca.studies.study import Options, Report, Row
 if TYPE_CHECKING:
     from appca.analysis.check.quality import Crowding
     from appca.models.algebra.loop import Callback, Progress
+    from appca.plots.paper.study_panels import Scatter
 
 CLEARLY = 0.01  # accuracy
+PCA_AXES = ("principal component 1", "principal component 2")
 
 
 class PanelFit(NamedTuple):
@@ -71,6 +74,37 @@ def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
     names = sorted(set(texts.tolist()), key=lambda text: (len(text), text))
     place = {name: code for code, name in enumerate(names)}
     return names, np.array([place[text] for text in texts.tolist()])
+
+
+def subspace_panels(
+    arrays: Mapping[str, np.ndarray], named: Callable[[str, int], str]
+) -> "list[Scatter]":
+    """Draw each subspace by its first and last component, with images where there are some.
+
+    Parameters
+    ----------
+    arrays : mapping
+        scores and active (N, K), codes (N,) and perhaps images (N, h, w), as experiments keep them.
+    named : callable
+        Makes a panel's title of the subspace's and its number of rows.
+    """
+    from appca.plots.paper.study_panels import Scatter
+
+    found, images = [], arrays.get("images")
+    for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
+        first, last = subspace.components[0], subspace.components[-1]
+        own, rows = arrays["scores"][subspace.rows], subspace.rows
+        panel = Scatter(
+            named(title(subspace.components), len(rows)),
+            own[:, first],
+            own[:, last],
+            arrays["codes"][rows],
+            f"component {first + 1}",
+            f"component {last + 1}",
+            images=None if images is None else images[rows],
+        )
+        found.append(panel)
+    return found
 
 
 def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: PanelFit) -> list[Row]:

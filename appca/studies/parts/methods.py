@@ -8,6 +8,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -87,24 +88,12 @@ def _factor_analysis(n_components: int, seed: int) -> Any:
     return FactorAnalysis(n_components, random_state=seed)
 
 
-def _fa_k(task: Task) -> Any:
-    return _factor_analysis(task.n_components, task.seed)
-
-
-def _fa_l(task: Task) -> Any:
-    return _factor_analysis(task.n_active, task.seed)
-
-
 def _afa(task: Task, n_active: int | None = None, **settings: Any) -> Any:
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
 
     settings |= {"random_state": task.seed, "callback": task.callback}
     L = task.n_active if n_active is None else n_active
     return AdaptiveFactorAnalysis(task.n_components, L, **settings)
-
-
-def _afa_paper(task: Task) -> Any:
-    return _afa(task, init="pca", allocation="best", mean="sample")
 
 
 def _afa_most(task: Task) -> Any:
@@ -149,18 +138,24 @@ def _isfa(task: Task, alpha: Any = "infer") -> Any:
     return InfiniteSparseFA(most, alpha=alpha, **_sparse(task))
 
 
-def _isfa_k(task: Task) -> Any:
-    return _isfa(task, task.n_components / harmonic(len(task.Y)))
-
-
 METHODS: dict[str, ComparedMethod] = {
-    "fa_k": ComparedMethod("FA, K factors", "FA", _fa_k, "scikit-learn's FactorAnalysis"),
-    "fa_l": ComparedMethod("FA, L factors", None, _fa_l, "as many factors as aFA gives to one row"),
+    "fa_k": ComparedMethod(
+        "FA, K factors",
+        "FA",
+        lambda task: _factor_analysis(task.n_components, task.seed),
+        "scikit-learn's FactorAnalysis",
+    ),
+    "fa_l": ComparedMethod(
+        "FA, L factors",
+        None,
+        lambda task: _factor_analysis(task.n_active, task.seed),
+        "as many factors as aFA gives to one row",
+    ),
     "fsfa": ComparedMethod("fsFA, Gibbs", "fsFA", _fsfa, "K factors, alpha inferred"),
     "isfa_k": ComparedMethod(
         "isFA, Gibbs, alpha for K",
         "isFA",
-        _isfa_k,
+        lambda task: _isfa(task, task.n_components / harmonic(len(task.Y))),
         f"alpha = K / H_N, so that K factors are expected; at most K + {MOST_BEYOND}",
     ),
     "isfa": ComparedMethod(
@@ -172,7 +167,7 @@ METHODS: dict[str, ComparedMethod] = {
     "afa_paper": ComparedMethod(
         "aFA, EM, the paper's start",
         "aFA EM",
-        _afa_paper,
+        partial(_afa, init="pca", allocation="best", mean="sample"),
         "from principal components, one set a row, sample mean",
     ),
     "afa": ComparedMethod(

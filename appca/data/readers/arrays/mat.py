@@ -44,10 +44,12 @@ def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS
         inside = _contents(name, stream, limits)
         arrays = {key: ArrayInfo(one.shape, one.dtype) for key, one in inside.items()}
         wanted = choose(name, arrays, options.array, report, limits)
-        check_array(shortened(wanted), _turned(arrays[wanted], options.transpose), limits)
+        *front, last = arrays[wanted].shape
+        turned = arrays[wanted]._replace(shape=(last, *front))
+        check_array(shortened(wanted), turned if options.transpose else arrays[wanted], limits)
         report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
         rows = _load(name, stream, inside[wanted], limits)
-        matrix = native(_turn(rows, options.transpose))
+        matrix = native(np.moveaxis(rows, -1, 0) if options.transpose else rows)
         others = {key: one for key, one in arrays.items() if key != wanted}
         found = beside(len(matrix), others, lambda key: _load(name, stream, inside[key], limits))
     matrix = _row_major(matrix, options)
@@ -91,18 +93,6 @@ def _load(name: str, stream: BinaryIO, variable: Variable, limits: ReadLimits) -
 
 def _damaged(name: str) -> InputError:
     return InputError(f"“{name}” is damaged or no MAT file; save it again in MATLAB with '-v7'.")
-
-
-def _turned(array: ArrayInfo, transpose: bool) -> ArrayInfo:
-    return array._replace(shape=_order(array.shape)) if transpose else array
-
-
-def _order(sides: tuple[int, ...]) -> tuple[int, ...]:
-    return (sides[-1], *sides[:-1])
-
-
-def _turn(values: np.ndarray, transpose: bool) -> np.ndarray:
-    return np.moveaxis(values, -1, 0) if transpose else values
 
 
 def _row_major(values: np.ndarray, options: MatOptions) -> np.ndarray:
