@@ -68,6 +68,7 @@ OWNERS_OF_ARRAYS = {
     "appca/data/readers/": "the arrays of an uploaded file",
     "appca/models/base/estimator.py": "a fitted estimator",
     "appca/studies/experiments/": "the outcome of that experiment",
+    "appca/studies/parts/fitting.py": "the panels that such outcomes hold",
 }
 # folders of tests that look at no single module, and what they look at instead
 OTHER_TESTS = {
