@@ -11,7 +11,6 @@ from appca.analysis.explore.outliers import LEVELS, distances
 from appca.analysis.explore.point import parts
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.explore.point import dumbbells
 from appca.runs.fit import project
 from appca.runs.home import home
 from appca.runs.labels import labelled, labels
@@ -19,9 +18,7 @@ from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.storage.wording import counted
 from appca.ui.data import new_data_table
 from appca.ui.explore import point, point_pictures
-from appca.ui.explorer import atlas
 from appca.ui.parts import progress
-from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import table_buttons
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
@@ -117,7 +114,7 @@ def listed(
 ) -> None:
     """Draw the table, of the rows marked in the picture or of all, and one row of it in detail."""
     order = said.order if rows is None else said.order[np.isin(said.order, rows)]
-    dark = _dark_ink(dataset)
+    dark = point.dark_ink(dataset)
     row = new_data_table.draw(seen.dataset, seen.fitted, said, order, seen.key, dark=dark)
     name = markdown(str(seen.dataset.ids[row]))
     st.subheader(f"{name}, taken apart", anchor=False)
@@ -125,21 +122,7 @@ def listed(
     if dataset.image_shape is not None:
         st.html(point_pictures.pictured(seen.dataset, seen.fitted, found, dark_ink=dark))
         return
-    names, spread = point.feature_names(dataset), _spread(shown.config.dataset)
-    order = np.argsort(-np.abs(found.residual) / spread, kind="stable")
-    top = order[: point.MOST_FEATURES]
-    left, right = st.columns([1, 1.25], gap="large")
-    with left:
-        figure = dumbbells(
-            [names[j] for j in top],
-            ((found.original - found.average) / spread)[top],
-            ((found.reconstruction - found.average) / spread)[top],
-        )
-        chart(figure, "new_data_features")
-    with right:
-        shown_order = order[: point.MOST_LINES]
-        table = point.sum_table(names, seen.fitted, found, shown_order, spread)
-        st.dataframe(table, hide_index=True, width="stretch", height=430)
+    point.features(dataset, shown, found, None, "new_data_features")
 
 
 def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:
@@ -150,12 +133,6 @@ def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:
         "One line a new row, as on the page Export, with T², Q, their limits and whether the row "
         "fits."
     )
-
-
-def _dark_ink(dataset: Dataset) -> bool:
-    """Whether grey means ink, which is dark on a light page, as on all other pictures."""
-    sprites = atlas.sprites(dataset.digest)
-    return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
 
 
 def _explanation(shown: Shown, level: float, source: str) -> str:
@@ -191,10 +168,3 @@ def _start(shown: Shown, new: Dataset, key: str) -> None:
     watching.allow(key)  # only now: what could not be kept waits for another press
     job = services.jobs().submit("project", {"key": key, "run": shown.config.id}, key=key)
     watching.add(job, watching.Watched("project", key))
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _spread(digest: str) -> np.ndarray:
-    """Return the standard deviation of every feature of the run's rows (D,); 1 where constant."""
-    spread = services.dataset(digest).X.std(axis=0, dtype=np.float64)
-    return np.where(spread > 0, spread, 1.0)

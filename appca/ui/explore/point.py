@@ -48,9 +48,9 @@ def sum_of(dataset: Dataset, shown: Shown, row: int) -> None:
     found = parts(shown.fitted, x, row)
     if dataset.image_shape is None:
         gaps = None if dataset.missing is None else dataset.missing[row]
-        _features(dataset, shown, found, gaps)
+        features(dataset, shown, found, gaps, "point_features")
     else:
-        st.html(point_pictures.pictured(dataset, shown.fitted, found, dark_ink=_dark_ink(dataset)))
+        st.html(point_pictures.pictured(dataset, shown.fitted, found, dark_ink=dark_ink(dataset)))
         st.caption(
             "Each component times the row's score on it, on one scale of colours together with "
             "the residual: red adds, blue takes away. Residual = this row − reconstruction."
@@ -110,13 +110,15 @@ def near(dataset: Dataset, shown: Shown, row: int) -> None:
             st.caption(markdown(f"No other row has exactly the components {title(used)}."))
 
 
-def _dark_ink(dataset: Dataset) -> bool:
+def dark_ink(dataset: Dataset) -> bool:
     """Whether grey means ink, which is dark on a light page, as on all other pictures."""
     sprites = atlas.sprites(dataset.digest)
     return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
 
 
-def _features(dataset: Dataset, shown: Shown, found: RowParts, gaps: np.ndarray | None) -> None:
+def features(
+    dataset: Dataset, shown: Shown, found: RowParts, gaps: np.ndarray | None, key: str
+) -> None:
     """Draw a row of a table: its features beside their reconstruction, and the sum as a table."""
     names = feature_names(dataset)
     spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
@@ -129,7 +131,7 @@ def _features(dataset: Dataset, shown: Shown, found: RowParts, gaps: np.ndarray 
             ((found.original - found.average) / spread)[top],
             ((found.reconstruction - found.average) / spread)[top],
         )
-        chart(figure, "point_features")
+        chart(figure, key)
         if len(order) > MOST_FEATURES:
             st.caption(
                 f"The {MOST_FEATURES} worst rebuilt of {dataset.n_features:,} features, the worst "
