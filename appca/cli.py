@@ -14,8 +14,7 @@ COMMANDS = (data, fit, project, runs, paper, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """
-    Run a command; return its exit code.
+    """Run a command; return its exit code.
 
     0; 2 after one sentence about bad input; 130 after Ctrl-C; 141 when what reads the output, such
     as ``head``, has gone.

@@ -123,7 +123,7 @@ def digits(seeds: int) -> list[results.Row]:
         rows.append({**row, "nats": nats, "own_most": own, "digits": DIGITS, "grid": grid})
         print(
             f"seed {seed}: {clock:.1f} s on the clock, {processor:.1f} s of the processor, "
-            f"{model.n_iter_} passes, {nats:.1f} nats a row; "
+            f"{model.n_iter_} passes, {nats:.1f} nats per row; "
             f"row maxima on the diagonal: {'yes' if own else 'NO'}"
         )
         print("     " + "".join(f"{name:>7}" for name in DIGITS))

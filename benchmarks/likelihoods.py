@@ -1,4 +1,4 @@
-"""Where adaptive PPCA ends on real data, in nats a row, and the processor time it takes.
+"""Where adaptive PPCA ends on real data, in nats per row, and the processor time it takes.
 
 `APPCA_DATA=... python -m benchmarks.likelihoods`: default settings, seed 0, float32, data prepared
 as the app does (pixels divided by 255, the 8 x 8 digits by 16). Writes results/likelihoods.json;

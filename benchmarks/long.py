@@ -3,7 +3,7 @@
 `APPCA_DATA=... python -m benchmarks.table --long --data MNIST` writes results/long.json. The quick
 fit is "aPPCA, EM, one start" of the table; the passes are those of a fit, with momentum, and go on
 where ten of them gain nothing. What is asked on MNIST, 60,000 digits, K = 10, L = 3: at most 0.05
-nats a row.
+nats per row.
 """
 
 import math
@@ -26,7 +26,7 @@ PASSES = 2000
 
 
 def measured(shapes: Sequence[Shape], passes: int = PASSES) -> list[dict[str, Any]]:
-    """Return a row a data set, nats a row of the rows fitted to."""
+    """Return a row a data set, nats per row of the rows fitted to."""
     return [compared(shape, passes) for shape in shapes]
 
 
@@ -41,7 +41,7 @@ def compared(shape: Shape, passes: int) -> dict[str, Any]:
     row = {"data": shape.name, "K": K, "L": L, "quick_nats": quick, "long_nats": long}
     row |= {"below": long - quick, "passes": len(values)}
     row["long_s"] = time.process_time() - began
-    print(f"{shape.name}: {row['below']:.4f} nats a row below {len(values)} passes", flush=True)
+    print(f"{shape.name}: {row['below']:.4f} nats per row below {len(values)} passes", flush=True)
     return row
 
 

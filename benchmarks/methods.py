@@ -24,7 +24,7 @@ class Method(NamedTuple):
     title: str
     make: Callable[[int, int, tuple[int, int]], Any]  # (K, L, shape of the rows) -> estimator
     reconstruct: Callable[[Any, np.ndarray], np.ndarray]
-    score: Callable[[Any, np.ndarray], float] | None  # held-out log-likelihood, nats a row
+    score: Callable[[Any, np.ndarray], float] | None  # held-out log-likelihood, nats per row
     code: Callable[[Any, np.ndarray], np.ndarray] = lambda model, X: model.transform(X)
     needs: str = ""  # a package that may be missing
 

@@ -2,7 +2,8 @@
 
 `python -m benchmarks.planted [SEEDS]`: for each shape the mean and the least matched |cos| between
 fitted and true directions over the seeds, of the default start and of a fit started at the truth,
-and the greatest gap between the two log-likelihoods in nats a row. Noise of standard deviation 0.1.
+and the greatest gap between the two log-likelihoods in nats per row. Noise of standard deviation
+0.1.
 Writes results/planted.json.
 """
 
@@ -28,7 +29,7 @@ def main() -> None:
     parser = results.arguments(__doc__)
     parser.add_argument("seeds", nargs="?", type=int, default=3)
     given = parser.parse_args()
-    print("    N    D   K   L |  default: mean   least | from truth: mean | gap, nats a row")
+    print("    N    D   K   L |  default: mean   least | from truth: mean | gap, nats per row")
     rows = []
     for n, d, k, active in SHAPES:
         found = np.array([one(n, d, k, active, seed) for seed in range(given.seeds)])

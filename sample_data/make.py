@@ -1,5 +1,4 @@
-"""
-Make the files of this folder: ``python sample_data/make.py``.
+"""Make the files of this folder: ``python sample_data/make.py``.
 
 Every random number comes from a fixed seed; the same NumPy gives the same files. With
 ``--montage FILE`` only a sheet of turntable views is drawn, to look at.
@@ -19,8 +18,7 @@ POINTS, SPREAD, NOISE = 300, (2.0, 1.5, 1.0), 0.08
 
 
 def planes(rng: np.random.Generator) -> tuple[np.ndarray, list[str], np.ndarray]:
-    """
-    Figure 1 of the paper: points near three planes, each spanned by two of three directions.
+    """Figure 1 of the paper: points near three planes, each spanned by two of three directions.
 
     Returns
     -------

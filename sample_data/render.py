@@ -12,8 +12,7 @@ _STEPS, _NEAR, _FAR, _TOUCH = 72, 3.0, 7.0, 2e-3
 
 
 def view(shape: Shape, degrees: float, albedo: float = 1.0) -> np.ndarray:
-    """
-    Picture of a shape on a turntable.
+    """Picture of a shape on a turntable.
 
     Parameters
     ----------

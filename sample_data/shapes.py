@@ -1,5 +1,4 @@
-"""
-Solids as signed distances: negative inside, zero on the surface, at most the true distance outside.
+"""Solids as signed distances: negative inside, zero on the surface, never above the true distance.
 
 A shape is a function from points (n, 3) to distances (n,). Two ways to make one from a plane
 polygon, extrusion and revolution, are enough for most; the z axis points up.
@@ -13,8 +12,7 @@ Shape = Callable[[np.ndarray], np.ndarray]
 
 
 def polygon(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """
-    Signed distances (n,) of plane points (n, 2) to a polygon with corners (m, 2).
+    """Signed distances (n,) of plane points (n, 2) to a polygon with corners (m, 2).
 
     An edge on the line x = 0 closes the polygon but is no surface: a revolved shape goes on there.
     """

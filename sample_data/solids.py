@@ -1,5 +1,4 @@
-"""
-The solids on the turntable.
+"""The solids on the turntable.
 
 None looks the same from two angles: what half a turn would bring back onto itself stands a little
 beside the axis, as put there by hand.

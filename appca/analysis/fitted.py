@@ -20,8 +20,7 @@ CURVE, IMPUTED = "log_likelihoods", "imputed"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DescribedRows:
-    """
-    What a model with K components says of N rows; all arrays are read-only.
+    """What a model with K components says of N rows; all arrays are read-only.
 
     Parameters
     ----------
@@ -93,8 +92,7 @@ class DescribedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedModel:
-    """
-    What new rows can be described by: a fitted estimator's arrays and the preprocessing before it.
+    """What new rows can be described by: a fitted estimator's arrays and its preprocessing.
 
     Parameters
     ----------
@@ -143,8 +141,7 @@ class FittedModel:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
-        """
-        Rebuild what `model_arrays` took apart.
+        """Rebuild what `model_arrays` took apart.
 
         Raises
         ------
@@ -183,8 +180,7 @@ class FittedModel:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedRun(FittedModel, DescribedRows):
-    """
-    A fitted model and what it says of the rows it was fitted to.
+    """A fitted model and what it says of the rows it was fitted to.
 
     Parameters
     ----------

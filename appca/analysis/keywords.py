@@ -1,5 +1,4 @@
-"""
-Recorded settings of a model, and the keywords it was given after runs of it had been stored.
+"""Recorded settings of a model, and the keywords it was given after runs of it had been stored.
 
 The id of a run is made of its settings. A keyword of `LATER` is part of them only where it differs
 from the value beside it, which does what was done before the keyword was there: so the runs from

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
         clear()
         seconds = round(time.perf_counter() - began, 3)
         say(f"{model.stop_reason_}; {model.n_iter_} iterations, {seconds} s")
-        say(f"log-likelihood {mean:.6g} nats a row")
+        say(f"log-likelihood {mean:.6g} nats per row")
         info = RunInfo(
             n_iter=int(model.n_iter_),
             stop_reason=str(model.stop_reason_),

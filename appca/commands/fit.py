@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
     clear()
     info = result.info
     say(f"{info.stop_reason}; {info.n_iter} iterations, {info.seconds} s")
-    say(f"log-likelihood {info.log_likelihood / info.n_rows:.6g} nats a row")
+    say(f"log-likelihood {info.log_likelihood / info.n_rows:.6g} nats per row")
     if dataset.missing is not None:
         say(f"{dataset.n_missing} missing cells, fitted around")
     if options.store:

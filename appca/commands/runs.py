@@ -28,7 +28,7 @@ def run(_options: argparse.Namespace) -> None:
         when = datetime.fromtimestamp(one.created).strftime("%Y-%m-%d %H:%M")
         nats = one.info.log_likelihood / one.info.n_rows
         data = shortened(names.get(one.config.dataset, "data not kept"), 24)
-        say(f"{one.id}  {when}  {nats:10.4g} nats a row  {data:24}  {one.name}")
+        say(f"{one.id}  {when}  {nats:10.4g} nats per row  {data:24}  {one.name}")
     if not found:
         say("no runs are stored yet; `fit --store` keeps one")
     for sentence in store.problems():

@@ -30,7 +30,7 @@ class Meter:
         """Show one iteration."""
         text = f"{progress.stage}, pass {progress.iteration}"
         if math.isfinite(progress.log_likelihood):
-            text += f": {progress.log_likelihood / self.n_rows:.6g} nats a row"
+            text += f": {progress.log_likelihood / self.n_rows:.6g} nats per row"
         _show(text)
 
 

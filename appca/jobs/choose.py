@@ -21,8 +21,7 @@ _LEAST_SHARE = 0.02  # done before the time left is guessed
 
 
 def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """
-    Measure a grid, or what is missing of it: a `GridConfig` as dict -> ``{"grid": id}``.
+    """Measure a grid, or what is missing of it: a `GridConfig` as dict -> ``{"grid": id}``.
 
     Each fit is stored when it is done, so a cancelled job is gone on with by the next.
     """

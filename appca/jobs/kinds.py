@@ -95,8 +95,7 @@ def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 class FitProgress:
-    """
-    Callback of a fit: reports each pass, guesses the time left, obeys "stop here and keep".
+    """Callback of a fit: reports each pass, guesses the time left, obeys "stop here and keep".
 
     Parameters
     ----------
@@ -161,8 +160,7 @@ class FitProgress:
 
 
 def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
-    """
-    Guess the passes EM still needs, as if its gains over ten passes fell geometrically.
+    """Guess the passes EM still needs, as if its gains over ten passes fell geometrically.
 
     None while there are too few passes to tell.
     """

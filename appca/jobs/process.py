@@ -15,8 +15,7 @@ COMMAND = (sys.executable, "-m", "appca.jobs.worker")
 
 
 class WorkerProcess:
-    """
-    A worker; never made with multiprocessing, whose children would run the page's script again.
+    """A worker; never made with multiprocessing, whose children would run the page's script again.
 
     Parameters
     ----------

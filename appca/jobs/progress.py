@@ -17,8 +17,7 @@ class Cancelled(Exception):
 
 
 class Context:
-    """
-    The job a handler works on: where things are, how to report, when to stop.
+    """The job a handler works on: where things are, how to report, when to stop.
 
     Parameters
     ----------
@@ -47,8 +46,7 @@ class Context:
         log_likelihood: float = math.nan,
         seconds_left: float | None = None,
     ) -> None:
-        """
-        Note progress, and write it if the last writing is a tenth of a second old.
+        """Note progress, and write it if the last writing is a tenth of a second old.
 
         Raises
         ------

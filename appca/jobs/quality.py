@@ -1,5 +1,4 @@
-"""
-The job that measures a run's projection beside other methods' on the same rows.
+"""The job that measures a run's projection beside other methods' on the same rows.
 
 All methods are fitted to four fifths of the rows and asked about the fifth held out; the neighbours
 are those among the rows they were fitted to. A method already measured is not measured again when
@@ -72,8 +71,7 @@ def compare(
     report: Callable[[str, float], object],
     save: Callable[[MethodComparison], object],
 ) -> MethodComparison:
-    """
-    Measure all methods, those that are in `found` excepted, saving after each.
+    """Measure all methods, those that are in `found` excepted, saving after each.
 
     Parameters
     ----------
@@ -136,13 +134,12 @@ def measured(
     seconds: float,
     report: Callable[[str, float], object],
 ) -> tuple[dict[str, Any], "RivalProjection | None"]:
-    """
-    Fit one method and measure it.
+    """Fit one method and measure it.
 
     Returns
     -------
     line : dict
-        key, title, size, used, note, seconds; log_likelihood and log_likelihood_error (nats a row
+        key, title, size, used, note, seconds; log_likelihood and log_likelihood_error (nats per row
         held out, and the standard error of that mean), mse and mae (a feature, of the rows held
         out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value,
         standard error]. What a method does not have is None.
@@ -206,8 +203,7 @@ def methods(config: QualityConfig) -> list[MethodWork]:
 
 
 def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
-    """
-    Draw the rows to compare and those held out, and preprocess both with what the first say.
+    """Draw the rows to compare and those held out, and preprocess both with what the first say.
 
     Raises
     ------

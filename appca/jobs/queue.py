@@ -47,8 +47,7 @@ class _Worker(WorkerProcess):
 
 
 class Jobs:
-    """
-    Runs jobs in at most `workers` processes; safe to use from several threads.
+    """Runs jobs in at most `workers` processes; safe to use from several threads.
 
     A worker is started when there is work for it and stays warm. Everything about a job is in its
     folder ``<home>/jobs/<id>/``, so any session, and a later server, can ask for it by id.
@@ -82,8 +81,7 @@ class Jobs:
     def submit(
         self, kind: str, spec: dict[str, Any], key: str | None = None, after: float = 0.0
     ) -> str:
-        """
-        Queue a job and return its id; a waiting or running job with the same key is joined.
+        """Queue a job and return its id; a waiting or running job with the same key is joined.
 
         A job that a full disk does not let be noted has failed at once, and its status says why.
 
@@ -164,8 +162,7 @@ class Jobs:
         return JobFolder(self.folder / job_id).log_tail(size) if known else ""
 
     def cancel(self, job_id: str) -> bool:
-        """
-        End a job: at once if it waits, else by request, and by force 1.3 seconds later.
+        """End a job: at once if it waits, else by request, and by force 1.3 seconds later.
 
         Returns whether there was anything to end.
         """

@@ -1,5 +1,4 @@
-"""
-A worker process: takes jobs one after the other until the server is gone.
+"""A worker process: takes jobs one after the other until the server is gone.
 
 Started as ``python -m appca.jobs.worker HOME``. The server writes one job folder a line to its
 standard input, and gets the job's id as a line back when the job is over; everything else goes

@@ -86,7 +86,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         Most EM iterations after those; where "exact" has many rows, also on each sample that comes
         first.
     tol : float
-        EM has converged when ten iterations improve by less than this, in nats a row.
+        EM has converged when ten iterations improve by less than this, in nats per row.
     least_change : float
         EM with best supports also stops, after ten iterations, when one changes less than this
         share of the N L slots: what follows are ever fewer exchanges between nearly equal ones.

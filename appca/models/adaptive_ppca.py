@@ -96,7 +96,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     max_iter : int
         Most EM iterations over all rows.
     tol : float
-        EM has converged when ten iterations improve by less than this, in nats a row.
+        EM has converged when ten iterations improve by less than this, in nats per row.
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int

@@ -25,7 +25,7 @@ from appca.models.rows.spectrum import principal
 __all__ = ["PPCA"]
 
 
-MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats a row over ten passes
+MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats per row over ten passes
 
 
 @dataclass(eq=False, repr=False)

@@ -53,7 +53,7 @@ def course(places: np.ndarray, values: np.ndarray, step: str) -> go.Figure:
             line={"color": LINE, "width": 2},
             marker={"size": 4},
             customdata=[fixed(value) for value in values],
-            hovertemplate=step + " %{x}: %{customdata} nats a row<extra></extra>",
+            hovertemplate=step + " %{x}: %{customdata} nats per row<extra></extra>",
         )
     )
 

@@ -1,5 +1,4 @@
-"""
-Fits on the workers of a Dask cluster, where ``APPCA_SCHEDULER`` names one.
+"""Fits on the workers of a Dask cluster, where ``APPCA_SCHEDULER`` names one.
 
 The rows are preprocessed here and sent to the workers, a chunk at a time; sums over chunks come
 back, pass after pass, and the rows are described here. Nothing of a run but a note of where it was
@@ -54,8 +53,7 @@ def scheduler() -> str:
 
 
 def suits(config: RunConfig, n_rows: int, n_features: int, *, gaps: bool) -> bool:
-    """
-    Whether a cluster can fit it.
+    """Whether a cluster can fit it.
 
     Samplers look at all rows at once, and with fewer rows than features the fit works in the span
     of the rows, which is small.
@@ -65,8 +63,7 @@ def suits(config: RunConfig, n_rows: int, n_features: int, *, gaps: bool) -> boo
 
 
 class FitPlace:
-    """
-    Where one fit runs: on the cluster that is named, if it suits it, else in this process.
+    """Where one fit runs: on the cluster that is named, if it suits it, else in this process.
 
     Parameters
     ----------
@@ -82,8 +79,7 @@ class FitPlace:
         self.place: str | None = None  # what to note beside the run
 
     def __call__(self, rows: np.ndarray, fit: Callable[[Any], R]) -> R:
-        """
-        Fit to preprocessed rows (N, D).
+        """Fit to preprocessed rows (N, D).
 
         Raises
         ------
@@ -128,8 +124,7 @@ class FitPlace:
 
 @contextmanager
 def connected(given: SchedulerAddress) -> Iterator["Client"]:
-    """
-    Connect to a cluster whose workers can fit; what Dask computes meanwhile is computed there.
+    """Connect to a cluster whose workers can fit; what Dask computes meanwhile is computed there.
 
     Raises
     ------

@@ -150,8 +150,7 @@ MODELS: dict[str, ModelSpec] = {
 
 
 def defaults(model: str, inference: object = None) -> dict[str, Any]:
-    """
-    Return the settings of a model and their defaults; with "gibbs" also those of sampling.
+    """Return the settings of a model and their defaults; with "gibbs" also those of sampling.
 
     Raises
     ------
@@ -187,8 +186,7 @@ def estimator_class(model: str) -> type:
 
 @dataclass(frozen=True, eq=False)
 class RunConfig(OfModel):
-    """
-    Everything that decides the numbers of a run.
+    """Everything that decides the numbers of a run.
 
     Parameters
     ----------
@@ -282,8 +280,7 @@ class RunConfig(OfModel):
 
     @classmethod
     def from_record(cls, settings: Mapping[str, Any]) -> Self:
-        """
-        Rebuild the settings of a stored run, which keeps the id made of them when it was fitted.
+        """Rebuild the settings of a stored run, which keeps the id made of them when it was fitted.
 
         The defaults of today do not go into that id. Settings the model does not have today are
         among `unknown`, and left out of `parameters`.

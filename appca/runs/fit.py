@@ -51,8 +51,7 @@ def fit_run(
     preprocessing: Fitted | None = None,
     where: Where[Any] = here,
 ) -> FitResult:
-    """
-    Preprocess, fit, and describe every row.
+    """Preprocess, fit, and describe every row.
 
     Parameters
     ----------
@@ -145,8 +144,7 @@ def estimate_seconds(
     prepared: bool = False,
     incomplete: int = 0,
 ) -> float:
-    """
-    Guess how long `fit_run` takes, rather too long than too short.
+    """Guess how long `fit_run` takes, rather too long than too short.
 
     Decides whether a fit runs while the slider moves or in a worker; the worker's own progress
     then tells the time left. `prepared` says that an autoencoder need not be trained any more,
@@ -231,8 +229,7 @@ def project(
     X: np.ndarray,
     callback: "Callable[[Progress], object] | None" = None,
 ) -> DescribedRows:
-    """
-    Describe new rows (N, D), in data units, by a fitted model.
+    """Describe new rows (N, D), in data units, by a fitted model.
 
     The rows of the fit get the numbers of the fit again, all together to the bit. Each by itself
     does so, too, where sums over sets are estimated; elsewhere up to rounding. `callback` is told

@@ -14,8 +14,7 @@ def home() -> Path:
 
 
 def threads() -> int:
-    """
-    Threads of one computation: ``OMP_NUM_THREADS`` if set, else half of the cores.
+    """Threads of one computation: ``OMP_NUM_THREADS`` if set, else half of the cores.
 
     A matrix product with another number of threads differs in its last bits, so the page and the
     workers must agree on it; half, because two workers that each take all cores wait for each
@@ -30,8 +29,7 @@ def threads() -> int:
 
 
 def hold_threads() -> None:
-    """
-    Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
+    """Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
 
     For good, not for a while: of two fits in two threads of the page, the first to end would give
     the other its threads back in the middle.

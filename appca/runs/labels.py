@@ -57,8 +57,7 @@ def flip(run: Run, component: int) -> Labels:
 
 
 def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
-    """
-    Return a run as a person wants to see it.
+    """Return a run as a person wants to see it.
 
     Components and scores are turned round where the sign says so; names are added. The
     draws of a sampled run stay as they are: they are brought to the components' signs wherever

@@ -40,8 +40,7 @@ class ModelFile(NamedTuple):
 
 
 class LoadedModel(NamedTuple):
-    """
-    A fitted estimator with the preprocessing that goes before it; rows are in units of the data.
+    """A fitted estimator with the preprocessing that goes before it; rows are in units of the data.
 
     Parameters
     ----------
@@ -111,8 +110,7 @@ class LoadedModel(NamedTuple):
 
 
 def load_model(path: Path | str) -> LoadedModel:
-    """
-    Load a fitted model from a file: of the page Export (“Model”), or of ``appca fit --out``.
+    """Load a fitted model from a file: of the page Export (“Model”), or of ``appca fit --out``.
 
     Parameters
     ----------
@@ -165,8 +163,7 @@ def model_bytes(config: RunConfig, model: FittedModel, info: RunInfo) -> bytes:
 
 
 def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
-    """
-    Read a model file without making the estimator; `appca.runs.fit.project` takes the result.
+    """Read a model file without making the estimator; `appca.runs.fit.project` takes the result.
 
     Parameters
     ----------

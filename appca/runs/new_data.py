@@ -31,8 +31,7 @@ def stored(home: Path, key: str) -> DescribedRows | None:
 
 
 def keep_rows(home: Path, key: str, X: np.ndarray) -> None:
-    """
-    Put new rows where the job that describes them will find them.
+    """Put new rows where the job that describes them will find them.
 
     Raises
     ------

@@ -52,8 +52,7 @@ def preview(
     preprocessing: Fitted | None = None,
     ground: Ground | None = None,
 ) -> FitResult:
-    """
-    Fit to a fixed random sample of rows with few passes, and describe all rows with it.
+    """Fit to a fixed random sample of rows with few passes, and describe all rows with it.
 
     A stand-in to look at while the fit proper runs, not to be stored (``info.preview``). One start
     instead of a race of them: a slider waits for it.
@@ -109,8 +108,7 @@ def width(config: RunConfig) -> int:
 def prepare(
     dataset: Dataset, config: RunConfig, rows: int = ROWS, preprocessing: Fitted | None = None
 ) -> Ground:
-    """
-    Bring all rows of a data set into the leading principal coordinates of its sample.
+    """Bring all rows of a data set into the leading principal coordinates of its sample.
 
     Takes about as long as one look at all the data, and depends on the configuration by its
     preprocessing and `width` alone.

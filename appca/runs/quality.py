@@ -16,8 +16,7 @@ SECONDS = 120.0
 
 @dataclass(frozen=True, eq=False)
 class QualityConfig(Recorded):
-    """
-    Everything that decides a comparison.
+    """Everything that decides a comparison.
 
     Parameters
     ----------
@@ -66,8 +65,7 @@ class QualityStore:
         self.folder = Path(home) / "quality"
 
     def save(self, config: QualityConfig, found: MethodComparison) -> str:
-        """
-        Store what has been measured and return its id.
+        """Store what has been measured and return its id.
 
         Raises
         ------

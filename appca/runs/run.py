@@ -25,8 +25,7 @@ class RunInfo(NamedTuple):
 
     @classmethod
     def from_dict(cls, about: Mapping[str, Any]) -> "RunInfo":
-        """
-        Rebuild what `to_dict` took apart; older runs lack some of it.
+        """Rebuild what `to_dict` took apart; older runs lack some of it.
 
         Raises
         ------

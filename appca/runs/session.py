@@ -87,8 +87,7 @@ class Unpacked(NamedTuple):
 
 
 def pack(session: Session, *, with_data: bool = True) -> bytes:
-    """
-    Return a session file.
+    """Return a session file.
 
     Parameters
     ----------
@@ -130,8 +129,7 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
 
 
 def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
-    """
-    Check a session file as a whole, then put what it holds into the stores below a home folder.
+    """Check a session file as a whole, then put what it holds into the stores below a home folder.
 
     What is there already stays: the same data set, the same run, and the names a person gave its
     components; a selection of the same name but other rows comes in beside it.

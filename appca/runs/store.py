@@ -45,8 +45,7 @@ class Run:
 
     @property
     def fitted(self) -> FittedRun:
-        """
-        The model, and what it says of the rows.
+        """The model, and what it says of the rows.
 
         Raises
         ------
@@ -82,8 +81,7 @@ class Damaged(NamedTuple):
 
 
 class RunStore:
-    """
-    Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
+    """Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
 
     A run is built beside its place and moved there in one step, so that a killed process leaves
     no half run. Damaged runs are left out of lists; `damaged` says which and why.
@@ -95,8 +93,7 @@ class RunStore:
     def save(
         self, config: RunConfig, result: FitResult, name: str | None = None, origin: str = "fit"
     ) -> Run:
-        """
-        Store a result; a run that is there already is kept, and counts as new again.
+        """Store a result; a run that is there already is kept, and counts as new again.
 
         Parameters
         ----------
@@ -122,8 +119,7 @@ class RunStore:
         return _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """
-        Count a run that is there as new, under a new name if one is given; None without it.
+        """Count a run that is there as new, under a new name if one is given; None without it.
 
         On a full disk it stays as old as it was, and without the name.
         """
@@ -164,8 +160,7 @@ class RunStore:
         return found and found.sentence
 
     def rename(self, run_id: str, name: str) -> Run:
-        """
-        Give a run a name; an empty one brings back the name made from the settings.
+        """Give a run a name; an empty one brings back the name made from the settings.
 
         Raises
         ------
@@ -183,8 +178,7 @@ class RunStore:
             return _read(run.path)
 
     def delete(self, run_id: str) -> None:
-        """
-        Remove a run, damaged or not; one that is gone already is no error.
+        """Remove a run, damaged or not; one that is gone already is no error.
 
         Raises
         ------

@@ -1,5 +1,4 @@
-"""
-Files and folders that come and go in one step, so that a killed process leaves nothing half.
+"""Files and folders that come and go in one step, so that a killed process leaves nothing half.
 
 What is being written is a draft beside its place, locked as long as its owner is alive (see
 `lock`): others remove a draft once its lock is free.
@@ -25,8 +24,7 @@ _TRIES = 10
 
 
 def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
-    """
-    Put a file in its place whole; text becomes UTF-8.
+    """Put a file in its place whole; text becomes UTF-8.
 
     When the disk refuses, the file that was there is as it was and nothing stands beside it.
 
@@ -49,8 +47,7 @@ def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
 def growing(
     path: Path, check: Callable[[Path], object] | None = None, *, durable: bool = True
 ) -> Iterator[BinaryIO]:
-    """
-    Give a file to write to part by part; it takes its place once it is whole, see `write`.
+    """Give a file to write to part by part; it takes its place once it is whole, see `write`.
 
     Parameters
     ----------
@@ -86,8 +83,7 @@ def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def draft_folder(parent: Path) -> Iterator[Path]:
-    """
-    Give a folder to fill, which others leave alone; what is still there in the end is removed.
+    """Give a folder to fill, which others leave alone; what is still there in the end is removed.
 
     Raises
     ------
@@ -102,8 +98,7 @@ def draft_folder(parent: Path) -> Iterator[Path]:
 def put_folder(
     target: Path, fill: Callable[[Path], object], is_sound: Callable[[Path], bool]
 ) -> None:
-    """
-    Build a folder beside its place and move it there; a sound one that is there stays.
+    """Build a folder beside its place and move it there; a sound one that is there stays.
 
     Parameters
     ----------
@@ -127,8 +122,7 @@ def put_folder(
 
 
 def replace_folder(draft: Path, target: Path) -> None:
-    """
-    Put a finished folder in the place of another, which is gone then.
+    """Put a finished folder in the place of another, which is gone then.
 
     A system cannot exchange two folders in one step, so the other stands in `aside` between two
     renamings; who reads looks there when nothing is in its place. So at every moment the old one or
@@ -168,8 +162,7 @@ def aside(target: Path) -> Path:
 
 
 def discard(path: Path) -> None:
-    """
-    Remove a folder in one step, so that nobody meets half of it; one that is gone is no error.
+    """Remove a folder in one step, so that nobody meets half of it; one that is gone is no error.
 
     Raises
     ------
@@ -191,8 +184,7 @@ def remove(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """
-    Remove the drafts in a folder whose owners are gone.
+    """Remove the drafts in a folder whose owners are gone.
 
     An owner under this kernel is gone when nobody holds the draft's lock; any other one when nobody
     has touched the draft for a day. A draft is named by a point and 32 hex digits, perhaps with

@@ -21,8 +21,7 @@ def read(file: Path) -> dict[str, np.ndarray] | None:
 
 
 def write(file: Path, **arrays: np.ndarray) -> None:
-    """
-    Write an NPZ file, without pickle; others see all of it or nothing.
+    """Write an NPZ file, without pickle; others see all of it or nothing.
 
     Raises
     ------
@@ -34,8 +33,7 @@ def write(file: Path, **arrays: np.ndarray) -> None:
 
 
 def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None) -> list[Path]:
-    """
-    Delete the longest unused files until the rest fit.
+    """Delete the longest unused files until the rest fit.
 
     Parameters
     ----------

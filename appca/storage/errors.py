@@ -7,8 +7,7 @@ TOO_MUCH = "This needs more memory than there is; take fewer rows or fewer featu
 
 
 class InputError(ValueError):
-    """
-    A refusal in one sentence: what was given, the rule, and what to do instead.
+    """A refusal in one sentence: what was given, the rule, and what to do instead.
 
     Parameters
     ----------

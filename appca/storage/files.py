@@ -13,8 +13,7 @@ from appca.storage.packed import as_object
 
 
 def read_json(file: Path, what: str, kind: str = "") -> dict[str, Any]:
-    """
-    Read facts in their present form; see `format.current`.
+    """Read facts in their present form; see `format.current`.
 
     Raises
     ------
@@ -25,8 +24,7 @@ def read_json(file: Path, what: str, kind: str = "") -> dict[str, Any]:
 
 
 def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
-    """
-    Put facts in their place, with the number of the format.
+    """Put facts in their place, with the number of the format.
 
     Raises
     ------
@@ -52,8 +50,7 @@ def read_numbered(file: Path, what: str) -> dict[str, np.ndarray]:
 
 
 def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> None:
-    """
-    Put arrays in their place as an NPZ file, with the number of the format.
+    """Put arrays in their place as an NPZ file, with the number of the format.
 
     Raises
     ------

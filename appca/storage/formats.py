@@ -1,5 +1,4 @@
-"""
-The number of the format in which something was stored.
+"""The number of the format in which something was stored.
 
 It stands in the description of all that is stored, under "format". What has none is of format 1.
 A format that changes gets the next number, an entry in `STEPS` that brings what was stored before
@@ -28,8 +27,7 @@ def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_newer(what: str, number: object, newest: int | None = None) -> None:
-    """
-    Refuse what a later version wrote; `newest` is `FORMAT` where nothing else is said.
+    """Refuse what a later version wrote; `newest` is `FORMAT` where nothing else is said.
 
     Raises
     ------
@@ -50,8 +48,7 @@ def refuse_newer(what: str, number: object, newest: int | None = None) -> None:
 
 
 def or_none(read: Callable[[], Found]) -> Found | None:
-    """
-    Return what can be read, else None; a file that is damaged fails in as many ways as parsers can.
+    """Return what can be read, else None; a damaged file fails in as many ways as parsers can.
 
     Raises
     ------
@@ -67,8 +64,7 @@ def or_none(read: Callable[[], Found]) -> Found | None:
 
 
 def current(what: str, facts: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
-    """
-    Return a stored description in its present form, without the number.
+    """Return a stored description in its present form, without the number.
 
     Parameters
     ----------

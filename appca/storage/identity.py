@@ -18,8 +18,7 @@ ID_DIGITS = 12  # 48 bits: two of a million settings share an id with probabilit
 
 
 class Recorded:
-    """
-    Base of frozen dataclasses of settings that are stored and named by their content.
+    """Base of frozen dataclasses of settings that are stored and named by their content.
 
     Declare them with ``eq=False``: settings are equal, and hash alike, where their ids are.
 
@@ -88,8 +87,7 @@ def is_digest(text: object) -> bool:
 
 
 def plain(name: str, value: object) -> Any:
-    """
-    Turn a value into Python's own numbers, texts, lists and dicts, so that it can be recorded.
+    """Turn a value into Python's own numbers, texts, lists and dicts, so that it can be recorded.
 
     Raises
     ------

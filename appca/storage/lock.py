@@ -1,5 +1,4 @@
-"""
-Locks that the system releases when their owner ends, in whichever container that was.
+"""Locks that the system releases when their owner ends, in whichever container that was.
 
 A process is not known by its number: containers that share a volume have numbers of their own, and
 see each other's files but not each other's processes. An open file or folder can be locked by
@@ -41,8 +40,7 @@ def machine() -> str:
 
 
 def take(file: int | None) -> bool | None:
-    """
-    Lock an open file or folder until it is closed.
+    """Lock an open file or folder until it is closed.
 
     Returns
     -------
@@ -77,8 +75,7 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int | None]:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """
-    Let no other thread, process or container change what lies in a folder meanwhile.
+    """Let no other thread, process or container change what lies in a folder meanwhile.
 
     Of those who also ask for it; one thread may ask again inside. Where nothing can be locked,
     nobody waits, and nobody waits longer than ten seconds, as for one that was suspended: files are

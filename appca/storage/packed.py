@@ -25,8 +25,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole
 
 
 class Packed:
-    """
-    The members of a zip, read one by one when they are asked for.
+    """The members of a zip, read one by one when they are asked for.
 
     Parameters
     ----------
@@ -69,8 +68,7 @@ class Packed:
         return tuple(self._items)
 
     def array(self, member: str) -> np.ndarray:
-        """
-        Read one NPY member.
+        """Read one NPY member.
 
         Raises
         ------
@@ -107,8 +105,7 @@ class Packed:
         return {key: self.array(member) for member, key in found.items()}
 
     def json(self, member: str) -> dict[str, Any]:
-        """
-        Read one JSON member, which must be an object.
+        """Read one JSON member, which must be an object.
 
         Raises
         ------
@@ -135,8 +132,7 @@ class Packed:
 
 
 def as_object(text: str) -> dict[str, Any]:
-    """
-    Parse a JSON text that must be an object.
+    """Parse a JSON text that must be an object.
 
     Raises
     ------
@@ -156,8 +152,7 @@ def write(
     arrays: Mapping[str, np.ndarray],
     compression: int = zipfile.ZIP_DEFLATED,
 ) -> None:
-    """
-    Write a zip of JSON texts and NPY arrays, which `Packed` reads; the same input, the same bytes.
+    """Write a zip of JSON texts and NPY arrays, which `Packed` reads; same input, same bytes.
 
     Parameters
     ----------

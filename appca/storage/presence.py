@@ -13,8 +13,7 @@ SILENCE = 120.0  # seconds after which a server that cannot be asked by its lock
 
 
 class Presence:
-    """
-    The sign of life of one server in a folder shared by several.
+    """The sign of life of one server in a folder shared by several.
 
     Those under this kernel are known by their locks, at once and for certain, also in another
     container. Others, on a volume that several machines have mounted, are alive while their lock is

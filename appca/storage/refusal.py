@@ -31,8 +31,7 @@ def refused(what: str, error: OSError, remedy: str = ROOM) -> InputError:
 
 @contextmanager
 def refusing(what: str, remedy: str = ROOM) -> Iterator[None]:
-    """
-    Turn an OSError into one sentence, see `refused`.
+    """Turn an OSError into one sentence, see `refused`.
 
     Raises
     ------

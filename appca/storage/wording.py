@@ -6,8 +6,7 @@ _JOINER = "\u200d"  # between the parts of an emoji; nothing else that is not se
 
 
 def shortened(text: object, limit: int = 40) -> str:
-    """
-    Cut a text from a file to what fits into a sentence, on one line.
+    """Cut a text from a file to what fits into a sentence, on one line.
 
     Signs that are not seen, or that turn the direction of what follows, are shown as "�": a name
     must not change how the sentence around it reads.
@@ -28,8 +27,7 @@ def capital(name: str) -> str:
 
 
 def is_text(column: np.ndarray) -> bool:
-    """
-    Tell whether every character of an array's texts exists; other arrays have none.
+    """Tell whether every character of an array's texts exists; other arrays have none.
 
     NumPy takes any 32 bits of a file for a character, and Python then fails on those above
     U+10FFFF; halves of surrogate pairs cannot be written as UTF-8.

@@ -43,8 +43,7 @@ else it was doing.
 
 
 def write_document(file: Path, home: Path, say: Callable[[str], None]) -> None:
-    """
-    Write the page, and what it is made of beside it, from kept and stored results.
+    """Write the page, and what it is made of beside it, from kept and stored results.
 
     Parameters
     ----------

@@ -83,8 +83,7 @@ def _rank(result: KeptResult) -> tuple[bool, int, float]:
 
 
 def read_kept(file: Path) -> list[KeptResult]:
-    """
-    Return the results in a file, none where there is no file.
+    """Return the results in a file, none where there is no file.
 
     Raises
     ------
@@ -103,8 +102,7 @@ def read_kept(file: Path) -> list[KeptResult]:
 
 
 def write_kept(file: Path, results: Sequence[KeptResult]) -> None:
-    """
-    Put results into a file.
+    """Put results into a file.
 
     Raises
     ------

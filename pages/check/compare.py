@@ -6,7 +6,7 @@ from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Compare")
-shown = progress.settled()
+shown = progress.finished()
 
 if shown is not None and compare.view() == "run":
     other = compare_choice.choose(shown)

@@ -6,7 +6,7 @@ from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Diagnostics")
-shown = progress.settled()
+shown = progress.finished()
 
 if shown is not None:
     diagnostics.body(shown, dataset.image_shape, dataset.feature_names)

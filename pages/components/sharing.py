@@ -6,7 +6,7 @@ from appca.ui.session import state
 
 dataset = state.current_dataset()
 beside_title = controls.heading("Sharing")
-shown = progress.settled()
+shown = progress.finished()
 with beside_title:
     sharing.paper()
 

@@ -6,7 +6,7 @@ from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("New data")
-shown = progress.settled()
+shown = progress.finished()
 if shown is not None:
     new = new_data_intake.choose(dataset, shown)
     seen = None if new is None else new_data.described(shown, new)

@@ -18,7 +18,7 @@ with left:
     settings(dataset)
 
 with right:
-    shown = progress.settled()
+    shown = progress.finished()
     if shown is not None:
         summary(shown)
         masked.section(dataset, shown)

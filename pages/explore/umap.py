@@ -10,7 +10,7 @@ from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("UMAP")
-shown = progress.settled()
+shown = progress.finished()
 
 if shown is not None and umap.is_offered(dataset):
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")

@@ -9,7 +9,7 @@ from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Export")
-shown = progress.settled()
+shown = progress.finished()
 if shown is not None:
     rows = export.which_rows(dataset)
     projections, components, model, figures, report, session, python = st.tabs(

@@ -6,6 +6,6 @@ from appca.ui.session import state
 
 dataset = state.current_dataset()
 controls.heading("Selection")
-shown = progress.settled()
+shown = progress.finished()
 if shown is not None:
     group.body(dataset, shown)

@@ -9,7 +9,7 @@ from appca.ui.session import state
 
 dataset = state.current_dataset()
 beside_title = controls.heading("Similar objects")
-shown = progress.settled()
+shown = progress.finished()
 
 if shown is not None:
     with beside_title:

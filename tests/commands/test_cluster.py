@@ -50,7 +50,7 @@ def test_a_table_is_written_part_by_part(suffix, X, whole, address, capsys):
     assert main(["fit", "X.npy", *ARGUMENTS, "--scheduler", address, "--out", out]) == 0
     said = capsys.readouterr().out
     assert f"on the cluster at {address}" in said
-    assert f"log-likelihood {whole.score(X):.6g} nats a row" in said
+    assert f"log-likelihood {whole.score(X):.6g} nats per row" in said
     table = getattr(pd, f"read_{suffix}")(out)
     found = table[[f"component_{k}" for k in (1, 2, 3)]].to_numpy()
     np.testing.assert_allclose(found, whole.transform(X), atol=1e-5)

@@ -27,7 +27,7 @@ def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
         assert found[name].tobytes() == values.tobytes(), name
     np.testing.assert_array_equal(found["ids"], wine.ids)
     assert RunConfig.from_dict(json.loads(str(found["run"]))["config"]) == config
-    assert "nats a row" in capsys.readouterr().out
+    assert "nats per row" in capsys.readouterr().out
 
 
 def test_the_file_of_a_fit_is_a_model_file(tmp_path):
@@ -56,8 +56,8 @@ def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(
     ("how", "code", "words"),
     [
         ("refuse", 2, "2 missing cells"),
-        ("mean", 0, "nats a row"),
-        ("drop", 0, "nats a row"),
+        ("mean", 0, "nats per row"),
+        ("drop", 0, "nats per row"),
         ("model", 0, "2 missing cells, fitted around"),
     ],
 )

@@ -14,7 +14,7 @@ def test_the_curve_is_by_the_row():
 
 def test_the_curve_of_a_sampler_counts_sweeps():
     figure = likelihood(np.array([1, 2]), np.array([-2.0, -1.0]), n_rows=1, sampled=True)
-    assert figure.data[0].hovertemplate.startswith("sweep %{x}: %{customdata} nats a row")
+    assert figure.data[0].hovertemplate.startswith("sweep %{x}: %{customdata} nats per row")
     assert figure.layout.xaxis.title.text == "sweep"
 
 

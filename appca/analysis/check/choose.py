@@ -1,5 +1,4 @@
-"""
-Cross-validation over a grid of K and L: what is measured, in which order, and the measuring.
+"""Cross-validation over a grid of K and L: what is measured, in which order, and the measuring.
 
 Every cell (K, L) is fitted from scratch to the rows outside each fold, by the same estimator with
 the same settings as a run, and scored on the rows of the fold by its exact likelihood. Nothing is
@@ -36,8 +35,7 @@ Report = Callable[[Cell, int], None]
 
 @dataclass(frozen=True, eq=False)
 class GridConfig(OfModel):
-    """
-    Everything that decides the numbers of a grid.
+    """Everything that decides the numbers of a grid.
 
     Parameters
     ----------
@@ -118,8 +116,7 @@ class GridConfig(OfModel):
         return CAPABILITIES[self.model].is_exact(k, active)
 
     def order(self) -> list[Cell]:
-        """
-        Return the cells in the order in which they are measured.
+        """Return the cells in the order in which they are measured.
 
         First PPCA, which is quick and what all else is compared with; then from coarse to fine
         over K, smallest, largest, middle and so on, with all L of a K together. So the whole range
@@ -138,7 +135,7 @@ class GridConfig(OfModel):
 class HeldOutMeasure(NamedTuple):
     """What one fit says of the rows it has not seen."""
 
-    log_likelihood: float  # nats a row; NaN where the fold cannot carry K components
+    log_likelihood: float  # nats per row; NaN where the fold cannot carry K components
     error: float  # mean squared reconstruction error a feature, in preprocessed units
     n_iter: int
     stop_reason: str
@@ -176,8 +173,7 @@ def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
 
 
 def folds(n_rows: int, n_folds: int, max_rows: int, random_state: int) -> list[RowFold]:
-    """
-    Deal the rows that are used out to folds, shuffled; their sizes differ by one row at most.
+    """Deal the rows that are used out to folds, shuffled; their sizes differ by one row at most.
 
     Raises
     ------
@@ -204,8 +200,7 @@ def measure(
     cell: Cell,
     callback: Callable[[Any], object] | None = None,
 ) -> HeldOutMeasure:
-    """
-    Fit one cell to the training rows of a fold and score the others.
+    """Fit one cell to the training rows of a fold and score the others.
 
     Parameters
     ----------
@@ -259,8 +254,7 @@ def fill(
     report: Report,
     callback: Callable[[Any], object] | None = None,
 ) -> None:
-    """
-    Measure every cell in every fold that the store lacks, and note each at once.
+    """Measure every cell in every fold that the store lacks, and note each at once.
 
     Parameters
     ----------

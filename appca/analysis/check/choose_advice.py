@@ -1,5 +1,4 @@
-"""
-What a grid says: the best cell, the elbow at each budget L, and which K and L to take.
+"""What a grid says: the best cell, the elbow at each budget L, and which K and L to take.
 
 Folds differ among themselves by what their rows are like, and all cells share that. So cells are
 compared fold by fold: the difference of two cells is averaged over the folds, and its standard
@@ -31,7 +30,7 @@ class GridTable(NamedTuple):
 
     components: tuple[int, ...]
     actives: tuple[int, ...]
-    log_likelihood: Floats  # (nK, nL, fold) held-out nats a row
+    log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
     error: Floats  # (nK, nL, fold) held-out mean squared error a feature
     baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
 
@@ -52,8 +51,8 @@ class Budget(NamedTuple):
     elbow_by_fold: tuple[int, ...]  # of each fold's own curve up to the same peak
     peak: int
     is_rising: bool  # whether the peak is the largest K, so that the true one may lie beyond
-    log_likelihood: float  # nats a row, at the K advised, as is what follows
-    gain: MeanDifference  # over PPCA with L components, nats a row
+    log_likelihood: float  # nats per row, at the K advised, as is what follows
+    gain: MeanDifference  # over PPCA with L components, nats per row
     closed: (
         float  # share of the way from PPCA with L to PPCA with K components; NaN if there is none
     )
@@ -125,8 +124,7 @@ def gain(found: GridTable) -> Floats:
 
 
 def closed(found: GridTable) -> Floats:
-    """
-    Share of the gap between PPCA with L and with K components that a cell closes, (nK, nL, fold).
+    """Share of the gap between PPCA with L and with K components a cell closes, (nK, nL, fold).
 
     Above 1 the cell is better than PPCA with all K. NaN at K = L and where PPCA with K is no
     better than with L on the held-out rows: there is no gap then.
@@ -147,8 +145,7 @@ def closed_on_average(found: GridTable) -> Floats:
 
 
 def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
-    """
-    Return the place of the point farthest above the straight line between the ends.
+    """Return the place of the point farthest above the straight line between the ends.
 
     Parameters
     ----------

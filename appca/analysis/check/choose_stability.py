@@ -1,5 +1,4 @@
-"""
-Whether other starts, or other rows, give the same components.
+"""Whether other starts, or other rows, give the same components.
 
 One model is fitted once as a run would fit it (the reference), and again from random starts, or to
 random halves of the rows. Each further fit's components are matched to the reference's by absolute
@@ -30,8 +29,7 @@ _SEED_STEP = 1000  # seeds of the repeats lie apart from those a person tries on
 
 @dataclass(frozen=True, eq=False)
 class StabilityConfig(OfModel):
-    """
-    Everything that decides the numbers.
+    """Everything that decides the numbers.
 
     Parameters
     ----------
@@ -82,8 +80,8 @@ class StabilityConfig(OfModel):
 class Stability(NamedTuple):
     """Of the fits so far; K components in the order of the reference."""
 
-    reference: float  # log-likelihood of the reference, nats a row
-    log_likelihoods: np.ndarray  # (repeat,) nats a row, on the same rows
+    reference: float  # log-likelihood of the reference, nats per row
+    log_likelihoods: np.ndarray  # (repeat,) nats per row, on the same rows
     cosines: np.ndarray  # (repeat, K) absolute cosine to the reference
 
 
@@ -94,8 +92,7 @@ def run(
     report: Callable[[int], None],
     callback: Callable[[Any], object] | None = None,
 ) -> None:
-    """
-    Fit what the store lacks, and note each fit at once.
+    """Fit what the store lacks, and note each fit at once.
 
     Parameters
     ----------

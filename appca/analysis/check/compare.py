@@ -51,8 +51,7 @@ class Moves(NamedTuple):
 
 
 def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matching:
-    """
-    Pair the components of two fits.
+    """Pair the components of two fits.
 
     Parameters
     ----------
@@ -89,8 +88,7 @@ def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matc
 
 
 def moves(first: np.ndarray, second: np.ndarray, matching: Matching) -> Moves:
-    """
-    Compare which components two fits give to the same rows.
+    """Compare which components two fits give to the same rows.
 
     Parameters
     ----------

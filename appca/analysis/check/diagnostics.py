@@ -59,8 +59,8 @@ class CurveSummary(NamedTuple):
 
     stop_reason: str  # the estimator's
     passes: int
-    gain: float | None  # of the last ten passes, nats a row; None after fewer than eleven
-    tol: float | None  # below which the fit stops, nats a row
+    gain: float | None  # of the last ten passes, nats per row; None after fewer than eleven
+    tol: float | None  # below which the fit stops, nats per row
 
 
 def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
@@ -178,14 +178,14 @@ def verdict_on_climb(climb: CurveSummary) -> ChainVerdict:
     if reason.startswith("converged"):
         return ChainVerdict(
             "good",
-            f"The fit has settled after {_passes(climb.passes)}: {_last(climb, 'gained')}. "
+            f"The fit converged after {_passes(climb.passes)}: {_last(climb, 'gained')}. "
             "It ends on the nearest peak, which need not be the highest: "
             "compare a few starts or seeds before you rely on details.",
         )
     if reason.startswith("reached max_iter"):
         return ChainVerdict(
             "bad",
-            f"The fit ended at the most passes allowed, {climb.passes:,}, before it had settled, "
+            f"The fit ended at the most passes allowed, {climb.passes:,}, before it converged, "
             f"and {_last(climb, 'still gained')}. Raise the most passes and fit again.",
         )
     if reason.startswith("stopped by"):
@@ -232,8 +232,10 @@ def _last(climb: CurveSummary, gained: str) -> str:
     """Say what the last passes brought."""
     if climb.gain is None:
         return "there were too few passes to see what the last ones gained"
-    limit = "" if climb.tol is None else f", where less than {_plain(climb.tol)} counts as settled"
-    return f"the last {LAST_PASSES} passes {gained} {_plain(climb.gain)} nats a row{limit}"
+    limit = (
+        "" if climb.tol is None else f", where less than {_plain(climb.tol)} counts as converged"
+    )
+    return f"the last {LAST_PASSES} passes {gained} {_plain(climb.gain)} nats per row{limit}"
 
 
 def _passes(number: int) -> str:

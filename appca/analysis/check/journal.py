@@ -1,5 +1,4 @@
-"""
-Long computations that keep every number as soon as it is there.
+"""Long computations that keep every number as soon as it is there.
 
 A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, which says what is computed, and
 ``records.txt``, to which one line is appended for every piece that is done. Whoever goes on reads
@@ -20,8 +19,7 @@ Record = list[Any]  # numbers, texts and None
 
 
 class JournalStore:
-    """
-    The journals of one kind.
+    """The journals of one kind.
 
     Parameters
     ----------
@@ -35,8 +33,7 @@ class JournalStore:
         self.folder = Path(home) / kind
 
     def begin(self, name: str, config: dict[str, Any]) -> None:
-        """
-        Make a journal, or open it to go on: a last line that was cut short is closed.
+        """Make a journal, or open it to go on: a last line that was cut short is closed.
 
         Raises
         ------
@@ -55,8 +52,7 @@ class JournalStore:
                         file.write(b"\n")
 
     def append(self, name: str, record: Record) -> None:
-        """
-        Add a record: numbers, texts and None; numbers come back to the last bit.
+        """Add a record: numbers, texts and None; numbers come back to the last bit.
 
         Raises
         ------

@@ -1,5 +1,4 @@
-"""
-How well a projection keeps what is near near, and classes apart.
+"""How well a projection keeps what is near near, and classes apart.
 
 Other rows are ranked by distance from an anchor row, equal distances by row number; with r the
 rank in the data, s the rank in the projection, and both counted from 1,
@@ -69,8 +68,7 @@ def quality(
     random_state: int = 0,
     report: Report = lambda _share: None,
 ) -> Quality:
-    """
-    Compare the neighbours of rows in the data and in a projection.
+    """Compare the neighbours of rows in the data and in a projection.
 
     Parameters
     ----------
@@ -131,8 +129,7 @@ def knn_accuracy(
     n_neighbors: int = NEIGHBOURS,
     population: int | None = None,
 ) -> AnchorMean | None:
-    """
-    Share of anchor rows whose class is the most frequent one among their k nearest rows.
+    """Share of anchor rows whose class is the most frequent one among their k nearest rows.
 
     Parameters
     ----------
@@ -169,8 +166,7 @@ def crowding(
     most: int = 12,
     random_state: int = 0,
 ) -> list[Crowding]:
-    """
-    Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
+    """Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
 
     Parameters
     ----------
@@ -258,8 +254,7 @@ def _rows(E: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
-    """
-    Blocks (b, N) of squared distances from the anchors, up to what is the same along a row.
+    """Blocks (b, N) of squared distances from the anchors, up to what is the same along a row.
 
     An anchor is infinitely far from itself. The blocks have the same rows for every X.
     """

@@ -1,5 +1,4 @@
-"""
-Methods to compare a fit with: each fitted to the same rows, and asked about the same others.
+"""Methods to compare a fit with: each fitted to the same rows, and asked about the same others.
 
 Every method sees the preprocessed rows of one `Split`. What is asked of it: scores of the rows it
 was fitted to, and, of the rows held out, their log density and their reconstruction, where it has
@@ -89,7 +88,7 @@ def ours(
     own = model.describe(split.train)
     seconds = cap.passed()
     others = model.describe(split.test)
-    notes = [f"stopped after {cap.seconds:g} s, not settled"] if stopped else []
+    notes = [f"stopped after {cap.seconds:g} s, not converged"] if stopped else []
     if others.standard_error.any():
         notes.append("log-likelihood estimated by sampling")
     return RivalProjection(
@@ -122,28 +121,27 @@ def pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
 
 
 def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
-    """
-    Fit scikit-learn's FactorAnalysis; out of time it keeps what it has.
+    """Fit scikit-learn's FactorAnalysis; out of time it keeps what it has.
 
     Its state is the noise variances alone, so it can be fitted in parts and looked at between.
     """
     from sklearn.decomposition import FactorAnalysis
 
-    passes, settled = 0, False
+    passes, converged = 0, False
     noise: Any = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a part of the passes did not settle is known
-        while not settled and (passes == 0 or not cap.over()) and passes < 1000:
+        while not converged and (passes == 0 or not cap.over()) and passes < 1000:
             report(min(cap.passed() / cap.seconds, 1.0))
             model = FactorAnalysis(
                 q, max_iter=_FA_PASSES, noise_variance_init=noise, random_state=0
             ).fit(split.train)
             noise, passes = model.noise_variance_, passes + model.n_iter_
-            settled = model.n_iter_ < _FA_PASSES
+            converged = model.n_iter_ < _FA_PASSES
     scores = model.transform(split.train)
     seconds = cap.passed()
     back = model.transform(split.test) @ model.components_ + model.mean_
-    note = "" if settled else f"stopped after {passes} passes, not settled"
+    note = "" if converged else f"stopped after {passes} passes, not converged"
     if noise.min() < _LEAST_NOISE * noise.mean():
         reason = "some features hardly vary, so its density has no bound"
         return RivalProjection(scores, seconds, None, back, "; ".join(filter(None, [note, reason])))
@@ -164,8 +162,7 @@ def sparse_pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjectio
 
 
 def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
-    """
-    Fit scikit-learn's MiniBatchDictionaryLearning to centred rows; codes by OMP.
+    """Fit scikit-learn's MiniBatchDictionaryLearning to centred rows; codes by OMP.
 
     Out of time it keeps the dictionary it has.
     """
@@ -199,7 +196,7 @@ def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) ->
         scores = model.transform(centred)
         seconds = cap.passed()
         back = model.transform(split.test - mean) @ model.components_ + mean
-    note = f"stopped after {cap.seconds:g} s, not settled" if found else ""
+    note = f"stopped after {cap.seconds:g} s, not converged" if found else ""
     return RivalProjection(scores, seconds, None, back, note, scores != 0)
 
 
@@ -232,8 +229,7 @@ def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:
 def log_density(
     Y: np.ndarray, mean: np.ndarray, loadings: np.ndarray, noise: np.ndarray
 ) -> np.ndarray:
-    """
-    Log density of rows under y ~ N(mean, W'W + diag(noise)), without a D x D matrix.
+    """Log density of rows under y ~ N(mean, W'W + diag(noise)), without a D x D matrix.
 
     Parameters
     ----------

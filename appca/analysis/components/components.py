@@ -27,8 +27,7 @@ def own_name(model: FittedModel, k: int) -> str:
 
 
 def name_of(model: FittedModel, k: int) -> str:
-    """
-    Return what component k, counted from 0, is called: "component 3" or "3 · slant".
+    """Return what component k, counted from 0, is called: "component 3" or "3 · slant".
 
     The number stays, because subspaces and sign cells are named by numbers.
     """
@@ -37,8 +36,7 @@ def name_of(model: FittedModel, k: int) -> str:
 
 
 def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
-    """
-    Return the rows with the lowest and the highest scores among those that use component k.
+    """Return the rows with the lowest and the highest scores among those that use component k.
 
     Parameters
     ----------
@@ -67,8 +65,7 @@ def partner(active: np.ndarray, k: int) -> Partner | None:
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
-    """
-    Return the most frequent classes among some rows with their shares, largest first.
+    """Return the most frequent classes among some rows with their shares, largest first.
 
     Parameters
     ----------

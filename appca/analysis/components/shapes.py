@@ -19,8 +19,7 @@ class Effect(NamedTuple):
 
 
 def ink(images: np.ndarray) -> np.ndarray:
-    """
-    Ink mass: how many fully lit pixels the light of an image would fill.
+    """Ink mass: how many fully lit pixels the light of an image would fill.
 
     Parameters
     ----------
@@ -35,8 +34,7 @@ def ink(images: np.ndarray) -> np.ndarray:
 
 
 def slant(images: np.ndarray) -> np.ndarray:
-    """
-    Slant in degrees, positive to the right: arctan of the regression of x on height.
+    """Slant in degrees, positive to the right: arctan of the regression of x on height.
 
     With second moments of the light, tan(slant) = cov(x, -y) / var(y): the shear that would make
     the light upright.
@@ -57,8 +55,7 @@ def slant(images: np.ndarray) -> np.ndarray:
 
 
 def width(images: np.ndarray) -> np.ndarray:
-    """
-    Width of the lit silhouette as a share of the image's width, from the first lit column to last.
+    """Width of the lit silhouette as a share of the image's, from the first lit column to the last.
 
     Parameters
     ----------
@@ -71,8 +68,7 @@ def width(images: np.ndarray) -> np.ndarray:
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
-    """
-    Compare the rows of a group with all others.
+    """Compare the rows of a group with all others.
 
     Parameters
     ----------

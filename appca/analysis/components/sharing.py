@@ -35,8 +35,7 @@ class ClassPair(NamedTuple):
 
 
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
-    """
-    Mean number of components that distinct rows of two classes share, for all pairs of classes.
+    """Mean number of components that distinct rows of two classes share, for all pairs of classes.
 
     Parameters
     ----------
@@ -97,8 +96,7 @@ def closest_to(found: Sharing, one: int) -> int | None:
 
 
 def at_random(n_components: int, n_active: int) -> float:
-    """
-    Components that two rows share on average when each draws L of K independently: L^2 / K.
+    """Components that two rows share on average when each draws L of K independently: L^2 / K.
 
     Each of the first row's L components is among the L of the second with probability L / K.
     """

@@ -53,8 +53,7 @@ class NewRowsVerdict(NamedTuple):
 
 
 def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
-    """
-    Hold new rows against a run.
+    """Hold new rows against a run.
 
     Parameters
     ----------
@@ -77,8 +76,7 @@ def new_rows_table(
     said: NewRowsVerdict,
     rows: np.ndarray | None = None,
 ) -> "pd.DataFrame":
-    """
-    Return `projection_table` of new rows with their distances and whether they fit.
+    """Return `projection_table` of new rows with their distances and whether they fit.
 
     Returns
     -------

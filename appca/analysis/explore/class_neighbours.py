@@ -45,8 +45,7 @@ def nearest_classes(
     names: Sequence[str],
     most: int = MOST_ROWS,
 ) -> list[ClassNeighbour]:
-    """
-    Find for each class the other class that its rows have nearest in the projection.
+    """Find for each class the other class that its rows have nearest in the projection.
 
     A row's neighbours are the rows of its own subspace, by the distance of their projections. Each
     row votes for the class of its nearest row of another class.

@@ -1,5 +1,4 @@
-"""
-How well a model foretells cells it has not seen, against PPCA and against the columns' means.
+"""How well a model foretells cells it has not seen, against PPCA and against the columns' means.
 
 A share of the observed cells is hidden on top of those that are missing, the models are fitted
 around both, and what they put into the hidden cells is held against what stood there. Differences
@@ -27,8 +26,7 @@ MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 
 @dataclass(frozen=True, eq=False)
 class MaskedConfig(OfModel):
-    """
-    Everything that decides the numbers.
+    """Everything that decides the numbers.
 
     Parameters
     ----------
@@ -84,8 +82,7 @@ class MaskedConfig(OfModel):
 
 
 def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """
-    Choose cells to hide at random.
+    """Choose cells to hide at random.
 
     Parameters
     ----------
@@ -115,8 +112,7 @@ def run(
     report: Callable[[int], None] = lambda _done: None,
     callback: Callable[[Any], object] | None = None,
 ) -> None:
-    """
-    Fit what the store lacks, and note each error at once.
+    """Fit what the store lacks, and note each error at once.
 
     Parameters
     ----------

@@ -29,8 +29,7 @@ def scan(
     indices: np.ndarray,
     squares: np.ndarray,
 ) -> None:
-    """
-    Offer a tile of rows to a tile of queries; compute a distance only where the bound allows one.
+    """Offer a tile of rows to a tile of queries; compute distances only where the bound allows it.
 
     Parameters
     ----------

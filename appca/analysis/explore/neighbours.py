@@ -1,5 +1,4 @@
-"""
-Exact nearest rows of every row, without computing most of the distances.
+"""Exact nearest rows of every row, without computing most of the distances.
 
 With p_n the first m principal coordinates of row n about the mean and r_n the length of the rest,
 
@@ -39,8 +38,7 @@ class _Bound(NamedTuple):
 
 
 def nearest(X: np.ndarray, k: int, report: Report = lambda _stage, _share: None) -> Neighbours:
-    """
-    Return the k nearest rows of every row in Euclidean distance.
+    """Return the k nearest rows of every row in Euclidean distance.
 
     Parameters
     ----------

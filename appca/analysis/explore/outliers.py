@@ -1,5 +1,4 @@
-"""
-Rows that do not fit: how far out within their subspace (T2), and how far off it (Q).
+"""Rows that do not fit: how far out within their subspace (T2), and how far off it (Q).
 
 A row with active set S is y = mu + W_S x + e with x ~ N(0, T), T = diag(tau2_S), and e ~
 N(0, sigma2 I). Its least-squares coordinates b and what they leave over are independent:
@@ -42,8 +41,7 @@ class DistanceLimits(NamedTuple):
 
 
 def distances(fitted: FittedRun) -> Distances:
-    """
-    Return T2 and Q of every row of a run.
+    """Return T2 and Q of every row of a run.
 
     Parameters
     ----------
@@ -64,8 +62,7 @@ def distances(fitted: FittedRun) -> Distances:
 
 
 def limits_of_the_model(found: Distances, level: float) -> DistanceLimits:
-    """
-    Return what a share `level` of rows drawn from the model stays below: chi-square quantiles.
+    """Return what a share `level` of rows drawn from the model stays below: chi-square quantiles.
 
     Without a degree of freedom left there is nothing to exceed: the limit is then infinite.
     """
@@ -75,8 +72,7 @@ def limits_of_the_model(found: Distances, level: float) -> DistanceLimits:
 def limits_of_the_data(
     found: Distances, level: float, rows: np.ndarray, data: Distances | None = None
 ) -> DistanceLimits:
-    """
-    Return what a share `level` of the given rows stays below, so that the rest are flagged.
+    """Return what a share `level` of the given rows stays below, so that the rest are flagged.
 
     Rows with more components have larger T2 for that reason alone, so ranks are those of the
     ratio to the model's limit.

@@ -45,8 +45,7 @@ class NearRows(NamedTuple):
 
 
 def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
-    """
-    Take row x (D,), in data units, apart.
+    """Take row x (D,), in data units, apart.
 
     Parameters
     ----------
@@ -82,8 +81,7 @@ def row_of(dataset: "Dataset", fitted: FittedRun, row: int) -> np.ndarray:
 
 
 def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternatives | None:
-    """
-    Return the most probable sets of a row, exactly; None where there are too many sets to count.
+    """Return the most probable sets of a row, exactly; None where there are too many sets to count.
 
     With x integrated out, c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
 
@@ -122,8 +120,7 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
 def near_in_data(
     X: np.ndarray, fitted: Fitted, row: int, n: int, rows: np.ndarray | None = None
 ) -> NearRows:
-    """
-    Return the n rows nearest to a row after preprocessing, found by comparing with all rows.
+    """Return the n rows nearest to a row after preprocessing, found by comparing with all rows.
 
     Parameters
     ----------
@@ -149,8 +146,7 @@ def near_in_data(
 
 
 def near_in_subspace(fitted: FittedRun, row: int, n: int) -> NearRows:
-    """
-    Return the n nearest rows among those that use the same components as a row.
+    """Return the n nearest rows among those that use the same components as a row.
 
     Near means that the reconstructions are: |W s_i - W s_j|, after preprocessing.
     """

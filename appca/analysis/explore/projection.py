@@ -10,8 +10,7 @@ MISSING = 0.5  # a channel without a component of its own, as the paper's figure
 
 
 def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """
-    Colour of every row by its projection: nearby rows of a subspace get similar colours.
+    """Colour of every row by its projection: nearby rows of a subspace get similar colours.
 
     Channel j (red, green, blue) is the score of the row's j-th active component, components in
     ascending order, scaled by its rank among all rows to 0.01 .. 0.99.
@@ -38,8 +37,7 @@ def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
 
 
 def pca_rgb(principal: np.ndarray) -> np.ndarray:
-    """
-    Colour of every row by its first three principal components, rank-scaled like `rgb`.
+    """Colour of every row by its first three principal components, rank-scaled like `rgb`.
 
     Parameters
     ----------
@@ -54,8 +52,7 @@ def pca_rgb(principal: np.ndarray) -> np.ndarray:
 
 
 def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Scores on the first principal components, and each one's share of the variance.
+    """Scores on the first principal components, and each one's share of the variance.
 
     Works on the smaller of the two Gram matrices, so neither many rows nor many columns hurt.
     The sign of a component makes its largest score positive, so that pictures are repeatable.
@@ -86,8 +83,7 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
 
 
 def variance_shares(fitted: FittedRun) -> np.ndarray:
-    """
-    Share of the data's variance that is lost without a component of a run, shape (K,).
+    """Share of the data's variance that is lost without a component of a run, shape (K,).
 
     With r the rest of a row y - W s, taking component k away raises the row's squared error by
     2 s_k w_k'r + s_k^2 |w_k|^2; and since s is the posterior mean given the row's set,

@@ -29,8 +29,7 @@ class SignCell(NamedTuple):
 
 
 def ranked(active: np.ndarray) -> list[Subspace]:
-    """
-    Every used set of components with its rows, the most occupied first.
+    """Every used set of components with its rows, the most occupied first.
 
     Parameters
     ----------
@@ -55,8 +54,7 @@ def ranked(active: np.ndarray) -> list[Subspace]:
 
 
 def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
-    """
-    Every pair of components that some row uses together, with its number of rows, largest first.
+    """Every pair of components that some row uses together, with its number of rows, largest first.
 
     Parameters
     ----------
@@ -73,8 +71,7 @@ def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
 
 
 def pairs(active: np.ndarray, start: int = 0, stop: int | None = None) -> list[Subspace]:
-    """
-    Pairs of components with the rows that use both, by occupancy; a slice of the ranking.
+    """Pairs of components with the rows that use both, by occupancy; a slice of the ranking.
 
     A row appears once for each of its L(L-1)/2 pairs. With many components there are thousands
     of pairs, so rows are looked up only for the part of the ranking that is asked for.
@@ -92,8 +89,7 @@ def coverage(active: np.ndarray, least: int = LEAST_ROWS) -> float:
 
 
 def opens_in_pair_view(active: np.ndarray, least: int = LEAST_ROWS) -> bool:
-    """
-    Whether panels should show pairs of components rather than whole subspaces.
+    """Whether panels should show pairs of components rather than whole subspaces.
 
     True when some row uses more than two components (for two, both views are the same) and under
     half of the rows lie in subspaces of at least `least` rows.
@@ -102,8 +98,7 @@ def opens_in_pair_view(active: np.ndarray, least: int = LEAST_ROWS) -> bool:
 
 
 def sign_cells(scores: np.ndarray, components: tuple[int, ...]) -> list[SignCell]:
-    """
-    Split the rows of a panel by the signs of their scores.
+    """Split the rows of a panel by the signs of their scores.
 
     A row is given the components on which it scores far from zero, so the axes of a panel are
     empty and its rows fall into up to four cells; two on a strip of one component.

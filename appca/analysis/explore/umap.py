@@ -1,5 +1,4 @@
-"""
-UMAP of all rows on exact neighbours: computation, settings, and the store of what it gives.
+"""UMAP of all rows on exact neighbours: computation, settings, and the store of what it gives.
 
 umap-learn is imported by `embed` alone, in a worker process: it costs seconds, and two of its
 layouts in two threads of one process can abort that process. Nearest neighbours are scikit-learn's
@@ -36,8 +35,7 @@ NEIGHBOUR_FILES = "neighbours-*.npz"
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingConfig(Recorded):
-    """
-    Everything that decides the coordinates of an embedding.
+    """Everything that decides the coordinates of an embedding.
 
     Parameters
     ----------
@@ -135,8 +133,7 @@ class EmbeddingStore:
     def neighbours(
         self, dataset: Dataset, preprocessing: dict[str, Any], k: int, report: Report, X: np.ndarray
     ) -> Neighbours:
-        """
-        Nearest rows from the disk, else computed and kept; the longest unused make room.
+        """Nearest rows from the disk, else computed and kept; the longest unused make room.
 
         Parameters
         ----------
@@ -174,8 +171,7 @@ def embed(
     report: Report = lambda _stage, _fraction: None,
     fitted: Fitted | None = None,
 ) -> Embedding:
-    """
-    Lay out all rows by UMAP. Call it in a worker process only.
+    """Lay out all rows by UMAP. Call it in a worker process only.
 
     Parameters
     ----------
@@ -221,8 +217,7 @@ def embed(
 
 
 def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
-    """
-    First coordinates from a run's scores: their principal components, with a little noise.
+    """First coordinates from a run's scores: their principal components, with a little noise.
 
     Returns
     -------

@@ -27,8 +27,7 @@ class Recipe(NamedTuple):
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
-    """
-    Return the text of the script.
+    """Return the text of the script.
 
     It ends with `model` fitted, `found` (a `Description` of all rows), and the arrays `components`,
     `mean`, `scores`, `active` as the run keeps them.
@@ -132,8 +131,7 @@ def _from_json(value: object) -> object:
 
 
 def reading_options(report: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
-    """
-    Return the options a file was read with, as far as its report tells them.
+    """Return the options a file was read with, as far as its report tells them.
 
     Parameters
     ----------

@@ -26,8 +26,7 @@ class Patterns(NamedTuple):
 def component_table(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: "Columns"
 ) -> "pd.DataFrame":
-    """
-    One line a feature: its name, its average and its weight in each component.
+    """One line a feature: its name, its average and its weight in each component.
 
     Features without names are numbered; those of images are ``row,column``, with a colour from 0
     where there are colours, all counted from 0.
@@ -51,8 +50,7 @@ def component_table(
 def component_npz(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: "Columns"
 ) -> bytes:
-    """
-    Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
+    """Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
 
     Beside them `features` (D,) and `names` (K,) as texts, `explained_variance` (K,) in units of the
     fit, and `components_of_fit` (K, D') and `mean_of_fit` (D',), as the estimator has them.

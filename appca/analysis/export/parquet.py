@@ -41,8 +41,7 @@ def explorer_parquet(
     columns: Columns = USUAL,
     picture: Callable[[np.ndarray], bytes] | None = None,
 ) -> bytes:
-    """
-    Return the table of projections with map, neighbours and images as a Parquet file.
+    """Return the table of projections with map, neighbours and images as a Parquet file.
 
     Parameters
     ----------
@@ -95,8 +94,7 @@ def own_axes(fitted: FittedRun) -> RowPlaces:
 def nearest_projections(
     fitted: FittedRun, rows: np.ndarray, k: int = NEAREST
 ) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the rows whose projections lie nearest, the row itself left out.
+    """Return the rows whose projections lie nearest, the row itself left out.
 
     The distance is that of the reconstructions, sqrt((s - t)' W W' (s - t)), in units of the fit:
     of the scores themselves where components are orthonormal.

@@ -37,8 +37,7 @@ def projection_table(
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
 ) -> "pd.DataFrame":
-    """
-    One line for each row: who it is, where it lies, and how well it fits.
+    """One line for each row: who it is, where it lies, and how well it fits.
 
     Parameters
     ----------
@@ -84,8 +83,7 @@ def headings(found: DescribedRows, columns: Columns = USUAL) -> list[str]:
 
 
 def csv_bytes(table: "pd.DataFrame") -> bytes:
-    """
-    Table as UTF-8 CSV in which no text can act as a spreadsheet formula.
+    """Table as UTF-8 CSV in which no text can act as a spreadsheet formula.
 
     A text cell or heading that starts like a formula gets an apostrophe in front; numbers are
     written in full, so that reading them back gives the same bits.
@@ -109,8 +107,7 @@ def npz_bytes(
     components: np.ndarray | None = None,
     scores: Sequence[str] | None = None,
 ) -> bytes:
-    """
-    Table as NPZ: one array a column, and the scores together as `scores`.
+    """Table as NPZ: one array a column, and the scores together as `scores`.
 
     Text is stored as Unicode arrays, never as objects, so no reader needs pickle.
 

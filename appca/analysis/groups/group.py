@@ -1,5 +1,4 @@
-"""
-What sets a group of rows apart from all other rows: effect sizes, and p values for all of them.
+"""What sets a group of rows apart from all other rows: effect sizes, and p values for all of them.
 
 Everything is ranked on one scale. For a number it is Cliff's delta, P(x > y) - P(x < y) for a row x
 of the group and a row y of the rest; for something a row has or has not it is the difference of the
@@ -99,8 +98,7 @@ class _Found(NamedTuple):
 
 
 def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
-    """
-    Compare the rows of a group with all others in everything that is known of them.
+    """Compare the rows of a group with all others in everything that is known of them.
 
     Parameters
     ----------
@@ -148,8 +146,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
 
 
 def numbers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Compare columns of numbers.
+    """Compare columns of numbers.
 
     Parameters
     ----------
@@ -184,8 +181,7 @@ def numbers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def share_test(a: int, n: int, b: int, m: int) -> float:
-    """
-    Return the p value of a of n rows against b of m rows.
+    """Return the p value of a of n rows against b of m rows.
 
     Chi-square without correction; Fisher's exact test where a cell is expected below 5.
     """
@@ -202,8 +198,7 @@ def share_test(a: int, n: int, b: int, m: int) -> float:
 
 
 def association(codes: np.ndarray, mask: np.ndarray) -> tuple[float, float]:
-    """
-    Return Cramer's V of a column of classes and being in the group, and chi-square's p value.
+    """Return Cramer's V of a column of classes and being in the group, and chi-square's p value.
 
     With two groups V is sqrt(chi2 / N).
 

@@ -10,8 +10,7 @@ NAMED = 3  # differences in the sentence
 
 
 def sentence(comparison: GroupComparison) -> str:
-    """
-    Say in a sentence what sets the group apart most: the strongest differences of several kinds.
+    """Say in a sentence what sets the group apart most: the strongest differences of several kinds.
 
     Parameters
     ----------

@@ -53,8 +53,7 @@ def score_name(model: FittedModel, k: int) -> str:
 
 
 def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
-    """
-    Return the column a key of `names_of` stands for.
+    """Return the column a key of `names_of` stands for.
 
     A row that does not use a component has no score on it: NaN, not the zero that is stored.
 
@@ -122,8 +121,7 @@ def subspace_column(active: np.ndarray) -> RowValues:
 
 
 def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> np.ndarray:
-    """
-    Return the rows that a rule holds for, shape (N,) bool.
+    """Return the rows that a rule holds for, shape (N,) bool.
 
     Parameters
     ----------

@@ -30,8 +30,7 @@ COMBINATIONS = {
 
 
 def combined(selected: np.ndarray, other: np.ndarray, how: str) -> np.ndarray:
-    """
-    Combine two selections.
+    """Combine two selections.
 
     Parameters
     ----------
@@ -75,8 +74,7 @@ class SavedSelection(NamedTuple):
 
 
 class SelectionStore:
-    """
-    Named selections below ``<home>/selections/<digest of the data set>/``, one NPZ each.
+    """Named selections below ``<home>/selections/<digest of the data set>/``, one NPZ each.
 
     A file is written beside its place and moved there in one step. Files that cannot be read, or
     are of another number of rows, are left out.
@@ -86,8 +84,7 @@ class SelectionStore:
         self.folder = Path(home) / "selections"
 
     def save(self, digest: str, name: str, mask: np.ndarray) -> str:
-        """
-        Keep a selection under a name, in place of an older one of that name; return the name.
+        """Keep a selection under a name, in place of an older one of that name; return the name.
 
         Raises
         ------

@@ -53,8 +53,7 @@ def similar(
     how: HowMany = HowMany(),  # noqa: B008 (immutable)
     seed: int = 0,
 ) -> list[SimilarRows]:
-    """
-    Group the rows of every subspace by k-means of their projections.
+    """Group the rows of every subspace by k-means of their projections.
 
     Parameters
     ----------
@@ -89,8 +88,7 @@ def similar(
 
 
 def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
-    """
-    Coordinates (m, L) of a subspace's rows whose distances are those of the projections.
+    """Coordinates (m, L) of a subspace's rows whose distances are those of the projections.
 
     With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|: factors that lean on one another,
     as those of adaptive FA do, are not taken for orthogonal ones.

@@ -35,8 +35,7 @@ class MapOverlap(NamedTuple):
 
 
 def response(step: float) -> np.ndarray:
-    """
-    Return the canonical haemodynamic response on a grid of seconds, sum 1.
+    """Return the canonical haemodynamic response on a grid of seconds, sum 1.
 
     A gamma density of shape 6 less a sixth of one of shape 16 (Friston et al. 1998; SPM).
     """
@@ -49,8 +48,7 @@ def response(step: float) -> np.ndarray:
 def stimulus(
     events: Sequence[Event], n_volumes: int, repetition: float, shift: float = 0.0
 ) -> np.ndarray:
-    """
-    Convolve events with the response and take out the drift, as was done with the voxels.
+    """Convolve events with the response and take out the drift, as was done with the voxels.
 
     Parameters
     ----------
@@ -95,8 +93,7 @@ def unit(course: np.ndarray) -> np.ndarray:
 
 
 def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
-    """
-    Probability that a shifted stimulus is met as well by any of the components.
+    """Probability that a shifted stimulus is met as well by any of the components.
 
     Parameters
     ----------
@@ -117,8 +114,7 @@ def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
 
 
 def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
-    """
-    Fit drift and stimulus to every voxel and test the stimulus, by nilearn.
+    """Fit drift and stimulus to every voxel and test the stimulus, by nilearn.
 
     Noise follows a first-order autoregression. Voxels are active above the one-sided threshold
     that Bonferroni's rule asks for at 5 %.
@@ -142,8 +138,7 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
 
 
 def place(values: np.ndarray, active: np.ndarray) -> MapOverlap:
-    """
-    Compare a component's map (V,), positive with the stimulus, with the active voxels (V,).
+    """Compare a component's map (V,), positive with the stimulus, with the active voxels (V,).
 
     Shares of nothing are 0.
     """
@@ -169,8 +164,7 @@ def _share(flags: np.ndarray) -> float:
 
 
 def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:
-    """
-    Give every voxel's every frequency a random phase.
+    """Give every voxel's every frequency a random phase.
 
     Each voxel keeps its spectrum; what voxels have in common is lost. (The same phases for all
     voxels would only turn the space of time courses, and leave a model's errors as they are.)

@@ -1,4 +1,4 @@
-"""The one loop of EM: iterate to a stopping rule in nats a row, accelerated or plain.
+"""The one loop of EM: iterate to a stopping rule in nats per row, accelerated or plain.
 
 Sampling (a loop over draws) has another shape, see `chains`.
 """
@@ -10,7 +10,7 @@ S = TypeVar("S")
 Advance = Callable[[S], tuple[float, S]]  # state -> (its log-likelihood, the next state)
 Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether to stop
 
-# Likelihoods of images show plateaus followed by rises of several nats a row:
+# Likelihoods of images show plateaus followed by rises of several nats per row:
 # one poor step is no sign of convergence, ten are.
 WINDOW = 10
 MOST_MOMENTUM = 0.98
@@ -86,7 +86,7 @@ def nesterov(
     costs one iteration and goes on from x_k, where EM promises no less than at y_{k-1}, so what is
     yielded never falls. A momentum step costs one iteration where a SQUAREM step costs three, and
     momentum carries over saddles: measured on MNIST at K = 10, L = 3 and K = 12, L = 6 it ends
-    0.05 nats a row higher after as many iterations (60), but is behind in the first 20.
+    0.05 nats per row higher after as many iterations (60), but is behind in the first 20.
 
     Parameters
     ----------

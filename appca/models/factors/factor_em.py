@@ -27,7 +27,7 @@ MODE = np.array([math.inf])
 DRAW = np.array([1.0])
 # Share of rows, the worst explained ones, that search anew in every pass: not with many slots and
 # factors, where single changes lead from any set to nearly the best (MNIST, K = 100, L = 50: four
-# searches gained 0.1 of 1664 nats a row) and searches are dear.
+# searches gained 0.1 of 1664 nats per row) and searches are dear.
 WORST = 0.05
 MAX_LOG_CHANGE = 1.0  # most sigma2 may change ahead of EM, in logs
 

@@ -40,7 +40,7 @@ from appca.models.supports.row_supports import Members
 
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
-# Rows of the sample that comes before all rows, and the tolerance on it in nats a row over ten
+# Rows of the sample that comes before all rows, and the tolerance on it in nats per row over ten
 # iterations; then again four times as many, to a quarter of it.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR, SAMPLE_TOL = 2500, 400, 1e-2
 SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
@@ -55,7 +55,7 @@ class FactorEMControl(NamedTuple):
     exact: bool  # sum over all supports, or one support a row
     annealing: int  # iterations with drawn supports
     max_iter: int
-    tol: float  # nats a row
+    tol: float  # nats per row
     least_change: float  # share of slots
     callback: Callback | None
 
@@ -177,7 +177,7 @@ def _exact_ascent(
     """Maximise the likelihood of the rows; the callback sees `scale` times it.
 
     With momentum: on 10,000 digits, K = 10, L = 3, it ends after 134 iterations where SQUAREM ends
-    after 348, 0.06 nats a row higher there, one lower on rows held back.
+    after 348, 0.06 nats per row higher there, one lower on rows held back.
     """
     settings = control.settings
 

@@ -67,7 +67,7 @@ def first_state(
 
     Directions beyond the data's own are left unused. At little noise a chain stays for ever where
     it started, hence independent components: with N = 1000, D = 50, K = 10 and noise 0.1, two
-    hundred sweeps from there end at the true columns, from elsewhere 17 nats a row below.
+    hundred sweeps from there end at the true columns, from elsewhere 17 nats per row below.
     """
     N, D = rows.X.shape
     K = kind.max_components

@@ -295,7 +295,7 @@ class IncompleteEMControl(NamedTuple):
     """When EM ends and who is told."""
 
     max_iter: int
-    tol: float  # nats a row over ten iterations
+    tol: float  # nats per row over ten iterations
     accelerate: bool = True
     callback: Callback | None = None
     stage: str = "fit"

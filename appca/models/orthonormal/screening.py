@@ -93,7 +93,7 @@ class EMControl(NamedTuple):
     settings: EMSettings
     callback: Callback | None
     max_iter: int  # bound on every stage
-    tol: float  # nats a row over ten iterations, where all rows are looked at
+    tol: float  # nats per row over ten iterations, where all rows are looked at
     accelerate: bool  # whether the fit proper is accelerated; screening always is
     n_rows: int  # log-likelihoods of fewer rows are reported as if of so many
 
@@ -107,7 +107,7 @@ class EMControl(NamedTuple):
         *,
         window: int = WINDOW,
     ) -> EMResult[SubspaceState]:
-        """Follow a path for at most so many iterations; `tol` in nats a row over ten of them."""
+        """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
         limit, n = min(iterations, self.max_iter), rows.n
         watch = watcher(self.callback, stage, limit, self.n_rows / n)
         return iterate(path, tol=tol * n, max_iter=limit, window=window, watch=watch)

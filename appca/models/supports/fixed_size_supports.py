@@ -37,7 +37,7 @@ MANY = 1000  # slots times factors from which a search is dear, see `factor_em.W
 CHUNK = 4096  # rows whose paths are held at a time
 
 # The base distribution of the paths is learned from a pilot run that starts from the uniform one.
-# Measured with 16 paths of 8 steps at K = 16, L = 8 against enumeration: 0.1 nats a row off where
+# Measured with 16 paths of 8 steps at K = 16, L = 8 against enumeration: 0.1 nats per row off where
 # a row has one likely set (0.5 to 1.6 without a pilot run), 0.1 where it has a thousand, 0.4 to 0.7
 # where it has dozens that no single change connects (D = 10).
 PILOT_SCHEDULE = AnnealingSchedule((np.arange(1, 9) / 8.0) ** 4, 4)

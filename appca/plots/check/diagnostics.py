@@ -156,14 +156,14 @@ def gains(values: np.ndarray, n_rows: int, tol: float | None, window: int = WIND
             mode="lines+markers" if len(gained) < 40 else "lines",
             line={"color": LINE, "width": 2},
             marker={"size": 4},
-            hovertemplate="pass %{x}: %{y:.2g} nats a row<extra></extra>",
+            hovertemplate="pass %{x}: %{y:.2g} nats per row<extra></extra>",
         )
     )
     if tol:
         figure.add_hline(
             tol,
             line={"color": CATEGORICAL[2], "dash": "dash", "width": 1.5},
-            annotation={"text": f"settled below {tol:g}", "font": {"size": 12}},
+            annotation={"text": f"converged below {tol:g}", "font": {"size": 12}},
             annotation_position="top right",
         )
         figure.layout.annotations[0].y = np.log10(tol)  # annotations count in decades, lines do not

@@ -10,7 +10,7 @@ from appca.plots.palette import CATEGORICAL
 from appca.plots.paper import Row
 
 HEIGHT = 640  # pixels
-MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats a row"}
+MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats per row"}
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 

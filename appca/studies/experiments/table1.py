@@ -21,7 +21,7 @@ from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 MEASURES = {
     "mae": "Mean absolute error",
     "mse": "Mean squared error",
-    "heldout": "Held-out log-likelihood, nats a row",
+    "heldout": "Held-out log-likelihood, nats per row",
     "cosine": "Matched |cos|, mean",
     "cosine_least": "Matched |cos|, least",
     "z_right": "Z right",

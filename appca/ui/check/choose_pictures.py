@@ -19,19 +19,19 @@ from appca.ui.session.callbacks import guarded
 
 CELL = "choose_cell"  # in `st.session_state`: the (K, L) that was clicked or picked
 LIKELIHOOD, ERROR = "Log-likelihood", "Reconstruction error"
-NATS, SQUARES = "nats a row", "squared error a feature"
+NATS, SQUARES = "nats per row", "squared error a feature"
 SEEN_AT_ONCE = 2  # components a scatter has room for
 HEADS = (
     "L",
     "K advised",
-    "nats a row",
+    "nats per row",
     "over PPCA with L",
     "gap closed",
     "elbow (each fold)",
     "rises up to",
 )
 ABOUT_BUDGETS = (
-    "What a larger K buys while a row still uses L components. Left: nats a row gained over PPCA "
+    "What a larger K buys while a row still uses L components. Left: nats per row gained over PPCA "
     "with L components. Right: the share of the gap between PPCA with L and PPCA with all K that "
     "is closed; above 100 % it beats PPCA with K. Bars are standard errors over the folds. Rings "
     "are the K advised: the elbow, before which a further component buys more than on average and "
@@ -111,7 +111,7 @@ def _clicked(key: str) -> None:
 def _advice(config: GridConfig, found: GridTable, advice: Advice, cell: Cell) -> None:
     i, j = _place(found, cell)
     spread = choose_advice.over_folds(found.log_likelihood[i, j])
-    best = f"K = {cell[0]}, L = {cell[1]} with {_spread(spread)} nats a row"
+    best = f"K = {cell[0]}, L = {cell[1]} with {_spread(spread)} nats per row"
     with st.container(border=True, key="choose_advice"):
         if advice.cell is not None:
             k, active = advice.cell
@@ -152,7 +152,7 @@ def _reason(budget: Budget) -> str:
         if budget.is_rising:
             why = "the largest K there is; a wider grid would tell more"
     text = (
-        f"**With L = {active}: K = {k}**, {why}. It gains {_spread(budget.gain)} nats a row "
+        f"**With L = {active}: K = {k}**, {why}. It gains {_spread(budget.gain)} nats per row "
         f"over PPCA with {active}"
     )
     if math.isfinite(budget.closed):
@@ -218,8 +218,8 @@ def _facts(found: GridTable, cell: Cell) -> str:
     more = choose_advice.over_folds(choose_advice.gain(found)[i, j])
     share = choose_advice.closed_on_average(found)[i, j]
     lines = {
-        "Log-likelihood": f"{_spread(own)} nats a row",
-        "Behind the best": f"{_spread(behind)} nats a row" if behind.mean else "this is the best",
+        "Log-likelihood": f"{_spread(own)} nats per row",
+        "Behind the best": f"{_spread(behind)} nats per row" if behind.mean else "this is the best",
         f"Over PPCA with {cell[1]}": f"{_spread(more)} nats",
         f"Gap to PPCA with {cell[0]}": f"{percent(share)} closed" if np.isfinite(share) else "none",
         "Squared error": f"{number(found.error[i, j].mean())} a feature",
@@ -239,7 +239,7 @@ def _budgets(found: GridTable, advice: Advice) -> None:
         plots.by_budget, components=found.components, actives=found.actives, chosen=chosen
     )
     with left:
-        name = "gain over PPCA with L, nats a row"
+        name = "gain over PPCA with L, nats per row"
         chart(by_budget(gains.mean, gains.standard_error, name=name), "choose_gain")
     with right:
         shares = choose_advice.closed_on_average(found)

@@ -20,7 +20,7 @@ from appca.ui.session import computation, state
 
 WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
 REPEATS = 8
-NEWS = 0.01  # nats a row; smaller gains over the fit in use are rounding and early stops
+NEWS = 0.01  # nats per row; smaller gains over the fit in use are rounding and early stops
 INTRODUCTION = (
     "The model in use is fitted again from other starts or to other rows. Components that come "
     "back each time belong to the data; those that do not are one of several ways to say the same."
@@ -95,7 +95,7 @@ def _outcome(config: StabilityConfig, found: Stability) -> None:
     ahead = high - found.reference
     if config.way == "starts" and ahead > NEWS:
         st.markdown(
-            f"One of them ended {fixed(ahead)} nats a row above the fit in use: with more starts "
+            f"One of them ended {fixed(ahead)} nats per row above the fit in use: with more starts "
             "on the page Fit, it would be found there, too."
         )
     chart(plots.stability(found.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")

@@ -19,8 +19,7 @@ IN_WORDS = {
 
 
 def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
-    """
-    Return a run's components (K, D) in a space that does not depend on its preprocessing.
+    """Return a run's components (K, D) in a space that does not depend on its preprocessing.
 
     Images in the units of the data; of a table each feature in units of its standard deviation,
     else the feature with the largest numbers would decide alone.

@@ -26,7 +26,7 @@ class QualityColumn(NamedTuple):
 
 
 COLUMNS = (
-    QualityColumn("log_likelihood", "Log-likelihood", "nats a row held out", 2, True),
+    QualityColumn("log_likelihood", "Log-likelihood", "nats per row held out", 2, True),
     QualityColumn("mse", "Squared error", "a feature, held out", 4, False),
     QualityColumn("mae", "Absolute error", "a feature, held out", 4, False),
     QualityColumn("trustworthiness", "Trustworthiness", "1 is best", 3, True),
@@ -48,7 +48,7 @@ def in_words(config: QualityConfig, found: MethodComparison) -> str:
     better = "gains" if own >= few else "loses"
     text = (
         f"By letting every row choose {active} of {k} components, the model {better} "
-        f"{fixed(abs(own - few))}{error} nats a row held out over PCA with {active} fixed ones"
+        f"{fixed(abs(own - few))}{error} nats per row held out over PCA with {active} fixed ones"
     )
     if every > few and own >= few:
         text += f": {percent((own - few) / (every - few))} of what PCA with all {k} would gain"

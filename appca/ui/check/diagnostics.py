@@ -34,8 +34,7 @@ def is_sampled(shown: Shown) -> bool:
 
 
 def body(shown: Shown, image_shape: tuple[int, ...] | None, names: tuple[str, ...] | None) -> None:
-    """
-    Draw the page of a run.
+    """Draw the page of a run.
 
     Parameters
     ----------

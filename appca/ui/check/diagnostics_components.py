@@ -1,4 +1,4 @@
-"""Components over the draws of a sampled run: aligned mean and spread, and what is not settled."""
+"""Components over the draws of a sampled run: aligned mean and spread, and what they leave open."""
 
 from dataclasses import replace
 

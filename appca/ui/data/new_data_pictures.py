@@ -88,8 +88,7 @@ def together(
     projected: DescribedRows,
     drawn: np.ndarray,
 ) -> OldAndNewRows:
-    """
-    Put a sample of the run's rows (`dataset`, `fitted`) and new rows one after the other.
+    """Put a sample of the run's rows (`dataset`, `fitted`) and new rows one after the other.
 
     Of the rows in `new`, which has the columns of the run, those in `drawn` are taken; `projected`
     is what the run says of all of them.

@@ -28,8 +28,7 @@ def draw(
     *,
     dark: bool,
 ) -> int:
-    """
-    Draw the table and return the row to look at: the one ticked, else the first.
+    """Draw the table and return the row to look at: the one ticked, else the first.
 
     `order` has the rows to list, at least one, those that fit least first; `key` names the numbers:
     another table is another widget. `dark` draws high values of images dark.

@@ -14,8 +14,7 @@ Report = dict[str, Any]  # of files, as the readers make it
 
 
 def roles(key: str, report: Report, sentence: str) -> dict[str, str]:
-    """
-    Draw the columns' roles; return those a person changed.
+    """Draw the columns' roles; return those a person changed.
 
     The report has ``roles``; or ``unsettled``, columns that kept the roles from being guessed, and
     with them there is a sentence why the files cannot be read.

@@ -44,8 +44,7 @@ Look = Callable[[Options], Finding]  # reads the files with these options
 
 
 def form_of(kind: str | None, key: str, look: Look) -> Options:
-    """
-    Draw the choices that files of a kind call for, and return the reader's options.
+    """Draw the choices that files of a kind call for, and return the reader's options.
 
     `kind` is the reader, `key` part of the widgets' keys.
     """

@@ -43,8 +43,7 @@ def is_behind_one(shown: Shown) -> bool:
 
 
 def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
-    """
-    Draw the loss curve, the share of variance kept, and decoded pictures.
+    """Draw the loss curve, the share of variance kept, and decoded pictures.
 
     `fitted` has an autoencoder that was trained on `dataset`; `key` names it.
     """
@@ -63,8 +62,7 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
 
 
 def kept_share(dataset: Dataset, fitted: Fitted) -> tuple[float, int]:
-    """
-    Return the share of the variance that survives encoding and decoding, and of how many rows.
+    """Return the share of the variance that survives encoding and decoding, and of how many rows.
 
     In the units before the encoder, so that the scales of a table count as they did in training.
     Of more than 5,000 rows, of a sample that is always the same.

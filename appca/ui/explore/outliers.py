@@ -73,8 +73,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
 
 
 def panel_of(flagged: Flagged, pictures: Sprites | None) -> Panel:
-    """
-    Return T2 against Q as a panel: powers of ten over the limit, so that its axes are the limits.
+    """Return T2 against Q as a panel: powers of ten over the limits, which are its axes.
 
     Parameters
     ----------

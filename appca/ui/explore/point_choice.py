@@ -66,8 +66,7 @@ def choose(dataset: Dataset) -> int:
 
 
 def find(dataset: Dataset, text: str) -> np.ndarray:
-    """
-    Return the rows a text stands for: the id itself, else a number from 1, else parts of ids.
+    """Return the rows a text stands for: the id itself, else a number from 1, else parts of ids.
 
     Numbers may be written as they are shown: "1,234", or "row 1,234", which is no part of an id.
 

@@ -12,8 +12,7 @@ from appca.ui.parts.text import tag, words
 
 
 def pictured(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark_ink: bool) -> str:
-    """
-    Return the sum as HTML: grey pictures on the scale of the data, signed ones on one of their own.
+    """Return the sum as HTML: grey pictures on the scale of the data, signed ones on their own.
 
     Parameters
     ----------

@@ -174,8 +174,7 @@ def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
-    """
-    Return limits of a widget with the value of a run inside, which may be the command line's.
+    """Return limits of a widget with the value of a run inside, which may be the command line's.
 
     Streamlit shows its least number in place of one outside, and the next change would fit with it.
     """

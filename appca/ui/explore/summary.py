@@ -22,7 +22,7 @@ def summary(shown: Shown) -> None:
     n_rows = info.n_rows
     with st.container(horizontal=True, gap="medium"):
         per_row = info.log_likelihood / n_rows
-        _number("Log-likelihood", fixed(per_row), "nats a row; higher describes the data better")
+        _number("Log-likelihood", fixed(per_row), "nats per row; higher describes the data better")
         explained = explained_share(fitted)
         _number("Explained", percent(explained, 1), "of the variance of the preprocessed data")
         doubtful = float(np.mean(fitted.membership < 0.5))
@@ -69,7 +69,7 @@ def _learned(fitted: FittedRun) -> dict[str, str]:
 def _estimated(info: RunInfo) -> dict[str, str]:
     """Say how exact the log-likelihood is where it is not a sum over all choices."""
     error = info.likelihood_error / info.n_rows
-    return {"Likelihood": f"{info.likelihood}; ± {error:.2g} nats a row"} if error else {}
+    return {"Likelihood": f"{info.likelihood}; ± {error:.2g} nats per row"} if error else {}
 
 
 def _number(label: str, value: str, meaning: str) -> None:

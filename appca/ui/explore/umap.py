@@ -103,8 +103,7 @@ def pictures(
     size: int,
     named: bool = False,
 ) -> None:
-    """
-    Draw the map three times: coloured by the projection, by PCA, and by the chosen colours.
+    """Draw the map three times: coloured by the projection, by PCA, and by the chosen colours.
 
     `named` writes the classes' names on it.
     """

@@ -30,8 +30,7 @@ def naming(dataset: Dataset) -> bool:
 
 
 def names_on_map(dataset: Dataset, coordinates: np.ndarray) -> list[Name]:
-    """
-    Return the name of each class at one of its rows, the largest class first.
+    """Return the name of each class at one of its rows, the largest class first.
 
     The row is the one nearest to the medians of its class: of a class in pieces, the middle may be
     empty.

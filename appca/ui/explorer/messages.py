@@ -12,8 +12,7 @@ MOST_SHEETS_ASKED = 16
 
 
 def read_stamp(state: Any) -> tuple[str, int] | None:
-    """
-    Read which selection this is, without its rows; None when there is none.
+    """Read which selection this is, without its rows; None when there is none.
 
     A stamp is which life of the component on a page made it, and which one of that life it is.
 
@@ -33,8 +32,7 @@ def read_stamp(state: Any) -> tuple[str, int] | None:
 
 
 def read_selection(state: Any, n_rows: int) -> np.ndarray | None:
-    """
-    Read the selected rows (n_rows,), bool, out of a component's state; None if they were cleared.
+    """Read the selected rows (n_rows,), bool, out of a component's state; None if cleared.
 
     Its key "selection" holds {"mount", "number", "bits"}.
 

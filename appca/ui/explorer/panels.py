@@ -47,8 +47,7 @@ def page_of_panels(
     by_pair: bool = False,
     axes: tuple[int, int] = (0, 1),
 ) -> list[Panel]:
-    """
-    Return the panels of one page of the atlas, counted from 0, the most occupied first.
+    """Return the panels of one page of the atlas, counted from 0, the most occupied first.
 
     Parameters
     ----------
@@ -94,8 +93,7 @@ def pca_panel(scores: np.ndarray, shares: np.ndarray) -> Panel:
 
 
 def colour_choices(dataset: Dataset) -> dict[str, str]:
-    """
-    Return what points can be coloured by beside features: key to the name on screen.
+    """Return what points can be coloured by beside features: key to the name on screen.
 
     The class comes first. Features, of which there may be very many, are not listed: their keys
     are those of `row_query.column_of`.

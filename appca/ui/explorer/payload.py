@@ -163,8 +163,7 @@ def message(
     selection: np.ndarray | None,
     seen: tuple[str, int] | None,
 ) -> bytes:
-    """
-    Pack what may change at every rerun: colours, selection and how things are shown.
+    """Pack what may change at every rerun: colours, selection and how things are shown.
 
     `parcels` names those of "geometry", "hover", "ids" and "order" (None: there is none); `seen`
     stamps the last selection received from the browser, which keeps a newer one of its own.

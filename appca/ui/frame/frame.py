@@ -57,8 +57,7 @@ def around_page(draw: Callable[[], None]) -> None:
 
 
 def _ask_nobody() -> None:
-    """
-    Tell Streamlit this machine's address, before it asks others for it.
+    """Tell Streamlit this machine's address, before it asks others for it.
 
     When a page of another site knocks, Streamlit 1.67 compares its name with the address that a
     machine on the Internet sees, and asks one for it. The server listens on the loopback alone.

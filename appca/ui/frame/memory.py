@@ -11,8 +11,7 @@ _TIDIED = "memory_tidied"  # in `st.session_state`
 
 
 def tidy() -> bool:
-    """
-    Give back what ended sessions have left, once a session; say whether this system can.
+    """Give back what ended sessions have left, once a session; say whether this system can.
 
     Every run of a page is a thread, and glibc serves the threads from up to eight arenas a core. It
     raises both limits, to 32 and 64 MB, as soon as a large array is freed; then every arena keeps

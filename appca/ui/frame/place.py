@@ -10,8 +10,7 @@ from appca.ui.session import fitting
 
 
 def place_of_fits(config: RunConfig, dataset: Dataset) -> str:
-    """
-    Say where the fit of a configuration runs; nothing where no cluster is named.
+    """Say where the fit of a configuration runs; nothing where no cluster is named.
 
     The address is what the server was told. Whether somebody answers there is asked by the fit:
     a page would wait for it.

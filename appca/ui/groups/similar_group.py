@@ -29,8 +29,7 @@ NEARLY = 0.9999  # of a subspace's spread has a group that is all of it
 def heading(
     group: SimilarRows, mixed: Mixture | None, classes: Classes | None, place: int, kind: str
 ) -> str:
-    """
-    Return what a group is: its place in the order, subspace, size, spread and classes.
+    """Return what a group is: its place in the order, subspace, size, spread and classes.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ MEASURES = {
     ),
     "heldout": MeasureHeading(
         "Held-out",
-        "Log-likelihood of fresh rows, nats a row; estimated where there are too many sets of "
+        "Log-likelihood of fresh rows, nats per row; estimated where there are too many sets of "
         "factors to sum.",
         _points(2),
         max,

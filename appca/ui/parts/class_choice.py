@@ -34,8 +34,7 @@ def columns(dataset: Dataset) -> list[str]:
 
 
 def choose(dataset: Dataset, page: str, *, with_selection: bool = False) -> Classes | None:
-    """
-    Draw the choice where there is one, and return the classes; None where there are none.
+    """Draw the choice where there is one, and return the classes; None where there are none.
 
     `with_selection` offers the selected rows against the rest as two classes.
     """

@@ -48,8 +48,7 @@ def in_data_space(model: FittedModel) -> np.ndarray:
 
 
 def in_units_of_the_fit(model: FittedModel) -> np.ndarray:
-    """
-    Return the components (K, D) as weights of the features after they were scaled.
+    """Return the components (K, D) as weights of the features after they were scaled.
 
     Features of a table have different units: in those, the feature with the largest numbers would
     stand first in every component.

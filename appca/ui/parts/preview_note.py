@@ -12,7 +12,7 @@ def preview_note(shown: Shown) -> bool:
     """Draw the mark; False for a finished fit, which needs none."""
     if shown.config.stopped_at is not None:
         work = passes(shown.info.n_iter, sampled=shown.config.is_sampled)
-        help_text = "This run was kept before it had settled."
+        help_text = "This run was kept before it had converged."
         st.badge(f"stopped by hand after {work}", color="orange", help=help_text)
         return True
     if not shown.is_preview:

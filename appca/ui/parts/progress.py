@@ -14,13 +14,13 @@ from appca.ui.session.fitting import Shown
 POLL_SECONDS = 0.5
 
 
-def settled() -> Shown | None:
+def finished() -> Shown | None:
     """Return the fit of the present settings; without one draw how far it is, or offer it."""
-    return _or_wait(fitting.settled())
+    return _or_wait(fitting.finished())
 
 
 def shown() -> Shown | None:
-    """Return what there is to draw, be it a preview; without it do as `settled` does."""
+    """Return what there is to draw, be it a preview; without it do as `finished` does."""
     return _or_wait(fitting.shown())
 
 

@@ -86,8 +86,7 @@ def markdown(text: str) -> str:
 
 
 def apart(label: str, of: str) -> str:
-    """
-    Return the label of one of several like buttons, as Markdown: "Open" with "of run 3".
+    """Return the label of one of several like buttons, as Markdown: "Open" with "of run 3".
 
     What follows the label is hidden by the style sheet; those who hear the page tell the buttons
     apart by it.

@@ -92,8 +92,7 @@ def facts(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> str:
 
 
 def _where(active: np.ndarray, rows: np.ndarray) -> dict[str, str]:
-    """
-    Say which subspaces the selected rows are in.
+    """Say which subspaces the selected rows are in.
 
     A row that uses many components shares its subspace with few others, and the name of one is a
     line of numbers: then which components they use is said instead, those first that they use more

@@ -46,8 +46,7 @@ class Shown(NamedTuple):
 
 
 def shown() -> Shown | None:
-    """
-    Return what there is to draw now, starting what is missing; None while only a job can tell.
+    """Return what there is to draw now, starting what is missing; None while only a job can tell.
 
     Raises
     ------
@@ -64,8 +63,7 @@ def shown() -> Shown | None:
 
 
 def stored() -> Shown | None:
-    """
-    Return the run of the present configuration, if it has been fitted.
+    """Return the run of the present configuration, if it has been fitted.
 
     One that is damaged is deleted: it would stand in the way of a new fit.
 
@@ -88,7 +86,7 @@ def stored() -> Shown | None:
         return None
 
 
-def settled() -> Shown | None:
+def finished() -> Shown | None:
     """Return a stored or quickly fitted run; never a preview, never starts a job."""
     return stored() or _live()
 

@@ -36,8 +36,7 @@ def fit(config: RunConfig, *, refine: bool = False, after: float = 0.0) -> str:
 
 
 def adopt(run_id: str | None) -> None:
-    """
-    Wait for the job that the address names; after a reload the session knows no more of it.
+    """Wait for the job that the address names; after a reload the session knows no more of it.
 
     A job that is still running brings its settings back; a fit only if it was on screen (`run_id`).
     """

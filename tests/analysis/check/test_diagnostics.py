@@ -152,7 +152,7 @@ def test_marks_name_what_falls_short():
 
 
 def climb(reason, n=40, gain=1e-6, tol=1e-4, n_rows=50):
-    """A curve whose last ten passes gain `gain` nats a row."""
+    """A curve whose last ten passes gain `gain` nats per row."""
     values = np.linspace(0.0, gain * n_rows * (n - 1) / 10, n)
     return climb_of(values, n_rows, reason, tol)
 
@@ -163,7 +163,7 @@ def climb(reason, n=40, gain=1e-6, tol=1e-4, n_rows=50):
         (
             "converged: the last 10 iterations gained less than tol",
             "good",
-            "gained 0.000001 nats a row",
+            "gained 0.000001 nats per row",
         ),
         ("closed form, because n_active equals n_components", "good", "Solved exactly"),
         ("reached max_iter=40 before it converged", "bad", "Raise the most passes"),

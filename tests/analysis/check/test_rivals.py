@@ -110,12 +110,12 @@ def test_sparse_pca_explains_the_rows(split):
 def test_what_can_stop_early_keeps_what_it_has_and_says_so(split):
     parameters = {"n_components": 3, "n_active": 1, "random_state": 0}
     stopped = rivals.ours(AdaptivePPCA, parameters, split, Cap(0.5, Clock()), nothing)
-    assert stopped.note == "stopped after 0.5 s, not settled"
+    assert stopped.note == "stopped after 0.5 s, not converged"
     assert np.isfinite(stopped.log_likelihood).all()
     few = rivals.factor_analysis(2, split, Cap(0.5, Clock()), nothing)
     assert "stopped after 20 passes" in few.note or few.note == ""
     atoms = rivals.dictionary(4, 2, split, Cap(0.5, Clock()), nothing)
-    assert atoms.note == "stopped after 0.5 s, not settled"
+    assert atoms.note == "stopped after 0.5 s, not converged"
     assert np.isfinite(atoms.reconstruction).all()
 
 

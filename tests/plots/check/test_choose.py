@@ -9,7 +9,7 @@ VALUES = np.array([[-9.5, -8.25], [-7.0, np.nan], [-6.0, -5.0]])
 
 
 def picture(values=VALUES, **changes) -> choose.Picture:
-    return choose.Picture(values, K, L, "nats a row", **changes)
+    return choose.Picture(values, K, L, "nats per row", **changes)
 
 
 def test_columns_are_k_rows_are_l_and_what_is_missing_is_empty():

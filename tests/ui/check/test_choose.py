@@ -225,7 +225,7 @@ def test_better_fits_from_other_starts_are_told(start, stored, table):
         store.append(config.id, [fit, 1.0 + 0.5 * (fit == 3), 1.0, 0.99, 0.9, 0.2])
     app.run()
     assert "**2 of 4 components come back**" in text_of(healthy(app))
-    assert "ended 0.50 nats a row above the fit in use" in text_of(app)
+    assert "ended 0.50 nats per row above the fit in use" in text_of(app)
     assert "component 4: 0.200, not identified" in text_of(app)
 
 

@@ -204,12 +204,12 @@ def test_the_gain_of_choosing_is_said_in_words(wine):
     assert compare_tables.in_words(config, found) == "", "PPCA with K has not been measured"
     every = line("ppca_k", 4, 4, log_likelihood=-12.0)
     said = compare_tables.in_words(config, found._replace(lines=[*found.lines, every]))
-    assert "gains 2.00 nats a row held out over PCA with 2 fixed ones: 50 % of what" in said
+    assert "gains 2.00 nats per row held out over PCA with 2 fixed ones: 50 % of what" in said
     surely = found._replace(lines=[*found.lines, every], facts=found.facts | {"gain_error": 0.1})
     assert "gains 2.00 ± 0.10 nats" in compare_tables.in_words(config, surely)
     worse = line("own", 4, 2, log_likelihood=-17.0)
     said = compare_tables.in_words(config, found._replace(lines=[worse, *found.lines[1:], every]))
-    assert "loses 1.00 nats a row held out over PCA with 2 fixed ones." in said
+    assert "loses 1.00 nats per row held out over PCA with 2 fixed ones." in said
 
 
 def test_the_table_as_csv_has_errors_beside_sampled_measures():

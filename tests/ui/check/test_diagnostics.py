@@ -75,7 +75,7 @@ def axes(app) -> list[tuple[str, str]]:
 def test_a_settled_fit_is_said_to_be_settled_with_what_stays_doubtful(start):
     app = healthy(start(PAGE))
     assert level(app) == "good"
-    assert "The fit has settled after" in html(app)
+    assert "The fit converged after" in html(app)
     assert [title for title, _ in axes(app)] == [
         "pass over the data",
         "pass over the data",
