@@ -20,7 +20,7 @@ from tests.browser.conftest import ROOT, Server, _started
 from tests.browser.test_app import APP, SECOND, drawn, idle, open_page, start_a_long_fit
 from tests.jobs.waiting import is_alive, until
 
-PAGE = re.compile(r'st\.Page\([^()]*?title="([^"]+)"')
+PAGE = re.compile(r'\((?:FIRST|"[a-z_/]+"), "([^"]+)", "')
 TITLES = PAGE.findall(APP.read_text(encoding="utf-8"))
 LISTENING = "0A"
 LOOPBACK = {"0100007F", "00000000000000000000000001000000"}

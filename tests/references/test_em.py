@@ -127,7 +127,7 @@ def test_a_step_around_missing_entries_is_that_of_the_reference(latent, mean, se
     Y[missing] = np.nan
     tau2 = tau2 if latent == "component" else np.full(4, 1.5)
     rows = split_incomplete(Y, np.full(6, 1.9))
-    assert {block.alike for block in rows.blocks} == {True, False}
+    assert {block.same_pattern for block in rows.blocks} == {True, False}
     assert len(rows.complete)
     settings = settings_of(4, 2, latent, mean)
     value, new = missing_em.step(

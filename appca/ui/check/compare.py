@@ -19,7 +19,16 @@ from appca.storage.wording import counted
 from appca.ui.check import compare_cards
 from appca.ui.explorer import panels
 from appca.ui.parts.chart import chart
-from appca.ui.parts.text import duration, ended, markdown, nats_a_row, table, table_line, tag, words
+from appca.ui.parts.text import (
+    duration,
+    ended,
+    markdown,
+    nats_per_row,
+    table,
+    table_line,
+    tag,
+    words,
+)
 from appca.ui.parts.tray import tray
 from appca.ui.parts.widgets import one_of, onward
 from appca.ui.session import selection
@@ -83,7 +92,7 @@ def _numbers(config: RunConfig, info: RunInfo, fitted: FittedRun) -> dict[str, s
         "Model": MODELS[config.model].title,
         "Components": ", ".join(config.sizes),
         "Seed": str(config.parameters.get("random_state", "–")),
-        "Log-likelihood": nats_a_row(info),
+        "Log-likelihood": nats_per_row(info),
         "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
         "Residual": f"{number(fitted.error.mean(dtype=float))} mean square a feature",
         "Ended": ended(info.stop_reason),

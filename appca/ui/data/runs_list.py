@@ -17,7 +17,7 @@ from appca.ui.parts.text import (
     ended,
     fact_list,
     markdown,
-    nats_a_row,
+    nats_per_row,
     passes,
     tag,
     words,
@@ -108,7 +108,7 @@ def _title(run: Run, open_now: bool) -> str:
     marks += ["from the sliders"] if run.origin == "live" and not run.named else []
     when = datetime.fromtimestamp(run.created).strftime("%d %b %Y, %H:%M")
     took = f"{passes(run.info.n_iter, sampled=run.config.is_sampled)}, {duration(run.info.seconds)}"
-    line = [_data_name(run), nats_a_row(run.info), took, when, *marks]
+    line = [_data_name(run), nats_per_row(run.info), took, when, *marks]
     return tag("div", words(run.name), "ca-name") + tag("div", words(" · ".join(line)), "ca-quiet")
 
 
@@ -129,7 +129,7 @@ def _facts(run: Run) -> str:
         "Data": _data_name(run),
         "Model": MODELS[run.config.model].title,
         "Components": ", ".join(run.config.sizes),
-        "Log-likelihood": nats_a_row(info),
+        "Log-likelihood": nats_per_row(info),
         "Explained": f"{percent(explained_share(run.fitted), 1)} of the variance",
         "Residual": f"{number(run.fitted.error.mean(dtype=float))} mean square a feature",
         "Ended": ended(info.stop_reason),

@@ -22,7 +22,7 @@ from appca.storage.wording import counted
 from appca.ui.check.compare_tables import COLUMNS, QualityColumn
 from appca.ui.data.overview import source_of
 from appca.ui.export.run_figures import Material, figures
-from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, measured, nats_a_row, passes, size
+from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, measured, nats_per_row, passes, size
 
 MOST_SUBSPACES = 40
 SAMPLE_COLUMNS, SAMPLE = 16, 64  # images of the data
@@ -103,7 +103,7 @@ def _fit(material: Material) -> str:
     explained = percent(explained_share(fitted), 1)
     doubtful = percent(float(np.mean(fitted.membership < DOUBTFUL)), 1)
     lines = {
-        "Log-likelihood": nats_a_row(info) + (f" ± {error:.2g}" if error else ""),
+        "Log-likelihood": nats_per_row(info) + (f" ± {error:.2g}" if error else ""),
         "Explained": f"{explained} of the variance of the preprocessed data",
         "Residual": f"{number(fitted.error.mean(dtype=float))} mean square a feature",
         "Ended": ended(info.stop_reason),

@@ -14,7 +14,7 @@ from appca.storage.wording import counted
 from appca.ui.frame import cold_start, memory, tour
 from appca.ui.frame.icon import icon, logo
 from appca.ui.frame.place import place_of_fits
-from appca.ui.parts.text import about, markdown, nats_a_row, passes, tag, words
+from appca.ui.parts.text import about, markdown, nats_per_row, passes, tag, words
 from appca.ui.session import fitting, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
@@ -144,7 +144,7 @@ def _summary() -> str:
 def _fit_line(found: fitting.Shown) -> str:
     partial = " · stopped by hand" if found.config.stopped_at is not None else ""
     work = passes(found.info.n_iter, sampled=found.config.is_sampled)
-    return f"{nats_a_row(found.info)} · {work}{partial}"
+    return f"{nats_per_row(found.info)} · {work}{partial}"
 
 
 @st.fragment(run_every=POLL_SECONDS)

@@ -69,7 +69,7 @@ MEASURES = {
 def comparison_table(rows: Sequence[Row]) -> None:
     """Draw the choice of the measure, its meaning and the table."""
     names = {name: measure.short for name, measure in MEASURES.items()}
-    name = one_of("MeasureHeading", names, "lab_measure", "mae")
+    name = one_of("Measure", names, "lab_measure", "mae")
     bold = " Bold: the best method of a column." if MEASURES[name].best else ""
     st.caption(f"{MEASURES[name].meaning} Small: the spread over data sets.{bold}")
     st.html(table_html(rows, name))

@@ -69,9 +69,9 @@ def ended(reason: str) -> str:
     return "solved directly, without passes" if reason == "closed form" else reason
 
 
-def nats_a_row(info: RunInfo) -> str:
+def nats_per_row(info: RunInfo) -> str:
     """Return a run's log-likelihood a row in words."""
-    return f"{nats(info.log_likelihood / info.n_rows)} a row"
+    return f"{nats(info.log_likelihood / info.n_rows)} per row"
 
 
 def passes(number: int, *, sampled: bool = False) -> str:

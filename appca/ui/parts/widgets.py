@@ -20,7 +20,7 @@ def one_of(
     chosen = st.segmented_control(
         label,
         list(names),
-        default=default,
+        default=next(iter(names)) if default is None else default,
         format_func=lambda value: names[value],
         key=key,
         required=True,

@@ -52,7 +52,7 @@ def test_times_that_are_compared_have_decimals_below_ten_seconds(seconds, said):
 
 
 def test_a_log_likelihood_has_a_true_minus_and_a_comma():
-    assert text.nats_a_row(info_of(log_likelihood=-2469.14, n_rows=2)) == "−1,234.57 nats per row"
+    assert text.nats_per_row(info_of(log_likelihood=-2469.14, n_rows=2)) == "−1,234.57 nats per row"
 
 
 def test_estimates_say_about_except_below_a_second():
