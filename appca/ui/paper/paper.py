@@ -29,12 +29,11 @@ def body() -> None:
         "Every figure and table of the paper, computed anew on the same data: what the paper says, "
         "what comes out here, and whether that agrees."
     )
-    if "paper_size" not in st.session_state:
-        st.session_state["paper_size"] = _newest_size()
     size = one_of(
         "Size",
         SIZES,
         "paper_size",
+        _newest_size(),
         help_text="Quick is for a first look. Full is as large as the paper's, where it says so.",
     )
     studies = report.in_order(STUDIES.values())
