@@ -104,7 +104,7 @@ def project(
 
     Returns
     -------
-    The projections in units of the scores' standard deviation (see `missing_sets`),
+    The projections in units of the scores' standard deviation (see `missing_supports`),
     |(y - mu)_O|^2 (n,), and the number of observed entries |O_n| (n,).
     """
     mean, snr = at.offset, np.sqrt(at.latent / at.noise)

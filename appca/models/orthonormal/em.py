@@ -26,7 +26,8 @@ NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding,
 # of 60,000 rows at K = 10, L = 3 (1.8 million), and compiling takes about 5 s the first time, 12 s
 # from MANY_SWAPS on.
 LEAST_COMPILED = 1_000_000
-# Swaps from which a Fourier transform costs less than tables of counts, see `circle_kernels`.
+# Swaps from which a Fourier transform costs less than tables of counts, see
+# `poisson_binomial_kernels`.
 # Measured, microseconds a row: K = 25, L = 5: 0.5 by tables and 1.5 by points; 30, 15: 1.4 and
 # 1.3; 50, 5: 1.1 and 3.0; 50, 25: 4.0 and 2.8; 100, 50: 15.5 and 6.9.
 MANY_SWAPS = 15

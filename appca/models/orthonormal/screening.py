@@ -4,7 +4,7 @@ No single start wins on real data (PCA on COIL-20, quartimax on MNIST), so a few
 screened on a sample of the rows in the leading principal coordinates, where an iteration costs a
 fraction of one over all the data. The most likely is refined there, then on all rows: in the same
 coordinates (EM with W held to a subspace), or, where there are many rows, by variance-reduced EM
-(see `strides`). Its state starts the fit proper, which alone decides where EM ends.
+(see `variance_reduced_em`). Its state starts the fit proper, which alone decides where EM ends.
 """
 
 import math

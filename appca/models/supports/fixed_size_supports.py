@@ -3,7 +3,7 @@
 Exact by enumeration while there are at most `MOST_SETS` supports. Beyond, the MAP support comes
 from annealed searches, inclusion probabilities from Gibbs sweeps, and the sum over supports from
 annealed importance sampling; every estimate is a function of the row alone (see
-`blocks.row_seeds`).
+`row_blocks.row_seeds`).
 """
 
 import math

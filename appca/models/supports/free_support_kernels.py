@@ -1,7 +1,7 @@
 """Sets of any size for one row after the other, W given: search, and annealed importance sampling.
 
 A set z has log weight sum_k z_k o_k + f(z), with the prior log odds o_k and f(z) =
-log p(y | z) - log p(y | nothing) of `active_set_kernels`. All rows use the same uniform numbers, so
+log p(y | z) - log p(y | nothing) of `support_kernels`. All rows use the same uniform numbers, so
 that what is said about a row does not depend on its company.
 """
 

@@ -1,6 +1,6 @@
 """Which columns a row uses when they are orthonormal: each decides for itself, exactly, for any K.
 
-The gain of `free_sets` is then f(z) = sum_k z_k a_k with the logits a_k of `gaussian`, so that
+The gain of `free_supports` is then f(z) = sum_k z_k a_k with the logits a_k of `gaussian`, so that
 p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
 """
 

@@ -1,7 +1,7 @@
 """Moves over supports, one slot at a time: search, Gibbs draws, annealed importance sampling.
 
 Every kernel that takes `RowSupports` goes through its rows one after another and writes into arrays
-of theirs; `blocks` shares all rows out over threads. The full conditional of one slot given the
+of theirs; `row_blocks` shares all rows out over threads. The full conditional of one slot given the
 others, the scores integrated out, is
 
     p(factor k in the slot | y, the other slots) proportional to exp(f(S - l + k)),
@@ -144,7 +144,7 @@ def sweep(beta: float, model: CollapsedModel, w: RowState) -> float:
 def search(
     rows: RowSupports, betas: Any, keep: bool, model: CollapsedModel, out: SupportMoments
 ) -> None:
-    """Sweep every row's slots once for each beta; see `blocks.search`.
+    """Sweep every row's slots once for each beta; see `row_blocks.search`.
 
     Stops early once a sweep of modes changes nothing. With `keep` a row that ends lower than it
     began goes back.
