@@ -11,8 +11,7 @@ from appca.data.dataset import DTYPES, Dataset
 from appca.data.readers.intake import FileReport, left_to_the_model, note_quality, settle_missing
 from appca.data.readers.source import LIMITS, ReadLimits, check_matrix
 from appca.data.readers.tables.roles import FEW, is_label_name
-from appca.storage.errors import InputError
-from appca.storage.names import unknown
+from appca.storage.errors import InputError, unknown
 from appca.storage.wording import counted, shortened
 
 _MOST_LISTED = 6

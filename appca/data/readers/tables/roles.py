@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.readers.intake import are_bytes
-from appca.storage.errors import InputError
-from appca.storage.names import unknown
+from appca.storage.errors import InputError, unknown
 from appca.storage.wording import counted, shortened
 
 ROLES = ("id", "label", "feature", "ignored")

@@ -1,6 +1,6 @@
 import pytest
 
-from appca.storage.names import unknown
+from appca.storage.errors import unknown
 from tests.sentences import faults_of
 
 
