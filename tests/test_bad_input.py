@@ -325,7 +325,7 @@ def test_the_checker_of_sentences_finds_what_is_none():
 
 
 def test_broken_models_are_used_or_refused_by_the_command_line(seed, capsys):
-    """Model files broken in a hundred ways (`tests.data.readers.test_fuzz` reads a thousand)."""
+    """Model files broken in a hundred ways (`tests.data.readers.test_fuzz` reads more)."""
     rows = work().dataset.X
     Path("rows.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), "utf-8")
     codes = []
