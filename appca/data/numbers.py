@@ -6,10 +6,10 @@ UNKNOWN = "–"  # where there is no number
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Return a share in percent: "28 %", or "28.5 %" with one digit.
+    """Return a share in percent: "28%", or "28.5%" with one digit.
 
-    Only none and all are "0 %" and "100 %": what rounding would make one of them is said to be
-    under or over the last that can be written, such as "under 0.1 %".
+    Only none and all are "0%" and "100%": what rounding would make one of them is said to be
+    under or over the last that can be written, such as "under 0.1%".
 
     Parameters
     ----------
@@ -21,13 +21,13 @@ def percent(share: float, digits: int = 0) -> str:
     if not isfinite(share):
         return UNKNOWN
     if share in (0, 1):
-        return "100 %" if share else "0 %"
+        return "100%" if share else "0%"
     text, step = f"{100 * share:,.{digits}f}", 10.0**-digits
     if share > 0 and float(text.replace(",", "")) == 0:
-        return f"under {step:.{digits}f} %"
+        return f"under {step:.{digits}f}%"
     if share < 1 and text == f"{100:.{digits}f}":
-        return f"over {100 - step:.{digits}f} %"
-    return f"{minus(text)} %"
+        return f"over {100 - step:.{digits}f}%"
+    return f"{minus(text)}%"
 
 
 def fixed(value: float, digits: int = 2) -> str:

@@ -38,7 +38,7 @@ def test_data_are_written_with_ids_and_labels(folder, suffix):
 def test_missing_cells_stay_missing_in_every_kind_of_file(folder, suffix, capsys):
     out = folder / f"again.{suffix}"
     assert main(["data", "measurements.csv", "--out", str(out)]) == 0
-    assert "2 cells (0.7 %) in 2 rows, kept as they are: b (2)\n" in capsys.readouterr().out
+    assert "2 cells (0.7%) in 2 rows, kept as they are: b (2)\n" in capsys.readouterr().out
     first = read("m.csv", folder / "measurements.csv", missing="model")
     again = read(out.name, out, missing="model")
     np.testing.assert_array_equal(again.with_gaps(), first.with_gaps())

@@ -58,7 +58,7 @@ def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(
         ("refuse", 1, "2 missing cells"),
         ("mean", 0, "nats per row"),
         ("drop", 0, "nats per row"),
-        ("model", 0, "2 cells (0.7 %) in 2 rows, fitted around: b (2)"),
+        ("model", 0, "2 cells (0.7%) in 2 rows, fitted around: b (2)"),
     ],
 )
 def test_missing_cells_are_dealt_with_as_asked(folder, capsys, how, code, words):

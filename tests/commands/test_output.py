@@ -58,7 +58,7 @@ def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
         "row names name",
         "ignored note",
         "label “kind” 2 values: x (30), y (30)",
-        "missing 2 cells (0.6 %) in 2 rows, fitted around: b (2)",
+        "missing 2 cells (0.6%) in 2 rows, fitted around: b (2)",
         "constant features 1: height",
         "preprocessing centred, each feature divided by its standard deviation (by default; --",
         "model Adaptive PPCA, K = 2, L = 1, seed 0",
@@ -92,7 +92,7 @@ def test_data_says_what_the_page_says_and_lists_the_columns(table, capsys):
     told = " ".join(capsys.readouterr().out.split())
     for words in (
         "found 60 rows × 9",
-        "2 cells (0.6 %) in 2 rows, kept as they are: b (2)",
+        "2 cells (0.6%) in 2 rows, kept as they are: b (2)",
         "repeated rows 0",
         "values float64, 2.9 kB",
         "preprocessing centred, each feature divided by its standard deviation (what `fit` does",

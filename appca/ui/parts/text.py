@@ -21,7 +21,7 @@ HELP_L = (
     "share one subspace, as in PCA. L above K takes K along."
 )
 
-DOUBTFUL_ROWS = "whose choice of components is under 50 % sure"
+DOUBTFUL_ROWS = "whose choice of components is under 50% sure"
 
 
 def measured(seconds: float) -> str:

@@ -19,7 +19,7 @@ from tests.ui.conftest import healthy, html, sentences
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 from tests.ui.session.test_background import ScriptedJobs
 
-BUTTON = "Hide 5 % of the cells and compare"
+BUTTON = "Hide 5% of the cells and compare"
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ def test_rules_on_the_fit_open_with_the_usual_limits(start):
     app = start()
     column = next(box for box in app.selectbox if box.label == "Rows whose")
     column.select("residual").run()
-    assert selected(press(app, "rule-replace")) == 90  # 5 % of 1,797
+    assert selected(press(app, "rule-replace")) == 90  # 5% of 1,797
     column = next(box for box in app.selectbox if box.label == "Rows whose")
     column.select("membership").run()
     app.number_input(key="rule-value-membership-below").set_value(0.9).run()
