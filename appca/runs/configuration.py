@@ -348,6 +348,11 @@ class RunConfig(OfModel):
         """Return settings with some changed, to be fitted whatever became of these."""
         return replace(self, **{"stopped_at": None, "imported": None, **changes})
 
+    def of_import(self, digest: str | None) -> Self:
+        """Return the settings of a run whose arrays came from elsewhere; of a fit with None."""
+        own = {name: value for name, value in self.to_dict().items() if name != "imported"}
+        return self.from_record(own if digest is None else own | {"imported": digest})
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
         record = self.__dict__.get("record")

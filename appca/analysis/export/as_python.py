@@ -88,7 +88,7 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
         return "from appca.data.sources.builtin import load", [
             _call("dataset = load", special, first=repr(source))
         ]
-    files = dataset.provenance.get("files")
+    files = list(dataset.provenance.get("files", []))
     if source == "file" and files:
         name = "read" if len(files) == 1 else "read_many"
         return f"from appca.data.readers import {name}", _reading(dataset)
