@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from appca.storage.errors import InputError
-from appca.storage.schema import Facts, Finite, Misfit, Text, fitted
+from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.storage.wording import counted, is_text, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
@@ -20,6 +20,7 @@ _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go throug
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
 
 
+_Plain = bool | int | Finite | Annotated[str, Meta(max_length=1000)] | None  # in a script, too
 _Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
 
 
@@ -36,7 +37,7 @@ class Provenance(Struct):
     """What pages and files read of where data came from; there may be more."""
 
     source: Text = ""
-    options: Facts = {}
+    options: dict[Text, _Plain | list[_Plain] | dict[Text, _Plain]] = {}
     files: list[Text] | dict[Text, Text] = []  # with their digests, if known
     report: _Report = msgspec.field(default_factory=_Report)
     image_range: tuple[Finite, Finite] = (0.0, 1.0)

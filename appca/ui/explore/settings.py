@@ -184,10 +184,10 @@ def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
 def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
     key, value = f"set-{name}", now.parameters[name]
     options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
-    is_number = not isinstance(value, str)
-    if not is_number and value not in options:
-        options.append(value)  # a run from the command line knows more values than the page
-    st.session_state[key] = FIXED if is_number else value
+    is_number = isinstance(value, int | float)
+    if not is_number and str(value) not in options:
+        options.append(str(value))  # a run from the command line knows more values than the page
+    st.session_state[key] = FIXED if is_number else str(value)  # a start may be an array
     st.selectbox(
         field.label,
         options,

@@ -9,7 +9,15 @@ from appca.ui.session.fitting import Shown
 
 
 def preview_note(shown: Shown) -> bool:
-    """Draw the mark; False for a finished fit, which needs none."""
+    """Draw the mark; False for a finished fit of this machine, which needs none."""
+    if shown.config.imported is not None:
+        st.badge(
+            "imported",
+            color="orange",
+            help="This run came in a session file. Whether its settings give these numbers, only "
+            "a fit can tell.",
+        )
+        return True
     if shown.config.stopped_at is not None:
         work = passes(shown.info.n_iter, sampled=shown.config.is_sampled)
         help_text = "This run was kept before it had converged."
