@@ -34,6 +34,8 @@ _TYPES = {
     "null": "nothing",
 }
 _BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
+_SOME = "a value"
+_MOST_KINDS = 3  # that are told one by one
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|(\[\.\.\.\])")
 
 
@@ -100,10 +102,10 @@ def _place(path: str) -> str:
     for name, number, other in _STEP.findall(path):
         if name:
             words.append(f"“{name}”")
-        elif number and words:
+        elif number and words and words[-1] != _SOME:
             words[-1] += f" {int(number) + 1}"
         elif other:
-            words.append("a value")
+            words.append(_SOME)
     return " of ".join(reversed(words))
 
 
@@ -126,7 +128,10 @@ def _rule(what: str) -> str:
     kinds = re.match(r"Expected `([^`]+)`(.*)", what)
     if kinds is None:
         return "another value"
-    of = " or ".join(_TYPES.get(kind, kind) for kind in kinds[1].split(" | "))
+    several = kinds[1].split(" | ")
+    of = " or ".join(_TYPES.get(kind, kind) for kind in several[:_MOST_KINDS])
+    if len(several) > _MOST_KINDS:
+        return "a single number or text, or a list of those"
     long = re.match(r" of length ([<>]=) (\d+)", kinds[2])
     if long:
         parts = "items" if kinds[1] in ("array", "object") else "characters"
