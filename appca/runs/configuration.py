@@ -165,7 +165,9 @@ def rules(model: str) -> dict[str, "Rule"]:
     """
     from appca.models.base.parameters import either, one_of
 
-    spec, others = MODELS[model], _other_values()
+    spec, others = MODELS[model], dict(_other_values())
+    if "max_components" in spec.parameters:
+        del others["init"]  # where K is not known, a start cannot be given
     found = {}
     for name in {**spec.parameters, **spec.sampling}:
         named = [one_of(*spec.choices[name])] if name in spec.choices else []
@@ -332,6 +334,10 @@ class RunConfig(OfModel):
             return [f"K up to {self.k}"]
         active = [f"L = {self.n_active}"] if "n_active" in self.parameters else []
         return [f"K = {self.k}", *active]
+
+    def allows(self, n_components: int) -> bool:
+        """Whether a fit by these settings can have found so many components."""
+        return n_components == self.k or (n_components < self.k and self.n_active is None)
 
     @property
     def is_sampled(self) -> bool:

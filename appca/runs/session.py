@@ -338,7 +338,7 @@ def _check(config: RunConfig, fitted: FittedRun, info: RunInfo, dataset: Dataset
     before = fitted.preprocessing
     fits = before.n_features == D and len(before.offset) == dataset.n_features
     fits &= info.n_rows == dataset.n_rows and info.n_features in (0, D)  # 0: an early run
-    fits &= config.k == K if config.name_of_k == "n_components" else config.k >= K
+    fits &= config.allows(K)
     if wrong or not fits or fitted.active.dtype != bool or config.dataset != dataset.digest:
         msg = f"{wrong[0] if wrong else 'a run'} does not fit the data"
         raise ValueError(msg)
