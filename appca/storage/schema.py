@@ -7,6 +7,7 @@ that people can read.
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -74,6 +75,7 @@ def _converted(shape: Any, given: object, from_text: bool) -> Any:
     return msgspec.convert(given, shape, strict=not from_text)
 
 
+@cache
 def _of_tuple(shape: Any) -> Any:
     """Return the Struct with the fields of a named tuple, which msgspec would write as a list."""
     defaults = shape._field_defaults
