@@ -105,8 +105,8 @@ def refuse_unknown(config: RunConfig) -> None:
     """Raise InputError for settings that this version cannot fit by, or that are of another fit."""
     if config.imported is not None:
         msg = (
-            "This run came in a session file and cannot be made here again; "
-            "change a setting, or fit with the same ones on the page Fit."
+            "This run came in a session file and cannot be made here again; open it and press "
+            "“Fit here” to fit its settings."
         )
         raise InputError(msg)
     if config.unknown:

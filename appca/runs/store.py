@@ -74,7 +74,10 @@ class Run:
 
     @property
     def kept(self) -> bool:
-        """Whether it stays until it is deleted: it was asked for, or somebody worked on it."""
+        """Whether it stays until it is deleted: it was asked for, named, or has labels beside it.
+
+        A component that was named or turned round once, and may be selected by that name, has.
+        """
         return self.origin == "fit" or self.named or (self.path / LABELS).exists()
 
     @property
@@ -112,7 +115,8 @@ class RunStore:
         name : str, optional
             For people; by default made from the settings.
         origin : {"fit", "live"}
-            Live runs beyond the newest 50 are deleted unless they were given a name.
+            Live runs beyond the newest 50 are deleted unless somebody worked on them; see
+            `Run.kept`.
 
         Raises
         ------
@@ -226,7 +230,9 @@ class RunStore:
     def _prune(self) -> None:
         live = [run for run in self.list() if not run.kept]
         for run in live[LIVE_RUNS_KEPT:]:
-            atomic.discard(run.path)
+            now = self.get(run.id)  # it may have been given a name meanwhile
+            if now is not None and not now.kept:
+                atomic.discard(run.path)
 
 
 def is_passing(error: BaseException | None) -> bool:

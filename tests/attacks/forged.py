@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
@@ -24,7 +25,7 @@ def small() -> Dataset:
 
 def fitted(home: Any, dataset: Dataset, **parameters: Any) -> Run:
     """Fit and keep a run, as a person here does."""
-    config = RunConfig(dataset.digest, {"scale": "feature"}, "aPPCA", parameters)
+    config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", parameters)
     return RunStore(home).save(config, fit_run(dataset, config))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from appca.cli import main
 from appca.data.store import DatasetStore
 from appca.jobs.folder import JobFolder, JobState
 from appca.runs.home import home
@@ -69,7 +70,7 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
 def test_the_next_visitor_at_those_settings_gets_a_fit(start, imported):  # noqa: F811
     app = healthy(start(data=imported.config.dataset, k="3", l="2"))
     fit = RunStore(home()).get(address(app)["run"])
-    assert fit.config == imported.config.to_be_fitted(preprocessing=fit.config.preprocessing)
+    assert fit.config == imported.config.to_be_fitted()
     assert fit.config.imported is None
     assert not np.array_equal(fit.fitted.scores, imported.fitted.scores)
     assert "imported" not in said(app)
@@ -82,6 +83,20 @@ def test_moving_k_at_an_imported_run_fits_as_usual(start, imported):  # noqa: F8
     assert (run.config.k, run.config.imported, run.origin) == (4, None, "live")
     app.slider(key="k").set_value(3).run()
     assert RunStore(home()).get(address(app)["run"]).config == imported.config.to_be_fitted()
+
+
+def test_an_imported_run_can_be_fitted_here(start, imported):  # noqa: F811
+    app = healthy(start(run=imported.id))
+    healthy(app.button(key="fit_here").click().run())
+    fit = RunStore(home()).get(address(app)["run"])
+    assert fit.config == imported.config.to_be_fitted()
+    assert fit.fitted.digest() != imported.fitted.digest()
+
+
+def test_the_command_line_marks_imported_runs(imported, capsys):
+    assert main(["runs"]) == 0
+    assert f"{imported.id}  " in (told := capsys.readouterr().out)
+    assert told.rstrip().endswith(MARK)
 
 
 def test_an_imported_run_that_is_gone_leaves_a_fit_by_its_settings(start, imported):  # noqa: F811

@@ -17,6 +17,8 @@ def preview_note(shown: Shown) -> bool:
             help="This run came in a session file. Whether its settings give these numbers, only "
             "a fit can tell.",
         )
+        own = shown.config.to_be_fitted()
+        st.button("Fit here", "fit_here", type="tertiary", on_click=state.open_config, args=[own])
         return True
     if shown.config.stopped_at is not None:
         work = passes(shown.info.n_iter, sampled=shown.config.is_sampled)
