@@ -178,7 +178,8 @@ def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
 
     Streamlit shows its least number in place of one outside, and the next change would fit with it.
     """
-    return min(limits[0], value), max(limits[1], min(value, MOST))
+    most = type(value)(MOST)  # Streamlit refuses whole numbers beside others
+    return min(limits[0], value), max(limits[1], min(value, most))
 
 
 def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
