@@ -21,6 +21,7 @@ from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
 from appca.ui.session import services
+from tests import forged
 from tests.faults.writers import MAP, ROWS
 from tests.ui.conftest import address, healthy, html, sentences, start
 
@@ -30,8 +31,7 @@ DIGITS = "Handwritten digits"
 
 
 def rewrite(folder: Path, **changes: object) -> None:
-    file = folder / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    forged.rewrite(folder / "config.json", **changes)
 
 
 def replace_by_file(folder: Path) -> None:
@@ -167,11 +167,7 @@ def test_a_run_that_may_not_be_read_is_named(start, appca_home):
 
 
 def of_meta(**changes: object) -> Callable[[Path], object]:
-    def damage(folder: Path) -> None:
-        file = folder / "meta.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | changes))
-
-    return damage
+    return lambda folder: forged.rewrite(folder / "meta.json", **changes)
 
 
 DATA_DAMAGES: dict[str, Callable[[Path], object]] = {
