@@ -23,7 +23,7 @@ from appca.studies.catalogue import STUDIES
 
 EXAMPLES = (
     "python -m appca check",
-    "python -m appca check --home /backup/appca --json",
+    "python -m appca check --json",
     "python -m appca check --seal",
 )
 DAMAGED = 1  # exit code
