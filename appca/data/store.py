@@ -86,7 +86,7 @@ class DatasetStore:
         try:
             meta = _read_meta(folder)
             _check(meta, digest)
-            digests.check_files(folder, meta[FILES], anew=anew)
+            digests.check_files(folder, meta[FILES], _needed(meta), anew=anew)
             dataset = Dataset(
                 name=meta["name"],
                 X=_matrix(folder, meta),
@@ -182,7 +182,7 @@ def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
 def _renew_meta(folder: Path, dataset: Dataset) -> None:
     """Write what is said of a stored data set, if anything has changed: the disk may be full."""
     old = _read_meta(folder)
-    files = old[FILES] or digests.digests_of(folder, sorted(f.name for f in folder.glob("*.npy")))
+    files = old[FILES] or digests.digests_of(folder, _needed(old))
     new = _meta(dataset, old["created"], files)
     if json.loads(json.dumps(new)) != old:
         _write_meta(folder, new)
@@ -194,6 +194,13 @@ def _check(meta: dict[str, Any], digest: str) -> None:
         msg = "meta.json describes other data"
         raise ValueError(msg)
     float(meta["created"])
+
+
+def _needed(meta: dict[str, Any]) -> list[str]:
+    """Return the names of a data set's files besides its description."""
+    columns = [f"label_{i}" for i in range(len(meta["labels"]))]
+    gaps = ["missing"] if "n_missing" in meta else []
+    return [f"{name}.npy" for name in ("matrix", "ids", *columns, *gaps)]
 
 
 def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:

@@ -15,7 +15,7 @@ from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
-from appca.storage.digests import Damaged, check_files, digests_of
+from appca.storage.digests import check_files, digests_of
 from appca.storage.errors import InputError
 from appca.storage.files import read_arrays, read_json, write_arrays, write_json
 from appca.storage.formats import FILES, TooNew, or_none
@@ -57,7 +57,7 @@ class Run:
             cannot read it now; `is_passing` tells the one from the other by the error's cause.
         """
         try:
-            check_files(self.path, self.files)
+            check_files(self.path, self.files, [ARRAYS])
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
         except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
             if is_passing(error):
@@ -66,8 +66,7 @@ class Run:
                     "kept: remove the cause and look again."
                 )
                 raise InputError(msg) from error
-            why = f" ({reason(error)})" if isinstance(error, (OSError, Damaged)) else ""
-            msg = f"The arrays of run {self.id} cannot be read{why}; fit it again."
+            msg = f"The arrays of run {self.id} cannot be read ({reason(error)}); fit it again."
             raise InputError(msg) from error
 
     @property
@@ -265,7 +264,7 @@ def _is_sound(folder: Path) -> bool:
 
     def read() -> Run:
         run = _read(folder)
-        check_files(folder, run.files, anew=True)
+        check_files(folder, run.files, [ARRAYS], anew=True)
         return run
 
     return or_none(read) is not None

@@ -91,10 +91,29 @@ def check_file(file: Path, blocks: Sequence[str], *, anew: bool = False) -> None
 
 
 def check_files(
-    folder: Path, files: Mapping[str, Sequence[str]] | None, *, anew: bool = False
+    folder: Path,
+    files: Mapping[str, Sequence[str]] | None,
+    needed: Iterable[str],
+    *,
+    anew: bool = False,
 ) -> None:
-    """Check the files of a folder, see `check_file`; None for what was stored before digests."""
-    for name, blocks in (files or {}).items():
+    """Check the files that a folder needs by the digests in its description, see `check_file`.
+
+    None is said of what was stored before there were digests.
+
+    Raises
+    ------
+    Damaged
+    ValueError
+        When the description lists other files.
+    OSError
+    """
+    if files is None:
+        return
+    if not isinstance(files, dict) or set(files) != set(needed):
+        msg = "its description lists other files"
+        raise ValueError(msg)
+    for name, blocks in files.items():
         check_file(folder / name, blocks, anew=anew)
 
 

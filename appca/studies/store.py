@@ -152,7 +152,7 @@ def _write(folder: Path, facts: dict[str, Any], outcome: Outcome) -> None:
 
 def _read(folder: Path, name: str) -> Stored:
     facts = read_json(folder / "config.json", f"Result {name}", "study")
-    check_files(folder, facts[FILES])
+    check_files(folder, facts[FILES], ["arrays.npz", *(f"{key}.csv" for key in facts["tables"])])
     tables = {key: _table(folder / f"{key}.csv", kinds) for key, kinds in facts["tables"].items()}
     arrays = read_arrays(folder / "arrays.npz")
     if read_json(folder / "config.json", f"Result {name}", "study") != facts:
