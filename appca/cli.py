@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        code = options.run(options) or 0
+        options.run(options)
         sys.stdout.flush()
     except ValueError as error:
         return _refuse(" ".join(str(error).split()))
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         clear()
         return INTERRUPTED
-    return code
+    return getattr(options, "code", 0)
 
 
 def _parser() -> parsing.Parser:

@@ -12,9 +12,9 @@ from appca.data.sources.builtin import SOURCES
 from appca.data.store import DatasetStore
 from appca.runs import home as homes
 from appca.runs import labels
+from appca.runs.check import StoredFinding, findings, give_digests
 from appca.runs.configuration import RunConfig
 from appca.runs.store import title
-from appca.storage.check import StoredFinding, findings, give_digests
 from appca.storage.errors import InputError
 from appca.storage.files import read_arrays
 from appca.storage.packed import as_object
@@ -55,8 +55,8 @@ def add(commands: parsing.Commands) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Say what is damaged and what would mend it; 0 when nothing is, else 1."""
+def run(options: argparse.Namespace) -> None:
+    """Say what is damaged and what would mend it; the exit code tells whether anything is."""
     home = options.home or homes.home()
     if not home.is_dir():
         msg = f"There is no folder “{home}” to check; name one that appca has written to."
@@ -65,16 +65,16 @@ def run(options: argparse.Namespace) -> int:
         _seal(home)
     lines = list(checked(home))
     damaged = [line for line in lines if line.damaged]
+    options.code = DAMAGED if damaged else 0
     if options.json:
         say(json.dumps([line._asdict() for line in lines], ensure_ascii=False, indent=1))
-        return DAMAGED if damaged else 0
+        return
     for line in damaged:
         say(f"{line.what}: {line.problem} ({line.file}); {line.remedy}")
     before = len(lines) - len(damaged)
     if before:
         say(f"{counted(before, 'file')} stored before there were digests; --seal adds them")
     say(f"{counted(len(damaged), 'damaged file')} in {home}" if damaged else f"{home} is sound")
-    return DAMAGED if damaged else 0
 
 
 def checked(home: Path) -> Iterator[Line]:

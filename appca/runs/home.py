@@ -5,8 +5,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from appca.runs.check import FOLDERS
 from appca.storage import rights
-from appca.storage.check import FOLDERS
 
 
 def home() -> Path:

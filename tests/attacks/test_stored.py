@@ -218,6 +218,20 @@ ATTACKS = (
         OF_DATA.format("its description lists other files"),
     ),
     Attack(
+        "a description that lists a file of the system, checked",
+        forged(META, files={"/etc/passwd": ["0" * 32]}),
+        command,
+        "data set “Three planes in space”: it lists other files than its own; open Three planes "
+        "again on the page Data",
+    ),
+    Attack(
+        "a description with a list in place of digests, checked",
+        forged(CONFIG, files=["arrays.npz"]),
+        command,
+        f"run {RUN} “Strokes, the first try”: it lists other files than its own; fit it again: "
+        "aPPCA, K = 4, L = 2",
+    ),
+    Attack(
         "a description of more rows",
         forged(META, n_rows=10**9),
         dataset,

@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,9 +41,13 @@ def findings(home: Path) -> Iterator[StoredFinding]:
     Files that are hidden or of another kind are not appca's; drafts and signs of life are hidden.
     """
     for name in (*_DESCRIBED, *_SINGLE):
-        for folder, entries in _folders(home / name):
-            of_home = folder.parent.name if folder.parent.parent == home else ""
-            yield from _in_folder(folder, entries, *_DESCRIBED.get(of_home, ("", "")))
+        for folder in _folders(home / name):
+            in_home = folder.parent.name if folder.parent.parent == home else ""
+            kind = _DESCRIBED.get(in_home, ("", ""))
+            found = list(_in_folder(folder, *kind))
+            if any(one.damaged for one in found):  # or somebody wrote to it just now: look again
+                found = list(_in_folder(folder, *kind)) if folder.is_dir() else []
+            yield from found
 
 
 def give_digests(finding: StoredFinding, home: Path) -> None:
@@ -59,35 +64,32 @@ def give_digests(finding: StoredFinding, home: Path) -> None:
     kind = _DESCRIBED.get(file.relative_to(home).parts[0], ("", ""))[1]
     facts = read_json(file, what, kind)
     if FILES in facts and facts[FILES] is None:
-        names = sorted(one.name for one in _files(file.parent) if one.suffix != ".json")
+        names = [one.name for one in _files(file.parent) if one.suffix != ".json"]
         facts[FILES] = digests.digests_of(file.parent, names)
     write_json(file, facts, what)
 
 
-def _folders(top: Path) -> Iterator[tuple[Path, list[Path]]]:
-    """Yield a folder and those in it, each with its files."""
-    try:
-        entries = sorted(one for one in top.iterdir() if not one.name.startswith("."))
-    except OSError:  # not there, or no folder
-        return
-    yield top, [one for one in entries if one.is_file()]
-    for one in entries:
-        if one.is_dir() and not one.is_symlink():
-            yield from _folders(one)
+def _folders(top: Path) -> Iterator[Path]:
+    """Yield a folder and those in it; none where there is none."""
+    with suppress(OSError):
+        inside = sorted(one for one in top.iterdir() if not one.name.startswith("."))
+        yield top
+        for one in inside:
+            if one.is_dir() and not one.is_symlink():
+                yield from _folders(one)
 
 
 def _files(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if one.is_file() and not one.name.startswith(".")]
+    found = (one for one in folder.iterdir() if not one.name.startswith("."))
+    return sorted(one for one in found if one.is_file())
 
 
-def _in_folder(
-    folder: Path, entries: list[Path], description: str, kind: str
-) -> Iterator[StoredFinding]:
+def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFinding]:
     """Look at the files of one folder: at descriptions first, which say what others must be."""
     if description and not (folder / description).is_file():
         yield StoredFinding(folder / description, f"{description} is missing", True)
         return
-    known: set[str] = set()
+    entries, known = _files(folder), set[str]()
     for file in (one for one in entries if one.suffix == ".json"):
         try:
             facts = read_json(file, file.name, kind if file.name == description else "")
@@ -107,13 +109,15 @@ def _in_folder(
 
 def _of_description(file: Path, facts: dict[str, Any], known: set[str]) -> Iterator[StoredFinding]:
     """Look at the files that a description lists, and note what needs no other look."""
-    listed = facts.get(FILES)
-    if listed is None:
-        content = file.read_bytes()
-        if FILES in facts or not digests.is_sealed(file, content):
+    if FILES not in facts:
+        if not digests.is_sealed(file, file.read_bytes()):
             yield StoredFinding(file, BEFORE, False)
-        if FILES in facts:
-            known.update(one.name for one in _files(file.parent))
+        return
+    listed = facts[FILES]
+    if not isinstance(listed, dict) or any(Path(name).name != name for name in listed):
+        known.update(one.name for one in _files(file.parent))  # nothing is known of them
+        why = BEFORE if listed is None else "it lists other files than its own"
+        yield StoredFinding(file, why, listed is not None)
         return
     for name, blocks in listed.items():
         known.add(name)
