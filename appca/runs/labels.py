@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
-from appca.runs.store import Run
+from appca.runs.store import LABELS, Run
 from appca.storage import lock
 from appca.storage.files import read_json, write_json
 from appca.storage.identity import digest_of
 from appca.storage.refusal import reason, storing
 
-FILE = "labels.json"
+FILE = LABELS
 NAME_LENGTH = 40
 
 

@@ -24,6 +24,7 @@ from appca.storage.refusal import reason, refusing, storing
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 ARRAYS = "arrays.npz"
+LABELS = "labels.json"  # what somebody said of the components; see `appca.runs.labels`
 _NAME_LENGTH = 120
 _UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError),
@@ -115,6 +116,7 @@ class RunStore:
         target = self.folder / config.id
         with storing("The run", self.folder):
             if self.renew(config.id, name, origin) is None:
+                name = name or _given_name(target)
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
                 atomic.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
@@ -192,6 +194,19 @@ class RunStore:
             return
         with refusing(f"Run {run_id} could not be deleted", "check the rights of its file"):
             atomic.discard(self.folder / run_id)
+
+    def drop_arrays(self, run_id: str) -> None:
+        """Remove arrays that are damaged, so that the run is fitted again; its names stay.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        if not is_id(run_id):
+            return
+        with refusing(f"Run {run_id} could not be changed", "check the rights of its file"):
+            (self.folder / run_id / ARRAYS).unlink(missing_ok=True)
 
     def sweep(self) -> None:
         """Remove the drafts of processes that are gone."""
@@ -315,10 +330,20 @@ def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
     write_json(folder / "config.json", meta, f"Run {folder.name}")
 
 
+def _given_name(folder: Path) -> str | None:
+    """Return the name that a person gave to a run whose arrays were damaged."""
+    meta = or_none(partial(_read_meta, folder)) or {}
+    return meta.get("name")
+
+
 def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) -> None:
     with atomic.solid(folder / ARRAYS) as file:
         write_arrays(file, arrays)
         n_bytes = file.tell()
+    given = folder.parent / meta["id"] / LABELS  # of a run whose arrays were damaged
+    if given.is_file():
+        with atomic.solid(folder / LABELS) as file:
+            file.write(given.read_bytes())
     _write_meta(folder, meta | {"bytes": n_bytes, FILES: digests_of(folder, [ARRAYS])})
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from appca.runs import labels
 from appca.runs import store as store_module
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
@@ -170,6 +171,17 @@ def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read_and_are_r
         _ = store.get(run.id).fitted
     assert store.renew(run.id) is None, "so that a job fits it again"
     assert store.save(CONFIG, result_of()).fitted.mean.size == 7
+
+
+def test_names_that_were_given_outlive_damaged_arrays(store):
+    run = store.save(CONFIG, result_of(), name="hours of work")
+    labels.rename(run, 0, "left stroke")
+    (run.path / "arrays.npz").write_bytes(b"x" * (run.path / "arrays.npz").stat().st_size)
+    store.drop_arrays(run.id)
+    assert store.get(run.id) is None
+    again = store.save(CONFIG, result_of())
+    assert again.name == "hours of work"
+    assert labels.labels(again).names[0] == "left stroke"
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(store, monkeypatch):
