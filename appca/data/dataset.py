@@ -3,9 +3,10 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,6 +16,25 @@ from appca.storage.wording import counted, is_text, shortened
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
+
+
+class NumberedNames(Sequence[str]):
+    """Names such as “feature 3” of columns without their own, made when they are asked for."""
+
+    def __init__(self, word: str, n: int) -> None:
+        self.word, self._places = word, range(1, n + 1)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [f"{self.word} {place}" for place in self._places[index]]
+        return f"{self.word} {self._places[index]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +54,7 @@ class Dataset:
     image_shape : tuple or None
         (h, w) or (h, w, 3) when a row of X is an image in row-major order.
     feature_names : tuple of str or None
-        Unique names of the D columns.
+        Unique names of the D columns, if they have some; see `column_names`.
     provenance : dict
         JSON-able: source, options, files, checksums, citation. ``image_range`` (lowest and highest
         grey value) is read by `images`.
@@ -84,6 +104,11 @@ class Dataset:
     def n_features(self) -> int:
         """Number of columns D."""
         return int(self.X.shape[1])
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """Names of the D columns: their own, else “feature 1” and so on."""
+        return self.feature_names or NumberedNames("feature", self.n_features)
 
     @cached_property
     def n_missing(self) -> int:

@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import LONGEST_NAME, Reader
-from appca.data.readers.source import LIMITS, File, Files, ReadLimits, checksum, file_stream
+from appca.data.readers.source import (
+    LIMITS,
+    File,
+    Files,
+    ReadLimits,
+    checksum,
+    file_stream,
+    total_bytes,
+)
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -96,6 +104,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     if not files:
         msg = "There is no file to read; give at least one."
         raise InputError(msg)
+    limits = limits.within(total_bytes(files))
     given = [InputFile(name, file, kind_of(name, file)) for name, file in files]
     kind = _common_kind(given)
     reader = _reader(kind)

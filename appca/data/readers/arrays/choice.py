@@ -3,12 +3,18 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import DTYPES, Dataset
-from appca.data.readers.intake import FileReport, left_to_the_model, note_quality, settle_missing
+from appca.data.dataset import DTYPES, Dataset, NumberedNames
+from appca.data.readers.intake import (
+    FileReport,
+    left_to_the_model,
+    note_quality,
+    row_ids,
+    settle_missing,
+)
 from appca.data.readers.source import LIMITS, ReadLimits, check_matrix
 from appca.data.readers.tables.roles import FEW, is_label_name
 from appca.storage.errors import InputError
@@ -79,6 +85,7 @@ def choose(
 def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
     """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
     shape, dtype = array
+    check_sides(name, shape)
     if dtype.hasobject or dtype.kind not in "buif":
         kind = "Python objects" if dtype.hasobject else f"values of type {dtype}"
         msg = f"“{name}” holds {kind}, not plain numbers; save it as an array of float or uint8."
@@ -94,7 +101,15 @@ def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
         least = counted(limits.least_rows, "row")
         msg = f"“{name}” has shape {shape}; at least {least} and 2 values in each are needed."
         raise InputError(msg)
-    check_matrix(name, shape[0], math.prod(shape[1:]), max(4, dtype.itemsize), limits)
+    itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
+    check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits)
+
+
+def check_sides(name: str, shape: tuple[Any, ...]) -> None:
+    """Refuse what a header may give in the place of a side: True, or less than none."""
+    if any(isinstance(side, bool) or side < 0 for side in shape):
+        msg = f"“{name}” states the shape {shape}; sides are whole numbers from 0, so save it again."
+        raise InputError(msg)
 
 
 def mapped(file: BinaryIO, array: ArrayInfo, offset: int, *, fortran: bool = False) -> np.ndarray:
@@ -107,12 +122,15 @@ def mapped(file: BinaryIO, array: ArrayInfo, offset: int, *, fortran: bool = Fal
 
 def native(values: np.ndarray) -> np.ndarray:
     """Return numbers in a type data sets have, row by row; a copy only where one is needed."""
-    kept = values.dtype.newbyteorder("=")
+    return np.ascontiguousarray(values, dtype=kept_type(values.dtype))
+
+
+def kept_type(dtype: np.dtype) -> np.dtype:
+    """Return the type in which a data set holds numbers of a type."""
+    kept = dtype.newbyteorder("=")
     if kept == np.float16:
-        kept = np.dtype(np.float32)
-    elif kept not in DTYPES:
-        kept = np.dtype(np.float64)
-    return np.ascontiguousarray(values, dtype=kept)
+        return np.dtype(np.float32)
+    return kept if kept in DTYPES else np.dtype(np.float64)
 
 
 def beside(
@@ -163,18 +181,17 @@ def build(
     X = array.reshape(len(array), -1)
     report |= {"rows": len(X), "columns": X.shape[1], "image_shape": sides}
     report.setdefault("dtype", str(array.dtype))
-    features = [f"column {j + 1}" for j in range(X.shape[1])]
+    features = NumberedNames("column", X.shape[1])
     gaps = left_to_the_model(X, missing)
     X, rows = settle_missing(X, features, missing, report, limits.least_rows)
     note_quality(X, features, report, limits.least_rows)
-    ids = np.array([f"row-{row + 1}" for row in rows]) if found.ids is None else found.ids[rows]
+    ids = row_ids(rows) if found.ids is None else found.ids[rows]
     return Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
         ids=ids,
         labels={key: column[rows] for key, column in found.labels.items()},
         image_shape=sides,
-        feature_names=None if sides else tuple(features),
         provenance={"source": "file", "files": [name], "report": report},
         missing=gaps,
         least_rows=limits.least_rows,

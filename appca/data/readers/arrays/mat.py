@@ -75,8 +75,8 @@ def _contents(name: str, stream: BinaryIO, limits: ReadLimits) -> dict[str, Vari
         listed = variables(stream, limits.n_bytes)
     except OverflowError as error:
         msg = (
-            f"“{name}” unpacks to more than {limits.n_bytes / 1e6:,.0f} MB; save fewer variables "
-            "or rows."
+            f"“{name}” unpacks to more than {limits.most}; save it with '-v6', which does not "
+            "pack, or fewer variables or rows."
         )
         raise InputError(msg) from error
     except (ValueError, struct.error, zlib.error) as error:
