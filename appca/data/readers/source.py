@@ -23,7 +23,7 @@ class ReadLimits(NamedTuple):
     n_bytes: int = 1 << 30  # of the file, of what it unpacks to, and of the matrix made from it
     members: int = 200_000  # files in a zip
     pixels: int = 50_000_000  # of one image
-    columns: int = 100_000  # of a table, each with a name of its own
+    columns: int = 1 << 17  # of a table, each with a name of its own
     features: int = 4_000_000  # of arrays and images, whose columns are only numbered
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
     least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
@@ -37,7 +37,7 @@ class ReadLimits(NamedTuple):
     def most(self) -> str:
         """Say how many bytes are allowed, and why they are few: "67 MB, the most ..."."""
         size = f"{self.n_bytes / 1e6:,.0f} MB"
-        if self.given is None or self.n_bytes > most_unpacked(self.given):
+        if self.given is None or self.n_bytes != most_unpacked(self.given):
             return size
         return f"{size}, the most for {self.given / 1e6:,.1f} MB of files"
 

@@ -262,7 +262,7 @@ def test_a_file_or_a_matrix_beyond_the_limit_is_refused():
     text = "a,b\n" + "1,2\n3,4\n" * 100
     with pytest.raises(InputError, match="more than the 0 MB one file may have"):
         table(text, limits=ReadLimits(n_bytes=500))
-    with pytest.raises(InputError, match="200 x 2 numbers"):
+    with pytest.raises(InputError, match="201 x 2 numbers"):
         table(text, limits=ReadLimits(n_bytes=1000))
 
 
