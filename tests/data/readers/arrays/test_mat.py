@@ -74,8 +74,8 @@ def version_73():
     ("data", "options", "words"),
     [
         (b"", {}, "is empty"),
-        (b"words", {}, "is not a MAT file of version 5 to 7"),
-        (version_73(), {}, r"version 7.3; save it in MATLAB with save\('name.mat', 'X', '-v7'\)"),
+        (b"words", {}, "is not a MAT file of version 5 or later"),
+        (version_73(), {}, "is no HDF5 file or is damaged; write it again"),
         (saved(a=np.eye(3), b=np.eye(4)), {}, "several arrays"),
         (saved(a=np.eye(3)), {"array": "b"}, "no array “b”"),
         (saved(a="words"), {}, "no matrix of numbers"),
