@@ -35,7 +35,7 @@ from appca.storage.refusal import refusing
 from appca.storage.wording import counted, shortened
 
 COMMAND = (sys.executable, "-m", "appca.data.readers.worker")
-MEMORY, MEMORY_RATIO = 300 << 20, 20  # bytes for any upload, and more for each byte of it
+MEMORY, MEMORY_RATIO = 350 << 20, 20  # bytes for any upload, and more for each byte of it
 MOST_MEMORY = 0.6  # of what the machine has
 SECONDS, SECONDS_PER_MB = 60.0, 0.5
 _AT_ONCE = 4  # processes; more uploads wait

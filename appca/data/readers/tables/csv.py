@@ -40,8 +40,8 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
     text = as_text(name, file_bytes(name, file, limits), options.encoding)
     dialect = guess(name, text, options.separator, options.header)
     check_columns(name, len(dialect.columns), limits)
-    check_rectangle(name, text, dialect)
     check_matrix(name, text.count(b"\n"), len(dialect.columns), 8, limits)
+    check_rectangle(name, text, dialect)
     frame = _parse(name, text, dialect)
     named = [
         dialect.header and column != f"column {j + 1}" for j, column in enumerate(dialect.columns)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
 _LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
-_BLOCK_VALUES = 1 << 20  # that are described at a time
+_BLOCK_VALUES, _MOST_AT_ONCE = 1 << 20, 1000  # values and columns that are looked at together
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
 KINDS = {
     "number": "numbers",
@@ -135,7 +135,7 @@ def describe(frame: "pd.DataFrame", named: list[bool]) -> list[Column]:
     names = [str(label) for label in frame.columns]
     plain = np.array([kind.kind in "iuf" for kind in frame.dtypes], bool)
     found: dict[int, Column] = {}
-    step = max(1, _BLOCK_VALUES // len(frame))
+    step = _at_once(frame)
     numbers = np.flatnonzero(plain)
     for start in range(0, len(numbers), step):
         part = numbers[start : start + step]
@@ -244,9 +244,15 @@ def _check_features(
 def _matrix(frame: "pd.DataFrame", features: list[str], report: FileReport) -> np.ndarray:
     import pandas as pd
 
-    kinds = frame.dtypes
-    words = [name for name in features if not pd.api.types.is_numeric_dtype(kinds[name])]
-    for column in words:
+    places = frame.columns.get_indexer(pd.Index(features, dtype=object))
+    X = np.empty((len(frame), len(places)))
+    plain = np.array([kind.kind in "iuf" for kind in frame.dtypes.iloc[places]], bool)
+    step, numeric = _at_once(frame), np.flatnonzero(plain)
+    for start in range(0, len(numeric), step):  # pandas copies each column of a selection apart
+        part = numeric[start : start + step]
+        X[:, part] = frame.iloc[:, places[part]].to_numpy(np.float64)
+    for j in np.flatnonzero(~plain):
+        column = features[j]
         numbers = _as_numbers(frame[column].astype("object"))
         odd = frame[column][numbers.isna() & frame[column].notna()]
         if len(odd):
@@ -255,8 +261,13 @@ def _matrix(frame: "pd.DataFrame", features: list[str], report: FileReport) -> n
                 f"“{shortened(odd.iloc[0])}” in row {odd.index[0] + 1}; make it a label or ignored."
             )
             raise InputError(msg, report)
-        frame = frame.assign(**{column: numbers})
-    return np.ascontiguousarray(frame[features].to_numpy(np.float64))
+        X[:, j] = numbers.to_numpy(np.float64)
+    return X
+
+
+def _at_once(frame: "pd.DataFrame") -> int:
+    """Return how many columns are looked at together."""
+    return min(_MOST_AT_ONCE, max(1, _BLOCK_VALUES // max(1, len(frame))))
 
 
 def _image_shape(
