@@ -204,7 +204,9 @@ def wide_csv(columns: int) -> bytes:
 
 
 FEW_PIXELS = "unpacks to 7,000 x 7,000 pixels in 196 MB, more than 67 MB, the most for 0.{} MB of"
-UNPACKS = "unpacks to more than 67 MB, the most for 0.{} MB of files; give it unpacked, split it or "
+UNPACKS = (
+    "unpacks to more than 67 MB, the most for 0.{} MB of files; give it unpacked, split it or "
+)
 HOSTILE = [
     Hostile("deep.npy.gz", lambda: npy_gz((512 * 1024, 1024), "|u1", 512), None),
 ]

@@ -40,7 +40,12 @@ _HOMES = {
 }
 SUFFIXES = tuple(_HOMES)
 MANY = (*_PICTURES, ".idx", ".idx.gz", "-ubyte", "-ubyte.gz")  # of which several make one data set
-_STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}  # first bytes of a file
+_STARTS = {
+    b"\x93NUM": "npy",
+    b"PAR1": "parquet",
+    b"MATL": "mat",
+    b"\x89HDF": "hdf5",
+}  # first bytes of a file
 _IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
 
 

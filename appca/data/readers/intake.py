@@ -85,7 +85,7 @@ def _means(X: np.ndarray, names: Sequence[str], report: FileReport) -> np.ndarra
         fits = np.isfinite(means) & np.isfinite(means.astype(X.dtype))
     if not fits.all():
         msg = (
-            f"“{shortened(names[np.argmin(fits)])}” holds numbers too large to be averaged; give "
+            f"“{shortened(names[int(np.argmin(fits))])}” holds numbers too large to be averaged; give "
             "it in a smaller unit, or correct or ignore it."
         )
         raise InputError(msg, report)
@@ -151,16 +151,16 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
     return ids
 
 
-def _listed_of(found: np.ndarray, names: Sequence[str]) -> np.ndarray:
+def _listed_of(found: np.ndarray, names: Sequence[str]) -> list[int]:
     """Return the places of the columns that a report lists."""
-    places = np.flatnonzero(found)
+    places: list[int] = np.flatnonzero(found).tolist()
     return places[:_MOST_NUMBERED] if isinstance(names, NumberedNames) else places
 
 
 def _check_no_empty_column(empty: np.ndarray, names: Sequence[str], report: FileReport) -> None:
     found = np.flatnonzero(empty)
     if len(found):
-        shown = ", ".join(f"“{shortened(names[j])}”" for j in found[:3])
+        shown = ", ".join(f"“{shortened(names[j])}”" for j in found[:3].tolist())
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         msg = f"No cell of column {shown}{more} holds a number; ignore the column or fill it."
         raise InputError(msg, report)

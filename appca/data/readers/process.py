@@ -68,6 +68,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     """
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     size = total_bytes(files)
+    memory, seconds = _memory(size), SECONDS + SECONDS_PER_MB * size / 1e6
     if limits.scratch is not None:
         with refusing(f"{title} could not be laid down for reading"):
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
@@ -78,11 +79,11 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
             "files": paths,
             "options": options,
             "limits": limits._replace(scratch=str(place))._asdict(),
-            "memory": _memory(size),
-            "seconds": SECONDS + SECONDS_PER_MB * size / 1e6,
+            "memory": memory,
+            "seconds": seconds,
         }
         (place / REQUEST).write_text(json.dumps(request), "utf-8")
-        _ask(place, title, request["memory"], request["seconds"])
+        _ask(place, title, memory, seconds)
         return _opened(place)
 
 
@@ -201,10 +202,11 @@ def _ask(place: Path, title: str, memory: int, seconds: float) -> None:
     if (place / OUTCOME).is_file():  # it has answered, and was not fit to be asked again
         return
     if process.late or (os.name == "posix" and code in (-9, -24)):  # -24: its seconds of computing
-        raise InputError(
+        msg = (
             f"{title} took longer than {seconds:,.0f} s to read; give fewer rows or columns, or "
             "another kind of file, such as NPY."
         )
+        raise InputError(msg)
     raise InputError(too_much(title, memory))
 
 
@@ -241,10 +243,13 @@ def _lay_down(files: Files, place: Path, title: str, limits: ReadLimits) -> list
     remedy = "free some space on the disk of temporary files"
     for i, (name, file) in enumerate(files):
         target = place / str(i)
-        with refusing(f"{title} could not be laid down for reading", remedy):
-            with file_stream(name, file, limits) as stream, target.open("wb") as out:
-                for chunk in chunks_of(stream):
-                    out.write(chunk)
+        with (
+            refusing(f"{title} could not be laid down for reading", remedy),
+            file_stream(name, file, limits) as stream,
+            target.open("wb") as out,
+        ):
+            for chunk in chunks_of(stream):
+                out.write(chunk)
         found.append((name, str(target)))
     return found
 

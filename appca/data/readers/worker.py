@@ -1,5 +1,4 @@
-"""
-The process that reads uploads for the server, see `process.py`: a folder a line, until the end.
+"""The process that reads uploads for the server, see `process.py`: a folder a line, until the end.
 
 It answers each line when the outcome stands in the folder, and leaves when it has grown.
 """

@@ -118,7 +118,9 @@ def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
 def check_sides(name: str, shape: tuple[Any, ...]) -> None:
     """Refuse what a header may give in the place of a side: True, or less than none."""
     if any(isinstance(side, bool) or side < 0 for side in shape):
-        msg = f"“{name}” states the shape {shape}; sides are whole numbers from 0, so save it again."
+        msg = (
+            f"“{name}” states the shape {shape}; sides are whole numbers from 0, so save it again."
+        )
         raise InputError(msg)
 
 
@@ -240,8 +242,8 @@ def _check_length(
 def _other_length(wanted: RowNames, key: str, one: ArrayInfo) -> InputError:
     return InputError(
         f"“{shortened(key)}” in “{wanted.file}” has {_sides(one.shape)} entries for the "
-        f"{counted(wanted.n_rows, 'row')} of “{shortened(wanted.array)}”; save one for each row, or "
-        "leave it out of the file."
+        f"{counted(wanted.n_rows, 'row')} of “{shortened(wanted.array)}”; save one for each row, "
+        "or leave it out of the file."
     )
 
 

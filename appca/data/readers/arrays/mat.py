@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.data.readers.arrays import hdf5_contents
 from appca.data.readers.arrays.choice import (
     ArrayInfo,
     RowNames,
@@ -21,7 +22,6 @@ from appca.data.readers.arrays.choice import (
     choose,
     native,
 )
-from appca.data.readers.arrays import hdf5_contents
 from appca.data.readers.arrays.mat5 import HEADER, Variable, values, variables
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader

@@ -51,9 +51,7 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
         values = _values(name, archive, inside[wanted], limits)
         report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
         named = RowNames(name, wanted, len(values))
-        rows = beside(
-            named, arrays, lambda key: _small(name, archive, inside[key]), report, limits
-        )
+        rows = beside(named, arrays, lambda key: _small(name, archive, inside[key]), report, limits)
     return build(name, values, rows, options.missing, options.image_shape, report, limits)
 
 

@@ -113,8 +113,8 @@ def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
     """Refuse a table of more columns than are read."""
     if n_columns > limits.columns:
         msg = (
-            f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; take "
-            "fewer, turn it so that these are rows, or save the numbers as NPY."
+            f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; "
+            "take fewer, turn it so that these are rows, or save the numbers as NPY."
         )
         raise InputError(msg)
 
