@@ -24,11 +24,10 @@ BASE = 100 * MEGA  # that a reading process has when it waits
 
 
 class Hostile(NamedTuple):
-    """A file, and the sentence it must get; None where it is read, at a bounded cost."""
+    """A file that a stranger may upload."""
 
     name: str
     make: Callable[[], bytes]
-    sentence: str | None
 
 
 @cache
@@ -46,7 +45,8 @@ def npy_header(shape: tuple[Any, ...], dtype: str) -> bytes:
 
 
 def npy_gz(shape: tuple[int, ...], dtype: str, megabytes: int) -> bytes:
-    return gzip.compress(npy_header(shape, dtype), mtime=0) + zeros(megabytes)
+    first = npy_header(shape, dtype) + b"\1"  # for rows that are all the same are refused
+    return gzip.compress(first, mtime=0) + zeros(megabytes)
 
 
 def text_gz(line: bytes, head: bytes, megabytes: int) -> bytes:
@@ -199,26 +199,81 @@ def labels_csv(rows: int, columns: int) -> bytes:
 
 
 def wide_csv(columns: int) -> bytes:
-    line = ",".join(["1"] * columns)
-    return f"{line}\n{line}\n".encode()
+    return b"\n".join(b",".join([cell] * columns) for cell in (b"1", b"2", b""))
 
 
-FEW_PIXELS = "unpacks to 7,000 x 7,000 pixels in 196 MB, more than 67 MB, the most for 0.{} MB of"
-UNPACKS = (
-    "unpacks to more than 67 MB, the most for 0.{} MB of files; give it unpacked, split it or "
-)
+def unknown_filter(file: Any) -> None:
+    """One that a plugin beside the library would be loaded for."""
+    import h5py
+
+    plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plan.set_chunk((10, 4))
+    plan.set_filter(32015, h5py.h5z.FLAG_OPTIONAL, ())
+    space = h5py.h5s.create_simple((10, 4))
+    h5py.h5d.create(file.id, b"X", h5py.h5t.IEEE_F64LE, space, plan)
+
+
+def many_groups(file: Any) -> None:
+    group = file
+    for i in range(2000):
+        group = group.create_group("g") if i % 20 else file.create_group(str(i))
+    group["X"] = np.eye(5)
+
+
 HOSTILE = [
-    Hostile("deep.npy.gz", lambda: npy_gz((512 * 1024, 1024), "|u1", 512), None),
+    Hostile("deep.npy.gz", lambda: npy_gz((99 * 1024, 1024), "|u1", 99)),
+    Hostile("bools.npy.gz", lambda: npy_gz((60 * 1024, 1024), "|b1", 60)),
+    Hostile("rows.npy.gz", lambda: npy_gz((30 * MEGA, 2), "|u1", 60)),
+    Hostile("wide.npy.gz", lambda: npy_gz((2, 30 * MEGA), "|u1", 60)),
+    Hostile("true.npy", lambda: npy_header((True, 4), "|u1") + bytes(400)),
+    Hostile("true inside.npy", lambda: npy_header((9, True), "|u1") + bytes(400)),
+    Hostile("negative.npy", lambda: npy_header((-5, -4), "|u1") + bytes(400)),
+    Hostile("zeros.npz", lambda: npz(X=np.zeros((3000, 3000)))),
+    Hostile("short.npz", lambda: npz(X=np.eye(20), y=np.arange(19) % 3)),
+    Hostile("zeros.mat", lambda: mat(3000)),
+    Hostile("zeros.idx.gz", lambda: idx_gz(99)),
+    Hostile("zeros.nii.gz", lambda: nii_gz(99)),
+    Hostile("voxels.nii.gz", lambda: nii_gz(15)),
+    Hostile("two.zip", lambda: packed({"a.png": png(7000, 7000), "b.png": png(7000, 7000)})),
+    Hostile("overlapping.zip", lambda: overlapping(30_000)),
+    Hostile("photo.tif", lambda: picture("TIFF", 7000, compression="tiff_deflate")),
+    Hostile("photo.jpg", lambda: picture("JPEG", 7000)),
+    Hostile("cells.csv.gz", lambda: text_gz(b"0,0,0,0\n", b"a,b,c,d\n", 99)),
+    Hostile("numbers.csv.gz", lambda: text_gz(b"0,0,0,0\n", b"a,b,c,d\n", 6)),
+    Hostile("emoji.csv.gz", lambda: text_gz(b'"0",0,0,0\n', "a,b,c,\N{ROCKET}\n".encode(), 60)),
+    Hostile("labels.csv", lambda: labels_csv(80_000, 4)),
+    Hostile("wide.csv", lambda: wide_csv(300_000)),
+    Hostile("runs.parquet", lambda: parquet(a=constant(2_000_000), b=constant(2_000_000))),
+    Hostile("lists.parquet", lambda: lists(4, 400_000)),
+    Hostile("unwritten.h5", lambda: hdf5(unwritten)),
+    Hostile("chunk.h5", lambda: hdf5(one_chunk)),
+    Hostile("elsewhere.h5", lambda: hdf5(elsewhere)),
+    Hostile("one text.h5", lambda: hdf5(one_text)),
+    Hostile("filter.h5", lambda: hdf5(unknown_filter)),
+]
+# read, or refused for another reason than their cost; each takes seconds
+COSTLY = [
+    Hostile("fits.npy.gz", lambda: npy_gz((15_000, 1024), "|u1", 15)),
+    Hostile("rows.npy.gz", lambda: npy_gz((900_000, 2), "|u1", 2)),
+    Hostile("bools.npy.gz", lambda: npy_gz((8000, 1024), "|b1", 8)),
+    Hostile("wide.npy.gz", lambda: npy_gz((2, 3_900_000), "<f8", 60)),
+    Hostile("rgba.zip", lambda: packed({"a.png": png(4000, 4000, 6), "b.png": png(4000, 4000, 6)})),
+    Hostile("wide.csv", lambda: wide_csv(130_000)),
+    Hostile("numbers.csv.gz", lambda: text_gz(b"0,0,0,0\n", b"a,b,c,d\n", 5)),
+    Hostile("numbers.parquet", lambda: parquet(a=constant(800_000), b=constant(800_000))),
+    Hostile("lists.parquet", lambda: lists(40, 100_000)),
+    Hostile("columns.parquet", lambda: parquet(**{f"c{i}": [0, i] for i in range(6000)})),
+    Hostile("groups.h5", lambda: hdf5(many_groups)),
 ]
 
 
 def main() -> None:
     """Read each as an upload and print what came of it."""
     found = {}
-    for one in HOSTILE:
+    for one in COSTLY if "costly" in sys.argv else HOSTILE:
         data = one.make()
         found[one.name] = {"bytes": len(data), **read_as_an_upload(one.name, data, sys.argv[1])}
-    print(json.dumps(found))
+    sys.stdout.write(json.dumps(found))
 
 
 def read_as_an_upload(name: str, data: bytes, folder: str) -> dict[str, Any]:

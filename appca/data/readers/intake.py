@@ -85,8 +85,8 @@ def _means(X: np.ndarray, names: Sequence[str], report: FileReport) -> np.ndarra
         fits = np.isfinite(means) & np.isfinite(means.astype(X.dtype))
     if not fits.all():
         msg = (
-            f"“{shortened(names[int(np.argmin(fits))])}” holds numbers too large to be averaged; give "
-            "it in a smaller unit, or correct or ignore it."
+            f"“{shortened(names[int(np.argmin(fits))])}” holds numbers too large to be averaged; "
+            "give it in a smaller unit, or correct or ignore it."
         )
         raise InputError(msg, report)
     return means
@@ -168,5 +168,5 @@ def _check_no_empty_column(empty: np.ndarray, names: Sequence[str], report: File
 
 def _listed(columns: dict[str, int]) -> str:
     parts = [f"“{shortened(name)}” ({count})" for name, count in list(columns.items())[:3]]
-    more = [f"{len(columns) - 3} more columns"] if len(columns) > 3 else []
+    more = [f"{len(columns) - 3:,} more columns"] if len(columns) > 3 else []
     return ", ".join(parts + more)

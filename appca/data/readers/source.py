@@ -35,11 +35,12 @@ class ReadLimits(NamedTuple):
 
     @property
     def most(self) -> str:
-        """Say how many bytes are allowed, and why they are few: "67 MB, the most ..."."""
+        """Say how many bytes are allowed, and why they are few: "67 MB, the most for 3 kB ..."."""
         size = f"{self.n_bytes / 1e6:,.0f} MB"
         if self.given is None or self.n_bytes != most_unpacked(self.given):
             return size
-        return f"{size}, the most for {self.given / 1e6:,.1f} MB of files"
+        given = f"{self.given / 1e6:,.1f} MB" if self.given > 1e6 else f"{self.given / 1e3:,.1f} kB"
+        return f"{size}, the most for {given} of files"
 
 
 LIMITS = ReadLimits()

@@ -83,6 +83,9 @@ def choose(
         return "X" if "X" in possible else next(iter(possible))
     if not possible:
         only = f", only {_listed(arrays)}" if arrays else ""
+        if not arrays and report.get("unused"):
+            left_out = [f"“{shortened(key)}” ({why})" for key, why in report["unused"].items()]
+            only = f" that can be read, only {', '.join(left_out[:_MOST_LISTED])}"
         msg = (
             f"“{name}” holds no matrix of numbers{only}; save one with a row for each object and "
             "at least 2 columns."
@@ -118,9 +121,7 @@ def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
 def check_sides(name: str, shape: tuple[Any, ...]) -> None:
     """Refuse what a header may give in the place of a side: True, or less than none."""
     if any(isinstance(side, bool) or side < 0 for side in shape):
-        msg = (
-            f"“{name}” states the shape {shape}; sides are whole numbers from 0, so save it again."
-        )
+        msg = f"“{name}” states the shape {shape}; sides are whole numbers; save it again."
         raise InputError(msg)
 
 
