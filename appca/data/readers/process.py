@@ -163,16 +163,16 @@ class _Processes:
 
     def warm(self) -> None:
         with self._lock:
-            if not any(one.alive for one in self._idle):
+            if not self._idle:
                 self._idle.append(ReadingProcess())
 
     @contextmanager
     def taken(self) -> Iterator[ReadingProcess]:
         with self._places:
             with self._lock:
-                idle = [self._idle.pop() for _ in range(len(self._idle))]
-                process = next((one for one in idle if one.alive), None)
-                self._idle += [one for one in idle if one is not process and one.alive]
+                while self._idle and not self._idle[-1].alive:
+                    self._idle.pop().end()
+                process = self._idle.pop() if self._idle else None
             yield process or ReadingProcess()
 
     def give_back(self, process: ReadingProcess) -> None:

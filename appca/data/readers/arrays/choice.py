@@ -189,7 +189,8 @@ def beside(
     large = [key for key, one in one_each.items() if _held(one) > limits.n_bytes // 4]
     unused |= dict.fromkeys(large, "its texts are too long for a label")
     kinds = {key: one.dtype.kind for key, one in one_each.items() if key not in large}
-    own = wanted.ids or next((key for key in _ID_NAMES if kinds.get(key, "") in list("USiu")), None)
+    able = sorted(key for key in kinds if _title(key) in _ID_NAMES and kinds[key] in "USiu")
+    own = wanted.ids or min(able, key=lambda key: key not in _ID_NAMES, default=None)
     ids = None if own is None else _column(np.ravel(load(own))).astype(str)
     if ids is not None and wanted.ids is None and len(np.unique(ids)) < wanted.n_rows:
         ids, own = None, None
@@ -227,7 +228,7 @@ def _check_length(
 ) -> None:
     """Refuse what is called ids or labels and has another length, unless it goes with others."""
     length = math.prod(one.shape)
-    title = key.rsplit("/", 1)[-1]
+    title = _title(key)
     named = written or title in _ID_NAMES or is_label_name(title)
     matrices = _matrices(arrays, 1)
     if not named or any(length in (other.shape[0], other.shape[-1]) for other in matrices.values()):
@@ -246,6 +247,11 @@ def _other_length(wanted: RowNames, key: str, one: ArrayInfo) -> InputError:
         f"{counted(wanted.n_rows, 'row')} of “{shortened(wanted.array)}”; save one for each row, "
         "or leave it out of the file."
     )
+
+
+def _title(key: str) -> str:
+    """Return the last part of an array's path."""
+    return key.rsplit("/", 1)[-1]
 
 
 def _is_vector(array: ArrayInfo) -> bool:
@@ -320,7 +326,7 @@ def _is_matrix(array: ArrayInfo, least_rows: int) -> bool:
 
 def _names_rows(title: str, column: np.ndarray) -> bool:
     """Whether a vector looks like a label: few whole numbers, texts, or a target by its name."""
-    if column.dtype.kind in "Ub" or is_label_name(title.rsplit("/", 1)[-1]):
+    if column.dtype.kind in "Ub" or is_label_name(_title(title)):
         return True
     return column.dtype.kind in "iu" and len(np.unique(column)) <= FEW
 

@@ -92,7 +92,7 @@ def likely_labels(
         for column in features
         if column.whole and column.complete and 1 <= column.high - column.low < FEW
     ]
-    if len(narrow) > min(2 * _MOST_LIKELY, len(features) // 2):
+    if len(narrow) > 2 * _MOST_LIKELY:
         return {}
     found = {}
     for column in narrow:
@@ -100,7 +100,7 @@ def likely_labels(
         distinct = len(np.unique(values))
         if distinct <= min(_FEW_CLASSES, len(values) // 3):
             found[column.name] = distinct
-    return found if len(found) <= _MOST_LIKELY else {}
+    return found if len(found) <= min(_MOST_LIKELY, len(features) // 2) else {}
 
 
 def label_order(names: list[str], distinct: dict[str, int], n_rows: int) -> list[str]:
