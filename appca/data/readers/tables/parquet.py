@@ -56,7 +56,8 @@ def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
         file = parquet.ParquetFile(stream)
         words = [one.name for one in file.schema_arrow if _is_text(one.type)]
         _check_names(name, file.schema_arrow.names)
-        _check_size(name, file.metadata, limits)
+        nested = any(pa.types.is_nested(kind) for kind in file.schema_arrow.types)
+        _check_size(name, file.metadata, limits, nested=nested)
         # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
         # No threads, to read ahead either: one left over from a broken file can abort at exit.
         return parquet.read_table(
@@ -109,15 +110,17 @@ def _check_names(name: str, names: list[str]) -> None:
         raise InputError(msg)
 
 
-def _check_size(name: str, metadata: Any, limits: ReadLimits) -> None:
+def _check_size(name: str, metadata: Any, limits: ReadLimits, *, nested: bool) -> None:
     check_columns(name, metadata.num_columns, limits)
     check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     if len(groups) * metadata.num_columns > _MOST_PARTS:
         msg = f"“{name}” is cut into {len(groups):,} row groups; write it with fewer."
         raise InputError(msg)
-    cells = sum(one.column(j).num_values for one in groups for j in range(one.num_columns))
-    unpacked = max(8 * cells, sum(one.total_byte_size for one in groups))
+    unpacked = sum(one.total_byte_size for one in groups)
+    if nested:  # few rows may hold very many values; PyArrow can abort here, so else it is left out
+        chunks = (one.column(j) for one in groups for j in range(one.num_columns))
+        unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
     if unpacked > limits.n_bytes:
         msg = (
             f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
