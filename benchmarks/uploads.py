@@ -103,7 +103,9 @@ def row_of(one, address: str, server: int, uploader, other) -> results.Row:
     watcher = Thread(target=watch)
     watcher.start()
     began = time.perf_counter()
-    box.set_input_files([{"name": one.name, "mimeType": "application/octet-stream", "buffer": data}])
+    box.set_input_files(
+        [{"name": one.name, "mimeType": "application/octet-stream", "buffer": data}]
+    )
     answer = uploader.locator("[data-testid=stAlert], .st-key-upload_use").first
     openings = []
     while not openings or not answer.is_visible():
