@@ -6,16 +6,48 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from appca.storage.errors import InputError
+from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.storage.wording import counted, is_text, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
+
+
+_Plain = bool | int | Finite | Annotated[str, Meta(max_length=1000)] | None  # in a script, too
+_Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
+
+
+class _Report(Struct):
+    roles: dict[Text, Text] = {}
+
+
+class _Event(Struct):
+    onset: Finite
+    duration: Finite
+
+
+class Provenance(Struct):
+    """What pages and files read of where data came from; there may be more."""
+
+    source: Text = ""
+    options: dict[Text, _Plain | list[_Plain] | dict[Text, _Plain]] = {}
+    files: list[Text] | dict[Text, Text] = []  # with their digests, if known
+    report: _Report = msgspec.field(default_factory=_Report)
+    image_range: tuple[Finite, Finite] = (0.0, 1.0)
+    citation: Text = ""
+    # of a brain recording:
+    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)
+    affine: list[list[Finite]] = []
+    repetition: Finite = 1.0
+    events: list[_Event] = []
 
 
 class NumberedNames(Sequence[str]):
@@ -92,6 +124,7 @@ class Dataset:
         _check_feature_names(names, d)
         parts = {"X": X, "ids": ids, "labels": labels, "image_shape": shape, "feature_names": names}
         parts["missing"] = _checked_missing(self.missing, X.shape)
+        _check_provenance(self.provenance)
         for key, value in parts.items():
             object.__setattr__(self, key, value)
 
@@ -371,6 +404,14 @@ def _check_image_shape(shape: tuple[int, ...] | None, d: int) -> None:
     if not fits or min(shape) < 1 or int(np.prod(shape)) != d:
         msg = f"An image shape is (h, w) or (h, w, 3) with {d} values in all; got {shape}."
         raise InputError(msg)
+
+
+def _check_provenance(known: dict[str, Any]) -> None:
+    try:
+        fitted(Provenance, known)
+    except Misfit as error:
+        msg = f"What is said of where the data came from cannot be: {error}; load them again."
+        raise InputError(msg) from error
 
 
 def _check_feature_names(names: tuple[str, ...] | None, d: int) -> None:

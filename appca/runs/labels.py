@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
-from appca.runs.store import Run
+from appca.runs.store import LABELS, Run
 from appca.storage import lock
 from appca.storage.files import read_json, write_json
 from appca.storage.identity import digest_of
 from appca.storage.refusal import storing
 
-FILE = "labels.json"
+FILE = LABELS
 NAME_LENGTH = 40
 
 
@@ -73,7 +73,7 @@ def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
 def _write(run: Run, given: Labels) -> Labels:
     remedy = "free some space, or fit the run again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
-        write_json(run.path / FILE, given._asdict(), _words(run))
+        write_json(run.path / FILE, given._asdict(), _words(run))  # see `Run.kept`
     return given
 
 

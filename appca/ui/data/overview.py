@@ -49,7 +49,7 @@ def source_of(dataset: Dataset) -> str:
     known = dataset.provenance
     if known.get("source") != "file":
         return str(known.get("citation") or known.get("source") or "")
-    files = known.get("files", [])
+    files = list(known.get("files", []))
     return shortened(files[0]) if len(files) == 1 else counted(len(files), "file")
 
 
