@@ -6,21 +6,22 @@ import os
 import sys
 from collections.abc import Sequence
 
-from appca.commands import bench, data, fit, paper, parsing, project, runs
+from appca.commands import bench, check, data, fit, paper, parsing, project, runs
 from appca.commands.terminal import Manner, clear, speaking
 from appca.storage.errors import TOO_MUCH
 from appca.storage.wording import printable, shortened
 
 GOOD, REFUSED, USAGE = 0, 1, parsing.USAGE
 INTERRUPTED, NOBODY_READS = 130, 141
-COMMANDS = (data, fit, project, runs, paper, bench)
+COMMANDS = (data, fit, project, runs, check, paper, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code.
 
-    0; 1 after one sentence about input that is refused; 2 after one about the command line itself;
-    130 after Ctrl-C; 141 when what reads the output, such as ``head``, has gone.
+    0; 1 after one sentence about input that is refused, or where `check` found damage; 2 after one
+    about the command line itself; 130 after Ctrl-C; 141 when what reads the output, such as
+    ``head``, has gone.
     """
     options = _parser().parse_args(arguments)
     with speaking(Manner(options.quiet, options.json or parsing.is_piped(options))):
@@ -49,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         clear()
         return INTERRUPTED
-    return GOOD
+    return int(getattr(options, "code", GOOD))
 
 
 def _parser() -> parsing.Parser:

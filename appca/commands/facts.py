@@ -58,7 +58,12 @@ def columns_of(dataset: Dataset) -> list[dict[str, Any]]:
         | dict.fromkeys(dataset.feature_names or (), "feature")
     )
     return [
-        {"name": name, "role": role, "kind": kinds.get(name), "missing": gaps.get(name, 0)}
+        {
+            "name": name,
+            "role": role,
+            "kind": kinds.get(name, "numbers"),
+            "missing": gaps.get(name, 0),
+        }
         for name, role in roles.items()
     ]
 

@@ -94,7 +94,7 @@ def write(
         sys.stdout.buffer.flush()
         return None
     with storing(f"“{path.name}”", path.parent, OTHER):
-        atomic.write(path, content)
+        atomic.write(path, content, private=False)
     say(f"wrote {path}, {len(content)} bytes")
     return str(path)
 

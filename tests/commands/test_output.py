@@ -141,6 +141,7 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, caps
     (run,) = answer(capsys, "runs")["runs"]
     assert run["run"] == found["run"]
     assert run["log_likelihood_per_row"] == pytest.approx(found["log_likelihood_per_row"])
+    assert set(answer(capsys, "check")) == documented("check")
     assert set(answer(capsys, "bench")) == documented("bench")
     (appca_home / "x.md").touch()
     paper = answer(capsys, "paper", "--document", str(appca_home / "x.md"))
