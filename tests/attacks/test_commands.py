@@ -59,13 +59,13 @@ ATTACKS = {
         ("data", "t.csv", "--option", "image_shape=[[]]"), "is not of the kind that the option"
     ),
     "a number of starts of 24 digits": Attack(
-        ("fit", "wine", "--set", "n_init=99999999999999999999999"), "not of the kind that its"
+        ("fit", "wine", "--set", "n_init=99999999999999999999999"), "n_init must be a finite number"
     ),
     "a seed that steers the terminal": Attack(
         ("fit", "wine", "--set", 'random_state="\\u001b[31m"'), "--seed must be a whole number"
     ),
     "K of 24 digits": Attack(
-        ("fit", "wine", "-K", "99999999999999999999999"), "-K must be at most 13"
+        ("fit", "wine", "-K", "99999999999999999999999"), "-K must be a finite number, a text or"
     ),
     "a scale that is no number": Attack(
         ("fit", "wine", "--divide", "nan"), "--divide must be a positive number; got nan"
