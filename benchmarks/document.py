@@ -196,6 +196,16 @@ SECTIONS = (
         readings.stored_lines,
         readings.stored_reading,
     ),
+    Section(
+        "uploads",
+        "What a hostile upload costs",
+        "Files under 2 MB that claim to be far more, uploaded in one window; another opens the "
+        "app's first page meanwhile, again and again. Memory is that of the server and of the "
+        "processes that read for it, beyond what they had before.",
+        "python -m benchmarks.uploads",
+        readings.uploads_lines,
+        readings.uploads_reading,
+    ),
 )
 
 

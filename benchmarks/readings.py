@@ -344,6 +344,33 @@ def stored_reading(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+def uploads_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a file."""
+    return [
+        {
+            "file": row["file"],
+            "kB": number(row["bytes"] / 1e3),
+            "memory, MB": number(row["grown_mb"]),
+            "longest opening, s": number(row["page_s"]),
+        }
+        for row in rows
+        if "grown_mb" in row
+    ]
+
+
+def uploads_reading(rows: Sequence[Row]) -> list[str]:
+    """Compare with openings while nothing is uploaded, and name the file that took most."""
+    alone = max(row["page_s"] for row in rows if "grown_mb" not in row)
+    files = [row for row in rows if "grown_mb" in row]
+    most = max(files, key=lambda row: row["grown_mb"])
+    slowest = max(files, key=lambda row: row["page_s"])
+    return [
+        f"While nothing is uploaded, the longest opening takes {number(alone)} s; during "
+        f"{slowest['file']}, {number(slowest['page_s'])} s. Most memory is taken by "
+        f"{most['file']}, {number(most['grown_mb'])} MB."
+    ]
+
+
 def sized(row: Row) -> str:
     """Name the data of a row with the sizes of its model."""
     return f"{row['data']} ({row['K']}, {row['L']})"

@@ -15,11 +15,14 @@ import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from appca.storage import atomic, rights
 from appca.storage.digests import digests_of
 from appca.storage.files import as_json, read_json, write_json
 from appca.storage.formats import FILES
 from appca.storage.identity import ID_DIGITS, digest_of
+from appca.storage.schema import Facts, Finite, Text, fitted
 
 LOG_BYTES = 65_536  # of the log are kept
 ENDED = ("done", "failed", "cancelled")
@@ -45,16 +48,25 @@ class JobStatus(NamedTuple):
 class JobState(NamedTuple):
     """Content of status.json."""
 
-    state: str
-    stage: str = ""
-    fraction: float = 0.0
+    state: Text
+    stage: Text = ""
+    fraction: Finite = 0.0
     iteration: int | None = None
-    seconds_left: float | None = None
+    seconds_left: Finite | None = None
     result: dict[str, Any] | None = None
     message: str = ""
-    started: float | None = None  # seconds since 1970
-    ended: float | None = None
+    started: Finite | None = None  # seconds since 1970
+    ended: Finite | None = None
     process: int | None = None  # of the worker
+
+
+class _Asked(Struct):
+    """Content of job.json, as far as anybody relies on it."""
+
+    kind: Text
+    spec: Facts
+    key: Text = ""
+    server: Text = ""
 
 
 class JobFolder:
@@ -79,11 +91,15 @@ class JobFolder:
 
     def job(self) -> dict[str, Any]:
         """Return kind, spec, key, server and time of creation."""
-        return read_json(self.path / "job.json", "The job", "job")
+        facts = read_json(self.path / "job.json", "The job", "job")
+        fitted(_Asked, facts)
+        return facts
 
     def read(self) -> JobState:
         """Return the present state."""
-        return JobState(**read_json(self.path / "status.json", "The job"))
+        facts = read_json(self.path / "status.json", "The job")
+        found: JobState = fitted(JobState, facts)
+        return found
 
     def write(self, state: JobState) -> None:
         """Replace the present state in one step."""

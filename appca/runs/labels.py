@@ -84,7 +84,7 @@ def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
 def _write(run: Run, given: Labels) -> Labels:
     remedy = "free some space, or fit the run again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
-        write_json(run.path / FILE, given._asdict(), _words(run))
+        write_json(run.path / FILE, given._asdict(), _words(run))  # see `Run.kept`
     return given
 
 

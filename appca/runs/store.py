@@ -30,7 +30,6 @@ _UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError),
     *(AttributeError, ArithmeticError, RecursionError),
 )
-_FACTS = ("n_iter", "seconds", "log_likelihood", "n_rows")  # numbers among those of every run
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Run:
     config: RunConfig
     info: RunInfo
     name: str  # for people; made from the settings until somebody gives one
-    named: bool  # whether somebody gave it
+    given: str | None  # the name that somebody gave
     created: float  # seconds since 1970
     origin: str  # "fit" or "live"
     path: Path
@@ -69,6 +68,19 @@ class Run:
                 raise InputError(msg) from error
             msg = f"The arrays of run {self.id} cannot be read ({reason(error)}); fit it again."
             raise InputError(msg) from error
+
+    @property
+    def named(self) -> bool:
+        """Whether somebody gave it a name."""
+        return bool(self.given)
+
+    @property
+    def kept(self) -> bool:
+        """Whether it stays until it is deleted: it was asked for, named, or has labels beside it.
+
+        A component that was named or turned round once, and may be selected by that name, has.
+        """
+        return self.origin == "fit" or self.named or (self.path / LABELS).exists()
 
     @property
     def partial(self) -> bool:
@@ -106,7 +118,8 @@ class RunStore:
         name : str, optional
             For people; by default made from the settings.
         origin : {"fit", "live"}
-            Live runs beyond the newest 50 are deleted unless they were given a name.
+            Live runs beyond the newest 50 are deleted unless somebody worked on them; see
+            `Run.kept`.
 
         Raises
         ------
@@ -232,9 +245,11 @@ class RunStore:
             return None
 
     def _prune(self) -> None:
-        live = [run for run in self.list() if run.origin == "live" and not run.named]
+        live = [run for run in self.list() if not run.kept]
         for run in live[LIVE_RUNS_KEPT:]:
-            atomic.discard(run.path)
+            now = self.get(run.id)  # it may have been given a name meanwhile
+            if now is not None and not now.kept:
+                atomic.discard(run.path)
 
 
 def is_passing(error: BaseException | None) -> bool:
@@ -260,13 +275,15 @@ def _read(folder: Path) -> Run:
     if size != meta["bytes"]:
         msg = f"{ARRAYS} has {size} bytes instead of {meta['bytes']}"
         raise ValueError(msg)
-    _check_facts(meta)
+    if not isinstance(meta["name"], str | None):
+        msg = "config.json has another shape than that of a run"
+        raise TypeError(msg)
     return Run(
         id=folder.name,
         config=config,
         info=RunInfo.from_dict(meta["info"]),
-        name=meta["name"] or title(config),
-        named=bool(meta["name"]),
+        name=_marked(meta["name"], config) or title(config),
+        given=meta["name"],
         created=float(meta["created"]),
         origin=meta["origin"],
         path=folder,
@@ -285,18 +302,6 @@ def _is_sound(folder: Path) -> bool:
     return or_none(read) is not None
 
 
-def _check_facts(meta: dict[str, Any]) -> None:
-    """Refuse facts of a shape that no page could show."""
-    info, name = meta["info"], meta["name"]
-    if not isinstance(info, dict) or not isinstance(name, str | None):
-        msg = "config.json has another shape than that of a run"
-        raise TypeError(msg)
-    wrong = [fact for fact in _FACTS if not isinstance(info.get(fact), int | float)]
-    if wrong or not isinstance(info.get("stop_reason"), str):
-        msg = f"config.json has no {', '.join(wrong) or 'stop_reason'}"
-        raise TypeError(msg)
-
-
 def title(config: RunConfig) -> str:
     """Name a run by its settings: “aPPCA, K = 4, L = 2”, with the seed if it is not 0."""
     parts = [config.model, *config.sizes]
@@ -308,7 +313,12 @@ def title(config: RunConfig) -> str:
         # of all stages: what starts a sampler, or a race of starts, goes before the passes or
         # sweeps that a run counts
         parts.append(f"stopped at step {config.stopped_at}")
-    return ", ".join(parts)
+    return _marked(", ".join(parts), config) or config.model
+
+
+def _marked(name: str | None, config: RunConfig) -> str | None:
+    """Say behind a name where the run did not come from a fit on this machine."""
+    return f"{name} (imported)" if name and config.imported is not None else name
 
 
 def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -> dict[str, Any]:

@@ -150,7 +150,9 @@ def test_a_run_with_a_keyword_that_is_gone_opens_and_is_not_fitted_again(
     assert other.unknown == []
     assert other.id != new.id
     packed = pack(Session(planes, [found]))
-    assert unpack("s.appca", io.BytesIO(packed), tmp_path / "b").runs == (new.id,)
+    (imported,) = unpack("s.appca", io.BytesIO(packed), tmp_path / "b").runs
+    assert RunStore(tmp_path / "b").get(imported).config.unknown == ["sharpness"]
+    assert unpack("s.appca", io.BytesIO(packed), tmp_path).runs == (new.id,)
     assert model_bytes(found.config, found.fitted, found.info)
 
 

@@ -105,11 +105,13 @@ def test_a_session_saved_with_it_opens_in_an_empty_home(told, home, tmp_path):
     found = unpack(file.name, io.BytesIO(file.read_bytes()), tmp_path / "empty")
     (run_id,) = found.runs
     assert DatasetStore(tmp_path / "empty").get(found.dataset).digest in told["data sets"]
-    here, there = (RunStore(place).get(run_id) for place in (tmp_path / "empty", home))
+    here = RunStore(tmp_path / "empty").get(run_id)
+    there = RunStore(home).get(here.config.of_import(None).id)
     assert differing(here.fitted, there.fitted) == []
     assert set(found.selections) == set(told["data sets"][found.dataset]["selections"])
     assert found.opened == run_id
-    both = [plain(contents(place)["runs"][run_id]) for place in (tmp_path / "empty", home)]
+    places = ((tmp_path / "empty", run_id), (home, there.id))
+    both = [plain(contents(place)["runs"][known]) for place, known in places]
     assert both[0]["component names"] == both[1]["component names"]
     assert both[0]["signs"] == both[1]["signs"]
 

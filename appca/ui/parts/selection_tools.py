@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.groups.row_query import (
+    MOST_FEATURES,
     OF_CLASSES,
     OF_NUMBERS,
     RowValues,
@@ -58,7 +59,12 @@ def tools(dataset: Dataset, shown: Shown) -> None:
 
 def _by_rule(dataset: Dataset, shown: Shown) -> None:
     """Draw a rule on one column, and the four ways to bring its rows into the selection."""
-    names = names_of(dataset, shown.fitted)
+    wanted = ""
+    if dataset.image_shape is None and dataset.n_features > MOST_FEATURES:
+        wanted = st.text_input(
+            "Find features by name", key=f"{RULE}-find", placeholder="part of the name"
+        ).strip()
+    names = names_of(dataset, shown.fitted, wanted)
     box = f"{RULE}-column-{dataset.digest[:8]}"
     key = st.selectbox("Rows whose", names, format_func=names.__getitem__, key=box)
     column = column_of(dataset, shown.fitted, key)
