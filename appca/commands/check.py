@@ -13,7 +13,7 @@ from appca.runs import home as homes
 from appca.runs import labels
 from appca.runs.check import StoredFinding, findings, give_digests
 from appca.runs.configuration import RunConfig
-from appca.runs.store import title
+from appca.runs.store import remedy, title
 from appca.storage.errors import InputError
 from appca.storage.files import read_arrays
 from appca.storage.packed import as_object
@@ -147,10 +147,11 @@ def _run(folder: Path, file: Path) -> tuple[str, str]:
         what = f"names of the components of run {folder.name}{given}"
         return what, "delete the file, then name the components again"
     try:
-        settings = f": {title(RunConfig.from_record(meta['config']))}"
+        config = RunConfig.from_record(meta["config"])
+        again = f"{remedy(config)}: {title(config)}"
     except Exception:  # what is damaged fails in as many ways as its parsers can
-        settings = ""
-    return f"run {folder.name}{given}", f"fit it again{settings}"
+        again = "fit it again"
+    return f"run {folder.name}{given}", again
 
 
 def _selection(file: Path) -> str:

@@ -106,7 +106,8 @@ class Context:
 
     def _write(self) -> None:
         if self._points:
-            with open(self.folder.curve_file, "a", opener=rights.opener) as file:
-                file.write("".join(self._points))
+            text = "".join(self._points).encode()
+            with open(self.folder.curve_file, "ab", opener=rights.opener) as file:
+                file.write(text)
             self._points = []
         self.folder.write(self.state)

@@ -71,7 +71,8 @@ class Run:
                     "kept: remove the cause and look again."
                 )
                 raise InputError(msg) from error
-            msg = f"The arrays of run {self.id} cannot be read ({reason(error)}); fit it again."
+            why = reason(error)
+            msg = f"The arrays of run {self.id} cannot be read ({why}); {remedy(self.config)}."
             raise InputError(msg) from error
 
     @property
@@ -359,6 +360,11 @@ def _is_sound(folder: Path) -> bool:
         return run
 
     return or_none(read) is not None
+
+
+def remedy(config: RunConfig) -> str:
+    """Say what brings back a run whose arrays are damaged."""
+    return "fit it again" if config.imported is None else "open the file that it came in again"
 
 
 def title(config: RunConfig) -> str:

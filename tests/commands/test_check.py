@@ -1,5 +1,6 @@
 """`appca check`: every flipped bit is found and named, with what would mend it."""
 
+import io
 import json
 import random
 import shutil
@@ -15,6 +16,9 @@ from appca.commands.check import checked
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.jobs.folder import JobFolder
+from appca.runs.session import unpack
+from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 from tests.fixtures.contents import FIXTURES
 
 FLIPS, AT_ONCE = 200, 10
@@ -142,6 +146,19 @@ def test_what_the_remedies_say_mends(home, capsys):
     assert main(["check", "--home", str(home)]) == 0
     assert np.array_equal(store.get(wine.digest).X, wine.X)
     capsys.readouterr()
+
+
+def test_an_imported_run_comes_back_from_the_file_it_came_in(home, capsys):
+    session = FIXTURES / "home_format_2.appca"
+    home = home / "empty"
+    (run,) = unpack(session.name, io.BytesIO(session.read_bytes()), home).runs
+    flip(home / "runs" / run / "arrays.npz", 300, 1)
+    with pytest.raises(InputError, match=r"; open the file that it came in again\.$"):
+        _ = RunStore(home).get(run).fitted
+    assert main(["check", "--home", str(home)]) == 1
+    assert "; open the file that it came in again: aPPCA, K = 4, L = 2" in capsys.readouterr().out
+    unpack(session.name, io.BytesIO(session.read_bytes()), home)
+    assert main(["check", "--home", str(home)]) == 0
 
 
 def test_a_home_of_format_1_can_be_given_digests(tmp_path, capsys):
