@@ -3,9 +3,10 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import msgspec
 import numpy as np
@@ -49,6 +50,25 @@ class Provenance(Struct):
     events: list[_Event] = []
 
 
+class NumberedNames(Sequence[str]):
+    """Names such as “feature 3” of columns without their own, made when they are asked for."""
+
+    def __init__(self, word: str, n: int) -> None:
+        self.word, self._places = word, range(1, n + 1)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [f"{self.word} {place}" for place in self._places[index]]
+        return f"{self.word} {self._places[index]}"
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A matrix with the identity of its rows and the meaning of its columns.
@@ -66,7 +86,7 @@ class Dataset:
     image_shape : tuple or None
         (h, w) or (h, w, 3) when a row of X is an image in row-major order.
     feature_names : tuple of str or None
-        Unique names of the D columns.
+        Unique names of the D columns, if they have some; see `column_names`.
     provenance : dict
         JSON-able: source, options, files, checksums, citation. ``image_range`` (lowest and highest
         grey value) is read by `images`.
@@ -117,6 +137,11 @@ class Dataset:
     def n_features(self) -> int:
         """Number of columns D."""
         return int(self.X.shape[1])
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """Names of the D columns: their own, else “feature 1” and so on."""
+        return self.feature_names or NumberedNames("feature", self.n_features)
 
     @cached_property
     def n_missing(self) -> int:

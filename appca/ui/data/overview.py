@@ -70,11 +70,10 @@ def preview_table(dataset: Dataset, rows: np.ndarray) -> None:
     """Draw a few rows: id, labels and the first features; missing cells are left empty."""
     import pandas as pd
 
-    names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
     columns = {"id": dataset.ids[rows]}
     columns |= {name: values[rows] for name, values in dataset.labels.items()}
     X = dataset.with_gaps(rows)
-    for j, name in enumerate(names[:MOST_COLUMNS]):
+    for j, name in enumerate(dataset.column_names[:MOST_COLUMNS]):
         columns[name if name not in columns else f"{name} (feature)"] = X[:, j]
     st.dataframe(pd.DataFrame(columns), hide_index=True, width="stretch")
     if dataset.n_features > MOST_COLUMNS:
