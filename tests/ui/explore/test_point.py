@@ -57,7 +57,7 @@ def test_a_name_is_kept_with_the_run_and_stands_on_other_pages(start):
     assert "<b>loop</b>" not in html(app)
     again = healthy(start(COMPONENTS, **address(app)))
     assert again.text_input(key=f"label-{run.id}-1").value == "my <b>loop</b>"
-    assert RunStore(home()).get(run.id).origin == "fit"  # no longer pruned
+    assert RunStore(home()).get(run.id).kept
 
 
 def test_a_flipped_component_exchanges_its_ends_everywhere(start):
