@@ -187,6 +187,16 @@ SECTIONS = (
         readings.slider_reading,
     ),
     Section(
+        "stored",
+        "Checking what is stored",
+        "A data set is opened by a process for the first time, when all its blocks are checked "
+        "against their digests, and again; `appca check` looks at the home that holds it. Seconds "
+        "on the clock, files in the system's cache.",
+        "python -m benchmarks.stored",
+        readings.stored_lines,
+        readings.stored_reading,
+    ),
+    Section(
         "uploads",
         "What a hostile upload costs",
         "Files under 2 MB that claim to be far more, uploaded in one window; another opens the "

@@ -4,6 +4,7 @@ job.json     what is to be done; written once, by the page
 status.json  how far it is; replaced whole, by the worker while it runs, else by the page
 curve.csv    stage number, iteration, log-likelihood; only ever appended to
 log.txt      what the worker and its libraries printed; the end of it when the job is over
+sealed.json  digests of curve and log; written last
 cancel, keep empty files: requests of the page
 """
 
@@ -16,8 +17,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from appca.storage import atomic
-from appca.storage.files import read_json, write_json
+from appca.storage import atomic, rights
+from appca.storage.digests import digests_of
+from appca.storage.files import as_json, read_json, write_json
+from appca.storage.formats import FILES
 from appca.storage.identity import ID_DIGITS, digest_of
 from appca.storage.schema import Facts, Finite, Text, fitted
 
@@ -94,13 +97,13 @@ class JobFolder:
 
     def read(self) -> JobState:
         """Return the present state."""
-        text = (self.path / "status.json").read_text(encoding="utf-8")
-        found: JobState = fitted(JobState, json.loads(text))
+        facts = read_json(self.path / "status.json", "The job")
+        found: JobState = fitted(JobState, facts)
         return found
 
     def write(self, state: JobState) -> None:
         """Replace the present state in one step."""
-        atomic.write(self.path / "status.json", json.dumps(state._asdict()), durable=False)
+        atomic.write(self.path / "status.json", as_json(state._asdict()), durable=False)
 
     def end(self, state: str, message: str) -> None:
         """Close the books on a job whose worker cannot do it."""
@@ -111,10 +114,17 @@ class JobFolder:
         self.write(
             last._replace(state=state, message=message, seconds_left=None, ended=time.time())
         )
+        self.seal()
+
+    def seal(self) -> None:
+        """Note the digests of what is not written to any more."""
+        files = [file.name for file in (self.curve_file, self.log_file) if file.exists()]
+        sums = {FILES: digests_of(self.path, files)}
+        atomic.write(self.path / "sealed.json", as_json(sums), durable=False)
 
     def request(self, what: str) -> None:
         """Leave a request ("cancel" or "keep") for the worker."""
-        (self.path / what).touch()
+        (self.path / what).touch(rights.FILE)
 
     def requested(self, what: str) -> bool:
         """Whether there is such a request."""

@@ -75,7 +75,6 @@ class QualityStore:
         """
         facts = {"config": config.to_dict(), **found._asdict()}
         with storing("The comparison", self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
             write_json(self._file(config.id), facts, f"Comparison {config.id}")
         return config.id
 

@@ -20,9 +20,8 @@ from appca.runs.session import unpack
 from appca.runs.store import RunStore
 from appca.studies.catalogue import study_of
 from tests.fitted_runs import differing
-from tests.fixtures.contents import contents
+from tests.fixtures.contents import FIXTURES, contents
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 FORMATS = sorted(path.name for path in FIXTURES.glob("home_format_*") if path.is_dir())
 MOST_BYTES = 1_500_000
 CONFIGS = {

@@ -41,6 +41,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
     selected = " Orange: the selected rows." if selection.get(dataset).any() else ""
     st.caption(_explanation(dataset) + selected)
     vae.note(shown)
+    damage = shown.run and labels.damage(shown.run)
+    if damage:
+        st.warning(markdown(damage))
     total = len(shown.fitted.components)
     first = first_of_page(total, PAGE, f"components-{state.config().id}")
     space = in_data_space if dataset.image_shape else in_units_of_the_fit

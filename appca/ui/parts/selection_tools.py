@@ -51,6 +51,8 @@ def tools(dataset: Dataset, shown: Shown) -> None:
     saved = selection.named(dataset)
     count = f" ({len(saved)})" if saved else ""
     with st.popover(f"Named{count}", type="tertiary", key="tray_named"):
+        for sentence in selection.damaged(dataset):
+            st.warning(markdown(sentence))
         _save(dataset, some)
         _saved(dataset, {one.name: one.mask for one in saved})
 

@@ -65,7 +65,7 @@ def shown() -> Shown | None:
 def stored() -> Shown | None:
     """Return the run of the present configuration, if it has been fitted.
 
-    One that is damaged is deleted: it would stand in the way of a new fit.
+    The arrays of one that is damaged are removed: they would stand in the way of a new fit.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def stored() -> Shown | None:
     except InputError as error:
         if is_passing(error.__cause__):
             raise
-        services.runs().delete(run.id)
+        services.runs().drop_arrays(run.id)
         notify("error", str(error))
         return _without_import()
 
