@@ -66,7 +66,7 @@ def _ask_nobody() -> None:
 
 
 def sidebar() -> None:
-    """Show the data set, the model, and the jobs that run now."""
+    """Show the data set, the model, and the jobs that this window waits for."""
     try:
         with st.sidebar:
             if state.is_ready():
@@ -74,7 +74,7 @@ def sidebar() -> None:
             if st.button("Tour", key="tour_start", type="tertiary", icon=":material/tour:"):
                 tour.start()
                 st.switch_page("pages/explore/subspaces.py")
-            running = services.jobs().active()
+            running = watching.mine()
             if running:
                 _jobs_now([job.id for job in running])
         ended = watching.any_ended()
@@ -150,7 +150,7 @@ def _fit_line(found: fitting.Shown) -> str:
 @st.fragment(run_every=POLL_SECONDS)
 def _jobs_now(known: list[str]) -> None:
     """Follow the running jobs; when one starts or ends the whole page must know."""
-    running = services.jobs().active()
+    running = watching.mine()
     if [job.id for job in running] != known:
         st.rerun()
     for job in running:

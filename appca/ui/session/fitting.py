@@ -172,4 +172,7 @@ def _refine() -> None:
     now = config()
     wanted = now.stopped_at is None and not watching.declined(now.id)
     if wanted and watching.running(now.id) is None and seconds() <= REFINED_SECONDS:
-        start(refine=True)
+        try:
+            start(refine=True)
+        except InputError:  # too many jobs wait: a person may ask for it, and is told so then
+            watching.decline(now.id)
