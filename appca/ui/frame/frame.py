@@ -11,7 +11,7 @@ from appca.runs.configuration import MODELS
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.storage.wording import counted
-from appca.ui.frame import cold_start, memory, tour
+from appca.ui.frame import cold_start, memory, tour, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import about, markdown, nats_per_row, passes, tag, words
@@ -40,6 +40,7 @@ def around_page(draw: Callable[[], None]) -> None:
     """Prepare the session, draw the page, and show what either refuses as one sentence."""
     _ask_nobody()
     memory.tidy()
+    upload_limit.bound()
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
     # and would build all pictures anew when one more stands above them.
     above = st.container(key="above")
@@ -93,6 +94,8 @@ def _prepare() -> None:
     _leave_what_is_gone()
     watching.settle()
     _write_address()  # also now: a reload may come before the page is finished
+    for refusal in upload_limit.refusals():
+        state.notify("error", refusal)
     for notice in state.take_notices():
         box = {"error": st.error, "info": st.info, "success": st.success}[notice.kind]
         box(markdown(notice.text))
