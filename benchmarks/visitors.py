@@ -151,7 +151,7 @@ def _wait_for(url: str) -> None:
             time.sleep(0.1)
 
 
-def _rows():  # noqa: ANN202 - imported late
+def _rows():
     from appca.data.dataset import Dataset
     from appca.data.sources.builtin import load
 

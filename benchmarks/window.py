@@ -58,6 +58,7 @@ class Window:
         self.picture: dict[str, Any] = {}
         self.received_bytes = 0
         self.runs = 0  # whole runs of the page that have ended
+        self._drawn: dict[str, str] = {}  # widgets of the run that goes on
         self._states: dict[str, WidgetState] = {}
         self._kept: dict[str, ForwardMsg] = {}
         self._page_hash = ""
@@ -65,6 +66,7 @@ class Window:
         self._changed = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
         self._socket: ClientConnection | None = None
+        self._ended = False
 
     async def __aenter__(self) -> "Window":
         """Open the page, and wait until it has been drawn."""
@@ -87,15 +89,18 @@ class Window:
 
     async def until(self, what: Any, seconds: float = SECONDS) -> None:
         """Wait for what is asked at every message."""
+        assert self._reader is not None, "open the window first"
         async with self._changed:
-            await asyncio.wait_for(self._changed.wait_for(what), seconds)
+            await asyncio.wait_for(self._changed.wait_for(lambda: what() or self._ended), seconds)
+        if not what():
+            await self._reader
+            message = "The server has closed the window."
+            raise ConnectionError(message)
 
     async def move(self, key: str, value: float) -> None:
         """Move a slider."""
         id = self.widgets[key]
-        state = WidgetState(id=id)
-        state.double_array_value.data.append(value)
-        self._states[id] = state
+        self._states[id] = _slider(id, value)
         await self.send()
 
     async def press(self, key: str) -> None:
@@ -104,9 +109,9 @@ class Window:
 
     async def run_of(self, **wanted: str) -> None:
         """Wait until the address has these parameters and the page has been drawn with them."""
-        await self.until(lambda: wanted.items() <= self.address.items() and self._drawn())
+        await self.until(lambda: wanted.items() <= self.address.items() and self._is_drawn())
 
-    def _drawn(self) -> bool:
+    def _is_drawn(self) -> bool:
         revision = self.picture.get("view", {}).get("revision", "")
         return bool(revision) and revision.startswith(self.address.get("run", "?"))
 
@@ -126,7 +131,15 @@ class Window:
 
     async def _read(self) -> None:
         assert self._socket is not None, "open the window first"
-        async for data in self._socket:
+        try:
+            await self._receive(self._socket)
+        finally:
+            self._ended = True
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def _receive(self, socket: ClientConnection) -> None:
+        async for data in socket:
             self.received_bytes += len(data)
             message = ForwardMsg()
             message.ParseFromString(data)
@@ -144,28 +157,35 @@ class Window:
         kind = message.WhichOneof("type")
         whole = not message.metadata.run.fragment_ids
         if kind == "new_session":
-            self.session = message.new_session.initialize.session_id
-            self._page_hash = message.new_session.page_script_hash
-            if whole:
-                self._stop_repeating()
-                self.widgets, self.texts = {}, []
-        elif kind == "script_finished":
-            self.runs += whole
+            self._begin(message.new_session, whole)
+        elif kind == "script_finished" and whole:
+            self.runs += 1
+            self.widgets = dict(self._drawn)  # until then, what was there can still be used
         elif kind == "page_info_changed":
             self.address = dict(parse_qsl(message.page_info_changed.query_string))
         elif kind == "navigation":
             self._page_hash = message.navigation.page_script_hash
-        elif kind == "auto_rerun":
-            one = message.auto_rerun
-            self._repeating[one.fragment_id] = asyncio.create_task(
-                self._repeat(one.fragment_id, one.interval)
-            )
-        elif kind == "stop_auto_rerun":
-            for fragment in message.stop_auto_rerun.fragment_ids:
-                if fragment in self._repeating:
-                    self._repeating.pop(fragment).cancel()
+        elif kind in ("auto_rerun", "stop_auto_rerun"):
+            self._set_repeating(message)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             self._draw(message.delta.new_element)
+
+    def _begin(self, run: Any, whole: bool) -> None:
+        self.session = run.initialize.session_id
+        self._page_hash = run.page_script_hash
+        if whole:
+            self._stop_repeating()
+            self._drawn.clear()
+            self.texts.clear()
+
+    def _set_repeating(self, message: ForwardMsg) -> None:
+        one = message.auto_rerun
+        if one.fragment_id:
+            task = asyncio.create_task(self._repeat(one.fragment_id, one.interval))
+            self._repeating[one.fragment_id] = task
+        for fragment in message.stop_auto_rerun.fragment_ids:
+            if fragment in self._repeating:
+                self._repeating.pop(fragment).cancel()
 
     def _draw(self, element: Any) -> None:
         kind = element.WhichOneof("type")
@@ -180,11 +200,9 @@ class Window:
         id = getattr(found, "id", "")
         key = id.split("-", 2)[-1] if id.startswith("$$") else ""
         if key and key != _UNKEYED:
-            self.widgets[key] = id
+            self._drawn[key] = self.widgets[key] = id
             if kind == "slider" and found.set_value:
-                self._states.pop(id, None)
-                self._states[id] = WidgetState(id=id)
-                self._states[id].double_array_value.data.extend(found.value)
+                self._states[id] = _slider(id, *found.value)
 
     async def _repeat(self, fragment: str, seconds: float) -> None:
         with contextlib.suppress(Exception):  # the window is being closed
@@ -196,3 +214,9 @@ class Window:
         for task in self._repeating.values():
             task.cancel()
         self._repeating.clear()
+
+
+def _slider(id: str, *values: float) -> WidgetState:
+    state = WidgetState(id=id)
+    state.double_array_value.data.extend(values)
+    return state

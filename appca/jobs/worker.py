@@ -44,6 +44,7 @@ KINDS: dict[str, Handler] = {
     "project": project,
 }
 PARENT_CHECK_SECONDS = 1.0
+NICENESS = 10  # somebody waits for a page, and a job for idle cores
 
 
 def warm() -> None:
@@ -65,6 +66,8 @@ def serve(
     inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
     threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    with contextlib.suppress(AttributeError, OSError):  # not on every system
+        os.nice(NICENESS)
     prepare()
     while True:
         folder = JobFolder(Path(inbox.get()))
