@@ -11,7 +11,7 @@ from appca.runs.configuration import MODELS
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.storage.wording import counted
-from appca.ui.frame import cold_start, memory, tour, upload_limit
+from appca.ui.frame import cold_start, memory, page_turn, tour, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import about, markdown, nats_per_row, passes, tag, words
@@ -49,10 +49,11 @@ def around_page(draw: Callable[[], None]) -> None:
         cold_start.close_false_alarm()
     st.logo(logo(), size="large", icon_image=icon())
     try:
-        with above:
-            _prepare()
-        draw()
-        _write_address()
+        with page_turn.turn():
+            with above:
+                _prepare()
+            draw()
+            _write_address()
     except TOLD as error:
         st.error(markdown(sentence(error)))
 
