@@ -128,6 +128,9 @@ class Jobs:
                 self.records.clean({one.folder.id for one in self._open()})
                 try:
                     job = Job(self.records.create(kind, spec, key), key, needs)
+                except ValueError as error:
+                    msg = f"What this job is told cannot be kept in its file: {error}."
+                    raise InputError(msg) from None
                 except OSError as error:
                     return self.records.refuse(kind, spec, error)
                 self._queue.append(job)

@@ -92,6 +92,7 @@ def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS)
         if job["kind"] not in handlers:
             msg = f"There is no job of the kind “{job['kind']}”; choose {', '.join(handlers)}."
             raise ValueError(msg)
+        kinds.check(job["kind"], job["spec"])
         result = handlers[job["kind"]](job["spec"], context)
     except Cancelled:
         return _ended(context, "cancelled", message="Cancelled; nothing was stored.")

@@ -103,8 +103,8 @@ def test_who_follows_a_link_to_a_job_of_an_open_window_cannot_end_it(jobs, fit):
 
 
 def test_a_shared_fit_is_not_stopped_early(jobs):
-    job = jobs.submit("fit", {}, owner="ann")
-    jobs.submit("fit", {}, owner="bob")
+    job = jobs.submit("fit", {"config": {}}, owner="ann")
+    jobs.submit("fit", {"config": {}}, owner="bob")
     runs(jobs, job)
     with pytest.raises(InputError, match="Another window waits for this fit, too"):
         jobs.keep(job, "bob")

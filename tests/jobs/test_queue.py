@@ -159,9 +159,9 @@ def test_a_job_begins_when_its_time_has_come_or_when_it_is_asked_for_at_once(job
 
 
 def test_only_a_running_fit_can_be_kept(jobs, tmp_path):
-    fit = jobs.submit("fit", {})
+    fit = jobs.submit("fit", {"config": {}})
     other = jobs.submit("wait", gated(tmp_path, "a"))
-    waiting = jobs.submit("fit", {"second": 1})
+    waiting = jobs.submit("fit", {"config": {}, "second": 1})
     runs(jobs, fit)
     assert not jobs.keep(other)
     assert not jobs.keep(waiting)
