@@ -4,7 +4,8 @@
 new home folder with 10,000 rows of MNIST (without the files: as many made rows of as many pixels)
 and opens windows over its websocket. Each moves K or L to settings of its own choice, looks at the
 picture for up to two seconds, and moves on. What is timed is a move until the picture's data are
-there. First one visitor, then all on a server and home of their own. Writes results/visitors.json.
+there. First one visitor, then all on a server and home of their own; the load is that of the
+machine before, by other work. Writes results/visitors.json.
 """
 
 import asyncio
@@ -40,12 +41,18 @@ class Served(NamedTuple):
 
     url: str
     process: subprocess.Popen[bytes]
+    home: Path
     digest: str
 
     def rss_mb(self) -> float:
         """Return the memory that the server's process holds."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def processor_s(self) -> float:
+        """Return the processor time that the server's process has taken."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Seen(NamedTuple):
@@ -64,8 +71,10 @@ def main() -> None:
     given = parser.parse_args()
     rows = []
     for visitors in (1, given.visitors):
+        load = os.getloadavg()[0]
         with serving() as server:
             seen = asyncio.run(visited(server, visitors, given.moves))
+            taken = server.processor_s()
         waits, half = np.array(seen.waits_s), len(seen.rss_mb) // 2
         row = {
             "visitors": visitors,
@@ -73,6 +82,8 @@ def main() -> None:
             "median_s": float(np.median(waits)),
             "p95_s": float(np.quantile(waits, 0.95)),
             "most_s": float(waits.max()),
+            "processor_s": taken / len(waits),
+            "load": load,
             "faults": len(seen.faults),
             "half_mb": seen.rss_mb[half],
             "end_mb": seen.rss_mb[-1],
@@ -133,7 +144,7 @@ def serving(**environment: str) -> Iterator[Served]:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait_for(f"{url}/_stcore/health")
-            yield Served(url, process, digest)
+            yield Served(url, process, Path(home), digest)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
