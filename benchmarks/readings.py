@@ -317,6 +317,34 @@ def slider_reading(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+def visitors_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a number of visitors."""
+    names = {
+        "visitors": "visitors",
+        "moves": "moves",
+        "median_s": "median, s",
+        "p95_s": "95%, s",
+        "most_s": "longest, s",
+        "processor_s": "processor s a move",
+        "faults": "errors",
+        "half_mb": "MB halfway",
+        "end_mb": "MB at the end",
+        "load": "load before",
+    }
+    return columns(rows, names)
+
+
+def visitors_reading(rows: Sequence[Row]) -> list[str]:
+    """Say what the numbers hold."""
+    del rows
+    return [
+        "Processor time is that of the server, opening the pages included; fits in the background "
+        "have processes of their own, which stand back behind it.",
+        "A load near or above the number of cores before the start is other work on the machine, "
+        "which makes all times longer.",
+    ]
+
+
 def stored_lines(rows: Sequence[Row]) -> Cells:
     """Write a line a data set."""
     names = {

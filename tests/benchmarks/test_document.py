@@ -120,6 +120,19 @@ def test_targets_are_met_up_to_their_limits():
     ]
 
 
+def test_twenty_visitors_wait_little_longer_than_one_and_meet_no_error():
+    alone = {"visitors": 1, "median_s": 0.2, "p95_s": 0.5, "faults": 0}
+    many = {"visitors": 20, "median_s": 1.0, "p95_s": 3.75, "faults": 1}
+    memory = {"half_mb": 400.0, "end_mb": 420.0}
+    found = targets({"visitors": [alone | memory, many | memory]})
+    assert [target.cells()[1:] for target in found] == [
+        ("at most 3.8", "3.75", "yes"),
+        ("at most 0", "1", "no"),
+        ("at most 1.1", "1.05", "yes"),
+    ]
+    assert targets({"visitors": [alone]}) == []
+
+
 def test_the_large_data_have_ten_minutes_and_eight_gigabytes():
     shape = LARGE[0]
 

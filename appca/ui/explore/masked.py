@@ -24,6 +24,7 @@ from appca.runs.configuration import defaults
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.storage.wording import counted
+from appca.ui.parts import progress
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.parts.text import about, tag, words
 from appca.ui.parts.text import table as html_table
@@ -105,7 +106,7 @@ def config_of(shown: Shown) -> MaskedConfig:
 def _test(dataset: Dataset, shown: Shown) -> None:
     config = config_of(shown)
     st.caption(WHAT_FOR)
-    if computation.follow(config.id, cancel="masked_cancel"):
+    if progress.follow(config.id, cancel="masked_cancel"):
         return
     found = stored(JournalStore(home(), FOLDER), config)
     if found:
