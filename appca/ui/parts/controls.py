@@ -77,7 +77,9 @@ def _slider(label: str, key: str, parameter: str, value: int, most: int, help_te
     if most < 2:
         st.slider(label, 1, 2, 1, key=f"{key}-fixed", disabled=True, **box)
         return
-    st.session_state[key] = value
+    # Only where it differs: what a run sets moves the slider back that a person moves meanwhile.
+    if st.session_state.get(key) != value:
+        st.session_state[key] = value
     st.slider(label, 1, most, key=key, on_change=_changed, args=[key, parameter], **box)
 
 
