@@ -209,7 +209,7 @@ def balanced_reading(rows: Sequence[Row]) -> list[str]:
     near = sum(row["times_oracle"] < 1.05 for row in rows)
     theirs = sum(row["paper_times_oracle"] < 1.05 for row in rows)
     return [
-        f"By default settings the error is within 5 % of the oracle's on {near} of {len(rows)} "
+        f"By default settings the error is within 5% of the oracle's on {near} of {len(rows)} "
         f"data sets, from the paper's start on {theirs}.",
         "An error below the oracle's is no mistake: the fit may use W to follow the noise.",
     ]

@@ -188,7 +188,7 @@ def test_masked_cells_have_a_column_a_method():
     assert readings.missing_lines(rows) == [
         {
             "data (K, L)": "wine (4, 2)",
-            "masked": "10 %",
+            "masked": "10%",
             "aPPCA": "0.6",
             "PPCA with L": "0.6",
             "PPCA with K": "0.3",
@@ -216,7 +216,7 @@ def test_the_worst_of_the_data_sets_is_told():
         for i, some in enumerate(values)
     ]
     (line,) = readings.balanced_lines(rows)
-    assert [*line.values()] == ["4", "2", "2", "1.5", "0.5", "90.0 %", "1.01", "0.1"]
+    assert [*line.values()] == ["4", "2", "2", "1.5", "0.5", "90.0%", "1.01", "0.1"]
     assert "on 1 of 2 data sets, from the paper's start on 1." in readings.balanced_reading(rows)[0]
 
 

@@ -35,7 +35,7 @@ PAPER = {
 }
 NEAR = 2 / 3  # L of K from which two rows share most of their components whatever the data
 ALIKE = 0.1  # a grid whose numbers differ by less than so much of the largest says little
-LEAST_TOLD = 0.005  # of a difference that would be rounded to 0 %
+LEAST_TOLD = 0.005  # of a difference that would be rounded to 0%
 MOST_LINES = 12  # of the table of classes; more scroll
 
 

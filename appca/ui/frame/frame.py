@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
-from streamlit import net_util
 
 from appca.jobs.folder import JobStatus
 from appca.runs.configuration import MODELS
@@ -38,7 +37,6 @@ KINDS = {
 
 def around_page(draw: Callable[[], None]) -> None:
     """Prepare the session, draw the page, and show what either refuses as one sentence."""
-    _ask_nobody()
     memory.tidy()
     upload_limit.bound()
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
@@ -56,15 +54,6 @@ def around_page(draw: Callable[[], None]) -> None:
             _write_address()
     except TOLD as error:
         st.error(markdown(sentence(error)))
-
-
-def _ask_nobody() -> None:
-    """Tell Streamlit this machine's address, before it asks others for it.
-
-    When a page of another site knocks, Streamlit 1.67 compares its name with the address that a
-    machine on the Internet sees, and asks one for it. The server listens on the loopback alone.
-    """
-    net_util._internal_ip = net_util._external_ip = "127.0.0.1"
 
 
 def sidebar() -> None:

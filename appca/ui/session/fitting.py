@@ -76,6 +76,7 @@ def stored() -> Shown | None:
     if run is None:
         return _without_import()
     try:
+        run = services.runs().settle(run)
         given = labels(run)
         return Shown(run.config, labelled(run.fitted, given), run.info, run, given.key)
     except InputError as error:
@@ -129,7 +130,7 @@ def _live() -> Shown | None:
     if before is None:
         return None
     result = fit_run(services.dataset(now.dataset), now, preprocessing=before)
-    run = services.runs().save(now, result, origin="live")
+    run = services.runs().save(now, result, origin="live", hold=True)
     return Shown(now, result.fitted, result.info, run)
 
 
