@@ -78,8 +78,10 @@ def _slider(label: str, key: str, parameter: str, value: int, most: int, help_te
         st.slider(label, 1, 2, 1, key=f"{key}-fixed", disabled=True, **box)
         return
     # Only where it differs: what a run sets moves the slider back that a person moves meanwhile.
-    if st.session_state.get(key) != value:
-        st.session_state[key] = value
+    # One of another range is another slider, and begins anew.
+    of_range = f"{key}-most"
+    if (st.session_state.get(key), st.session_state.get(of_range)) != (value, most):
+        st.session_state[key], st.session_state[of_range] = value, most
     st.slider(label, 1, most, key=key, on_change=_changed, args=[key, parameter], **box)
 
 
