@@ -128,7 +128,7 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_mend_it(home, cap
     ):
         assert line in out, out
     assert main(["check", "--home", str(home), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["files"]
     assert len(told) == 7
     assert set(told[0]) == {"what", "file", "problem", "remedy", "damaged"}
     assert {line["file"] for line in told} >= {f"datasets/{digits.name}/matrix.npy"}
@@ -179,7 +179,7 @@ def test_a_home_of_format_1_can_be_given_digests(tmp_path, capsys):
 
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path, capsys):
-    assert main(["check", "--home", str(tmp_path / "no")]) == 2
+    assert main(["check", "--home", str(tmp_path / "no")]) == 1
     assert capsys.readouterr().err == (
         f"appca: There is no folder “{tmp_path}/no” to check; name one that appca has written to.\n"
     )
