@@ -14,6 +14,7 @@ from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.session import unpack
 from appca.runs.store import RunStore
+from appca.storage.files import read_json, write_json
 from appca.ui.data import session_file
 from tests.attacks.forged import fitted, rolled, small, sound
 from tests.attacks.test_sessions import BAD, altered
@@ -111,9 +112,9 @@ def test_an_imported_run_that_is_gone_leaves_a_fit_by_its_settings(start, import
 def damaged_settings(run, **changes):
     """Write other settings into a stored run, as one who can write to the home."""
     file = run.path / "config.json"
-    meta = json.loads(file.read_text())
+    meta = read_json(file, "Run", "run")
     meta["config"]["parameters"] |= changes
-    file.write_text(json.dumps(meta))
+    write_json(file, meta, "Run")
 
 
 STORED = {
