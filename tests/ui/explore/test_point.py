@@ -181,7 +181,7 @@ def test_rows_beyond_a_limit_can_be_selected(start):
     app.get("button_group")[-1].set_value("data").run()
     app.button(key="outliers_select").click().run()
     app.switch_page("pages/explore/subspaces.py").run()
-    assert 18 <= selected(healthy(app)) <= 36  # 1 % beyond either limit
+    assert 18 <= selected(healthy(app)) <= 36  # 1% beyond either limit
 
 
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
