@@ -53,9 +53,7 @@ def planted(n: int, d: int = 50, K: int = 10, L: int = 3) -> tuple[FittedRun, Da
     np.put_along_axis(active, sets[of_row], True, axis=1)
     W = np.linalg.qr(rng.normal(size=(d, K)))[0].T.astype(np.float32)
     X = scores @ W + rng.normal(0, 0.3, (n, d)).astype(np.float32)
-    dataset = Dataset(
-        f"planted {n:,}", X, np.arange(n).astype(str), {"class": label.astype(str)}
-    )
+    dataset = Dataset(f"planted {n:,}", X, np.arange(n).astype(str), {"class": label.astype(str)})
     rows = DescribedRows(
         scores=scores,
         active=active,
@@ -122,7 +120,7 @@ def scene_from(fitted: FittedRun, dataset: Dataset) -> Scene:
         **{f"label:{name}": colour_by(name, one) for name, one in dataset.labels.items()},
         "membership": Colour("number", "Membership", fitted.membership.astype(np.float64)),
     }
-    sample = dataset.X[: 20_000]
+    sample = dataset.X[:20_000]
     scores, _ = principal_scores(sample.astype(np.float32), 2)
     if len(sample) < dataset.n_rows:
         centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -171,7 +169,9 @@ def main() -> None:
         n_bytes = write(scene, given.folder / name)
         panels = {key: len(one["panels"]) for key, one in scene.meta["layouts"].items()}
         a_row = n_bytes / dataset.n_rows
-        print(f"{name}: {dataset.n_rows:,} rows, {panels}, {a_row:.1f} bytes a row, {seconds:.2f} s")
+        print(
+            f"{name}: {dataset.n_rows:,} rows, {panels}, {a_row:.1f} bytes a row, {seconds:.2f} s"
+        )
 
 
 if __name__ == "__main__":

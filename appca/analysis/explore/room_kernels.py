@@ -2,7 +2,7 @@
 
 At level k an image keeps every other one at a distance of ``SPACING / 2^(k/4)`` of the panel, in
 the larger of the two coordinates. Rows are tried in the order in which they are given, those of
-earlier levels stay: so images that a person sees stay where they are when more come.
+earlier levels stay: images that a person sees stay where they are when more come.
 """
 
 from typing import Any
@@ -13,6 +13,7 @@ from appca.models.algebra.compiled import kernel
 
 SPACING = 0.5  # of the panel, at level 0
 STEPS = 44  # quarter octaves: the last level lets 3,000 images stand side by side
+_TRIED = 32
 
 
 @kernel
@@ -33,89 +34,93 @@ def shuffled(n: int, seed: int) -> Any:
 
 
 @kernel
-def _slot(a: int, b: int, mask: int) -> int:
-    """First place to look for a cell in a table of mask + 1 places."""
-    mixed = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(
-        0xC2B2AE3D27D4EB4F
-    )
-    return np.int64(mixed >> np.uint64(32)) & mask
+def _find(keys: Any, key: Any) -> Any:
+    """Return the place of a cell in a table of 2^m places, or the empty one where it would be.
 
-
-@kernel
-def _holder(table: Any, cells: Any, a: int, b: int) -> int:
-    """Return the place in the table where cell (a, b) is, or the empty one where it would be."""
-    mask = len(table) - 1
-    at = _slot(a, b, mask)
-    while table[at] >= 0 and (cells[at, 0] != a or cells[at, 1] != b):
+    Cells of a row of the grid lie side by side in it; a grid that fits into the table has no two
+    cells in one place.
+    """
+    mask = len(keys) - 1
+    at = key & mask
+    while keys[at] >= 0 and keys[at] != key:
         at = (at + 1) & mask
     return at
 
 
 @kernel
-def _put(table: Any, cells: Any, a: int, b: int, point: int) -> None:
-    at = _holder(table, cells, a, b)
-    table[at] = point
-    cells[at, 0] = a
-    cells[at, 1] = b
-
-
-@kernel
-def _has_room(table: Any, cells: Any, x: Any, y: Any, j: int, d: float) -> bool:
-    """Whether no one in the table is nearer than d; two in one cell of side d always are."""
-    a, b = np.int64(x[j] / d), np.int64(y[j] / d)
-    if table[_holder(table, cells, a, b)] >= 0:
+def _has_room(keys: Any, held: Any, u: Any, v: Any, side: Any) -> bool:
+    """Whether nobody is within one cell of (u, v), in cells; each cell holds one at most."""
+    a, b = np.int64(u), np.int64(v)
+    if keys[_find(keys, b * side + a)] >= 0:
         return False
-    for bb in range(b - 1, b + 2):
-        for aa in range(a - 1, a + 2):
-            other = table[_holder(table, cells, aa, bb)]
-            if other >= 0 and abs(x[other] - x[j]) < d and abs(y[other] - y[j]) < d:
+    for row in range(b - 1, b + 2):
+        for column in range(a - 1, a + 2):
+            at = _find(keys, row * side + column)
+            if keys[at] >= 0 and abs(held[at, 0] - u) < 1 and abs(held[at, 1] - v) < 1:
                 return False
     return True
 
 
 @kernel
-def _room_order(x: Any, y: Any, most: int, order: Any, levels: Any) -> int:
-    """Order the points (n,) of one panel; return how many levels there are.
+def _hold(keys: Any, held: Any, u: Any, v: Any, side: Any) -> None:
+    """Let a point keep its surroundings free."""
+    key = np.int64(v) * side + np.int64(u)
+    at = _find(keys, key)
+    keys[at] = key
+    held[at, 0], held[at, 1] = u, v
 
-    A level that would make it more than `most` is left out, as are all behind it.
+
+@kernel
+def _fill_level(x: Any, y: Any, d: float, most: int, order: Any, placed: int, waits: Any) -> Any:
+    """Give room to those who still wait, at distance d; return how many have it, -1 if too many.
+
+    At most `_TRIED` times as many as could have room are tried, by priority: there is little to
+    be found among the others, who are tried at finer levels.
     """
-    n = len(x)
-    waiting = np.empty(n, np.int64)
-    left = 0
+    side = np.int64(1.0 / d) + 4  # (u, v) begin at 1, so that a neighbour's number is not negative
+    fit = (np.int64(1.0 / d) + 1) ** 2
+    tried: Any = min(np.int64(len(x)), _TRIED * fit)
+    size = 64
+    while size < min(side * side, 4 * min(most, tried)):
+        size *= 2
+    keys, held = np.full(size, -1, np.int64), np.empty((size, 2))
+    for q in range(placed):
+        _hold(keys, held, x[order[q]] / d + 1, y[order[q]] / d + 1, side)
+    for j in range(tried):
+        if not waits[j]:
+            continue
+        u, v = x[j] / d + 1, y[j] / d + 1
+        if _has_room(keys, held, u, v, side):
+            if placed == most:
+                return -1
+            _hold(keys, held, u, v, side)
+            order[placed], waits[j] = j, False
+            placed += 1
+    return placed
+
+
+@kernel
+def _room_order(x: Any, y: Any, most: int, order: Any, levels: Any) -> None:
+    """Order the points (n,) of one panel; a level that would list more than `most` is left out."""
+    n, inside, placed, d = len(x), 0, 0, SPACING
+    waits = np.empty(n, np.bool_)
     for j in range(n):
-        if 0.0 <= x[j] <= 1.0 and 0.0 <= y[j] <= 1.0:
-            waiting[left] = j
-            left += 1
-    inside, placed, level, d = left, 0, 0, SPACING
-    while level < STEPS and placed < inside:
-        # as many cells as can be taken at this level, at half load
-        cells_at_most = (np.int64(1.0 / d) + 1) ** 2
-        need = min(cells_at_most, min(np.int64(most), inside)) + 1
-        size = 16
-        while size < 2 * need:
-            size *= 2
-        table = np.full(size, -1, np.int64)
-        cells = np.empty((size, 2), np.int32)
-        for q in range(placed):
-            j = order[q]
-            _put(table, cells, np.int64(x[j] / d), np.int64(y[j] / d), j)
-        kept, now = 0, placed
-        for q in range(left):
-            j = waiting[q]
-            if not _has_room(table, cells, x, y, j, d):
-                waiting[kept] = j
-                kept += 1
-            elif now == most:
-                return level
-            else:
-                _put(table, cells, np.int64(x[j] / d), np.int64(y[j] / d), j)
-                order[now] = j
-                now += 1
-        left, placed = kept, now
-        levels[level] = placed
-        level += 1
+        waits[j] = 0.0 <= x[j] <= 1.0 and 0.0 <= y[j] <= 1.0
+        inside += waits[j]
+    for level in range(STEPS):
+        if placed == inside:
+            break
+        now = _fill_level(x, y, d, min(most, n), order, placed, waits)
+        if now < 0:
+            break
+        levels[level] = placed = now
         d /= 2.0**0.25
-    return level
+    listed = np.zeros(n, np.bool_)
+    listed[order[:placed]] = True
+    for j in range(n):
+        if not listed[j]:
+            order[placed] = j
+            placed += 1
 
 
 @kernel
@@ -142,34 +147,6 @@ def room_orders(x: Any, y: Any, start: Any, most: Any) -> Any:
     order = np.empty(len(x), np.int64)
     levels = np.full((len(most), STEPS), -1, np.int64)
     for p in range(len(most)):
-        first, last = start[p], start[p + 1]
-        own = order[first:last]
-        n_levels = _room_order(x[first:last], y[first:last], most[p], own, levels[p])
-        listed = levels[p, n_levels - 1] if n_levels else 0
-        levels[p, n_levels:] = -1
-        taken = np.zeros(last - first, np.bool_)
-        for q in range(listed):
-            taken[own[q]] = True
-        q = listed
-        for j in range(last - first):
-            if not taken[j]:
-                own[q] = j
-                q += 1
+        own = slice(start[p], start[p + 1])
+        _room_order(x[own], y[own], most[p], order[own], levels[p])
     return order, levels
-
-
-@kernel
-def tail_ranges(values: Any, start: Any, share: float) -> Any:
-    """Return least, `share` quantile, 1 - `share` quantile and largest of each part of values.
-
-    `start` (n + 1,) says where the parts of the values (P,) begin; the result is (n, 4).
-    """
-    found = np.zeros((len(start) - 1, 4))
-    for p in range(len(found)):
-        own = np.sort(values[start[p] : start[p + 1]])
-        n = len(own)
-        if n:
-            at = np.int64(share * (n - 1))
-            found[p, 0], found[p, 1] = own[0], own[at]
-            found[p, 2], found[p, 3] = own[n - 1 - at], own[n - 1]
-    return found

@@ -9,8 +9,8 @@ from appca.models.supports.slot_search_kernels import uniform
 
 
 @kernel
-def _worth(at: int, holder: Any, shared: Any, weight: Any, far: Any, columns: int) -> float:
-    """What the panel at a place gains from its neighbours, less what it is off the middle."""
+def _worth(at: int, holder: Any, shared: Any, weight: Any, far: Any, columns: int) -> Any:
+    """Return what the panel at a place gains from neighbours, less what it is off the middle."""
     own = holder[at]
     if own < 0:
         return 0.0

@@ -1,1 +1,1 @@
-"""What the canvas of the page Explore is fed with: rows, layouts and image sheets as raw buffers."""
+"""What the canvas of the page Explore draws: rows, layouts and image sheets as raw buffers."""

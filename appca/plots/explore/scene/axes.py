@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.plots.explore.scene.groups import Groups
+from appca.plots.explore.scene.groups import Groups, stable_order
 from appca.plots.explore.scene.usage import Usage
 
 JITTER = -1  # instead of a component: rows are spread along an axis that shows nothing
@@ -75,9 +75,14 @@ def of_components(usage: Usage) -> np.ndarray:
 
 def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return robust ranges (n, 2) of the parts of values; zero and a margin are inside."""
-    from appca.analysis.explore.room_kernels import tail_ranges
-
-    least, low, high, most = tail_ranges(values.astype(np.float32), start, TAIL).T
+    counts = np.diff(start)
+    part = np.repeat(np.arange(len(counts)), counts)
+    rising = np.argsort(values, kind="stable")
+    ordered = values[rising[stable_order(part[rising], len(counts))]]
+    at = (TAIL * np.maximum(counts - 1, 0)).astype(np.int64)
+    places = np.stack([start[:-1], start[:-1] + at, start[1:] - 1 - at, start[1:] - 1])
+    ends = ordered[np.clip(places, 0, len(ordered) - 1)] if len(ordered) else np.zeros(places.shape)
+    least, low, high, most = np.where(counts > 0, ends, 0.0)
     low = np.minimum(np.maximum(least, BEYOND * low), 0.0)
     high = np.maximum(np.minimum(most, BEYOND * high), 0.0)
     width = np.where(high > low, high - low, 2.0)
@@ -88,11 +93,12 @@ def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
 def jitter(rows: np.ndarray, axis: int) -> np.ndarray:
     """Spread rows along an axis without a component, as the browser does."""
     mixed = rows.astype(np.uint32) * np.uint32((_X, _Y)[axis])
-    return (mixed / 2.0**32 * 2 - 1).astype(np.float32) * np.float32(SPREAD)
+    along: np.ndarray = (mixed / 2.0**31 - 1) * SPREAD
+    return along.astype(np.float32)
 
 
 def _along(usage: Usage, rows: np.ndarray, component: np.ndarray, axis: int) -> np.ndarray:
-    values = usage.dense[rows, component]
+    values: np.ndarray = usage.dense[rows, component]
     spread = component == JITTER
     if spread.any():
         values[spread] = jitter(rows[spread], axis)

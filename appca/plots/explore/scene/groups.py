@@ -41,12 +41,12 @@ def subspaces(usage: Usage) -> Groups:
     counts = np.bincount(member)
     first = np.empty(len(counts), np.int64)
     first[member[::-1]] = np.arange(len(member))[::-1]
-    sets = [_components(usage, row) for row in first]
+    sets = [tuple(np.flatnonzero(one).tolist()) for one in usage.active[first]]
     order = sorted(range(len(sets)), key=lambda g: (-counts[g], sets[g]))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     by_priority = rank[member[usage.priority]]
-    rows = usage.priority[_stable(by_priority, len(order))]
+    rows = usage.priority[stable_order(by_priority, len(order))]
     kept = order[:MOST_PANELS]
     start = np.concatenate([[0], np.cumsum(counts[kept])])
     gathered = len(order) - len(kept)
@@ -77,7 +77,7 @@ def pairs(usage: Usage) -> Groups:
         codes, rows = codes[inside], rows[inside]
     start = np.concatenate([[0], np.cumsum(counts[kept])])
     names = [_pair_of(int(code), K) for code in kept]
-    rows = rows[_stable(codes, K * K + 1)]
+    rows = rows[stable_order(codes, K * K + 1)]
     return Groups(names, rows, start, totals[kept], 0, len(looked_at))
 
 
@@ -93,15 +93,13 @@ def _pair_codes(usage: Usage, looked_at: np.ndarray) -> tuple[np.ndarray, np.nda
     K, L = usage.active.shape[1], usage.most_used
     slots = usage.slots[looked_at].astype(np.int32)
     used = usage.active[looked_at].sum(axis=1)
-    parts = [(np.flatnonzero(used == 0), None, None)]
-    parts += [(np.flatnonzero(used == 1), 0, 0)] if L else []
+    none = np.flatnonzero(used == 0)
+    codes, places = [np.full(len(none), K * K)], [none]
+    parts = [(np.flatnonzero(used == 1), 0, 0)] if L else []
     parts += [(np.flatnonzero(used > b), a, b) for b in range(L) for a in range(b)]
-    codes, places = [], []
     for where, a, b in parts:
-        if len(where):
-            code = K * K if a is None else slots[where, a] * K + slots[where, b]
-            codes.append(np.broadcast_to(code, len(where)))
-            places.append(where)
+        codes.append(slots[where, a] * K + slots[where, b])
+        places.append(where)
     place = np.concatenate(places)
     by_priority = np.argsort(place, kind="stable")
     return np.concatenate(codes)[by_priority], looked_at[place[by_priority]]
@@ -123,12 +121,8 @@ def _pair_of(code: int, K: int) -> Components:
     return (a,) if a == b else (a, b)
 
 
-def _components(usage: Usage, row: int) -> Components:
-    return tuple(np.flatnonzero(usage.active[row]).tolist())
-
-
 def _keys(active: np.ndarray) -> np.ndarray:
-    """Number the sets of components of the rows (N, K): the same set, the same number."""
+    """Give rows (N, K) that use the same set of components the same number, from 0."""
     keys: np.ndarray | None = None
     for word in _words(active):
         _, of_word = np.unique(word, return_inverse=True)
@@ -147,7 +141,7 @@ def _words(active: np.ndarray) -> Iterator[np.ndarray]:
         yield (part.astype(np.float32) @ powers).astype(np.uint16)
 
 
-def _stable(codes: np.ndarray, n_codes: int) -> np.ndarray:
+def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
     """Sort so that equal ones keep their order; numpy does it in one pass a byte of small types."""
     small = np.min_scalar_type(max(n_codes, 1))
     return np.argsort(codes.astype(small), kind="stable")

@@ -60,4 +60,5 @@ def _coloured(values: np.ndarray, ends: tuple[tuple[int, int, int], ...]) -> np.
     low, zero, high = (np.array(end, np.float64) for end in ends)
     strength = np.abs(values)[..., None]
     end = np.where(values[..., None] < 0, low, high)
-    return np.rint(zero + (end - zero) * strength).astype(np.uint8)
+    colours: np.ndarray = np.rint(zero + (end - zero) * strength)
+    return colours.astype(np.uint8)

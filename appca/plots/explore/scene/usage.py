@@ -22,14 +22,9 @@ class Usage(NamedTuple):
     priority: np.ndarray  # (N,) uint32: the rows in the order in which room is given to them
 
     @property
-    def filler(self) -> int:
-        """What stands in a slot that a row does not use."""
-        return int(np.iinfo(self.slots.dtype).max)
-
-    @property
     def most_used(self) -> int:
         """Components of the row that uses most."""
-        return self.slots.shape[1]
+        return int(self.slots.shape[1])
 
 
 def usage_of(fitted: FittedRun, order: np.ndarray) -> Usage:
@@ -65,5 +60,7 @@ def _unit(values: np.ndarray) -> float:
     most = float(sizes.max(initial=0.0))
     if not most > 0:
         return 1.0
-    usual = _ROOM_ABOVE * float(np.percentile(sizes[:: max(1, len(sizes) // 100_000)], 99.9))
+    usual = _ROOM_ABOVE * float(
+        np.quantile(sizes[:: len(sizes) // 100_000 + 1], 0.999, method="lower")
+    )
     return (min(most, usual) or most) / FULL
