@@ -10,6 +10,7 @@ from appca.plots.explore.scene.usage import Usage
 JITTER = -1  # instead of a component: rows are spread along an axis that shows nothing
 SPREAD, REACH = 0.8, 1.0  # of rows along such an axis, and of the axis
 TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # a range is that of the central 99%, this much wider
+FEW = 20  # rows, all of which are shown: none of them is far from the others by chance
 _X, _Y = 0x85EBCA77, 0x9E3779B1  # odd numbers without pattern
 
 
@@ -79,7 +80,7 @@ def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
     part = np.repeat(np.arange(len(counts)), counts)
     rising = np.argsort(values, kind="stable")
     ordered = values[rising[stable_order(part[rising], len(counts))]]
-    at = (TAIL * np.maximum(counts - 1, 0)).astype(np.int64)
+    at = np.where(counts < FEW, 0, np.ceil(TAIL * (counts - 1))).astype(np.int64)
     places = np.stack([start[:-1], start[:-1] + at, start[1:] - 1 - at, start[1:] - 1])
     ends = ordered[np.clip(places, 0, len(ordered) - 1)] if len(ordered) else np.zeros(places.shape)
     least, low, high, most = np.where(counts > 0, ends, 0.0)
