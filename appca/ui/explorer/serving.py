@@ -1,0 +1,55 @@
+"""The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
+
+import secrets
+from functools import cache
+from typing import Any
+
+import streamlit as st
+from starlette.routing import Route
+from streamlit.runtime import exists, get_instance
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from appca.plots.explore.scene.scene import Scene
+from appca.runs.home import home
+from appca.storage.secret import secret
+from appca.ui.explorer.parcels import Parcels, publish
+from appca.ui.explorer.routes import PREFIX, Delivery, Keys
+
+
+@cache
+def delivery() -> Delivery:
+    """Return what this server serves to the canvas."""
+    try:
+        own = secret(home())
+    except OSError:  # the pages say so; names are then good for as long as the server runs
+        own = secrets.token_bytes(32)
+    return Delivery(Parcels(own), Keys(_is_alive), _hosts)
+
+
+def routes() -> list[Route]:
+    """Return the routes for `st.App`."""
+    return delivery().routes(_base())
+
+
+def address(scene: Scene, of_rows: str) -> dict[str, Any]:
+    """Offer a scene to the present session; return what its page needs to fetch it."""
+    context = get_script_run_ctx()
+    session = "" if context is None else context.session_id
+    names = publish(scene, of_rows, delivery().parcels)
+    return names | {"at": f"{_base()}{PREFIX}/", "key": delivery().keys.of(session)}
+
+
+def _base() -> str:
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}" if base else ""
+
+
+def _hosts() -> set[str]:
+    """Names of this server beside those of the machine itself, as far as it was told."""
+    told = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
+    named = [*told, *(st.get_option("server.allowedHosts") or ())]
+    return {str(one).strip().lower().rstrip(".") for one in named if one}
+
+
+def _is_alive(session: str) -> bool:
+    return exists() and get_instance().is_active_session(session)
