@@ -131,7 +131,8 @@ class Delivery:
         host, origin = headers.get("host", ""), headers.get("origin")
         if _hostname(host) not in LOOPBACK.union(self._hosts()):
             return False
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        own = (None, f"http://{host}".lower(), f"https://{host}".lower())
+        if (origin and origin.lower()) not in own:
             return False
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return False
