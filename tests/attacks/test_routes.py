@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
 from appca.ui.explorer.parcels import Parcels
-from appca.ui.explorer.routes import MOST_ROWS, Delivery, Keys, RowQuestions
+from appca.ui.explorer.routes import MOST_ROWS, Delivery, RowQuestions, SessionKeys
 
 HERE = "http://127.0.0.1:8501"
 SECRET = b"of this installation"
@@ -33,7 +33,7 @@ class Place:
 
     def __init__(self) -> None:
         self.alive = {"mine", "closed"}
-        keys = Keys(lambda session: session in self.alive)
+        keys = SessionKeys(lambda session: session in self.alive)
         self.delivery = Delivery(Parcels(SECRET), keys, lambda: ("appca.example", "10.0.0.7"))
         self.name = self.delivery.parcels.offer(CONTENT)
         self.texts = self.delivery.ask("data", RowQuestions(10, self._texts, None))
@@ -179,7 +179,7 @@ def test_a_range_of_any_size_gets_the_whole_once(place):
 
 def test_a_key_is_gone_with_its_session_and_comes_back_for_no_other():
     alive = {"a", "b"}
-    keys = Keys(lambda session: session in alive)
+    keys = SessionKeys(lambda session: session in alive)
     first, other = keys.of("a"), keys.of("b")
     assert first != other
     assert keys.of("a") == first

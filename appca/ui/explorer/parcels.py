@@ -22,7 +22,7 @@ MOST_PROMISES = 20_000
 RAW, PNG, JSON = "application/octet-stream", "image/png", "application/json"
 
 
-class Parcel(NamedTuple):
+class Served(NamedTuple):
     """Bytes and what they are."""
 
     content: bytes | memoryview
@@ -34,7 +34,7 @@ class Parcels:
 
     def __init__(self, secret: bytes, most_bytes: int = MOST_BYTES) -> None:
         self._secret, self._most = secret, most_bytes
-        self._kept: OrderedDict[str, Parcel] = OrderedDict()
+        self._kept: OrderedDict[str, Served] = OrderedDict()
         self._promises: OrderedDict[str, tuple[Callable[[], bytes], str]] = OrderedDict()
         self._bytes = 0
         self._lock, self._making = threading.Lock(), threading.Lock()
@@ -42,7 +42,7 @@ class Parcels:
     def offer(self, content: bytes | memoryview, kind: str = RAW) -> str:
         """Keep bytes and return their name."""
         name = self.name(content)
-        self._keep(name, Parcel(content, kind))
+        self._keep(name, Served(content, kind))
         return name
 
     def promise(self, what: str, make: Callable[[], bytes], kind: str) -> str:
@@ -63,7 +63,7 @@ class Parcels:
                 self._promises.popitem(last=False)
         return name
 
-    def get(self, name: str) -> Parcel | None:
+    def get(self, name: str) -> Served | None:
         """Return a parcel, made now if it was only promised; None where there is none."""
         found = self._at_hand(name)
         if found is not None or name not in self._promises:
@@ -73,17 +73,17 @@ class Parcels:
             promised = self._promises.get(name)
             if found is None and promised is not None:
                 make, kind = promised
-                found = Parcel(make(), kind)
+                found = Served(make(), kind)
                 self._keep(name, found)
         return found
 
-    def _at_hand(self, name: str) -> Parcel | None:
+    def _at_hand(self, name: str) -> Served | None:
         with self._lock:
             if name in self._kept:
                 self._kept.move_to_end(name)
             return self._kept.get(name)
 
-    def _keep(self, name: str, parcel: Parcel) -> None:
+    def _keep(self, name: str, parcel: Served) -> None:
         with self._lock:
             if name not in self._kept:
                 self._bytes += len(parcel.content)

@@ -45,7 +45,7 @@ class RowQuestions(NamedTuple):
     images: Callable[[np.ndarray], bytes] | None  # rows -> one sheet, PNG
 
 
-class Keys:
+class SessionKeys:
     """One random key a session, which is gone with the session."""
 
     def __init__(self, is_alive: Callable[[str], bool]) -> None:
@@ -72,7 +72,7 @@ class Delivery:
     """What the routes serve, and to whom."""
 
     def __init__(
-        self, parcels: Parcels, keys: Keys, hosts: Callable[[], Iterable[str]] = lambda: ()
+        self, parcels: Parcels, keys: SessionKeys, hosts: Callable[[], Iterable[str]] = lambda: ()
     ) -> None:
         self.parcels, self.keys = parcels, keys
         self._questions: OrderedDict[str, RowQuestions] = OrderedDict()

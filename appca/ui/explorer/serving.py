@@ -13,7 +13,7 @@ from appca.plots.explore.scene.scene import Scene
 from appca.runs.home import home
 from appca.storage.secret import secret
 from appca.ui.explorer.parcels import Parcels, publish
-from appca.ui.explorer.routes import PREFIX, Delivery, Keys
+from appca.ui.explorer.routes import PREFIX, Delivery, SessionKeys
 
 
 @cache
@@ -23,7 +23,7 @@ def delivery() -> Delivery:
         own = secret(home())
     except OSError:  # the pages say so; names are then good for as long as the server runs
         own = secrets.token_bytes(32)
-    return Delivery(Parcels(own), Keys(_is_alive), _hosts)
+    return Delivery(Parcels(own), SessionKeys(_is_alive), _hosts)
 
 
 def routes() -> list[Route]:
