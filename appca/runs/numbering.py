@@ -1,4 +1,4 @@
-"""Numbers of components that stay: one registry a data set and model, kept in the home.
+"""ComponentNumbers of components that stay: one registry a data set and model, kept in the home.
 
 When a run is first shown, its components are matched to those that the registry knows. A component
 that is known keeps its number, sign and name, whatever K, L, seed or settings the run has; a new
@@ -62,7 +62,7 @@ class _Known(NamedTuple):
         return _Known(*(np.concatenate(two) for two in zip(self, others, strict=True)))
 
 
-class Numbers:
+class ComponentNumbers:
     """The registries of a home, below ``<home>/numbers/``."""
 
     def __init__(self, home: Path) -> None:

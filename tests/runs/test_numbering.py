@@ -1,4 +1,4 @@
-"""Numbers of components that stay over K, previews, windows and old runs."""
+"""ComponentNumbers of components that stay over K, previews, windows and old runs."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +10,7 @@ from appca.data.sources.builtin import load
 from appca.runs import labels, numbering
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
-from appca.runs.numbering import Numbers, numbered
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.preview import preview
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
@@ -50,7 +50,7 @@ def mixed(a, b, degrees):
 
 def test_digits_keep_numbers_and_signs_from_6_to_7_to_6_and_from_preview_to_fit(home):
     dataset = load("digits")
-    store, numbers, shown = RunStore(home), Numbers(home), []
+    store, numbers, shown = RunStore(home), ComponentNumbers(home), []
     for K in (6, 7, 6):
         sizes = {"n_components": K, "n_active": 2, "n_init": 1}
         config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", sizes)
@@ -79,20 +79,20 @@ def cosines(one, other):
 
 
 def test_the_first_run_counts_and_others_follow_turned_and_in_another_order(home):
-    first = Numbers(home).of_run(stored(home, E[:3]))
+    first = ComponentNumbers(home).of_run(stored(home, E[:3]))
     assert first == ((1, 2, 3), (1, 1, 1), ("", "", ""))
     other = stored(home, [E[5], -E[2], mixed(E[0], E[6], 20), mixed(E[1], E[7], 60)], seed=1)
-    assert Numbers(home).of_run(other) == ((4, 3, 1, 5), (1, -1, 1, 1), ("",) * 4)
+    assert ComponentNumbers(home).of_run(other) == ((4, 3, 1, 5), (1, -1, 1, 1), ("",) * 4)
 
 
 def test_a_component_that_is_like_two_goes_to_the_nearer_and_each_number_once(home):
-    Numbers(home).of_run(stored(home, [E[0], mixed(E[0], E[1], 50)]))
+    ComponentNumbers(home).of_run(stored(home, [E[0], mixed(E[0], E[1], 50)]))
     both = stored(home, [mixed(E[0], E[1], 24), mixed(E[0], E[1], 30)], seed=1)
-    assert Numbers(home).of_run(both).numbers == (1, 2)
+    assert ComponentNumbers(home).of_run(both).numbers == (1, 2)
 
 
 def test_the_registry_does_not_drift(home):
-    numbers = Numbers(home)
+    numbers = ComponentNumbers(home)
     runs = [stored(home, [mixed(E[0], E[1], 30 * step)], seed=step) for step in range(4)]
     found = [numbers.of_run(run).numbers for run in runs]
     assert found == [(1,), (1,), (2,), (2,)]
@@ -100,7 +100,7 @@ def test_the_registry_does_not_drift(home):
 
 
 def test_data_sets_and_models_have_numbers_of_their_own(home):
-    numbers = Numbers(home)
+    numbers = ComponentNumbers(home)
     numbers.of_run(stored(home, E[:3]))
     assert numbers.of_run(stored(home, E[5:6], dataset="e" * 64)).numbers == (1,)
     assert numbers.of_run(stored(home, E[5:6], seed=2)).numbers == (4,)
@@ -108,27 +108,27 @@ def test_data_sets_and_models_have_numbers_of_their_own(home):
 
 def test_what_was_decided_stays_with_the_run_whatever_becomes_of_the_registry(home):
     run = stored(home, E[:2])
-    Numbers(home).of_run(stored(home, E[4:6], seed=1))
-    found = Numbers(home).of_run(run)
+    ComponentNumbers(home).of_run(stored(home, E[4:6], seed=1))
+    found = ComponentNumbers(home).of_run(run)
     assert found.numbers == (3, 4)
     for file in (home / "numbers").glob("*/*"):
         file.write_bytes(b"damaged")
-    assert Numbers(home).of_run(run) == found
-    assert Numbers(home).of_run(stored(home, -E[1:2], seed=3)) == ((4,), (-1,), ("",))
+    assert ComponentNumbers(home).of_run(run) == found
+    assert ComponentNumbers(home).of_run(stored(home, -E[1:2], seed=3)) == ((4,), (-1,), ("",))
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"numbers": [1, 1], "signs": [1, 1], "names": []}'])
 def test_a_damaged_mapping_is_decided_anew(home, text):
     run = stored(home, E[:2])
-    found = Numbers(home).of_run(run)
+    found = ComponentNumbers(home).of_run(run)
     (run.path / numbering.FILE).write_text(text)
-    assert Numbers(home).of_run(run) == found
+    assert ComponentNumbers(home).of_run(run) == found
 
 
 def test_two_windows_at_once_agree(home):
     runs = [stored(home, np.roll(E, k, axis=0)[:5], seed=k) for k in range(4)]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda k: Numbers(home).of_run(runs[k % 4]), range(16)))
+        found = list(pool.map(lambda k: ComponentNumbers(home).of_run(runs[k % 4]), range(16)))
     assert all(found[k] == found[k % 4] for k in range(16))
     by_direction = {}
     for k in range(4):
@@ -139,7 +139,7 @@ def test_two_windows_at_once_agree(home):
 
 
 def test_names_and_turns_are_those_of_the_number_in_all_runs(home):
-    numbers = Numbers(home)
+    numbers = ComponentNumbers(home)
     one, other = stored(home, E[:3]), stored(home, [E[2], -E[1]], seed=1)
     numbers.of_run(one), numbers.of_run(other)
     assert numbers.rename(one, 1, "  slant \n of a digit ").names == ("", "slant of a digit", "")
@@ -159,7 +159,7 @@ def test_old_names_and_signs_stay(home):
     labels.rename(other, 1, "tilt")
     labels.rename(other, 0, "width")
     labels.flip(other, 2)
-    numbers = Numbers(home)
+    numbers = ComponentNumbers(home)
     assert numbers.of_run(one) == ((1, 2, 3), (1, 1, -1), ("", "slant", ""))
     assert numbers.of_run(other) == ((3, 2, 4), (-1, 1, -1), ("width", "tilt", ""))
     assert numbers.of_run(one).names == ("", "slant", "width")
@@ -168,7 +168,7 @@ def test_old_names_and_signs_stay(home):
 
 
 def test_a_preview_that_is_never_fitted_gives_its_numbers_back(home):
-    numbers = Numbers(home)
+    numbers = ComponentNumbers(home)
     numbers.of_run(stored(home, E[:2]))
     for seed in range(numbering.PREVIEWS + 3):
         tried = stored(home / "elsewhere", [mixed(E[4], E[5], 50 * seed)], seed=seed)
@@ -184,7 +184,7 @@ def test_a_full_disk_shows_numbers_and_refuses_names(home, monkeypatch):
     run = stored(home, E[:2])
     monkeypatch.setattr(numbering, "write_numbered", full)
     monkeypatch.setattr(numbering, "write_json", full)
-    assert Numbers(home).of_run(run).numbers == (1, 2)
-    assert Numbers(home).of_preview(run.config, run.fitted).numbers == (1, 2)
+    assert ComponentNumbers(home).of_run(run).numbers == (1, 2)
+    assert ComponentNumbers(home).of_preview(run.config, run.fitted).numbers == (1, 2)
     with pytest.raises(InputError, match=r"names of run .* could not be stored in .*No space left"):
-        Numbers(home).rename(run, 0, "slant")
+        ComponentNumbers(home).rename(run, 0, "slant")

@@ -54,7 +54,9 @@ class SessionKeys:
 
     def of(self, session: str) -> str:
         """Return the key of a session, for its own page."""
-        for other in [one for one in self._keys if one != session and not self._is_alive(one)]:
+        for other in [
+            one for one in list(self._keys) if one != session and not self._is_alive(one)
+        ]:
             self._keys.pop(other, None)
         return self._keys.setdefault(session, secrets.token_urlsafe(24))
 

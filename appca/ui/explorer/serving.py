@@ -1,6 +1,7 @@
 """The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
 
 import secrets
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -9,11 +10,13 @@ from starlette.routing import Route
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Scene
+from appca.plots.explore.scene.texts import RowText, texts_of
 from appca.runs.home import home
 from appca.storage.secret import secret
 from appca.ui.explorer.parcels import Parcels, publish
-from appca.ui.explorer.routes import PREFIX, Delivery, SessionKeys
+from appca.ui.explorer.routes import PREFIX, Delivery, RowQuestions, SessionKeys
 
 
 @cache
@@ -31,12 +34,32 @@ def routes() -> list[Route]:
     return delivery().routes(_base())
 
 
-def address(scene: Scene, of_rows: str) -> dict[str, Any]:
-    """Offer a scene to the present session; return what its page needs to fetch it."""
-    context = get_script_run_ctx()
-    session = "" if context is None else context.session_id
-    names = publish(scene, of_rows, delivery().parcels)
-    return names | {"at": f"{_base()}{PREFIX}/", "key": delivery().keys.of(session)}
+def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) -> dict[str, Any]:
+    """Offer a scene to the present session; return what its page needs to fetch it.
+
+    Parameters
+    ----------
+    scene : Scene
+    dataset : Dataset
+        Of its rows.
+    run : str
+        Key of what is shown: what rows are asked for under it must not change.
+    lines : sequence of RowText
+        Of the hover card, for those who ask row by row.
+    """
+    context, here = get_script_run_ctx(), delivery()
+    names = publish(scene, dataset.digest, here.parcels)
+    sheets = scene.sheets
+    questions = RowQuestions(
+        dataset.n_rows,
+        lambda rows: texts_of(dataset.ids, lines, rows),
+        None if sheets is None else sheets.of_rows,
+    )
+    return names | {
+        "at": f"{_base()}{PREFIX}/",
+        "key": here.keys.of("" if context is None else context.session_id),
+        "questions": here.ask(f"{dataset.digest} {run}", questions),
+    }
 
 
 def _base() -> str:
