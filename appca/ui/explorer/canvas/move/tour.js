@@ -1,0 +1,1 @@
+export class Tour { /** @param {any} _s */ restore(_s) {} /** @param {any} _s @param {Float32Array} _t */ place(_s, _t) {} /** @param {any} _o */ hides(_o) { return false; } /** @param {any} _s @param {any} _l */ draw(_s, _l) {} }
