@@ -1,0 +1,110 @@
+/** Pictures and names of components on the diagonal; they stick to the edges when their place is out of sight. */
+
+import { toPage } from '../layout/camera.js';
+import { componentName } from '../scene/names.js';
+import { font, widthOf, write } from './write.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect @typedef {import('../layout/view.js').View} View */
+
+/** The sheet of component pictures in both themes. */
+export class Pictures {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    /** @type {{light: HTMLCanvasElement, dark: HTMLCanvasElement} | null} */
+    this.sheets = null;
+    this.load();
+  }
+
+  async load() {
+    const { input } = this.stage.scene;
+    if (!input.meta.component_pictures || !input.sheets?.components) return;
+    const bitmap = await createImageBitmap(await input.sheets.components());
+    const paint = (/** @type {string} */ filter) => {
+      const canvas = document.createElement('canvas');
+      [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
+      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+      context.filter = filter;
+      context.drawImage(bitmap, 0, 0);
+      return canvas;
+    };
+    this.sheets = { light: paint('none'), dark: paint('invert(1) hue-rotate(180deg) brightness(1.08)') };
+    this.stage.schedule();
+  }
+
+  /** @param {number} component @param {Rect} to @param {CanvasRenderingContext2D} [into] */
+  draw(component, to, into = this.stage.context) {
+    const { meta, dark, theme } = this.stage;
+    const info = meta.component_pictures;
+    const tile = meta.components[component].tile ?? component;
+    into.save();
+    into.beginPath();
+    into.roundRect(to.x, to.y, to.w, to.h, Math.min(8, to.w * 0.16));
+    into.fillStyle = theme.panel;
+    into.fill();
+    if (this.sheets && info) {
+      into.clip();
+      into.drawImage(dark ? this.sheets.dark : this.sheets.light, (tile % info.columns) * info.cell, Math.floor(tile / info.columns) * info.cell, info.cell, info.cell, to.x, to.y, to.w, to.h);
+    }
+    into.strokeStyle = theme.line;
+    into.lineWidth = 1;
+    into.stroke();
+    into.restore();
+    if (!this.sheets && into === this.stage.context) write(into, `${meta.components[component].number}`, to.x + to.w / 2, to.y + to.h / 2 - to.w * 0.19, { style: font(Math.max(10, to.w * 0.34), 600), colour: theme.soft, align: 'center' });
+  }
+
+  get there() { return this.sheets !== null; }
+}
+
+/** @param {Stage} stage @param {Pictures} pictures */
+export function drawHeaders(stage, pictures) {
+  for (const view of stage.views) {
+    const { context, theme, meta } = stage;
+    if (view.opened || !view.arrangement.diagonal.length) continue;
+    context.save();
+    context.beginPath();
+    context.rect(view.rect.x, view.rect.y, view.rect.w, view.rect.h);
+    context.clip();
+    context.globalAlpha = (view.from && view.shift < 1 ? view.shift : 1) * (stage.morph?.view === view ? stage.morph.t : 1);
+    for (const { component, rect } of view.arrangement.diagonal) {
+      const at = toPage(view.cam, view.rect, rect);
+      const side = Math.min(at.w * 0.78, 150);
+      const cx = at.x + at.w / 2;
+      if (at.y + at.h > view.rect.y && at.y < view.rect.y + view.rect.h && cx > view.rect.x - at.w && cx < view.rect.x + view.rect.w + at.w) {
+        const text = componentName(meta, component);
+        const style = font(Math.min(14, Math.max(10.5, at.w * 0.17)), 600);
+        const words = pictures.there || meta.components[component].name ? Math.min(14, at.w * 0.17) + 4 : 0;
+        pictures.draw(component, { x: cx - side / 2, y: at.y + (at.h - side - words) / 2, w: side, h: side });
+        if (words && at.w > 26) write(context, text, cx, at.y + (at.h - side - words) / 2 + side + 4, { style, colour: theme.text, align: 'center' });
+      }
+      chips(stage, view, pictures, component, at);
+    }
+    context.restore();
+  }
+}
+
+/** The headers of a column and a row whose own picture is out of sight. @param {Stage} stage @param {View} view @param {Pictures} pictures @param {number} component @param {Rect} at of its picture */
+function chips(stage, view, pictures, component, at) {
+  const { rect, arrangement: { diagonal } } = view;
+  if (view.cam.k < 110) return;
+  const style = font(12.5, 600);
+  const text = componentName(stage.meta, component);
+  const w = widthOf(stage.context, text, style) + 48;
+  const [cx, cy] = [at.x + at.w / 2, at.y + at.h / 2];
+  const last = diagonal.length - 1;
+  if (at.y + at.h < rect.y && component > 0 && cx - w / 2 > rect.x && cx + w / 2 < rect.x + rect.w) chip(stage, pictures, component, text, { x: cx - w / 2, y: rect.y + 6, w, h: 30 });
+  if (at.x + at.w < rect.x && component < last && cy > rect.y + 60 && cy < rect.y + rect.h - 20) chip(stage, pictures, component, text, { x: rect.x + 6, y: cy - 15, w, h: 30 });
+}
+
+/** @param {Stage} stage @param {Pictures} pictures @param {number} component @param {string} text @param {Rect} at */
+function chip({ context, theme }, pictures, component, text, at) {
+  context.beginPath();
+  context.roundRect(at.x, at.y, at.w, at.h, 8);
+  context.fillStyle = theme.panel;
+  context.fill();
+  context.strokeStyle = theme.line;
+  context.lineWidth = 1;
+  context.stroke();
+  pictures.draw(component, { x: at.x + 5, y: at.y + 4, w: 22, h: 22 });
+  write(context, text, at.x + 34, at.y + 9, { style: font(12.5, 600), colour: theme.text });
+}
