@@ -8,19 +8,18 @@
  * @typedef {object} Component
  * @property {number} number what people see
  * @property {string} [name] what a person called it
- * @property {number} [tile] its place in the sheet of component pictures
  * @property {number} [variance] @property {number} [used] @property {string} [colour]
  *
  * @typedef {object} PanelMeta
  * @property {number[]} components indices into `meta.components`, ascending
- * @property {number[]} axes which of them are x and y
- * @property {number} start @property {number} count
- * @property {[number, number]} [cell] column and row in a grid
- * @property {number[]} [levels] images that have room at a distance of 0.5 / 2 ** (k / 4) sides
- * @property {Range} [range] scores shown while panels share their scales
- * @property {Range} [own] scores shown when it is opened
+ * @property {number[]} axes the components of x and y
+ * @property {number} start of its listed rows in `order.*` @property {number} listed @property {number} count of all
+ * @property {[number, number]} cell column and row @property {number} [size] of its card in a grid
+ * @property {number[]} levels images that have room at a distance of spacing / 2 ** (k / 4) sides
+ * @property {Limits} range scores shown
  *
- * @typedef {{kind: Kind, title: string, panels: PanelMeta[], limits?: Range, other?: object}} LayoutMeta
+ * @typedef {[[number, number], [number, number]]} Limits of x and y
+ * @typedef {{kind: Kind, title: string, panels: PanelMeta[], spacing: number, limits?: Limits, other?: {start: number, count: number, subspaces: number}, drawn?: {rows: number, points: number, of: number}}} LayoutMeta
  *
  * @typedef {object} Colouring
  * @property {'category' | 'quantity'} kind @property {string} [title]
@@ -30,15 +29,16 @@
  * @typedef {object} SheetMeta
  * @property {[number, number, number]} tile height, width, channels
  * @property {number} cell @property {number} columns @property {number} per_sheet @property {number} count
- * @property {'ink' | 'colour'} style
+ * @property {'ink' | 'photo'} style
  *
  * @typedef {object} Meta
  * @property {1} format @property {number} rows
  * @property {Component[]} components @property {number} score_unit @property {number} n_active
  * @property {Record<string, LayoutMeta>} layouts @property {Record<string, Colouring>} colourings
- * @property {SheetMeta} [sheets] @property {{cell: number, columns: number}} [component_pictures]
- * @property {{row?: string, rows?: string}} [words] @property {{points: number, of: number}} [drawn]
- * @property {number} [doubtful] share of certainty below which a row is drawn hollow
+ * @property {SheetMeta} [sheets] @property {{cell: number, columns: number, tile: [number, number, number]}} [component_pictures] with those for a dark ground after the light ones
+ * @property {{row?: string, rows?: string}} [words]
+ * @property {number} seed of the order in which rows have their images @property {string} [first] layout
+ * @property {number} doubt_below a row is drawn hollow, of 255
  *
  * @typedef {object} Input
  * @property {Meta} meta

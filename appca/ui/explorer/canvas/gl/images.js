@@ -16,13 +16,13 @@ export function imageSize(side, most) {
 }
 
 /** How many of a panel's images have room. @param {Placed} one @param {number} px */
-export function roomFor({ panel, plot, range }, px) {
+export function roomFor({ panel, plot, range, part: { layout: { spacing } } }, px) {
   const { levels } = panel;
   if (!levels.length) return 0;
   const zoom = Math.max(1e-9, (panel.range[1] - panel.range[0]) / (range[1] - range[0])); // an opened panel has its own range
   const side = Math.min(plot.w, plot.h) * zoom;
   const apart = (px * (1.22 + 0.55 * Math.exp(-side / 260))) / side;
-  const step = Math.floor(4 * Math.log2(0.5 / apart));
+  const step = Math.floor(4 * Math.log2(spacing / apart));
   return step < 0 ? 0 : (levels[Math.min(step, levels.length - 1)] ?? 0);
 }
 
@@ -63,7 +63,7 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
     ...columns,
   ], 1);
   prepare(gpu, images, look, 0, source);
-  const { tile: [h, w], cell, columns: across, per_sheet: per, style } = sheets.meta;
+  const { tile: [h, w, channels], cell, columns: across, per_sheet: per, style } = sheets.meta;
   gl.activeTexture(gl.TEXTURE4);
   gl.bindTexture(gl.TEXTURE_2D_ARRAY, sheets.texture);
   gl.uniform1i(images.at.uSheets, 4);
@@ -71,7 +71,7 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   gl.uniform4f(images.at.uSheet, h, w, cell, across);
   gl.uniform1f(images.at.uPer, per);
   gl.uniform3fv(images.at.uCard, rgb(card));
-  gl.uniform1i(images.at.uInk, style === 'colour' ? 0 : 1);
+  gl.uniform1i(images.at.uInk, style === 'ink' && channels === 1 ? 1 : channels === 1 ? 2 : 0);
   gl.uniform1f(images.at.uHeavy, look.selecting ? 0.8 : 0);
   gl.bindVertexArray(made.array);
   gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, there.length);

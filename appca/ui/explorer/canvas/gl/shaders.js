@@ -70,7 +70,7 @@ void main() {
   vec4 t = texture(uSheets, vUv); float radius = min(4., vInfo.x * .3); vec2 k = abs(vAt) - (vInfo.xy - radius);
   float far = length(max(k, 0.)) + min(max(k.x, k.y), 0.) - radius; float inside = 1. - smoothstep(-.7 / uDpr, .3 / uDpr, far);
   float frame = smoothstep(-1.4 - uHeavy, -.7 - uHeavy, far) * (vInfo.z > .5 ? .45 + .55 * step(.5, uHeavy) : .3);
-  vec3 c = uInk == 1 ? mix(uCard, vColour, t.r) : t.rgb; c = mix(c, vColour, frame);
+  vec3 c = uInk == 1 ? mix(uCard, vColour, t.r) : uInk == 2 ? t.rrr : t.rgb; c = mix(c, vColour, frame);
   float a = inside * (vInfo.z > .5 ? (uInk == 1 ? .95 : 1.) : .35); o = vec4(c * a, a);
 }`];
 

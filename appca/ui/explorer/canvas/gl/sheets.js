@@ -24,7 +24,7 @@ export class Sheets {
     this.texture = texture(gl, gl.TEXTURE_2D_ARRAY, gl.LINEAR);
     gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
     const levels = 1 + Math.floor(Math.log2(meta.cell));
-    gl.texStorage3D(gl.TEXTURE_2D_ARRAY, levels, meta.style === 'colour' ? gl.RGBA8 : gl.R8, this.side, this.side, this.layers);
+    gl.texStorage3D(gl.TEXTURE_2D_ARRAY, levels, meta.tile[2] === 3 ? gl.RGBA8 : gl.R8, this.side, this.side, this.layers);
     this.reader = gl.createFramebuffer();
   }
 
@@ -62,7 +62,7 @@ export class Sheets {
       if (!gl.isContextLost() && slot.sheet === sheet) {
         gl.activeTexture(gl.TEXTURE4);
         gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.texture);
-        const format = this.meta.style === 'colour' ? gl.RGBA : gl.RED;
+        const format = this.meta.tile[2] === 3 ? gl.RGBA : gl.RED;
         gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, this.slots.indexOf(slot), bitmap.width, bitmap.height, 1, format, gl.UNSIGNED_BYTE, bitmap);
         gl.generateMipmap(gl.TEXTURE_2D_ARRAY);
         slot.ready = true;

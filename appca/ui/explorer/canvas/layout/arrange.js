@@ -10,7 +10,6 @@
  */
 
 const CARD = 0.935; // of a cell
-const SIZES = [0.8, 1]; // of a card in a grid, by occupancy
 
 /** @param {Layout} layout @param {Layout | null} map shown in the free half of a triangle @param {number} components @param {Rect} view @returns {Arrangement} */
 export function arrange(layout, map, components, view) {
@@ -27,18 +26,17 @@ export function arrange(layout, map, components, view) {
     const rects = layout.panels.map((_, i) => ({ x: 0, y: i * 1.06, w: Math.max(3, aspect * layout.panels.length), h: 1 }));
     return { ...plain, kind: 'strips', parts: [{ ...part, rects }], world: around(rects) };
   }
-  const most = Math.max(1, ...layout.panels.map(({ count }) => count));
   const across = Math.max(1, Math.ceil(Math.sqrt(layout.panels.length * aspect)));
-  const rects = layout.panels.map(({ cell, count }, i) => {
+  const rects = layout.panels.map(({ cell, size }, i) => {
     const [column, row] = cell ?? [i % across, Math.floor(i / across)];
-    return inCell(column, row, SIZES[0] + (SIZES[1] - SIZES[0]) * (count / most) ** 0.4);
+    return inCell(column, row, size);
   });
   return { ...plain, kind: 'grid', parts: [{ ...part, rects }], world: around(rects) };
 }
 
 /** Row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {number} aspect @returns {Arrangement} */
 function triangle(layout, map, count, aspect) {
-  const rects = layout.panels.map(({ components: [a, b] }) => inCell(b, a, 1));
+  const rects = layout.panels.map(({ cell: [column, row] = [0, 0], components }) => inCell(column, row, components.length > 1 ? 1 : 0.8));
   const extra = Math.min(0.75 * count, Math.max(0.1, aspect * (count + 0.25) - count));
   const world = { x: -extra, y: 0, w: count + extra, h: count + 0.25 };
   const diagonal = Array.from({ length: count }, (_, k) => ({ component: k, rect: inCell(k, k, 0.8) }));

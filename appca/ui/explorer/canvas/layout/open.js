@@ -4,7 +4,7 @@
 /** @typedef {{turns: number, stays: number, panels: number[], x: number}} Group neighbours for which one component turns and the other stays */
 
 /** The two components a panel shows. @param {Panel} panel @returns {number[]} */
-export const axesOf = (panel) => panel.axes.map((axis) => panel.components[axis]);
+export const axesOf = (panel) => panel.axes;
 
 /** Panels that share one shown component, the fullest first, in a group for each that stays. @param {Layout} layout @param {number} index @returns {Group[]} */
 export function neighbours(layout, index) {

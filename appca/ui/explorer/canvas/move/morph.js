@@ -85,6 +85,10 @@ export class Morph {
     ]);
   }
 
+  free() {
+    this.made.free();
+  }
+
   /** The cards of the old layout, fading. @param {View} view */
   fading(view) {
     return view === this.view ? this.old.grounds.map((one) => ({ ...one, strength: one.strength * (1 - this.t) })) : [];

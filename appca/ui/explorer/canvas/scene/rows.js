@@ -22,9 +22,9 @@ export class Rows {
 
   /** @param {import('./scene.js').Scene} scene */
   readMarks(scene) {
-    const least = 255 * (scene.meta.doubtful ?? 0.6);
+    const least = scene.meta.doubt_below;
     for (let row = 0; row < this.count; row += 1) {
-      const marks = (scene.doubt[row] < least ? DOUBTFUL : 0) | (scene.outside[row] ? OUTSIDE : 0);
+      const marks = ((scene.doubt[row] ?? 255) < least ? DOUBTFUL : 0) | (scene.outside[row] ? OUTSIDE : 0);
       this.flags[row] = (this.flags[row] & ~(DOUBTFUL | OUTSIDE)) | marks;
     }
     this.flagsChanged += 1;

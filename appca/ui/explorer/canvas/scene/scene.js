@@ -19,7 +19,9 @@ export class Scene {
     this.layouts = new Map();
     this.components = new Uint8Array(0); // or Uint16Array
     this.scores = new Int16Array(0);
-    this.tile = new Uint32Array(0);
+    this.priority = shuffled(this.rows, input.meta.seed); // rows in the order of their images
+    this.tile = new Uint32Array(this.rows); // number of each row's image
+    this.priority.forEach((row, tile) => { this.tile[row] = tile; });
     this.doubt = new Uint8Array(0);
     this.outside = new Uint8Array(0);
   }
@@ -29,8 +31,8 @@ export class Scene {
     const wide = this.meta.components.length > 255;
     const get = (/** @type {string} */ name, /** @type {keyof typeof KINDS} */ kind) =>
       this.has(name) ? this.array(name, kind) : new KINDS[kind](0);
-    [this.components, this.scores, this.tile, this.doubt, this.outside] = await Promise.all([
-      get('components', wide ? 'u2' : 'u1'), get('scores', 'i2'), get('tile', 'u4'), get('doubt', 'u1'), get('outside', 'u1'),
+    [this.components, this.scores, this.doubt, this.outside] = await Promise.all([
+      get('components', wide ? 'u2' : 'u1'), get('scores', 'i2'), get('doubt', 'u1'), get('outside', 'u1'),
     ]);
     return this;
   }
@@ -58,7 +60,7 @@ export class Scene {
     return this.once(`layout ${name}`, async () => {
       const meta = this.meta.layouts[name];
       const map = meta.kind === 'map' ? await this.array(`map.${name}`, 'u2') : null;
-      const order = this.has(`order.${name}`) ? await this.array(`order.${name}`, 'u4') : null;
+      const order = await this.array(`order.${name}`, 'u4');
       const layout = buildLayout(this, name, order, map);
       this.layouts.set(name, layout);
       return layout;
@@ -86,4 +88,18 @@ export class Scene {
     known.catch(() => this.loads.delete(key)); // asked again later
     return known;
   }
+}
+
+/** All rows in an order that host and browser agree on. @param {number} count @param {number} seed */
+export function shuffled(count, seed) {
+  const rows = Uint32Array.from({ length: count }, (_, row) => row);
+  let state = seed | 0;
+  for (let i = count - 1; i > 0; i -= 1) {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    const j = Math.floor((((t ^ (t >>> 14)) >>> 0) * (i + 1)) / 4294967296);
+    [rows[i], rows[j]] = [rows[j], rows[i]];
+  }
+  return rows;
 }

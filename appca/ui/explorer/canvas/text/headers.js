@@ -6,29 +6,20 @@ import { font, widthOf, write } from './write.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect @typedef {import('../layout/view.js').View} View */
 
-/** The sheet of component pictures in both themes. */
+/** The sheet of component pictures. */
 export class Pictures {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
-    /** @type {{light: HTMLCanvasElement, dark: HTMLCanvasElement} | null} */
-    this.sheets = null;
+    /** @type {ImageBitmap | null} */
+    this.sheet = null;
     this.load();
   }
 
   async load() {
     const { input } = this.stage.scene;
     if (!input.meta.component_pictures || !input.sheets?.components) return;
-    const bitmap = await createImageBitmap(await input.sheets.components());
-    const paint = (/** @type {string} */ filter) => {
-      const canvas = document.createElement('canvas');
-      [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
-      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-      context.filter = filter;
-      context.drawImage(bitmap, 0, 0);
-      return canvas;
-    };
-    this.sheets = { light: paint('none'), dark: paint('invert(1) hue-rotate(180deg) brightness(1.08)') };
+    this.sheet = await createImageBitmap(await input.sheets.components());
     this.stage.schedule();
   }
 
@@ -36,24 +27,25 @@ export class Pictures {
   draw(component, to, into = this.stage.context) {
     const { meta, dark, theme } = this.stage;
     const info = meta.component_pictures;
-    const tile = meta.components[component].tile ?? component;
+    const place = component + (dark ? meta.components.length : 0);
     into.save();
     into.beginPath();
     into.roundRect(to.x, to.y, to.w, to.h, Math.min(8, to.w * 0.16));
     into.fillStyle = theme.panel;
     into.fill();
-    if (this.sheets && info) {
+    if (this.sheet && info) {
+      const { tile: [h, w], cell, columns } = info;
       into.clip();
-      into.drawImage(dark ? this.sheets.dark : this.sheets.light, (tile % info.columns) * info.cell, Math.floor(tile / info.columns) * info.cell, info.cell, info.cell, to.x, to.y, to.w, to.h);
+      into.drawImage(this.sheet, (place % columns) * cell + ((cell - w) >> 1), Math.floor(place / columns) * cell + ((cell - h) >> 1), w, h, to.x, to.y, to.w, to.h);
     }
     into.strokeStyle = theme.line;
     into.lineWidth = 1;
     into.stroke();
     into.restore();
-    if (!this.sheets && into === this.stage.context) write(into, `${meta.components[component].number}`, to.x + to.w / 2, to.y + to.h / 2 - to.w * 0.19, { style: font(Math.max(10, to.w * 0.34), 600), colour: theme.soft, align: 'center' });
+    if (!this.sheet && into === this.stage.context) write(into, `${meta.components[component].number}`, to.x + to.w / 2, to.y + to.h / 2 - to.w * 0.19, { style: font(Math.max(10, to.w * 0.34), 600), colour: theme.soft, align: 'center' });
   }
 
-  get there() { return this.sheets !== null; }
+  get there() { return this.sheet !== null; }
 }
 
 /** @param {Stage} stage @param {Pictures} pictures */
