@@ -40,6 +40,7 @@ export class Stage {
     this.placed = [];
     this.moving = false;
     this.gone = false;
+    this.active = 0; // the view the hand was last in
     this.request = 0;
     this.timer = 0;
     this.budget = 30000; // points drawn while moving, adapted
@@ -134,7 +135,6 @@ export class Stage {
     this.frame = '';
     this.draw();
     this.settled.forEach((one) => one(this));
-    this.draw();
     this.schedule();
   }
 
@@ -167,6 +167,7 @@ export class Stage {
     Object.assign(root.dataset, {
       points: view.layout.rows.length, rows: this.different(view.layout), panels: view.layout.panels.length,
       thumbnails: stats.images, selected: rows.selected, renders: stats.renders, frameMs: stats.ms.toFixed(2),
+      theme: this.dark ? 'dark' : 'light',
       view: this.views.map(({ layout }) => layout.name).join('+') + opened, settled: this.moving || this.layer.building ? '' : 'yes',
     });
   }

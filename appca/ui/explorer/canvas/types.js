@@ -61,6 +61,7 @@
  * @property {(bits: Uint8Array, count: number) => void} [onSelect]
  * @property {(row: number | null) => void} [onHover]
  * @property {(view: object) => void} [onView] @property {(panel: string | null) => void} [onOpen]
+ * @property {(rows: number[]) => Promise<Float32Array>} [project] scores of rows on all components, for ghosts
  * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row
  */
 export {};

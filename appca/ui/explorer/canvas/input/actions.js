@@ -1,7 +1,8 @@
 /** What a person can do with the picture; hand, keys, parts and host all come here. */
 
 import { placesOf, Morph } from '../move/morph.js';
-import { ease } from '../move/tween.js';
+import { Tour } from '../move/tour.js';
+import { ease, sine } from '../move/tween.js';
 import { between, fitting } from '../layout/camera.js';
 import { markUnder, maskOf } from './lasso.js';
 import { panelAt, pick } from './pick.js';
@@ -11,6 +12,7 @@ import { zoomView } from './gestures.js';
 
 const OPEN = 320; // ms
 const MORPH = 420;
+const TURN = 1400;
 
 export class Actions {
   /** @param {Stage} stage */
@@ -40,7 +42,7 @@ export class Actions {
     const { stage } = this;
     const found = pick(stage, x, y);
     const one = panelAt(stage, x, y);
-    if (one && one.view.opened && !one.open) this.open(one.view, one.panel.index, one.part);
+    if (one && one.view.opened && !one.open) this.tour(one.view, one.panel.index);
     else if (found) { stage.rows.applyList([found.row], how); this.selected(); }
     else if (how === 'replace' && stage.rows.selected) { stage.rows.applyList([], 'replace'); this.selected(); }
   }
@@ -84,6 +86,37 @@ export class Actions {
     this.after();
   }
 
+  /** Turn from the opened panel to another; without `t` it plays to the end. @param {View} view @param {number} to @param {number} [t] */
+  tour(view, to, t) {
+    const { stage } = this;
+    if (!view.opened || view.opened.panel === to) return;
+    if (stage.tour?.view !== view || stage.tour.b.index !== to) {
+      view.opened.range = view.layout.panels[view.opened.panel].own;
+      stage.tour = new Tour(stage, view, view.opened.panel, to);
+    }
+    const { tour } = stage;
+    stage.frame = '';
+    stage.tweens.stop('tour');
+    const from = tour.t;
+    if (t !== undefined) { tour.t = Math.min(1, Math.max(0, t)); stage.moved(); } else {
+      stage.tweens.start('tour', TURN * (1 - from), (share) => { tour.t = from + (1 - from) * sine(share); }, () => this.arrive(view, to));
+      stage.moved();
+      this.say(`${tour.a.name} turns into ${tour.b.name}`);
+    }
+    stage.callbacks.onView?.({ tour: { from: tour.a.name, to: tour.b.name, t: t ?? 1 } });
+  }
+
+  /** The tour is over: its last frame is the other panel. @param {View} view @param {number} to */
+  arrive(view, to) {
+    const { stage } = this;
+    const before = /** @type {import('../layout/view.js').Opened} */ (view.opened);
+    const large = /** @type {import('../types.js').Rect} */ (before.rects.get(before.panel));
+    this.shift(view, () => view.open(to));
+    view.from?.delete(before.panel);
+    view.from?.set(to, { card: large, range: view.layout.panels[to].own, strength: 1, open: true });
+    stage.callbacks.onOpen?.(view.layout.panels[to].name);
+  }
+
   endTour() {
     this.stage.tour = null;
     this.stage.tweens.stop('tour');
@@ -124,6 +157,20 @@ export class Actions {
     const from = { ...view.cam };
     this.stage.tweens.start('fly', OPEN, (t) => { view.cam = between(from, cam, ease(t)); });
     this.stage.moved();
+  }
+
+  /** Show only what a filter keeps. @param {import('../types.js').Filter} filter */
+  filter(filter) {
+    const { stage } = this;
+    stage.options.filter = filter;
+    for (const view of stage.views) view.filter = filter;
+    const { classes, certainty } = filter;
+    const kept = classes?.length ? new Set(classes) : null;
+    const { codes } = stage.rows;
+    const { doubt } = stage.scene;
+    stage.rows.filter((row) => (!kept || kept.has(codes[row])) && (doubt[row] ?? 255) >= 255 * (certainty ?? 0));
+    stage.frame = '';
+    this.after();
   }
 
   /** All panels in view. @param {View} view */

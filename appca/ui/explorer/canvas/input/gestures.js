@@ -21,7 +21,8 @@ export class Gestures {
     this.pinch = 0;
     /** @type {[number, number][]} the lasso or box being drawn */
     this.path = [];
-    this.at = /** @type {[number, number] | null} */ (null);
+    /** @type {[number, number] | null} where the hand is */
+    this.at = null;
     const on = (/** @type {string} */ kind, /** @type {(event: any) => void} */ run, passive = true) => stage.hit.addEventListener(kind, run, { passive });
     on('wheel', (event) => this.wheel(event), false);
     on('pointerdown', (event) => this.down(event));
@@ -61,7 +62,7 @@ export class Gestures {
     const inMini = mini && x >= mini.x && y >= mini.y && x <= mini.x + mini.w && y <= mini.y + mini.h;
     const tool = stage.options.tool ?? 'pan';
     const kind = inMini ? 'mini' : event.button === 0 && tool === 'pan' && (event.shiftKey || event.ctrlKey || event.metaKey) ? 'lasso' : event.button === 0 ? tool : 'pan';
-    this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened ? [...view.opened.range] : undefined, moved: false };
+    this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
     this.path = kind === 'lasso' || kind === 'box' ? [[x, y]] : [];
     if (kind === 'mini') this.jump(x, y);
   }
@@ -74,8 +75,8 @@ export class Gestures {
   /** @param {PointerEvent} event */
   move(event) {
     const { stage, pointers, drag } = this;
-    const [x, y] = this.place(event);
-    this.at = [x, y];
+    const [x, y] = this.at = this.place(event);
+    stage.active = stage.views.indexOf(stage.viewAt(x));
     if (pointers.size === 2 && pointers.has(event.pointerId)) {
       const before = [...pointers.values()];
       pointers.set(event.pointerId, [x, y]);

@@ -9,7 +9,7 @@ import { HIDDEN } from '../scene/rows.js';
 
 /** The panel at a place, the last drawn first. @param {Stage} stage @param {number} x @param {number} y */
 export function panelAt(stage, x, y) {
-  return stage.placed.findLast(({ card, view: { rect }, strength }) => strength > 0.5 && x >= card.x && y >= card.y && x <= card.x + card.w && y <= card.y + card.h && x >= rect.x && x <= rect.x + rect.w);
+  return [...stage.placed].reverse().find(({ card, view: { rect }, strength }) => strength > 0.5 && x >= card.x && y >= card.y && x <= card.x + card.w && y <= card.y + card.h && x >= rect.x && x <= rect.x + rect.w);
 }
 
 /** @type {WeakMap<Panel, {key: string, grid: Grid}>} */

@@ -69,34 +69,36 @@ export function drawHeaders(stage, pictures) {
         pictures.draw(component, { x: cx - side / 2, y: at.y + (at.h - side - words) / 2, w: side, h: side });
         if (words && at.w > 26) write(context, text, cx, at.y + (at.h - side - words) / 2 + side + 4, { style, colour: theme.text, align: 'center' });
       }
-      chips(stage, view, pictures, component, at);
     }
+    if (view.cam.k > view.home.k * 1.3) rulers(stage, view, pictures);
     context.restore();
   }
 }
 
-/** The headers of a column and a row whose own picture is out of sight. @param {Stage} stage @param {View} view @param {Pictures} pictures @param {number} component @param {Rect} at of its picture */
-function chips(stage, view, pictures, component, at) {
-  const { rect, arrangement: { diagonal } } = view;
-  if (view.cam.k < 110) return;
-  const style = font(12.5, 600);
-  const text = componentName(stage.meta, component);
-  const w = widthOf(stage.context, text, style) + 48;
-  const [cx, cy] = [at.x + at.w / 2, at.y + at.h / 2];
-  const last = diagonal.length - 1;
-  if (at.y + at.h < rect.y && component > 0 && cx - w / 2 > rect.x && cx + w / 2 < rect.x + rect.w) chip(stage, pictures, component, text, { x: cx - w / 2, y: rect.y + 6, w, h: 30 });
-  if (at.x + at.w < rect.x && component < last && cy > rect.y + 60 && cy < rect.y + rect.h - 20) chip(stage, pictures, component, text, { x: rect.x + 6, y: cy - 15, w, h: 30 });
-}
+const [TOP, LEFT] = [40, 58]; // of the rulers
 
-/** @param {Stage} stage @param {Pictures} pictures @param {number} component @param {string} text @param {Rect} at */
-function chip({ context, theme }, pictures, component, text, at) {
-  context.beginPath();
-  context.roundRect(at.x, at.y, at.w, at.h, 8);
-  context.fillStyle = theme.panel;
-  context.fill();
-  context.strokeStyle = theme.line;
-  context.lineWidth = 1;
-  context.stroke();
-  pictures.draw(component, { x: at.x + 5, y: at.y + 4, w: 22, h: 22 });
-  write(context, text, at.x + 34, at.y + 9, { style: font(12.5, 600), colour: theme.text });
+/** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view @param {Pictures} pictures */
+function rulers(stage, view, pictures) {
+  const { context, theme, meta } = stage;
+  const { rect, cam, arrangement: { diagonal } } = view;
+  context.fillStyle = theme.ground;
+  context.fillRect(rect.x, rect.y, rect.w, TOP);
+  context.fillRect(rect.x, rect.y, LEFT, rect.h);
+  const style = font(12.5, 600);
+  const side = 28;
+  for (const { component, rect: world } of diagonal) {
+    const at = toPage(cam, rect, world);
+    const [cx, cy] = [at.x + at.w / 2, at.y + at.h / 2];
+    const text = componentName(meta, component);
+    const w = side + (pictures.there ? 6 + widthOf(context, text, style) : 0);
+    if (component > 0 && cx - w / 2 > rect.x + LEFT && cx + w / 2 < rect.x + rect.w) {
+      pictures.draw(component, { x: cx - w / 2, y: rect.y + 6, w: side, h: side });
+      if (pictures.there) write(context, text, cx - w / 2 + side + 6, rect.y + 14, { style, colour: theme.text });
+    }
+    if (component < diagonal.length - 1 && cy > rect.y + TOP + 30 && cy < rect.y + rect.h - 140) {
+      const big = 36;
+      pictures.draw(component, { x: rect.x + (LEFT - big) / 2, y: cy - big / 2 - 8, w: big, h: big });
+      if (pictures.there) write(context, `${meta.components[component].number}`, rect.x + LEFT / 2, cy + big / 2 - 4, { style, colour: theme.text, align: 'center' });
+    }
+  }
 }

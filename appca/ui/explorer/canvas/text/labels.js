@@ -9,7 +9,7 @@ import { pointToPage } from '../layout/place.js';
 import { font, widthOf, write } from './write.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('./occupancy.js').Occupancy} Occupancy @typedef {import('../types.js').Rect} Rect */
-/** @typedef {{key: string, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number}} Label at a share of the plot */
+/** @typedef {{key: string, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number}} Label at a share of the plot */
 
 const LARGE = 250; // px of a plot that has words in it
 
@@ -37,7 +37,7 @@ function signCells(stage, one, room) {
       { text: `${right ? '+' : '−'}${x} ${top ? '+' : '−'}${y}`, style: font(12.5, 600), colour: theme.text },
       { text: `${grouped(cell.count)} rows${said ? `, ${said}` : ''}`, style: font(11.5), colour: theme.soft },
     ];
-    return corner(context, one, room, lines, right, top);
+    return corner(context, one, room, lines, right, top).map((made) => ({ ...made, cell: i }));
   });
 }
 

@@ -31,19 +31,21 @@ export function drawNames(stage) {
   const { context, theme, rows, placed } = stage;
   for (const one of placed) {
     const { card, panel, part, strength, open, view } = one;
-    if (card.w < 44 || stage.tour?.hides(one)) continue;
+    if (card.w < 44) continue;
+    const tour = stage.tour?.hides(one) ? stage.tour.title(stage.meta) : null;
     const size = open ? 15 : part.inset ? 13 : Math.min(13, Math.max(9.5, card.w * 0.142));
     const top = open ? card.y + 10 : card.y + Math.max(1.5, Math.min(7, (Math.min(28, 0.15 * card.h) - size) / 2));
     if (top < view.rect.y - 20) continue;
     context.globalAlpha = strength * (stage.morph?.view === view ? stage.morph.t : 1);
     const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
     const style = font(size, 600);
-    write(context, part.inset ? 'Map' : panel.name, left, top, { style, colour: theme.text });
-    const used = widthOf(context, part.inset ? 'Map' : panel.name, style);
+    const title = tour?.name ?? (part.inset ? 'Map' : panel.name);
+    write(context, title, left, top, { style, colour: theme.text });
+    const used = widthOf(context, title, style);
     const many = rows.selected || rows.hidden ? selectedIn(stage, one) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
     const picked = rows.selected && many?.count ? `${grouped(many.count)} of ` : '';
-    const text = part.inset ? `${panel.name} of all rows` : open ? `${picked}${grouped(all)} rows` : picked && card.w > 120 ? picked + grouped(all) : grouped(all);
+    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : open ? `${picked}${grouped(all)} rows` : picked && card.w > 120 ? picked + grouped(all) : grouped(all);
     const plain = font(part.inset || open ? 12.5 : Math.min(12, size));
     const room = card.w - used - (left - card.x) * 2 - 6;
     if (widthOf(context, text, plain) > room) continue;
