@@ -4,20 +4,20 @@ import os
 import sys
 from collections.abc import Sequence
 
-from appca.commands import bench, data, fit, paper, parsing, project, runs
+from appca.commands import bench, check, data, fit, paper, parsing, project, runs
 from appca.commands.terminal import clear
 from appca.storage.errors import TOO_MUCH
 from appca.storage.wording import shortened
 
 BAD_INPUT, INTERRUPTED, NOBODY_READS = parsing.BAD_INPUT, 130, 141
-COMMANDS = (data, fit, project, runs, paper, bench)
+COMMANDS = (data, fit, project, runs, check, paper, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code.
 
-    0; 2 after one sentence about bad input; 130 after Ctrl-C; 141 when what reads the output, such
-    as ``head``, has gone.
+    0; 1 where `check` found damage; 2 after one sentence about bad input; 130 after Ctrl-C; 141
+    when what reads the output, such as ``head``, has gone.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         clear()
         return INTERRUPTED
-    return 0
+    return getattr(options, "code", 0)
 
 
 def _parser() -> parsing.Parser:

@@ -16,6 +16,7 @@ Results = Mapping[str, Sequence[Row]]  # rows by the name of their file; may lac
 MNIST, ODD, VOXELS = "MNIST 60,000", "odd digits", "voxels"
 TIMES_PCA, BELOW, TIMES_PRODUCTS, TIMES_FASTER = 3.0, 0.05, 1.5, 10.0
 AFA_S, VOXELS_S, VOXELS_BYTES, PEAK = 6.0, 600.0, 8e9, 2.0
+UPLOAD_MB, UPLOAD_S = 500.0, 2.0  # by which an upload may delay another visitor's page
 SLIDER_S = {10_000: 1.0, 70_000: 4.0}  # by the number of digits
 CONSTANT = 1.1  # times the peak of the fewest rows
 
@@ -95,6 +96,18 @@ def of_the_app(results: Results) -> list[Target]:
             middle = median(row["server_s"] + row["browser_s"] for row in moves)
             what = f"a move of the K slider to the picture, {n:,} digits, median of {len(moves)}"
             found.append(Target(what, f"{number(limit)} s", f"{number(middle)} s", middle <= limit))
+    rows = results.get("uploads", ())
+    alone = max((row["page_s"] for row in rows if "grown_mb" not in row), default=0.0)
+    files = [row for row in rows if "grown_mb" in row]
+    if files:
+        grown = max(row["grown_mb"] for row in files)
+        later = max(row["page_s"] for row in files) - alone
+        what = f"{len(files)} hostile uploads under 2 MB: most memory taken"
+        asked = f"at most {number(UPLOAD_MB)} MB"
+        found.append(Target(what, asked, f"{number(grown)} MB", grown <= UPLOAD_MB))
+        what = "another visitor's page meanwhile, beyond what it takes alone"
+        asked = f"at most {number(UPLOAD_S)} s"
+        found.append(Target(what, asked, f"{number(later)} s", later <= UPLOAD_S))
     return found
 
 

@@ -51,7 +51,7 @@ def write(
     check_place(path)
     content = npz(arrays()) if path.suffix == ".npz" else _table(path.suffix, table())
     with storing(f"“{path.name}”", path.parent, OTHER):
-        atomic.write(path, content)
+        atomic.write(path, content, private=False)
     say(f"wrote {path}, {len(content)} bytes")
 
 

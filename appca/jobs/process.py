@@ -10,6 +10,7 @@ from typing import IO, cast
 
 import appca
 from appca.runs.home import threads
+from appca.storage import rights
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
 
@@ -27,7 +28,7 @@ class WorkerProcess:
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self.log = log
-        with log.open("wb") as errors:
+        with open(log, "wb", opener=rights.opener) as errors:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from appca.jobs.folder import JobFolder, JobState
+from appca.storage import rights
 
 INTERVAL = 0.1  # seconds between two writings: enough for an eye, nothing beside a fit
 
@@ -92,7 +93,7 @@ class Context:
         """Write state and curve now."""
         self._last_writing = self.clock()
         if self._points:
-            with self.folder.curve_file.open("a", encoding="utf-8") as file:
+            with open(self.folder.curve_file, "a", opener=rights.opener) as file:
                 file.write("".join(self._points))
             self._points = []
         self.folder.write(self.state)

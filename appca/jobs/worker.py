@@ -27,6 +27,7 @@ from appca.jobs.progress import Cancelled, Context
 from appca.jobs.quality import quality
 from appca.jobs.study import study
 from appca.jobs.whitening import whitening
+from appca.storage import rights
 from appca.storage.errors import TOO_MUCH
 
 Handler = Callable[[dict[str, Any], Context], dict[str, Any]]
@@ -75,6 +76,7 @@ def serve(
             answer.append(json.dumps(unwritten._asdict()))
         with contextlib.suppress(OSError):
             folder.shorten_log()
+            folder.seal()
         channel.write(f"{' '.join(answer)}\n")
         channel.flush()
 
@@ -135,7 +137,7 @@ def _watch_parent(parent: int) -> None:
 def _opened(file: Path) -> int:
     """Open a log; where the disk refuses, what is printed is lost and the job goes on."""
     try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, rights.FILE)
     except OSError:
         return os.open(os.devnull, os.O_WRONLY)
 

@@ -1,16 +1,35 @@
 """Where runs, data sets and jobs are kept, and how many threads a computation may use."""
 
 import os
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+from appca.runs.check import FOLDERS
+from appca.storage import rights
 
 
 def home() -> Path:
-    """Return the folder named by ``APPCA_HOME``, else the user's own data folder."""
+    """Return the folder named by ``APPCA_HOME``, else the user's own data folder.
+
+    It is its owner's alone, also one that was made before; see `rights.tighten`.
+    """
     if os.environ.get("APPCA_HOME"):
-        return Path(os.environ["APPCA_HOME"]).expanduser().resolve()
+        return _private(Path(os.environ["APPCA_HOME"]).expanduser().resolve())
     from platformdirs import user_data_path
 
-    return user_data_path("appca", appauthor=False)
+    return _private(user_data_path("appca", appauthor=False))
+
+
+@cache
+def _private(folder: Path) -> Path:
+    with suppress(OSError):  # where nothing can be written, reading goes on
+        rights.make_folder(folder)
+        for name in FOLDERS:
+            if (folder / name).is_dir():
+                rights.tighten(folder / name)
+        rights.restrict(folder, rights.FOLDER)
+    return folder
 
 
 def threads() -> int:

@@ -17,6 +17,8 @@ def reason(error: Exception) -> str:
         return f"{Path(error.filename or '').name or 'a file'} is missing"
     if isinstance(error, KeyError):
         return f"“{shortened(error.args[0])}” is missing"
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
     if isinstance(error, MemoryError):
         return "there is too little memory"
     why = error.strerror if isinstance(error, OSError) else None

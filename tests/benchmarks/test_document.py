@@ -238,3 +238,18 @@ def test_a_column_that_no_row_has_is_left_out():
         {"B": "", "A": "1"},
         {"B": "x", "A": ""},
     ]
+
+
+def test_the_cost_of_uploads_is_compared_with_none():
+    rows = [
+        {"file": "none", "page_s": 0.5, "openings": 5},
+        {"file": "a.zip", "bytes": 3000, "grown_mb": 120.0, "page_s": 1.0, "openings": 2},
+        {"file": "b.npy.gz", "bytes": 9000, "grown_mb": 501.0, "page_s": 0.75, "openings": 3},
+    ]
+    assert [line["file"] for line in readings.uploads_lines(rows)] == ["a.zip", "b.npy.gz"]
+    (text,) = readings.uploads_reading(rows)
+    assert "during a.zip, 1 s" in text
+    assert "b.npy.gz, 501 MB" in text
+    memory, page = targets({"uploads": rows})
+    assert (memory.held, page.held) == (False, True)
+    assert page.measured == "0.5 s"

@@ -10,7 +10,7 @@ from appca.cli import COMMANDS, main
 from appca.runs.store import RunStore
 from tests.commands.conftest import arrays_of, asked_for
 
-NAMES = ("data", "fit", "project", "runs", "paper", "bench")
+NAMES = ("data", "fit", "project", "runs", "check", "paper", "bench")
 
 
 def words_of(example: str) -> list[str]:

@@ -62,7 +62,7 @@ def variations(shown: Shown) -> dict[str, RunConfig]:
         return {}
     k, active = sizes(shown)
     seed = now.parameters["random_state"] + 1
-    again = replace(now, parameters=now.parameters | {"random_state": seed}, stopped_at=None)
+    again = now.to_be_fitted(parameters=now.parameters | {"random_state": seed})
     found = {f"Fit again with seed {seed}": again}
     most = state.most_components(replace(now, model="PPCA", parameters={}), _dataset(now))
     for q in (active, k):

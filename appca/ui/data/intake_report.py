@@ -77,7 +77,8 @@ def _labels(dataset: Dataset) -> dict[str, str]:
     for name, column in list(dataset.labels.items())[:MOST_NAMES]:
         classes, codes = categories(column)
         counts = np.bincount(codes, minlength=len(classes))
-        some = _few([f"{one} ({count:,})" for one, count in zip(classes, counts, strict=True)])
+        first = zip(classes[:MOST_NAMES], counts[:MOST_NAMES], strict=True)
+        some = _few([f"{one} ({count:,})" for one, count in first], len(classes))
         lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
     return lines
 
@@ -106,7 +107,8 @@ def _missing(report: Report) -> dict[str, str]:
     if not cells:
         return {"Missing": "none"}
     columns = _few([f"{name} ({count:,})" for name, count in cells.items()])
-    lines = {"Missing": f"{counted(sum(cells.values()), 'cell')}: {columns}"}
+    total = report.get("n_missing", sum(cells.values()))
+    lines = {"Missing": f"{counted(total, 'cell')}: {columns}"}
     for done, what, words in DONE:
         if report.get(done):
             lines["Done about it"] = f"{counted(report[done], what)} {words}"
@@ -116,8 +118,16 @@ def _missing(report: Report) -> dict[str, str]:
 def _oddities(report: Report) -> dict[str, str]:
     lines = {}
     if report.get("constant"):
-        names = f": {_few(report['constant'])}" if not report.get("image_shape") else " pixels"
-        lines["Constant features"] = f"{len(report['constant']):,}{names}"
+        constant = report["constant"]
+        n_constant = report.get("n_constant", len(constant))
+        names = " pixels" if report.get("image_shape") else f": {_few(constant, n_constant)}"
+        lines["Constant features"] = f"{n_constant:,}{names}"
+    if report.get("likely_labels"):
+        likely = report["likely_labels"].items()
+        lines["Features that may be labels"] = _few([f"{name} ({n} values)" for name, n in likely])
+    if report.get("unused"):
+        unused = report["unused"].items()
+        lines["Arrays not used"] = _few([f"{name} ({why})" for name, why in unused])
     if report.get("skipped"):
         lines["Files left out"] = f"{len(report['skipped']):,}: {_few(report['skipped'])}"
     if report.get("duplicates"):
@@ -125,6 +135,7 @@ def _oddities(report: Report) -> dict[str, str]:
     return lines
 
 
-def _few(names: list[str]) -> str:
-    more = len(names) - MOST_NAMES
+def _few(names: list[str], n: int | None = None) -> str:
+    """Name the first of `n`; by default of those given."""
+    more = (len(names) if n is None else n) - MOST_NAMES
     return ", ".join(map(str, names[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")

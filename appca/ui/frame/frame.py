@@ -143,6 +143,7 @@ def _summary() -> str:
 
 def _fit_line(found: fitting.Shown) -> str:
     partial = " · stopped by hand" if found.config.stopped_at is not None else ""
+    partial += " · imported" if found.config.imported is not None else ""
     work = passes(found.info.n_iter, sampled=found.config.is_sampled)
     return f"{nats_per_row(found.info)} · {work}{partial}"
 

@@ -80,6 +80,9 @@ def _all_of_them(studies: list[Study], size: str) -> None:
 def _wait_or_offer(study: Study, size: str) -> None:
     if progress.follow(_id(study, size), cancel=f"paper_cancel_{study.name}"):
         return
+    damage = StudyStore(home()).damage(_id(study, size))
+    if damage:
+        st.warning(markdown(damage))
     lacking = report.lacking(study.name)
     if lacking:
         st.caption(markdown(lacking))

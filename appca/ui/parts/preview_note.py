@@ -9,7 +9,17 @@ from appca.ui.session.fitting import Shown
 
 
 def preview_note(shown: Shown) -> bool:
-    """Draw the mark; False for a finished fit, which needs none."""
+    """Draw the mark; False for a finished fit of this machine, which needs none."""
+    if shown.config.imported is not None:
+        st.badge(
+            "imported",
+            color="orange",
+            help="This run came in a session file. Whether its settings give these numbers, only "
+            "a fit can tell.",
+        )
+        own = shown.config.to_be_fitted()
+        st.button("Fit here", "fit_here", type="tertiary", on_click=state.open_config, args=[own])
+        return True
     if shown.config.stopped_at is not None:
         work = passes(shown.info.n_iter, sampled=shown.config.is_sampled)
         help_text = "This run was kept before it had converged."

@@ -18,6 +18,12 @@ HELP_L = (
     "share one subspace, as in PCA. L above K takes K along."
 )
 
+# places within what Streamlit makes a link, an icon, an arrow or another sign of
+_MADE_INTO_OTHERS = re.compile(
+    r"(?<=http:|ttps:)(?=//)|(?<=:)(?=material/|streamlit:)|(?<=www)(?=\.)|(?<=\S)(?=@\S)"
+    r"|(?<=-)(?=[->])|(?<=<)(?=-)|(?<=[<>~])(?==)",
+    re.IGNORECASE,
+)
 DOUBTFUL_ROWS = "whose choice of components is under 50 % sure"
 
 
@@ -81,8 +87,13 @@ def passes(number: int, *, sampled: bool = False) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return text whose every character stands for itself where Streamlit reads Markdown."""
-    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in text)
+    """Return text whose every character stands for itself where Streamlit reads Markdown.
+
+    Addresses, icons and arrows are looked for when backslashes are gone: a sign that nobody sees
+    stands within them.
+    """
+    apart = _MADE_INTO_OTHERS.sub("\u2060", text)
+    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in apart)
 
 
 def apart(label: str, of: str) -> str:

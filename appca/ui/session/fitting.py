@@ -16,7 +16,7 @@ from appca.runs.store import Run, is_passing
 from appca.storage.errors import InputError
 from appca.ui.session import services, watching
 from appca.ui.session.caching import by_key
-from appca.ui.session.state import config, notify
+from appca.ui.session.state import config, notify, open_config
 
 LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
@@ -65,7 +65,7 @@ def shown() -> Shown | None:
 def stored() -> Shown | None:
     """Return the run of the present configuration, if it has been fitted.
 
-    One that is damaged is deleted: it would stand in the way of a new fit.
+    The arrays of one that is damaged are removed: they would stand in the way of a new fit.
 
     Raises
     ------
@@ -74,16 +74,26 @@ def stored() -> Shown | None:
     """
     run = services.runs().get(config().id)
     if run is None:
-        return None
+        return _without_import()
     try:
         given = labels(run)
         return Shown(run.config, labelled(run.fitted, given), run.info, run, given.key)
     except InputError as error:
         if is_passing(error.__cause__):
             raise
-        services.runs().delete(run.id)
+        services.runs().drop_arrays(run.id)
         notify("error", str(error))
+        return _without_import()
+
+
+def _without_import() -> Shown | None:
+    """Look at what is fitted here by the settings of an imported run that is gone."""
+    now = config()
+    if now.imported is None:
         return None
+    notify("info", f"The imported run {now.id} is gone; shown is a fit by its settings.")
+    open_config(now.to_be_fitted(stopped_at=now.stopped_at))
+    return stored()
 
 
 def finished() -> Shown | None:

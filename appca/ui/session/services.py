@@ -10,6 +10,7 @@ from appca.data.store import DatasetStore
 from appca.jobs.queue import Jobs
 from appca.runs.home import home
 from appca.runs.store import RunStore
+from appca.storage.identity import is_digest
 
 
 class Services(NamedTuple):
@@ -42,10 +43,12 @@ def jobs() -> Jobs:
 
 
 def dataset(digest: str) -> Dataset:
-    """Open a data set by its digest, once; its matrix stays on disk."""
-    return _opened(str(home()), digest)
+    """Open a data set by its digest, once for each time it is stored; its matrix stays on disk."""
+    folder = datasets().folder / digest
+    place = folder.stat().st_ino if is_digest(digest) and folder.exists() else 0
+    return _opened(str(home()), digest, place)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _opened(folder: str, digest: str) -> Dataset:
+def _opened(folder: str, digest: str, _place: int) -> Dataset:
     return _of(folder).datasets.get(digest)

@@ -1,6 +1,7 @@
 """What each column of a table is for: the rows' names, a label, a feature, or nothing."""
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ _LABEL_NAME = re.compile(
 _ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
 FEW = 100  # distinct values up to which a column of whole numbers may be a label
+_FEW_CLASSES = 30  # of such a column whose name does not say that it is one
+_MOST_LIKELY = 5  # columns that are said to be perhaps labels; more are counts
 
 
 class Column(NamedTuple):
@@ -30,6 +33,8 @@ class Column(NamedTuple):
     counts: bool  # 0, 1, 2, ... or 1, 2, 3, ...
     example: str = ""  # of the words in a mixed column
     n_odd: int = 0  # how many words a mixed column holds
+    low: float = 0.0  # the least and the greatest of whole numbers
+    high: float = 0.0
 
 
 def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> dict[str, str]:
@@ -43,12 +48,13 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
     """
     _check_choice(chosen, {column.name for column in columns})
     roles = dict(chosen)
+    free = "id" not in roles.values()
     for j, column in enumerate(columns):
         if column.name in roles:
             continue
-        free = "id" not in roles.values()
         if free and column.distinct == n_rows and column.complete and _is_id(column, j, n_rows):
             roles[column.name] = "id"
+            free = False
         elif column.kind == "mixed":
             msg = (
                 f"Column “{shortened(column.name)}” has {counted(column.n_odd, 'word')} among its "
@@ -62,6 +68,39 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
         msg = "Only one column can be the id; make the others labels or ignored."
         raise InputError(msg)
     return {column.name: roles[column.name] for column in columns}
+
+
+def likely_labels(
+    columns: list[Column], roles: dict[str, str], values_of: Callable[[str], np.ndarray]
+) -> dict[str, int]:
+    """Return the features that may be labels, with how many values each has.
+
+    They hold few whole numbers, each of them more than once on average, as a group, a batch or a
+    population does. Nobody can tell them from counts, so they are features until a person says
+    otherwise; where most columns are of that kind, none is named.
+
+    Parameters
+    ----------
+    columns : list of Column
+    roles : dict of str to str
+    values_of : callable
+        Returns a column's values by its name.
+    """
+    features = [column for column in columns if roles[column.name] == "feature"]
+    narrow = [
+        column
+        for column in features
+        if column.whole and column.complete and 1 <= column.high - column.low < FEW
+    ]
+    if len(narrow) > 2 * _MOST_LIKELY:
+        return {}
+    found = {}
+    for column in narrow:
+        values = values_of(column.name)
+        distinct = len(np.unique(values))
+        if distinct <= min(_FEW_CLASSES, len(values) // 3):
+            found[column.name] = distinct
+    return found if len(found) <= min(_MOST_LIKELY, len(features) // 2) else {}
 
 
 def label_order(names: list[str], distinct: dict[str, int], n_rows: int) -> list[str]:
