@@ -20,7 +20,7 @@ from appca.analysis.fitted import FittedModel, FittedRun
 from appca.runs.configuration import RunConfig
 from appca.runs.labels import NAME_LENGTH, Labels, labelled, labels
 from appca.runs.store import Run
-from appca.storage import lock
+from appca.storage import lock, rights
 from appca.storage.files import read_json, read_numbered, write_json, write_numbered
 from appca.storage.formats import or_none
 from appca.storage.identity import digest_of
@@ -171,7 +171,7 @@ class ComponentNumbers:
     def _held(self, config: RunConfig) -> Iterator[None]:
         folder = self._file(config).parent
         with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
+            rights.make_folder(folder)
         with lock.held(folder):
             yield
 
