@@ -196,6 +196,15 @@ SECTIONS = (
         readings.canvas_reading,
     ),
     Section(
+        "visitors",
+        "Many visitors at once",
+        "Windows over the app's websocket, each moving K or L on 10,000 rows of MNIST at random, "
+        "up to two seconds after its last picture; from a move until the picture's data are there.",
+        "python -m benchmarks.visitors",
+        readings.visitors_lines,
+        readings.visitors_reading,
+    ),
+    Section(
         "stored",
         "Checking what is stored",
         "A data set is opened by a process for the first time, when all its blocks are checked "

@@ -209,7 +209,7 @@ def balanced_reading(rows: Sequence[Row]) -> list[str]:
     near = sum(row["times_oracle"] < 1.05 for row in rows)
     theirs = sum(row["paper_times_oracle"] < 1.05 for row in rows)
     return [
-        f"By default settings the error is within 5 % of the oracle's on {near} of {len(rows)} "
+        f"By default settings the error is within 5% of the oracle's on {near} of {len(rows)} "
         f"data sets, from the paper's start on {theirs}.",
         "An error below the oracle's is no mistake: the fit may use W to follow the noise.",
     ]
@@ -364,6 +364,34 @@ def slider_reading(rows: Sequence[Row]) -> list[str]:
     return [
         "The server's share includes the way to the browser and the 0.2 s for which Streamlit "
         "waits whether the slider moves on."
+    ]
+
+
+def visitors_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a number of visitors."""
+    names = {
+        "visitors": "visitors",
+        "moves": "moves",
+        "median_s": "median, s",
+        "p95_s": "95%, s",
+        "most_s": "longest, s",
+        "processor_s": "processor s a move",
+        "faults": "errors",
+        "half_mb": "MB halfway",
+        "end_mb": "MB at the end",
+        "load": "load before",
+    }
+    return columns(rows, names)
+
+
+def visitors_reading(rows: Sequence[Row]) -> list[str]:
+    """Say what the numbers hold."""
+    del rows
+    return [
+        "Processor time is that of the server, opening the pages included; fits in the background "
+        "have processes of their own, which stand back behind it.",
+        "A load near or above the number of cores before the start is other work on the machine, "
+        "which makes all times longer.",
     ]
 
 

@@ -18,6 +18,7 @@ TIMES_PCA, BELOW, TIMES_PRODUCTS, TIMES_FASTER = 3.0, 0.05, 1.5, 10.0
 AFA_S, VOXELS_S, VOXELS_BYTES, PEAK = 6.0, 600.0, 8e9, 2.0
 UPLOAD_MB, UPLOAD_S = 500.0, 2.0  # by which an upload may delay another visitor's page
 SLIDER_S = {10_000: 1.0, 70_000: 4.0}  # by the number of digits
+VISIT_S, VISIT_TIMES = 3.0, 4.0  # beyond, and times, what one visitor alone needs
 CONSTANT = 1.1  # times the peak of the fewest rows
 
 
@@ -36,7 +37,7 @@ class Target(NamedTuple):
 
 def targets(results: Results) -> list[Target]:
     """Return all targets about which something is measured."""
-    parts = (of_time, of_one_start, of_the_app, of_large_data, of_memory)
+    parts = (of_time, of_one_start, of_the_app, of_visitors, of_large_data, of_memory)
     return [target for part in parts for target in part(results)]
 
 
@@ -109,6 +110,25 @@ def of_the_app(results: Results) -> list[Target]:
         asked = f"at most {number(UPLOAD_S)} s"
         found.append(Target(what, asked, f"{number(later)} s", later <= UPLOAD_S))
     return found
+
+
+def of_visitors(results: Results) -> list[Target]:
+    """Compare how long many visitors wait with how long one does."""
+    rows = sorted(results.get("visitors", ()), key=lambda row: row["visitors"])
+    if len(rows) < 2:
+        return []
+    alone, many = rows[0], rows[-1]
+    n = many["visitors"]
+    limit = VISIT_S + VISIT_TIMES * alone["median_s"]
+    return [
+        at_most(f"{n} visitors at once, 95% of their moves, s", many["p95_s"], limit),
+        at_most(f"{n} visitors at once: errors", many["faults"], 0),
+        at_most(
+            f"{n} visitors at once: memory of the server at the end over that halfway",
+            many["end_mb"] / many["half_mb"],
+            CONSTANT,
+        ),
+    ]
 
 
 def of_large_data(results: Results) -> list[Target]:

@@ -1,7 +1,6 @@
 """``appca check``: whether all that is stored is as it was written, and what would mend it."""
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from appca.runs import home as homes
 from appca.runs import labels
 from appca.runs.check import StoredFinding, findings, give_digests
 from appca.runs.configuration import RunConfig
-from appca.runs.store import title
+from appca.runs.store import remedy, title
 from appca.storage.errors import InputError
 from appca.storage.files import read_arrays
 from appca.storage.packed import as_object
@@ -47,15 +46,18 @@ def add(commands: parsing.Commands) -> None:
     parser = parsing.command(commands, "check", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
-        "--home", type=Path, help="the folder to check (APPCA_HOME, else the user's)"
+        "--home",
+        type=Path,
+        help="the folder to check (default: APPCA_HOME, else the user's own)",
     )
-    parser.add_argument("--json", action="store_true", help="write a JSON list, one entry a file")
     parser.add_argument(
-        "--seal", action="store_true", help="give digests to what was stored before there were any"
+        "--seal",
+        action="store_true",
+        help="give digests to what was stored before there were any (default: no)",
     )
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Say what is damaged and what would mend it; the exit code tells whether anything is."""
     home = options.home or homes.home()
     if not home.is_dir():
@@ -66,15 +68,13 @@ def run(options: argparse.Namespace) -> None:
     lines = list(checked(home))
     damaged = [line for line in lines if line.damaged]
     options.code = DAMAGED if damaged else 0
-    if options.json:
-        say(json.dumps([line._asdict() for line in lines], ensure_ascii=False, indent=1))
-        return
     for line in damaged:
         say(f"{line.what}: {line.problem} ({line.file}); {line.remedy}")
     before = len(lines) - len(damaged)
     if before:
         say(f"{counted(before, 'file')} stored before there were digests; --seal adds them")
     say(f"{counted(len(damaged), 'damaged file')} in {home}" if damaged else f"{home} is sound")
+    return {"home": str(home), "sound": not damaged, "files": [line._asdict() for line in lines]}
 
 
 def checked(home: Path) -> Iterator[Line]:
@@ -147,10 +147,11 @@ def _run(folder: Path, file: Path) -> tuple[str, str]:
         what = f"names of the components of run {folder.name}{given}"
         return what, "delete the file, then name the components again"
     try:
-        settings = f": {title(RunConfig.from_record(meta['config']))}"
+        config = RunConfig.from_record(meta["config"])
+        again = f"{remedy(config)}: {title(config)}"
     except Exception:  # what is damaged fails in as many ways as its parsers can
-        settings = ""
-    return f"run {folder.name}{given}", f"fit it again{settings}"
+        again = "fit it again"
+    return f"run {folder.name}{given}", again
 
 
 def _selection(file: Path) -> str:

@@ -21,12 +21,12 @@ _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go throug
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
 
 
-_Plain = bool | int | Finite | Annotated[str, Meta(max_length=1000)] | None  # in a script, too
+_Plain = bool | int | Finite | str | None  # in a script, too
 _Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
 
 
 class _Report(Struct):
-    roles: dict[Text, Text] = {}
+    roles: dict[str, str] = {}
 
 
 class _Event(Struct):
@@ -38,11 +38,11 @@ class Provenance(Struct):
     """What pages and files read of where data came from; there may be more."""
 
     source: Text = ""
-    options: dict[Text, _Plain | list[_Plain] | dict[Text, _Plain]] = {}
-    files: list[Text] | dict[Text, Text] = []  # with their digests, if known
+    options: dict[str, _Plain | list[_Plain] | dict[str, _Plain]] = {}
+    files: list[str] | dict[str, str] = []  # with their digests, if known
     report: _Report = msgspec.field(default_factory=_Report)
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
-    citation: Text = ""
+    citation: str = ""
     # of a brain recording:
     grid: tuple[_Side, _Side, _Side] = (1, 1, 1)
     affine: list[list[Finite]] = []

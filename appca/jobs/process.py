@@ -37,7 +37,9 @@ class WorkerProcess:
                 env=environment(),
                 text=True,
                 encoding="utf-8",
-                start_new_session=True,  # Ctrl-C in the terminal is for the server
+                # Ctrl-C in the terminal is for the server. A session of its own would have a share
+                # of the processor of its own, whatever its niceness.
+                process_group=0,
             )
         self._stdin = cast("IO[str]", self._process.stdin)
         self._stdout = cast("IO[str]", self._process.stdout)

@@ -45,6 +45,7 @@ KINDS: dict[str, Handler] = {
     "project": project,
 }
 PARENT_CHECK_SECONDS = 1.0
+NICENESS = 10  # somebody waits for a page, and a job for idle cores
 
 
 def warm() -> None:
@@ -66,6 +67,8 @@ def serve(
     inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
     threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    with contextlib.suppress(AttributeError, OSError):  # not on every system
+        os.nice(NICENESS)
     prepare()
     while True:
         folder = JobFolder(Path(inbox.get()))
@@ -91,6 +94,7 @@ def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS)
         if job["kind"] not in handlers:
             msg = f"There is no job of the kind “{job['kind']}”; choose {', '.join(handlers)}."
             raise ValueError(msg)
+        kinds.check(job["kind"], job["spec"])
         result = handlers[job["kind"]](job["spec"], context)
     except Cancelled:
         return _ended(context, "cancelled", message="Cancelled; nothing was stored.")

@@ -67,9 +67,9 @@ MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # in a file
 class _AboutData(Struct):
     digest: Digest
     name: Text
-    labels: list[Text]
+    labels: list[str]
     image_shape: list[FromOne] | None
-    feature_names: list[Text] | None
+    feature_names: list[str] | None
     provenance: Facts
     included: bool
 

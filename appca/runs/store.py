@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shutil
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -13,6 +15,7 @@ import numpy as np
 
 from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
+from appca.runs.home import in_memory, is_own
 from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
 from appca.storage.digests import check_files, digests_of
@@ -20,12 +23,14 @@ from appca.storage.errors import InputError
 from appca.storage.files import read_arrays, read_json, write_arrays, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.storage.refusal import reason, refusing, storing
+from appca.storage.refusal import FULL, reason, refusing, storing
 
+MOST_HELD = 5  # newest runs that are held in memory while the disk is full
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 ARRAYS = "arrays.npz"
 LABELS = "labels.json"  # what somebody said of the components; see `appca.runs.labels`
 _NAME_LENGTH = 120
+_HELD = "held"
 _UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError),
     *(AttributeError, ArithmeticError, RecursionError),
@@ -66,8 +71,14 @@ class Run:
                     "kept: remove the cause and look again."
                 )
                 raise InputError(msg) from error
-            msg = f"The arrays of run {self.id} cannot be read ({reason(error)}); fit it again."
+            why = reason(error)
+            msg = f"The arrays of run {self.id} cannot be read ({why}); {remedy(self.config)}."
             raise InputError(msg) from error
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is not stored, but held in memory, because the disk is full."""
+        return self.path.parent.name == _HELD
 
     @property
     def named(self) -> bool:
@@ -105,9 +116,16 @@ class RunStore:
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "runs"
+        self.spare = in_memory(Path(home)) / _HELD
 
     def save(
-        self, config: RunConfig, result: FitResult, name: str | None = None, origin: str = "fit"
+        self,
+        config: RunConfig,
+        result: FitResult,
+        name: str | None = None,
+        origin: str = "fit",
+        *,
+        hold: bool = False,
     ) -> Run:
         """Store a result; a run that is there already is kept, and counts as new again.
 
@@ -120,6 +138,8 @@ class RunStore:
         origin : {"fit", "live"}
             Live runs beyond the newest 50 are deleted unless somebody worked on them; see
             `Run.kept`.
+        hold : bool
+            Whether a full disk may be left out: the run is then held in memory (`Run.is_held`).
 
         Raises
         ------
@@ -131,10 +151,41 @@ class RunStore:
             if self.renew(config.id, name, origin) is None:
                 name = name or _given_name(target)
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
-                atomic.put_folder(target, partial(_write, meta, arrays), _is_sound)
+                fill = partial(_write, meta, arrays)
+                try:
+                    atomic.put_folder(target, fill, _is_sound)
+                except OSError as error:
+                    if not hold or error.errno not in FULL or not self._claim():
+                        raise
+                    return self._hold(config.id, fill)
         if origin == "live":
             self._prune()
-        return _read(target)
+        return _read(self._place(config.id))
+
+    def _claim(self) -> bool:
+        """Make the place in memory; False where it is somebody else's."""
+        with suppress(OSError):
+            self.spare.parent.mkdir(mode=0o700, exist_ok=True)
+        return is_own(self.spare.parent)
+
+    def _hold(self, run_id: str, fill: Callable[[Path], None]) -> Run:
+        atomic.put_folder(self.spare / run_id, fill, _is_sound)
+        held = sorted((one for one in self.list() if one.is_held), key=lambda one: -one.created)
+        for one in held[MOST_HELD:]:
+            atomic.discard(one.path)
+        return _read(self.spare / run_id)
+
+    def settle(self, run: Run) -> Run:
+        """Store a run that is held in memory, if there is room again."""
+        if not run.is_held:
+            return run
+        files = [file for file in run.path.iterdir() if file.is_file()]
+        with suppress(OSError):
+            size = sum(file.stat().st_size for file in files)
+            if shutil.disk_usage(self.folder).free > 2 * size:
+                atomic.put_folder(self.folder / run.id, partial(_copy, files), _is_sound)
+                atomic.discard(run.path)
+        return _read(self._place(run.id))
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
         """Count a sound run as new, under a new name if one is given; None where there is none.
@@ -154,7 +205,7 @@ class RunStore:
 
     def get(self, run_id: str) -> Run | None:
         """Return one run, or None when it is not there or damaged; see `or_none`."""
-        return or_none(partial(_read, self.folder / run_id)) if is_id(run_id) else None
+        return or_none(partial(_read, self._place(run_id))) if is_id(run_id) else None
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
@@ -172,9 +223,9 @@ class RunStore:
 
     def damage(self, run_id: str) -> str | None:
         """Return the sentence about one run; None when it is sound or not there."""
-        if not is_id(run_id) or not os.path.lexists(self.folder / run_id):
+        if not is_id(run_id) or not os.path.lexists(self._place(run_id)):
             return None
-        found = self._damage(self.folder / run_id)
+        found = self._damage(self._place(run_id))
         return found and found.sentence
 
     def rename(self, run_id: str, name: str) -> Run:
@@ -206,7 +257,7 @@ class RunStore:
         if not is_id(run_id):
             return
         with refusing(f"Run {run_id} could not be deleted", "check the rights of its file"):
-            atomic.discard(self.folder / run_id)
+            atomic.discard(self._place(run_id))
 
     def drop_arrays(self, run_id: str) -> None:
         """Remove arrays that are damaged, so that the run is fitted again; its names stay.
@@ -226,7 +277,16 @@ class RunStore:
         atomic.sweep(self.folder)
 
     def _folders(self) -> tuple[Path, ...]:
-        return tuple(sorted(path for path in self.folder.glob("*") if is_id(path.name)))
+        held = self.spare.glob("*") if is_own(self.spare.parent) else ()
+        found = {path.name: path for path in (*held, *self.folder.glob("*")) if is_id(path.name)}
+        return tuple(found[name] for name in sorted(found))
+
+    def _place(self, run_id: str) -> Path:
+        """Return where a run is, or would be stored."""
+        stored, held = self.folder / run_id, self.spare / run_id
+        if os.path.lexists(stored) or not is_own(self.spare.parent) or not held.is_dir():
+            return stored
+        return held
 
     def _damage(self, folder: Path) -> DamagedRun | None:
         try:
@@ -302,6 +362,11 @@ def _is_sound(folder: Path) -> bool:
     return or_none(read) is not None
 
 
+def remedy(config: RunConfig) -> str:
+    """Say what brings back a run whose arrays are damaged."""
+    return "fit it again" if config.imported is None else "open the file that it came in again"
+
+
 def title(config: RunConfig) -> str:
     """Name a run by its settings: “aPPCA, K = 4, L = 2”, with the seed if it is not 0."""
     parts = [config.model, *config.sizes]
@@ -355,6 +420,12 @@ def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) ->
         with atomic.solid(folder / LABELS) as file:
             file.write(given.read_bytes())
     _write_meta(folder, meta | {"bytes": n_bytes, FILES: digests_of(folder, [ARRAYS])})
+
+
+def _copy(files: list[Path], folder: Path) -> None:
+    for path in files:
+        with atomic.solid(folder / path.name) as file:
+            file.write(path.read_bytes())
 
 
 def _tidy(name: str | None) -> str | None:

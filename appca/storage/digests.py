@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 SEAL = "seal"  # key of a JSON text's own digest
-# SHA-256: 47 MB (60,000 x 784 uint8) in 0.03 s, 200 MB (1,000,000 x 50 float32) in 0.15 s on two
-# cores with instructions for it (`python -m benchmarks.stored`); BLAKE2 takes 1.5 times as long.
-# CRC-32 would take a third, but equal content would be a matter of chance.
+# SHA-256 of 60,000 x 784 uint8 takes 0.03 to 0.08 s, of 1,000,000 x 50 float32 0.15 to 0.2 s, on
+# two cores with instructions for it, idle and busy (`python -m benchmarks.stored`). BLAKE2 is not
+# faster there; CRC-32 takes a third, and lets one of 4 billion changes pass.
 _BLOCK = 1 << 22  # bytes
 _DIGITS = 32  # of a block's digest in a description
 _KNOWN = 4096  # files
@@ -174,6 +174,6 @@ def _whole(blocks: Iterable[str]) -> bytes:
 
 
 def _part(file: Path, start: int, n_bytes: int) -> bytes:
-    with file.open("rb", buffering=0) as stream:
+    with file.open("rb") as stream:
         stream.seek(start)
         return stream.read(n_bytes)

@@ -1,7 +1,6 @@
 """Addresses and stored settings from strangers: a picture, or a sentence; imported runs marked."""
 
 import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from appca.runs.store import RunStore
 from appca.ui.data import session_file
 from tests.attacks.forged import fitted, rolled, small, sound
 from tests.attacks.test_sessions import BAD, altered
+from tests.forged import rewrite
 from tests.sentences import faults_of
 from tests.ui.conftest import address, healthy, html, sentences, start  # noqa: F401
 
@@ -110,10 +110,10 @@ def test_an_imported_run_that_is_gone_leaves_a_fit_by_its_settings(start, import
 
 def damaged_settings(run, **changes):
     """Write other settings into a stored run, as one who can write to the home."""
-    file = run.path / "config.json"
-    meta = json.loads(file.read_text())
-    meta["config"]["parameters"] |= changes
-    file.write_text(json.dumps(meta))
+    config = run.config.to_dict()
+    rewrite(
+        run.path / "config.json", config=config | {"parameters": config["parameters"] | changes}
+    )
 
 
 STORED = {
@@ -139,10 +139,8 @@ def test_stored_settings_that_cannot_be_are_named_on_the_page_runs(start):  # no
 
 def forged_job(spec: object, **state: object) -> str:
     folder = JobFolder.create(home() / "jobs", {"kind": "fit", "spec": {}, "server": "", "key": ""})
-    facts = json.loads((folder.path / "job.json").read_text()) | {"spec": spec}
-    (folder.path / "job.json").write_text(json.dumps(facts))
-    status = JobState("running")._asdict() | state
-    (folder.path / "status.json").write_text(json.dumps(status))
+    rewrite(folder.path / "job.json", spec=spec)
+    rewrite(folder.path / "status.json", **JobState("running")._asdict() | state)
     return folder.id
 
 

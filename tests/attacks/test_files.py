@@ -1,5 +1,6 @@
 """Files made to cost memory, time or other files: what each is answered, and what it takes."""
 
+import io
 import json
 import re
 import subprocess
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.hostile_files import COSTLY, HOSTILE, MEGA
+from appca.storage.errors import InputError
+from appca.storage.packed import Packed
+from tests.attacks.hostile_files import COSTLY, HOSTILE, MEGA, packed
 from tests.memory import needs_proc
 from tests.sentences import faults_of
 
@@ -54,3 +57,18 @@ def test_what_fits_just_within_the_limits_takes_little_memory_all_the_same(tmp_p
     ] == []
     assert max(one["bytes"] for one in found.values()) < LARGEST
     assert list(tmp_path.iterdir()) == []  # nothing is left behind
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"data/matrix.npy": bytes(70 * MEGA)}, "unpacks to 73 MB, more than 67 MB"),
+        ({"session.json": b"[" * 9 * MEGA}, "holds a text of 9,437,184 bytes"),
+    ],
+)
+def test_a_small_session_file_does_not_unpack_to_much(members, words):
+    data = packed(members)
+    assert len(data) < LARGEST
+    with pytest.raises(InputError, match=words) as refused:
+        Packed("work.appca", io.BytesIO(data)).json("session.json")
+    assert faults_of(str(refused.value), "work.appca") == ""

@@ -2,6 +2,7 @@
 
 import io
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,6 +124,13 @@ def test_what_a_full_disk_left_out_is_added_by_opening_the_file_again(
     assert DatasetStore(tmp_path).get(data.digest).n_rows == 45
     assert RunStore(tmp_path).list() == []
     assert len(unpack("x.appca", io.BytesIO(content), tmp_path).runs) == 1
+
+
+def test_columns_of_long_names_are_sent_and_received(dataset, tmp_path):
+    names = tuple(f"{'long ' * 400}{j}" for j in range(dataset.n_features))
+    long = replace(dataset, feature_names=names, provenance={"report": {"roles": {names[0]: "x"}}})
+    found = unpack("x.appca", io.BytesIO(pack(Session(long, []))), tmp_path)
+    assert DatasetStore(tmp_path).get(found.dataset).feature_names == names
 
 
 def parameter(name, value):

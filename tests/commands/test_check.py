@@ -1,5 +1,6 @@
 """`appca check`: every flipped bit is found and named, with what would mend it."""
 
+import io
 import json
 import random
 import shutil
@@ -15,6 +16,9 @@ from appca.commands.check import checked
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.jobs.folder import JobFolder
+from appca.runs.session import unpack
+from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 from tests.fixtures.contents import FIXTURES
 
 FLIPS, AT_ONCE = 200, 10
@@ -124,7 +128,7 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_mend_it(home, cap
     ):
         assert line in out, out
     assert main(["check", "--home", str(home), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["files"]
     assert len(told) == 7
     assert set(told[0]) == {"what", "file", "problem", "remedy", "damaged"}
     assert {line["file"] for line in told} >= {f"datasets/{digits.name}/matrix.npy"}
@@ -142,6 +146,19 @@ def test_what_the_remedies_say_mends(home, capsys):
     assert main(["check", "--home", str(home)]) == 0
     assert np.array_equal(store.get(wine.digest).X, wine.X)
     capsys.readouterr()
+
+
+def test_an_imported_run_comes_back_from_the_file_it_came_in(home, capsys):
+    session = FIXTURES / "home_format_2.appca"
+    home = home / "empty"
+    (run,) = unpack(session.name, io.BytesIO(session.read_bytes()), home).runs
+    flip(home / "runs" / run / "arrays.npz", 300, 1)
+    with pytest.raises(InputError, match=r"; open the file that it came in again\.$"):
+        _ = RunStore(home).get(run).fitted
+    assert main(["check", "--home", str(home)]) == 1
+    assert "; open the file that it came in again: aPPCA, K = 4, L = 2" in capsys.readouterr().out
+    unpack(session.name, io.BytesIO(session.read_bytes()), home)
+    assert main(["check", "--home", str(home)]) == 0
 
 
 def test_a_home_of_format_1_can_be_given_digests(tmp_path, capsys):
@@ -162,7 +179,7 @@ def test_a_home_of_format_1_can_be_given_digests(tmp_path, capsys):
 
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path, capsys):
-    assert main(["check", "--home", str(tmp_path / "no")]) == 2
+    assert main(["check", "--home", str(tmp_path / "no")]) == 1
     assert capsys.readouterr().err == (
         f"appca: There is no folder “{tmp_path}/no” to check; name one that appca has written to.\n"
     )

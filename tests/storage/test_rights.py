@@ -1,5 +1,6 @@
 """A home is its owner's alone, whatever the umask, and what it was before."""
 
+import argparse
 import os
 import stat
 from collections.abc import Iterator
@@ -97,7 +98,7 @@ def test_where_rights_cannot_be_set_the_home_is_used_all_the_same(home, monkeypa
 def test_a_file_that_a_person_asked_for_has_the_usual_rights(tmp_path):
     before = os.umask(0o022)
     try:
-        writing.write(tmp_path / "out.npz", lambda: None, dict)
+        writing.write(argparse.Namespace(out=tmp_path / "out.npz"), lambda: None, dict)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "out.npz").stat().st_mode) == 0o644

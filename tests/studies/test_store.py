@@ -28,7 +28,7 @@ OUTCOME = Outcome(
     },
     {"Z": np.eye(3, dtype=bool), "x": np.arange(4.0)},
     [
-        CheckedClaim("3 < 4 | 5", "0.85", "“yes”, 7 %", "partly"),
+        CheckedClaim("3 < 4 | 5", "0.85", "“yes”, 7%", "partly"),
         CheckedClaim("a", "", "b", "not tested"),
     ],
     "What came out, 3 < 4.",

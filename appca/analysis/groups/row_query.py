@@ -135,7 +135,7 @@ def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> 
     column : RowValues
     relation : str
         A key of `OF_CLASSES` for classes, of `OF_NUMBERS` for numbers. "highest" 5 are the rows
-        above the 95 % quantile.
+        above the 95% quantile.
     value : number, or names of classes
 
     Raises
@@ -162,7 +162,7 @@ def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> 
 
 def _quantile(values: np.ndarray, relation: str, percent: float) -> float:
     if not 0 < percent < 100:
-        msg = f"A share of the rows lies between 0 and 100 %; got {percent:g}."
+        msg = f"A share of the rows lies between 0 and 100%; got {percent:g}."
         raise InputError(msg)
     there = values[np.isfinite(values)]
     if not len(there):

@@ -42,7 +42,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "init": SettingChoice(
         "Start",
         {
-            "auto": "Best of a race",
+            "auto": "Best of several starts",
             "quartimax": "Quartimax rotation",
             "annealed": "PCA, annealed",
             "ica": "Independent components",
@@ -50,8 +50,8 @@ FIELDS: dict[str, SettingChoice | Number] = {
             "dictionary": "Rows of the data",
             "random": "Random",
         },
-        "Where the fit begins. The race tries several starts for some passes and finishes the "
-        "best. Independent components find the factors that a start from PCA often misses.",
+        "Where the fit begins. Of several starts, the one that is best after a few passes is "
+        "finished. Independent components find the factors that a start from PCA often misses.",
     ),
     "alpha": SettingChoice(
         "Concentration alpha",

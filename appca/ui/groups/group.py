@@ -45,8 +45,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    unbroken = markdown(sentence(comparison)).replace(" %", "\u00a0%")  # a line must not part them
-    st.markdown(f"##### {unbroken}")
+    st.markdown(f"##### {markdown(sentence(comparison))}")
     with st.container(key="beside"):  # its columns stand below each other in a narrow window
         left, right = st.columns([3, 2], gap="large")
         with left:

@@ -37,7 +37,6 @@ def body() -> None:
         help_text="Quick is for a first look. Full is as large as the paper's, where it says so.",
     )
     studies = report.in_order(STUDIES.values())
-    computation.adopt(*(_id(study, size) for study in studies))
     _all_of_them(studies, size)
     for study in studies:
         with st.container(border=True):

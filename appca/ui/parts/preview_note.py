@@ -2,14 +2,23 @@
 
 import streamlit as st
 
+from appca.runs.home import home
+from appca.runs.store import MOST_HELD
 from appca.ui.parts import progress
-from appca.ui.parts.text import about, passes
+from appca.ui.parts.text import about, markdown, passes
 from appca.ui.session import fitting, state, watching
 from appca.ui.session.fitting import Shown
 
 
 def preview_note(shown: Shown) -> bool:
-    """Draw the mark; False for a finished fit of this machine, which needs none."""
+    """Draw the marks; False for a finished fit of this machine."""
+    if shown.run is not None and shown.run.is_held:
+        st.badge("not stored", color="red")
+        st.caption(
+            f"The disk is full, so this fit is held in memory, with the {MOST_HELD} newest like "
+            f"it. Free some space in {markdown(str(home()))}: it is stored when you look at it "
+            "again. Until then, Export keeps it."
+        )
     if shown.config.imported is not None:
         st.badge(
             "imported",

@@ -76,6 +76,7 @@ def stored() -> Shown | None:
     if run is None:
         return _without_import()
     try:
+        run = services.runs().settle(run)
         given = labels(run)
         return Shown(run.config, labelled(run.fitted, given), run.info, run, given.key)
     except InputError as error:
@@ -129,7 +130,7 @@ def _live() -> Shown | None:
     if before is None:
         return None
     result = fit_run(services.dataset(now.dataset), now, preprocessing=before)
-    run = services.runs().save(now, result, origin="live")
+    run = services.runs().save(now, result, origin="live", hold=True)
     return Shown(now, result.fitted, result.info, run)
 
 
@@ -182,4 +183,7 @@ def _refine() -> None:
     now = config()
     wanted = now.stopped_at is None and not watching.declined(now.id)
     if wanted and watching.running(now.id) is None and seconds() <= REFINED_SECONDS:
-        start(refine=True)
+        try:
+            start(refine=True)
+        except InputError:  # too many jobs wait: a person may ask for it, and is told so then
+            watching.decline(now.id)

@@ -26,8 +26,8 @@ class Keys(NamedTuple):
 
     config: str = "config"
     configs: str = "configs"  # data set digest -> the configuration last used with it
-    job: str = "job"  # the job in the address
-    watched: str = "watched"  # the jobs this session waits for
+    job: str = "job"  # the jobs in the address
+    watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
     session_file: str = "session_file"  # counts the session files opened

@@ -17,7 +17,7 @@ from appca.data.readers.intake import (
 )
 from appca.data.readers.source import LIMITS, ReadLimits, check_matrix
 from appca.data.readers.tables.roles import FEW, is_label_name
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, unknown
 from appca.storage.wording import counted, shortened
 
 _MOST_LISTED = 6
@@ -75,9 +75,11 @@ def choose(
     report["arrays"] = {key: _sides(one.shape) for key, one in possible.items()}
     if wanted is not None:
         if wanted not in arrays:
-            known = _listed(arrays) or "none"
-            msg = f"There is no array “{shortened(wanted)}” in “{name}”; choose of {known}."
-            raise InputError(msg, report)
+            error = unknown(
+                "array", wanted, arrays, f" in “{name}”", f"choose of {_listed(arrays) or 'none'}"
+            )
+            error.report = report
+            raise error
         return wanted
     if "X" in possible or len(possible) == 1:
         return "X" if "X" in possible else next(iter(possible))

@@ -76,10 +76,7 @@ def build(
     _check_rows(name, frame, report, limits)
     columns = describe(frame, named)
     report["kinds"] = {one.name: KINDS[one.kind] for one in columns if one.kind != "number"}
-    try:
-        report["roles"] = roles = _roles(columns, len(frame), options.roles or {}, report)
-    except InputError as error:
-        raise InputError(str(error), report) from error
+    report["roles"] = roles = _roles(columns, len(frame), options.roles or {}, report)
     features = _with(roles, "feature")
     _check_features(name, features, roles, report)
     check_matrix(name, len(frame), len(features), 8, limits)
@@ -126,8 +123,8 @@ def _roles(
         return guess_roles(columns, n, chosen)
     except InputError as error:
         odd = [one.name for one in columns if one.kind == "mixed" and one.name not in chosen]
-        report |= {"unsettled": odd} if odd else {}
-        raise InputError(str(error), report) from error
+        error.report = report | ({"unsettled": odd} if odd else {})
+        raise
 
 
 def describe(frame: "pd.DataFrame", named: list[bool]) -> list[Column]:

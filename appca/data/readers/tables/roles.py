@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.readers.intake import are_bytes
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, unknown
 from appca.storage.wording import counted, shortened
 
 ROLES = ("id", "label", "feature", "ignored")
@@ -46,7 +46,7 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
         When a chosen column or role does not exist, when two columns are ids, or when a column of
         numbers holds some words and no role was chosen for it.
     """
-    _check_choice(chosen, {column.name for column in columns})
+    _check_choice(chosen, [column.name for column in columns])
     roles = dict(chosen)
     free = "id" not in roles.values()
     for j, column in enumerate(columns):
@@ -153,11 +153,11 @@ def _plain_role(column: Column) -> str:
     return "label" if few and _LABEL_NAME.fullmatch(column.name.strip()) else "feature"
 
 
-def _check_choice(chosen: dict[str, str], names: set[str]) -> None:
+def _check_choice(chosen: dict[str, str], names: list[str]) -> None:
     for name, role in chosen.items():
         if name not in names:
-            msg = f"There is no column “{shortened(name)}”; roles can be given to those there are."
-            raise InputError(msg)
+            refusal = unknown("column", name, names)
+            raise refusal
         if role not in ROLES:
             msg = f"A role is one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
             raise InputError(msg)
