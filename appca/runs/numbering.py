@@ -218,13 +218,14 @@ def _with_given(
     """Take over the names and signs that a person gave a run before there were registries.
 
     A new component gets both; one that was known gets the name if it has none. A name that clashes
-    stays with its run alone.
+    stays with its run alone, as do all that came in a file.
     """
     given, names, own = labels(run), known.names.tolist(), []
+    foreign = run.config.imported is not None
     for number, name, sign in zip(decided.numbers, *given, strict=True):
         place = known.place_of(number)
         assert place is not None  # all that were decided are known
-        names[place] = names[place] or name
+        names[place] = names[place] or ("" if foreign else name)
         known.turned[place] |= number not in old and sign == -1
         own.append(name if names[place] != name else "")
     known = known._replace(names=np.array(names, dtype=str))
