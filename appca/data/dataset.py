@@ -26,7 +26,7 @@ _Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
 
 
 class _Report(Struct):
-    roles: dict[str, str] = {}
+    roles: dict[str, Text] = {}  # names of columns, as long as the file has them
 
 
 class _Event(Struct):
