@@ -48,7 +48,7 @@ export function drawFrame(stage) {
 
 /** @param {Stage} stage @param {Placed} one */
 function groundOf(stage, one) {
-  const zero = one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(one, 0, 0);
+  const zero = one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
   const focus = one.view.focus === one.panel.index && !one.part.inset && one.view.focusShown;
   const fade = stage.morph?.view === one.view ? stage.morph.t : 1;
   return { card: one.card, plot: one.plot, zero, focus, strength: one.strength * fade };
@@ -72,10 +72,8 @@ function prepareLayer(stage, look) {
   const key = `${shape}|${cams}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}`;
   const still = !stage.moving && views.every((view) => view.shift >= 1);
   if (still && layer.key !== key && layer.building !== key) layer.begin(key, jobsOf(placed.filter((one) => !stage.tour?.hides(one)), Infinity), look, views.map(({ cam }) => ({ ...cam })));
-  if (still && layer.building) {
-    layer.step(look);
-    stage.schedule();
-  }
+  if (!still) layer.building = '';
+  stage.building = layer.building ? () => layer.step(look) : null;
   return shape;
 }
 

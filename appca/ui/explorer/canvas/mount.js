@@ -32,9 +32,9 @@ export function mount(element, input, callbacks = {}) {
   const pictures = new Pictures(stage);
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
-  const bar = buildBar(stage, actions);
   const strip = buildStrip(stage, actions);
   const tools = buildTools(stage, actions, strip.toggle);
+  const bar = buildBar(stage, actions, tools.bar);
   const tourbar = buildTourbar(stage, actions);
   const search = buildSearch(stage, go);
   /** @type {import('./text/labels.js').Label[]} */
@@ -47,8 +47,7 @@ export function mount(element, input, callbacks = {}) {
     return at && at[0] > x - 80 && at[0] < x + w + 80 && at[1] > y - 80 && at[1] < y + h + 80 && !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h) ? 0.4 : 1;
   };
   stage.overlays.unshift(
-    drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.arrange,
-    () => tools.bar.classList.toggle('appca-faded', near({ x: stage.width - 290, y: stage.height - 54, w: 280, h: 44 }) < 1),
+    drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
   );
   stage.settled.push(() => { labels = placeLabels(stage, occupancyOf(stage)); });
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());

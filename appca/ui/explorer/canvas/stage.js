@@ -42,6 +42,9 @@ export class Stage {
     this.gone = false;
     this.active = 0; // the view the hand was last in
     this.request = 0;
+    this.dirty = true;
+    /** @type {(() => boolean) | null} one more step of the layer; true when it stands */
+    this.building = null;
     this.timer = 0;
     this.budget = 30000; // points drawn while moving, adapted
     this.stats = { renders: 0, points: 0, images: 0, ms: 0, last: 0 };
@@ -139,6 +142,12 @@ export class Stage {
   }
 
   schedule() {
+    this.dirty = true;
+    this.ask();
+  }
+
+  /** @private */
+  ask() {
     if (this.request || this.gone) return;
     this.request = requestAnimationFrame((now) => {
       this.request = 0;
@@ -146,14 +155,18 @@ export class Stage {
       if (this.moving && gap < 500) this.budget = Math.min(150000, Math.max(8000, this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1)));
       this.stats.last = now;
       this.tweens.tick(now);
-      this.draw();
+      if (this.building?.()) this.dirty = true;
+      if (this.dirty) this.draw();
       if (this.tweens.moving) this.moved();
+      else if (this.building) this.ask();
     });
   }
 
   draw() {
     if (this.gone || !this.views.length || this.gpu.gl.isContextLost()) return;
     const start = performance.now();
+    this.dirty = false;
+    this.building = null;
     drawFrame(this);
     this.stats.ms = performance.now() - start;
     this.stats.renders += 1;
@@ -191,6 +204,7 @@ export class Stage {
     this.layer = new Layer(this.gpu);
     this.rows.flagsChanged += 1;
     this.startSheets();
+    this.building = null;
     this.morph = null;
     this.frame = '';
     this.tour?.restore(this);

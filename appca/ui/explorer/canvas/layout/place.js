@@ -13,7 +13,7 @@ import { toPage } from './camera.js';
  */
 
 /** The strip above a panel's plot that holds its name and count. @param {number} height of the card */
-export const header = (height) => Math.min(28, Math.max(9, 0.15 * height));
+export const header = (height) => Math.min(28, Math.max(11, 0.165 * height));
 
 /** @param {View} view @returns {Placed[]} panels that touch the view */
 export function placeView(view) {
