@@ -12,6 +12,7 @@ from appca.plots.explore.scene import pictures
 from appca.plots.explore.scene.axes import of_components
 from appca.plots.explore.scene.layouts import first_of, layouts_of, map_layout
 from appca.plots.explore.scene.sheets import Sheets, sheets_of
+from appca.plots.explore.scene.texts import RowText, hover_buffers
 from appca.plots.explore.scene.usage import SHUFFLE, Usage, usage_of
 
 FORMAT = 1
@@ -50,6 +51,7 @@ def scene_of(
     colourings: Mapping[str, palette.Colour] | None = None,
     maps: Mapping[str, Map] | None = None,
     outside: np.ndarray | None = None,
+    lines: Sequence[RowText] = (),
 ) -> Scene:
     """Lay a run out for the canvas.
 
@@ -66,6 +68,8 @@ def scene_of(
         By name of the layout: "pca", "umap".
     outside : ndarray of uint8, shape (N,), optional
         Flags MASKED, OUTLIER, NEW.
+    lines : sequence of RowText
+        Of the hover card.
     """
     numbered = _numbered(components, fitted)
     order = np.argsort([one.number for one in numbered], kind="stable")
@@ -84,6 +88,8 @@ def scene_of(
         colours[name], buffers[f"codes.{name}"] = _colouring(colour, dataset.n_rows)
     if outside is not None and outside.any():
         buffers["outside"] = outside.astype(np.uint8)
+    hover, texts = hover_buffers(dataset.ids, lines)
+    buffers |= texts
     sheets = sheets_of(dataset, usage.priority)
     drawn = pictures.component_pictures(fitted, dataset, order)
     meta = {
@@ -98,6 +104,7 @@ def scene_of(
         "doubt_below": DOUBT_BELOW,
         "layouts": headers,
         "colourings": colours,
+        "hover": hover,
         "sheets": None if sheets is None else sheets.header,
         "component_pictures": None if drawn is None else drawn.header,
         "words": {"row": "image" if sheets else "row", "rows": "images" if sheets else "rows"},
