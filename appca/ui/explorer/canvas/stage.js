@@ -6,6 +6,7 @@ import { Layer } from './gl/layer.js';
 import { Sheets } from './gl/sheets.js';
 import { View } from './layout/view.js';
 import { Tweens } from './move/tween.js';
+import { componentCodes, componentColouring, componentOf } from './scene/component_codes.js';
 import { Rows } from './scene/rows.js';
 import { Scene } from './scene/scene.js';
 import { THEMES } from './theme.js';
@@ -39,6 +40,7 @@ export class Stage {
     /** @type {import('./layout/place.js').Placed[]} */
     this.placed = [];
     this.moving = false;
+    this.still = false; // settled: words are placed
     this.gone = false;
     this.active = 0; // the view the hand was last in
     this.request = 0;
@@ -62,7 +64,7 @@ export class Stage {
   get theme() { return this.dark ? THEMES.dark : THEMES.light; }
   get colouringName() { return this.options.colouring ?? Object.keys(this.meta.colourings)[0] ?? ''; }
   /** @returns {import('./types.js').Colouring | undefined} */
-  get colouring() { return this.meta.colourings[this.colouringName]; }
+  get colouring() { return this.computed?.name === this.colouringName ? this.computed.colouring : this.meta.colourings[this.colouringName]; }
   get palette() { return this.gpu.colours ?? new Uint8Array(4); }
   /** Panels in the panel table; the tour's stage is the last. */
   get panels() { return this.views.reduce((sum, view) => sum + view.parts.reduce((all, part) => all + part.layout.panels.length, 0), 0) + 1; }
@@ -71,16 +73,21 @@ export class Stage {
     const { input } = this.scene;
     this.sheets = input.meta.sheets && input.sheets?.tile ? new Sheets(this.gpu, input, () => { this.frame = ''; this.schedule(); }) : null;
   }
+  /** @type {{name: string, colouring: import('./types.js').Colouring} | null} a colouring made here */
+  computed = null;
   frame = ''; // what the images were chosen for
 
   /** Bring the colours of rows up to the colouring. */
   async recolour() {
     const name = this.colouringName;
-    const codes = await this.scene.codes(name);
+    const component = componentOf(this.meta, name);
+    const made = component >= 0 ? componentCodes(this.scene, component) : null;
+    this.computed = made && { name, colouring: componentColouring(this.meta, component, made.limit) };
+    const codes = made?.codes ?? await this.scene.codes(name);
     if (name !== this.colouringName || this.gone) return;
     this.rows.codes = codes;
     this.rows.codesChanged += 1;
-    this.schedule();
+    this.settleSoon();
   }
 
   /** The view's layout by name, the map for the free half included. @param {string} name */
@@ -123,10 +130,13 @@ export class Stage {
   /** The picture moves: draw, and settle when it rests. */
   moved() {
     this.moving = true;
+    this.root.dataset.settled = '';
     this.settleSoon();
   }
 
   settleSoon() {
+    this.root.dataset.settled = '';
+    this.still = false;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.settle(), REST);
     this.schedule();
@@ -138,6 +148,7 @@ export class Stage {
     this.frame = '';
     this.draw();
     this.settled.forEach((one) => one(this));
+    this.still = true;
     this.schedule();
   }
 
@@ -181,7 +192,7 @@ export class Stage {
       points: view.layout.rows.length, rows: this.different(view.layout), panels: view.layout.panels.length,
       thumbnails: stats.images, selected: rows.selected, renders: stats.renders, frameMs: stats.ms.toFixed(2),
       theme: this.dark ? 'dark' : 'light',
-      view: this.views.map(({ layout }) => layout.name).join('+') + opened, settled: this.moving || this.layer.building ? '' : 'yes',
+      view: this.views.map(({ layout }) => layout.name).join('+') + opened, settled: this.still && !this.layer.building ? 'yes' : '',
     });
   }
 

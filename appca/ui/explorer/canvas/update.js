@@ -1,6 +1,7 @@
 /** Take over options, or another scene of the same data: rows keep their number, components theirs, points travel. */
 
 import { placesOf } from './move/morph.js';
+import { componentOf } from './scene/component_codes.js';
 import { Scene } from './scene/scene.js';
 
 /** @typedef {import('./stage.js').Stage} Stage */
@@ -38,7 +39,7 @@ async function change(stage, actions, pictures, input) {
   actions.endTour();
   stage.rows.readMarks(scene);
   pictures.load();
-  if (!(stage.colouringName in scene.meta.colourings)) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
+  if (!(stage.colouringName in scene.meta.colourings) && componentOf(scene.meta, stage.colouringName) < 0) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
   await stage.recolour();
   stage.views.slice(1).forEach((_, i) => { stage.views[i + 1] = made[i + 1]; });
   actions.replace(stage.views[0], made[0], places[0]);

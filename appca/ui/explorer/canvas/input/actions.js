@@ -3,7 +3,8 @@
 import { placesOf, Morph } from '../move/morph.js';
 import { Tour } from '../move/tour.js';
 import { ease, sine } from '../move/tween.js';
-import { between, fitting } from '../layout/camera.js';
+import { between, fitting, toPage } from '../layout/camera.js';
+import { setAxes } from '../scene/layouts.js';
 import { markUnder, maskOf } from './lasso.js';
 import { panelAt, pick } from './pick.js';
 import { zoomView } from './gestures.js';
@@ -42,9 +43,32 @@ export class Actions {
     const { stage } = this;
     const found = pick(stage, x, y);
     const one = panelAt(stage, x, y);
-    if (one && one.view.opened && !one.open) this.tour(one.view, one.panel.index);
+    const axis = one && axisAt(one, x, y);
+    const picture = one ? undefined : componentAt(stage.viewAt(x), x, y);
+    if (one && axis !== undefined) this.turnAxis(one.view, axis);
+    else if (picture !== undefined) this.toggleComponent(picture);
+    else if (one && one.view.opened && !one.open) this.tour(one.view, one.panel.index);
     else if (found) { stage.rows.applyList([found.row], how); this.selected(); }
     else if (how === 'replace' && stage.rows.selected) { stage.rows.applyList([], 'replace'); this.selected(); }
+  }
+
+  /** Show the panel's next component on an axis of the opened panel. @param {View} view @param {number} axis */
+  turnAxis(view, axis) {
+    const panel = view.opened && view.layout.panels[view.opened.panel];
+    const others = panel?.components.filter((one) => one !== panel.axes[1 - axis]) ?? [];
+    if (!panel || others.length < 2) return;
+    const axes = [...panel.axes];
+    axes[axis] = others[(others.indexOf(axes[axis]) + 1) % others.length];
+    setAxes(this.stage.scene, view.layout, panel, axes);
+    view.open(panel.index);
+    this.say(`Component ${this.stage.meta.components[axes[axis]].number} on the ${axis ? 'vertical' : 'horizontal'} axis`);
+    this.after();
+  }
+
+  /** Show only panels with a component, or all again. @param {number} component */
+  toggleComponent(component) {
+    const { components = [], ...filter } = this.stage.options.filter ?? {};
+    this.filter({ ...filter, components: components.includes(component) ? components.filter((one) => one !== component) : [...components, component] });
   }
 
   /** The selection changed here: show it and tell the host. */
@@ -190,4 +214,21 @@ export class Actions {
     const { x, y, w, h } = view.rect;
     zoomView(this.stage, view, x + w / 2, y + h / 2, factor);
   }
+}
+
+/** The axis whose name is at a place of the opened panel, where more components could stand on it. @param {import('../layout/place.js').Placed} one @param {number} x @param {number} y */
+function axisAt({ open, panel, card, plot }, x, y) {
+  if (!open || panel.components.length < 3) return undefined;
+  const right = card.x + card.w - x;
+  if (right > 160) return undefined;
+  return y < plot.y ? 1 : y > plot.y + plot.h ? 0 : undefined;
+}
+
+/** The component whose picture on the diagonal is at a place. @param {View} view @param {number} x @param {number} y */
+function componentAt(view, x, y) {
+  if (view.opened) return undefined;
+  return view.arrangement.diagonal.find(({ rect }) => {
+    const at = toPage(view.cam, view.rect, rect);
+    return x > at.x && y > at.y && x < at.x + at.w && y < at.y + at.h;
+  })?.component;
 }

@@ -3,6 +3,7 @@
 import { pick } from '../input/pick.js';
 import { componentName, grouped, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
+import { saidOf } from '../scene/hover.js';
 import { occupancyOf } from '../text/occupancy.js';
 import { element } from './dom.js';
 import { cellAt, fillMean } from './mean.js';
@@ -99,10 +100,12 @@ export function paint(into, bytes, { tile: [h, w, channels], style }) {
   into.getContext('2d')?.putImageData(new ImageData(/** @type {any} */ (bytes), w, h), 0, 0);
 }
 
-/** Lines the host knows of the row. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */
+/** Id and lines of the row, once they are at hand. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */
 async function describe(stage, row, lines, still) {
-  const [found] = (await stage.callbacks.describe?.([row])) ?? [];
-  if (found && still()) lines.append(...found.map((text) => element('p', 'appca-count', {}, text)));
+  const { id, lines: said } = await saidOf(stage, row);
+  if (!still()) return;
+  if (id && lines.firstChild) lines.firstChild.textContent = id;
+  lines.append(...said.slice(0, 4).map(({ title, value }) => element('p', 'appca-count', {}, title ? `${title}: ${value}` : value)));
 }
 
 /** Of the places around a point the one over the fewest data. @param {Stage} stage @param {{x: number, y: number, one: import('../layout/place.js').Placed}} found @returns {Rect} */

@@ -75,7 +75,7 @@ export function drawHeaders(stage, pictures) {
   }
 }
 
-const [TOP, LEFT] = [40, 58]; // of the rulers
+const [TOP, LEFT, TOOLS] = [40, 58, 264]; // of the rulers, and what the tools take of them
 
 /** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view @param {Pictures} pictures */
 function rulers(stage, view, pictures) {
@@ -92,7 +92,7 @@ function rulers(stage, view, pictures) {
     const cy = middle(at.y - at.h * 0.1, at.y + at.h * 1.1, rect.y + TOP, rect.y + rect.h - 120);
     const text = componentName(meta, component);
     const w = side + (pictures.there ? 6 + widthOf(context, text, style) : 0);
-    if (component > 0 && cx - w / 2 > rect.x + LEFT && cx + w / 2 < rect.x + rect.w) {
+    if (component > 0 && cx - w / 2 > rect.x + LEFT && cx + w / 2 < rect.x + rect.w - TOOLS) {
       pictures.draw(component, { x: cx - w / 2, y: rect.y + 6, w: side, h: side });
       if (pictures.there) write(context, text, cx - w / 2 + side + 6, rect.y + 14, { style, colour: theme.text });
     }
