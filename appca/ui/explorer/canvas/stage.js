@@ -1,12 +1,13 @@
 /** What the picture consists of, and its loop: one frame when something changed, and what waits until nothing moves. */
 
+import { tell } from './attributes.js';
 import { drawFrame } from './draw.js';
 import { Gpu } from './gl/gpu.js';
 import { Layer } from './gl/layer.js';
 import { Sheets } from './gl/sheets.js';
-import { View } from './layout/view.js';
+import { share } from './layout/views.js';
+import { element } from './parts/dom.js';
 import { Tweens } from './move/tween.js';
-import { componentCodes, componentColouring, componentOf } from './scene/component_codes.js';
 import { Rows } from './scene/rows.js';
 import { Scene } from './scene/scene.js';
 import { THEMES } from './theme.js';
@@ -21,12 +22,13 @@ export class Stage {
     this.options = { ...input.options };
     this.scene = new Scene(input);
     this.rows = new Rows(this.scene.rows);
-    this.canvas = add(root, 'canvas', 'appca-gl');
-    this.over = add(root, 'canvas', 'appca-over');
-    this.hit = add(root, 'div', 'appca-hit');
+    this.canvas = element('canvas', 'appca-gl');
+    this.over = element('canvas', 'appca-over');
+    this.hit = element('div', 'appca-hit');
+    root.append(this.canvas, this.over, this.hit);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext('2d'));
     this.tweens = new Tweens();
-    /** @type {View[]} */
+    /** @type {import('./layout/view.js').View[]} */
     this.views = [];
     this.gpu = new Gpu(this.canvas);
     this.layer = new Layer(this.gpu);
@@ -77,38 +79,6 @@ export class Stage {
   computed = null;
   frame = ''; // what the images were chosen for
 
-  /** Bring the colours of rows up to the colouring. */
-  async recolour() {
-    const name = this.colouringName;
-    const component = componentOf(this.meta, name);
-    const made = component >= 0 ? componentCodes(this.scene, component) : null;
-    this.computed = made && { name, colouring: componentColouring(this.meta, component, made.limit) };
-    const codes = made?.codes ?? await this.scene.codes(name);
-    if (name !== this.colouringName || this.gone) return;
-    this.rows.codes = codes;
-    this.rows.codesChanged += 1;
-    this.settleSoon();
-  }
-
-  /** The view's layout by name, the map for the free half included. @param {string} name */
-  async makeView(name) {
-    const { layouts, components } = this.meta;
-    const layout = await this.scene.layout(name);
-    const map = layout.kind === 'triangle' ? (['umap', 'map', 'pca'].find((one) => layouts[one]?.kind === 'map') ?? Object.keys(layouts).find((one) => layouts[one].kind === 'map')) : undefined;
-    const view = new View(layout, map ? await this.scene.layout(map) : null, components.length);
-    view.filter = this.options.filter ?? {};
-    return view;
-  }
-
-  /** Give each view its part of the canvas. */
-  share() {
-    const half = this.views.length > 1 ? Math.round(this.width * 0.56) : this.width;
-    this.views.forEach((view, i) => view.resize(i ? { x: half + 1, y: 0, w: this.width - half - 1, h: this.height } : { x: 0, y: 0, w: half, h: this.height }));
-    let base = 0;
-    for (const view of this.views) for (const part of view.parts) { part.base = base; base += part.layout.panels.length; }
-    this.frame = '';
-  }
-
   resize() {
     const { clientWidth, clientHeight } = this.root;
     const dpr = Math.min(3, Math.max(1, this.options.dpr ?? devicePixelRatio ?? 1));
@@ -118,7 +88,7 @@ export class Stage {
       canvas.width = Math.max(1, Math.round(clientWidth * dpr));
       canvas.height = Math.max(1, Math.round(clientHeight * dpr));
     }
-    this.share();
+    share(this);
     this.settleSoon();
   }
 
@@ -181,33 +151,8 @@ export class Stage {
     drawFrame(this);
     this.stats.ms = performance.now() - start;
     this.stats.renders += 1;
-    this.tell();
+    tell(this);
   }
-
-  /** Keep the attributes of the root current. */
-  tell() {
-    const { root, stats, rows, views: [view] } = this;
-    const opened = view.opened ? ` ${view.layout.panels[view.opened.panel].name}` : '';
-    Object.assign(root.dataset, {
-      points: view.layout.rows.length, rows: this.different(view.layout), panels: view.layout.panels.length,
-      thumbnails: stats.images, selected: rows.selected, renders: stats.renders, frameMs: stats.ms.toFixed(2),
-      theme: this.dark ? 'dark' : 'light',
-      view: this.views.map(({ layout }) => layout.name).join('+') + opened, settled: this.still && !this.layer.building ? 'yes' : '',
-    });
-  }
-
-  /** Different rows of a layout, counted once. @private @param {import('./scene/layouts.js').Layout} layout */
-  different(layout) {
-    const known = this.counted.get(layout);
-    if (known !== undefined) return known;
-    const seen = new Uint8Array(this.rows.count);
-    let count = 0;
-    for (const row of layout.rows) { count += 1 - seen[row]; seen[row] = 1; }
-    this.counted.set(layout, count);
-    return count;
-  }
-  /** @private @type {WeakMap<import('./scene/layouts.js').Layout, number>} */
-  counted = new WeakMap();
 
   /** Start anew on the card after its context was lost. */
   restore() {
@@ -221,12 +166,4 @@ export class Stage {
     this.tour?.restore(this);
     this.settleSoon();
   }
-}
-
-/** @template {keyof HTMLElementTagNameMap} T @param {Element} parent @param {T} tag @param {string} name @returns {HTMLElementTagNameMap[T]} */
-export function add(parent, tag, name) {
-  const made = document.createElement(tag);
-  made.className = name;
-  parent.append(made);
-  return made;
 }

@@ -1,7 +1,8 @@
 /** Take over options, or another scene of the same data: rows keep their number, components theirs, points travel. */
 
+import { makeView, share } from './layout/views.js';
 import { placesOf } from './move/morph.js';
-import { componentOf } from './scene/component_codes.js';
+import { componentOf, recolour } from './scene/recolour.js';
 import { Scene } from './scene/scene.js';
 
 /** @typedef {import('./stage.js').Stage} Stage */
@@ -13,7 +14,7 @@ export async function update(stage, actions, pictures, { options = {}, ...input 
   if (input.meta && input.buffers) await change(stage, actions, pictures, /** @type {import('./types.js').Input} */ ({ ...input, options: stage.options }));
   else {
     if (options.layout && options.layout !== stage.views[0].layout.name) await actions.morph(stage.views[0], options.layout);
-    if (options.colouring && options.colouring !== before.colouring) await stage.recolour();
+    if (options.colouring && options.colouring !== before.colouring) await recolour(stage);
   }
   if (options.beside !== undefined && options.beside !== (before.beside ?? '')) await beside(stage, actions, options.beside);
   if (options.filter) actions.filter(options.filter);
@@ -34,13 +35,13 @@ async function change(stage, actions, pictures, input) {
   const places = stage.views.map((view) => placesOf(stage, view));
   stage.scene = scene;
   if (JSON.stringify(old.meta.sheets) !== JSON.stringify(scene.meta.sheets) || old.meta.seed !== scene.meta.seed) stage.startSheets();
-  const made = await Promise.all(names.map((name) => stage.makeView(name)));
+  const made = await Promise.all(names.map((name) => makeView(stage, name)));
   if (stage.gone) return;
   actions.endTour();
   stage.rows.readMarks(scene);
   pictures.load();
   if (!(stage.colouringName in scene.meta.colourings) && componentOf(scene.meta, stage.colouringName) < 0) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
-  await stage.recolour();
+  await recolour(stage);
   stage.views.slice(1).forEach((_, i) => { stage.views[i + 1] = made[i + 1]; });
   actions.replace(stage.views[0], made[0], places[0]);
   stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
@@ -48,8 +49,8 @@ async function change(stage, actions, pictures, input) {
 
 /** Show a second view, or only one. @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {string} name */
 async function beside(stage, actions, name) {
-  stage.views = name in stage.meta.layouts ? [stage.views[0], await stage.makeView(name)] : [stage.views[0]];
-  stage.share();
+  stage.views = name in stage.meta.layouts ? [stage.views[0], await makeView(stage, name)] : [stage.views[0]];
+  share(stage);
   stage.views.slice(1).forEach((view) => { view.cam = view.home; });
   actions.after();
 }

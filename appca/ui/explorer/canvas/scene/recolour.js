@@ -1,4 +1,4 @@
-/** Colour by one component: a ramp of its score, rows without it are grey. */
+/** Codes of the rows for a colouring; by one component they are made here: a ramp of its score, rows without it grey. */
 
 const PREFIX = 'component:';
 
@@ -24,4 +24,17 @@ export function componentColouring(meta, component, limit) {
   const { number, name } = meta.components[component];
   const ends = ['#2f6fb3', '#c9ccd2', '#c83c28'];
   return { kind: 'quantity', title: `Component ${number}${name ? ` ${name}` : ''}`, names: [], table: ends, limits: [-limit, limit] };
+}
+
+/** Bring the colours of rows up to the colouring. @param {import('../stage.js').Stage} stage */
+export async function recolour(stage) {
+  const { meta, scene, rows, colouringName: name } = stage;
+  const component = componentOf(meta, name);
+  const made = component >= 0 ? componentCodes(scene, component) : null;
+  stage.computed = made && { name, colouring: componentColouring(meta, component, made.limit) };
+  const codes = made?.codes ?? await scene.codes(name);
+  if (name !== stage.colouringName || stage.gone) return;
+  rows.codes = codes;
+  rows.codesChanged += 1;
+  stage.settleSoon();
 }
