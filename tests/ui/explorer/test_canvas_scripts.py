@@ -12,7 +12,7 @@ import pytest
 from appca.analysis.explore.room_kernels import shuffled
 
 HERE = Path(__file__).parent
-CANVAS = Path(__file__).parents[4] / "appca" / "ui" / "explorer" / "canvas"
+CANVAS = Path(__file__).parents[3] / "appca" / "ui" / "explorer" / "canvas"
 NODE, TSC = shutil.which("node"), shutil.which("tsc")
 SCRIPTS = sorted(CANVAS.rglob("*.js"))
 
@@ -20,7 +20,12 @@ SCRIPTS = sorted(CANVAS.rglob("*.js"))
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_the_logic_under_node():
     known = {"SHUFFLED": json.dumps(shuffled(10, 20).tolist())}  # as Python has it
-    command = [str(NODE), "--test", "--test-reporter=tap", *map(str, sorted(HERE.glob("*.test.js")))]
+    command = [
+        str(NODE),
+        "--test",
+        "--test-reporter=tap",
+        *map(str, sorted(HERE.glob("canvas_*.test.js"))),
+    ]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, env=os.environ | known
     )

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { arrange } from '../../../../appca/ui/explorer/canvas/layout/arrange.js';
-import { between, carried, fitting, toPage, toWorld, zoomed } from '../../../../appca/ui/explorer/canvas/layout/camera.js';
-import { density } from '../../../../appca/ui/explorer/canvas/layout/density.js';
-import { neighbours, openRects } from '../../../../appca/ui/explorer/canvas/layout/open.js';
-import { neighbour } from '../../../../appca/ui/explorer/canvas/input/keys.js';
-import { frameAt, said } from '../../../../appca/ui/explorer/canvas/move/frames.js';
-import { origins } from '../../../../appca/ui/explorer/canvas/move/morph.js';
+import { arrange } from '../../../appca/ui/explorer/canvas/layout/arrange.js';
+import { between, carried, fitting, toPage, toWorld, zoomed } from '../../../appca/ui/explorer/canvas/layout/camera.js';
+import { density } from '../../../appca/ui/explorer/canvas/layout/density.js';
+import { neighbours, openRects } from '../../../appca/ui/explorer/canvas/layout/open.js';
+import { neighbour } from '../../../appca/ui/explorer/canvas/input/keys.js';
+import { frameAt, said } from '../../../appca/ui/explorer/canvas/move/frames.js';
+import { origins } from '../../../appca/ui/explorer/canvas/move/morph.js';
 
 const view = { x: 10, y: 20, w: 800, h: 600 };
 const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);

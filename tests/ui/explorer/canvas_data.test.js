@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { markUnder, maskOf } from '../../../../appca/ui/explorer/canvas/input/lasso.js';
-import { countsOf, mostly } from '../../../../appca/ui/explorer/canvas/scene/counts.js';
-import { componentCodes } from '../../../../appca/ui/explorer/canvas/scene/recolour.js';
-import { setAxes } from '../../../../appca/ui/explorer/canvas/scene/layouts.js';
-import { ticks } from '../../../../appca/ui/explorer/canvas/scene/names.js';
-import { DOUBTFUL, Rows } from '../../../../appca/ui/explorer/canvas/scene/rows.js';
-import { Scene, shuffled } from '../../../../appca/ui/explorer/canvas/scene/scene.js';
-import { find, setOf } from '../../../../appca/ui/explorer/canvas/parts/search.js';
-import { Occupancy } from '../../../../appca/ui/explorer/canvas/text/occupancy.js';
-import { paletteBytes } from '../../../../appca/ui/explorer/canvas/theme.js';
+import { markUnder, maskOf } from '../../../appca/ui/explorer/canvas/input/lasso.js';
+import { countsOf, mostly } from '../../../appca/ui/explorer/canvas/scene/counts.js';
+import { componentCodes } from '../../../appca/ui/explorer/canvas/scene/recolour.js';
+import { setAxes } from '../../../appca/ui/explorer/canvas/scene/layouts.js';
+import { ticks } from '../../../appca/ui/explorer/canvas/scene/names.js';
+import { DOUBTFUL, Rows } from '../../../appca/ui/explorer/canvas/scene/rows.js';
+import { Scene, shuffled } from '../../../appca/ui/explorer/canvas/scene/scene.js';
+import { find, setOf } from '../../../appca/ui/explorer/canvas/parts/search.js';
+import { Occupancy } from '../../../appca/ui/explorer/canvas/text/occupancy.js';
+import { paletteBytes } from '../../../appca/ui/explorer/canvas/theme.js';
 
 /** Six rows, three components, two a row; the pairs list some of the rows only. */
 function input() {
