@@ -30,20 +30,23 @@ async function change(stage, actions, pictures, input) {
   if (stage.gone) return;
   if (scene.rows !== stage.rows.count) throw new Error(`The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`);
   const names = stage.views.map(({ layout }) => (layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
-  const { input: old } = stage.scene;
-  await Promise.all(names.map((name) => scene.layout(name)));
-  const places = stage.views.map((view) => placesOf(stage, view));
-  stage.scene = scene;
-  if (JSON.stringify(old.meta.sheets) !== JSON.stringify(scene.meta.sheets) || old.meta.seed !== scene.meta.seed) stage.startSheets();
-  const made = await Promise.all(names.map((name) => makeView(stage, name)));
+  const made = await Promise.all(names.map((name) => makeView({ scene, meta: scene.meta, options: stage.options }, name)));
+  const known = stage.colouringName in scene.meta.colourings || componentOf(scene.meta, stage.colouringName) >= 0;
+  if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
+  if (componentOf(scene.meta, stage.colouringName) < 0) await scene.codes(stage.colouringName);
   if (stage.gone) return;
+  // from here to the new views nothing is drawn: scene, rows and views change together
+  const { meta: old } = stage.scene;
+  const places = placesOf(stage, stage.views[0]);
   actions.endTour();
+  stage.scene = scene;
+  if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets) || old.seed !== scene.meta.seed) stage.startSheets();
   stage.rows.readMarks(scene);
   pictures.load();
-  if (!(stage.colouringName in scene.meta.colourings) && componentOf(scene.meta, stage.colouringName) < 0) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
+  made.slice(1).forEach((view, i) => { stage.views[i + 1] = view; });
+  actions.replace(stage.views[0], made[0], places);
+  stage.views.slice(1).forEach((view) => { view.cam = view.home; });
   await recolour(stage);
-  stage.views.slice(1).forEach((_, i) => { stage.views[i + 1] = made[i + 1]; });
-  actions.replace(stage.views[0], made[0], places[0]);
   stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
 }
 

@@ -6,7 +6,7 @@ import { View } from './view.js';
 
 const FIRST = 0.56; // of the width where there are two
 
-/** A view of a layout; a triangle has a map in its free half. @param {Stage} stage @param {string} name */
+/** A view of a layout; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name */
 export async function makeView({ meta, scene, options }, name) {
   const layout = await scene.layout(name);
   const maps = Object.keys(meta.layouts).filter((one) => meta.layouts[one].kind === 'map');

@@ -18,8 +18,10 @@ export class Pictures {
 
   async load() {
     const { input } = this.stage.scene;
+    this.sheet = null;
     if (!input.meta.component_pictures || !input.sheets?.components) return;
-    this.sheet = await createImageBitmap(await input.sheets.components());
+    const sheet = await createImageBitmap(await input.sheets.components());
+    if (this.stage.scene.input === input) this.sheet = sheet;
     this.stage.schedule();
   }
 
