@@ -2,7 +2,7 @@
 
 import { drawGrounds } from './gl/grounds.js';
 import { chooseImages, drawImages, imageSize } from './gl/images.js';
-import { drawPoints, jobsOf } from './gl/points.js';
+import { drawnOf, drawPoints, jobsOf, passesOf, pointsIn } from './gl/points.js';
 import { carried } from './layout/camera.js';
 import { placeView, pointToPage, tableOf } from './layout/place.js';
 import { HIDDEN } from './scene/rows.js';
@@ -21,7 +21,7 @@ export function drawFrame(stage) {
   const look = { width, height, dpr, selecting: rows.selected > 0, only: stage.only, grey: theme.grey };
   gpu.update(rows, stage.colouring, stage.dark);
   stage.placed = views.flatMap(placeView);
-  const table = tableOf(stage.placed, stage.panels);
+  const table = tableOf(stage.placed, stage.panels, drawnOf);
   stage.tour?.place(stage, table);
   gpu.setTable(table);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);
@@ -57,7 +57,8 @@ function groundOf(stage, one) {
 /** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
 function direct(stage, placed, look, budget) {
   for (const job of jobsOf(placed, budget)) {
-    drawPoints(stage.gpu, look, { array: stage.gpu.layout(job.layout).array }, job.base, job.firsts, job.counts);
+    const { array } = stage.gpu.layout(job.layout);
+    for (const pass of passesOf(look)) drawPoints(stage.gpu, look, { array }, job.base, job.firsts, pass === 2 ? job.fulls : job.counts, [pass]);
     stage.stats.points += job.total;
   }
 }
@@ -65,7 +66,7 @@ function direct(stage, placed, look, budget) {
 /** Whether points come from the layer, which is brought up to date while nothing moves. @param {Stage} stage @param {Look} look */
 function prepareLayer(stage, look) {
   const { layer, placed, rows, views } = stage;
-  const total = placed.reduce((sum, one) => sum + one.panel.count, 0);
+  const total = pointsIn(placed);
   if (total * look.dpr <= DIRECT || stage.morph) return '';
   const shape = `${stage.width} ${stage.height} ${look.dpr} ${views.map((view) => `${view.layout.name} ${view.layout.revision} ${view.rect.x} ${view.opened ? `${view.opened.panel} ${view.opened.range}` : ''}`)}`;
   const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
@@ -89,7 +90,7 @@ function drawHeavy(stage, view, placed, look, shape) {
   }
   const to = view.opened ? rect : carried(from, view.cam, rect);
   layer.show({ x: to.x / width, y: to.y / height, w: to.w / width, h: to.h / height }, { x: rect.x / width, y: rect.y / height, w: rect.w / width, h: rect.h / height });
-  stage.stats.points += placed.reduce((sum, one) => sum + one.panel.count, 0);
+  stage.stats.points += pointsIn(placed);
   const edges = [
     { x: rect.x, y: rect.y, w: to.x - rect.x, h: rect.h }, { x: to.x + to.w, y: rect.y, w: rect.x + rect.w - to.x - to.w, h: rect.h },
     { x: to.x, y: rect.y, w: to.w, h: to.y - rect.y }, { x: to.x, y: to.y + to.h, w: to.w, h: rect.y + rect.h - to.y - to.h },

@@ -42,7 +42,7 @@ export class Layer {
     this.building = key;
     this.next = cameras;
     this.queue = passesOf(look).flatMap((pass) => jobs.flatMap((job) => job.firsts.map((first, i) => (
-      { source: this.gpu.layout(job.layout).array, base: job.base, first, count: job.counts[i], passes: [pass] }))));
+      { source: this.gpu.layout(job.layout).array, base: job.base, first, count: pass === 2 ? job.fulls[i] : job.counts[i], passes: [pass] }))));
   }
 
   /** Draw the next chunk when the last is through; true when the picture stands. @param {Look} look */

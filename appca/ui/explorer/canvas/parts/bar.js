@@ -1,7 +1,7 @@
 /** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
 
 import { toPage } from '../layout/camera.js';
-import { countOf } from '../scene/names.js';
+import { countOf, grouped } from '../scene/names.js';
 import { element, icon } from './dom.js';
 import { fillLegend } from './legend.js';
 
@@ -44,7 +44,9 @@ export function buildBar(stage, actions, tools) {
     const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${stage.dark}`;
     if (now !== filled) { filled = now; fillLegend(stage, legend); }
     const [first, second] = sentences(stage.meta, view.layout.kind);
-    [title.textContent, under.textContent, key.textContent] = [first, second, capital(colouring?.title ?? '')];
+    const drawn = stage.meta.layouts[view.layout.name].drawn;
+    const sample = drawn ? ` Drawn: a fair sample of ${grouped(drawn.rows)} of ${countOf(stage.meta, rows.count)}.` : '';
+    [title.textContent, under.textContent, key.textContent] = [first, second + sample, capital(colouring?.title ?? '')];
     const panel = view.opened && view.layout.panels[view.opened.panel];
     back.hidden = name.hidden = about.hidden = !panel;
     heading.hidden = Boolean(panel);
