@@ -175,6 +175,18 @@ def test_a_search_goes_to_a_panel_and_to_a_row(page):
     assert settle(page)["selected"] == "1"
 
 
+def test_a_state_that_was_kept_is_shown_again(page):
+    page.evaluate("canvas.tour('{1,2}', '{1,4}', 0.3)")
+    settle(page)
+    page.evaluate("window.kept = canvas.state()")
+    assert page.evaluate("told.views.at(-1)") == page.evaluate("kept")
+    page.evaluate("canvas.morph('pca')")
+    settle(page)
+    page.evaluate("canvas.show(kept)")
+    settle(page)
+    assert page.evaluate("canvas.state()") == page.evaluate("kept")
+
+
 def test_two_views_share_one_selection_and_the_class_alone_is_shown(page):
     page.evaluate("canvas.update({ options: { beside: 'pca' } })")
     assert settle(page)["view"] == "subspaces+pca"

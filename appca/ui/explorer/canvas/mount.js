@@ -14,6 +14,7 @@ import { buildTools } from './parts/tools.js';
 import { buildTourbar } from './parts/tourbar.js';
 import { recolour } from './scene/recolour.js';
 import { Stage } from './stage.js';
+import { restore, stateOf } from './state.js';
 import { drawGhosts } from './text/ghosts.js';
 import { drawHeaders, Pictures } from './text/headers.js';
 import { drawLabels, placeLabels } from './text/labels.js';
@@ -52,6 +53,12 @@ export function mount(element, input, callbacks = {}) {
     drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
   );
   stage.settled.push(() => { labels = placeLabels(stage, occupancyOf(stage)); });
+  let told = '';
+  stage.settled.push(() => {
+    const now = JSON.stringify(stateOf(stage));
+    if (told && now !== told) callbacks.onView?.(stateOf(stage));
+    told = now;
+  });
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
   const reduced = matchMedia('(prefers-reduced-motion: reduce)');
@@ -90,6 +97,10 @@ export function mount(element, input, callbacks = {}) {
       else stage.rows.applyList(rows, 'replace');
       stage.settleSoon();
     },
+    /** What is shown, to be kept. */
+    state: () => stateOf(stage),
+    /** @param {import('./state.js').State} state that was kept */
+    show: (state) => restore(stage, actions, (beside) => update(stage, actions, pictures, { options: { beside } }), state),
     fly: go,
     find: (/** @type {string} */ query) => find(stage, query),
     destroy: () => {

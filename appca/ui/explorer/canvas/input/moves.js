@@ -70,7 +70,6 @@ export class Moves {
       stage.moved();
       this.say(`${tour.a.name} turns into ${tour.b.name}`);
     }
-    stage.callbacks.onView?.({ tour: { from: tour.a.name, to: tour.b.name, t: t ?? 1 } });
   }
 
   /** The tour is over: its last frame is the other panel. @param {View} view @param {number} to */
@@ -102,7 +101,6 @@ export class Moves {
     if (stage.gone || !stage.views.includes(view)) return;
     this.endTour();
     this.replace(view, made);
-    stage.callbacks.onView?.({ layouts: stage.views.map(({ layout }) => layout.name) });
     this.say(`${made.layout.title}: ${made.layout.panels.length} panels`);
   }
 
