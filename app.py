@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.ui.explorer import serving
-from appca.ui.frame import frame
+from appca.ui.frame import frame, origins
 
 FIRST = "explore/subspaces"
 PAGES = {
@@ -50,4 +50,5 @@ if __name__ == "__main__":  # for every visitor
     frame.around_page(page.run)
     frame.sidebar()
 else:  # once, imported by `streamlit run` before it serves
+    origins.ask_nobody()
     app = st.App(__file__, routes=serving.routes())

@@ -15,6 +15,7 @@ from appca.models.base.estimator import generator, refuse_constant
 from appca.models.base.factor_queries import FactorModel
 from appca.models.base.parameters import (
     ARRAY,
+    NONE,
     NOT_NEGATIVE,
     POSITIVE,
     SAMPLING,
@@ -44,8 +45,6 @@ from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
 
 __all__ = ["AdaptiveFactorAnalysis"]
-
-NONE = Rule(lambda x: x is None, "None")
 
 
 @dataclass(eq=False, repr=False)
