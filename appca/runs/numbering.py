@@ -20,7 +20,7 @@ from appca.analysis.fitted import FittedModel, FittedRun
 from appca.runs.configuration import RunConfig
 from appca.runs.labels import NAME_LENGTH, Labels, labelled, labels
 from appca.runs.store import Run
-from appca.storage import lock
+from appca.storage import lock, rights
 from appca.storage.files import read_json, read_numbered, write_json, write_numbered
 from appca.storage.formats import or_none
 from appca.storage.identity import digest_of
@@ -171,7 +171,7 @@ class ComponentNumbers:
     def _held(self, config: RunConfig) -> Iterator[None]:
         folder = self._file(config).parent
         with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
+            rights.make_folder(folder)
         with lock.held(folder):
             yield
 
@@ -218,13 +218,14 @@ def _with_given(
     """Take over the names and signs that a person gave a run before there were registries.
 
     A new component gets both; one that was known gets the name if it has none. A name that clashes
-    stays with its run alone.
+    stays with its run alone, as do all that came in a file.
     """
     given, names, own = labels(run), known.names.tolist(), []
+    foreign = run.config.imported is not None
     for number, name, sign in zip(decided.numbers, *given, strict=True):
         place = known.place_of(number)
         assert place is not None  # all that were decided are known
-        names[place] = names[place] or name
+        names[place] = names[place] or ("" if foreign else name)
         known.turned[place] |= number not in old and sign == -1
         own.append(name if names[place] != name else "")
     known = known._replace(names=np.array(names, dtype=str))

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -75,7 +76,8 @@ class Place:
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
-        asyncio.run(self.app(scope, receive, send))
+        with ThreadPoolExecutor(1) as apart:  # Playwright's loop may run in this thread
+            apart.submit(lambda: asyncio.run(self.app(scope, receive, send))).result()
         content = b"".join(bytes(one.get("body", b"")) for one in sent[1:])
         return Answer(sent[0]["status"], Headers(raw=sent[0]["headers"]), content)
 

@@ -44,3 +44,14 @@ def test_a_scene_is_fetched_once_kept_over_a_reload_and_given_to_nobody_else(ser
             assert json.loads(said)["rows"] == 1000
             assert answer.headers["Content-Encoding"] == "identity"
     assert (server.home / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_app_itself_serves_the_routes(serve):
+    address = urlsplit(serve(ROOT / "app.py").url)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+    for path, status in ((f"/canvas/{'0' * 32}", 403), ("/subspaces", 200)):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == status
+    connection.close()

@@ -26,12 +26,12 @@ def home(tmp_path):
     return tmp_path
 
 
-def stored(home, components, seed=0, model="aPPCA", dataset=DATASET):
+def stored(home, components, seed=0, model="aPPCA", dataset=DATASET, **settings):
     """A run with the given components, as it would be stored after a fit with this seed."""
     W = np.asarray(components, float)
     K = len(W)
     sizes = {"n_components": K, "n_active": 1, "random_state": seed}
-    config = RunConfig(dataset, {}, model, sizes)
+    config = RunConfig(dataset, {}, model, sizes, **settings)
     active = np.eye(K, dtype=bool)[np.arange(3 * K) % K]
     fitted = fitted_run(active, components=W, n_active=1, **_features())
     return RunStore(home).save(config, FitResult(fitted, info_of(n_rows=3 * K)))
@@ -165,6 +165,15 @@ def test_old_names_and_signs_stay(home):
     assert numbers.of_run(one).names == ("", "slant", "width")
     assert numbers.rename(other, 1, "lean").names == ("width", "lean", "")
     assert numbers.of_run(one).names == ("", "lean", "width")
+
+
+def test_names_that_came_in_a_file_stay_with_their_run(home):
+    foreign = stored(home, E[:2], imported="a" * 64)
+    labels.rename(foreign, 0, "buy now")
+    own = stored(home, E[:2])
+    numbers = ComponentNumbers(home)
+    assert numbers.of_run(foreign) == ((1, 2), (1, 1), ("buy now", ""))
+    assert numbers.of_run(own) == ((1, 2), (1, 1), ("", ""))
 
 
 def test_a_preview_that_is_never_fitted_gives_its_numbers_back(home):

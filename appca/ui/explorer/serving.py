@@ -13,8 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Scene
 from appca.plots.explore.scene.texts import RowText, texts_of
-from appca.runs.home import home
-from appca.storage.secret import secret
+from appca.runs.home import home, secret
 from appca.ui.explorer.parcels import Parcels, publish
 from appca.ui.explorer.routes import PREFIX, Delivery, RowQuestions, SessionKeys
 

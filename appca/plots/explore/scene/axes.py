@@ -99,8 +99,8 @@ def jitter(rows: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _along(usage: Usage, rows: np.ndarray, component: np.ndarray, axis: int) -> np.ndarray:
-    values: np.ndarray = usage.dense[rows, component]
-    spread = component == JITTER
-    if spread.any():
-        values[spread] = jitter(rows[spread], axis)
+    values = np.empty(len(rows), np.float32)
+    shows = component != JITTER
+    values[shows] = usage.dense[rows[shows], component[shows]]
+    values[~shows] = jitter(rows[~shows], axis)
     return values

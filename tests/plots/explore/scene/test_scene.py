@@ -2,6 +2,7 @@
 
 import io
 import json
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -218,3 +219,17 @@ def _features(d):
     from appca.data.preprocessing import Fitted
 
     return {"mean": np.zeros(d), "preprocessing": Fitted(1.0, np.zeros(d), np.ones(d), None)}
+
+
+@pytest.mark.parametrize(("n", "K"), [(2, 0), (1, 1), (2, 1), (5, 300)])
+def test_very_few_rows_and_no_or_many_components_have_a_scene(n, K):
+    active = np.zeros((n, K), bool)
+    active[:, K // 2 : K // 2 + 2] = True
+    dataset = Dataset("few", np.zeros((n, 3)), np.arange(n).astype(str), least_rows=1)
+    fitted = fitted_run(active, components=np.zeros((K, 3)), **_features(3))
+    same = Map("PCA", np.ones((n, 2)))
+    scene = scene_of(fitted, dataset, maps={"pca": same})
+    json.dumps(scene.meta, allow_nan=False)
+    assert supports(scene) == [tuple(np.flatnonzero(one)) for one in active]
+    assert sorted(chain(*rows_by_panel(scene, "subspaces").values())) == list(range(n))
+    assert scene.buffers["components"].dtype == (np.uint16 if K > 255 else np.uint8)

@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from appca.storage.secret import secret
+from appca.runs.home import secret
 
 
 def test_all_get_the_same_secret_and_nobody_else_may_read_it(tmp_path):
