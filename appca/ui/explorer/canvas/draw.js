@@ -2,7 +2,7 @@
 
 import { drawGrounds } from './gl/grounds.js';
 import { chooseImages, drawImages, imageSize } from './gl/images.js';
-import { drawPoints, jobsOf } from './gl/points.js';
+import { drawnOf, drawPoints, jobsOf, passesOf, pointsIn } from './gl/points.js';
 import { carried } from './layout/camera.js';
 import { placeView, pointToPage, tableOf } from './layout/place.js';
 import { HIDDEN } from './scene/rows.js';
@@ -21,7 +21,7 @@ export function drawFrame(stage) {
   const look = { width, height, dpr, selecting: rows.selected > 0, only: stage.only, grey: theme.grey };
   gpu.update(rows, stage.colouring, stage.dark);
   stage.placed = views.flatMap(placeView);
-  const table = tableOf(stage.placed, stage.panels);
+  const table = tableOf(stage.placed, stage.panels, drawnOf);
   stage.tour?.place(stage, table);
   gpu.setTable(table);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);
@@ -48,7 +48,7 @@ export function drawFrame(stage) {
 
 /** @param {Stage} stage @param {Placed} one */
 function groundOf(stage, one) {
-  const zero = one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(one, 0, 0);
+  const zero = one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
   const focus = one.view.focus === one.panel.index && !one.part.inset && one.view.focusShown;
   const fade = stage.morph?.view === one.view ? stage.morph.t : 1;
   return { card: one.card, plot: one.plot, zero, focus, strength: one.strength * fade };
@@ -57,7 +57,8 @@ function groundOf(stage, one) {
 /** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
 function direct(stage, placed, look, budget) {
   for (const job of jobsOf(placed, budget)) {
-    drawPoints(stage.gpu, look, { array: stage.gpu.layout(job.layout).array }, job.base, job.firsts, job.counts);
+    const { array } = stage.gpu.layout(job.layout);
+    for (const pass of passesOf(look)) drawPoints(stage.gpu, look, { array }, job.base, job.firsts, pass === 2 ? job.fulls : job.counts, [pass]);
     stage.stats.points += job.total;
   }
 }
@@ -65,17 +66,15 @@ function direct(stage, placed, look, budget) {
 /** Whether points come from the layer, which is brought up to date while nothing moves. @param {Stage} stage @param {Look} look */
 function prepareLayer(stage, look) {
   const { layer, placed, rows, views } = stage;
-  const total = placed.reduce((sum, one) => sum + one.panel.count, 0);
+  const total = pointsIn(placed);
   if (total * look.dpr <= DIRECT || stage.morph) return '';
   const shape = `${stage.width} ${stage.height} ${look.dpr} ${views.map((view) => `${view.layout.name} ${view.layout.revision} ${view.rect.x} ${view.opened ? `${view.opened.panel} ${view.opened.range}` : ''}`)}`;
   const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
   const key = `${shape}|${cams}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}`;
   const still = !stage.moving && views.every((view) => view.shift >= 1);
   if (still && layer.key !== key && layer.building !== key) layer.begin(key, jobsOf(placed.filter((one) => !stage.tour?.hides(one)), Infinity), look, views.map(({ cam }) => ({ ...cam })));
-  if (still && layer.building) {
-    layer.step(look);
-    stage.schedule();
-  }
+  if (!still) layer.building = '';
+  stage.building = layer.building ? () => layer.step(look) : null;
   return shape;
 }
 
@@ -91,7 +90,7 @@ function drawHeavy(stage, view, placed, look, shape) {
   }
   const to = view.opened ? rect : carried(from, view.cam, rect);
   layer.show({ x: to.x / width, y: to.y / height, w: to.w / width, h: to.h / height }, { x: rect.x / width, y: rect.y / height, w: rect.w / width, h: rect.h / height });
-  stage.stats.points += placed.reduce((sum, one) => sum + one.panel.count, 0);
+  stage.stats.points += pointsIn(placed);
   const edges = [
     { x: rect.x, y: rect.y, w: to.x - rect.x, h: rect.h }, { x: to.x + to.w, y: rect.y, w: rect.x + rect.w - to.x - to.w, h: rect.h },
     { x: to.x, y: rect.y, w: to.w, h: to.y - rect.y }, { x: to.x, y: to.y + to.h, w: to.w, h: rect.y + rect.h - to.y - to.h },

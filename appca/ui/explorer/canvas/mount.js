@@ -4,6 +4,7 @@ import { Actions } from './input/actions.js';
 import { fly } from './input/fly.js';
 import { Gestures } from './input/gestures.js';
 import { listenToKeys } from './input/keys.js';
+import { makeView } from './layout/views.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
 import { buildSearch, find } from './parts/search.js';
@@ -11,7 +12,9 @@ import { buildSpoken } from './parts/spoken.js';
 import { buildStrip } from './parts/strip.js';
 import { buildTools } from './parts/tools.js';
 import { buildTourbar } from './parts/tourbar.js';
+import { recolour } from './scene/recolour.js';
 import { Stage } from './stage.js';
+import { restore, stateOf } from './state.js';
 import { drawGhosts } from './text/ghosts.js';
 import { drawHeaders, Pictures } from './text/headers.js';
 import { drawLabels, placeLabels } from './text/labels.js';
@@ -32,9 +35,9 @@ export function mount(element, input, callbacks = {}) {
   const pictures = new Pictures(stage);
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
-  const bar = buildBar(stage, actions);
   const strip = buildStrip(stage, actions);
   const tools = buildTools(stage, actions, strip.toggle);
+  const bar = buildBar(stage, actions, tools.bar);
   const tourbar = buildTourbar(stage, actions);
   const search = buildSearch(stage, go);
   /** @type {import('./text/labels.js').Label[]} */
@@ -47,10 +50,15 @@ export function mount(element, input, callbacks = {}) {
     return at && at[0] > x - 80 && at[0] < x + w + 80 && at[1] > y - 80 && at[1] < y + h + 80 && !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h) ? 0.4 : 1;
   };
   stage.overlays.unshift(
-    drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.arrange,
-    () => tools.bar.classList.toggle('appca-faded', near({ x: stage.width - 290, y: stage.height - 54, w: 280, h: 44 }) < 1),
+    drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
   );
   stage.settled.push(() => { labels = placeLabels(stage, occupancyOf(stage)); });
+  let told = '';
+  stage.settled.push(() => {
+    const now = JSON.stringify(stateOf(stage));
+    if (told && now !== told) callbacks.onView?.(stateOf(stage));
+    told = now;
+  });
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
   const reduced = matchMedia('(prefers-reduced-motion: reduce)');
@@ -61,8 +69,8 @@ export function mount(element, input, callbacks = {}) {
     await stage.scene.open();
     stage.rows.readMarks(stage.scene);
     const { layout = stage.meta.first ?? Object.keys(stage.meta.layouts)[0], beside } = stage.options;
-    stage.views = await Promise.all([layout, beside].filter((name) => name !== undefined && name in stage.meta.layouts).map((name) => stage.makeView(/** @type {string} */ (name))));
-    await stage.recolour();
+    stage.views = await Promise.all([layout, beside].filter((name) => name !== undefined && name in stage.meta.layouts).map((name) => makeView(stage, /** @type {string} */ (name))));
+    await recolour(stage);
     if (stage.gone) return;
     stage.startSheets();
     sizes.observe(element);
@@ -89,6 +97,10 @@ export function mount(element, input, callbacks = {}) {
       else stage.rows.applyList(rows, 'replace');
       stage.settleSoon();
     },
+    /** What is shown, to be kept. */
+    state: () => stateOf(stage),
+    /** @param {import('./state.js').State} state that was kept */
+    show: (state) => restore(stage, actions, (beside) => update(stage, actions, pictures, { options: { beside } }), state),
     fly: go,
     find: (/** @type {string} */ query) => find(stage, query),
     destroy: () => {

@@ -37,6 +37,8 @@
  * @property {Record<string, LayoutMeta>} layouts @property {Record<string, Colouring>} colourings
  * @property {SheetMeta} [sheets] @property {{cell: number, columns: number, tile: [number, number, number]}} [component_pictures] with those for a dark ground after the light ones
  * @property {{row?: string, rows?: string}} [words]
+ * @property {Record<string, [string, number]>} [buffers] kind of number and length, by name
+ * @property {{ids: string | null, lines: import('./scene/hover.js').Line[]} | null} [hover]
  * @property {number} seed of the order in which rows have their images @property {string} [first] layout
  * @property {number} doubt_below a row is drawn hollow, of 255
  *
@@ -60,8 +62,8 @@
  * @typedef {object} Callbacks
  * @property {(bits: Uint8Array, count: number) => void} [onSelect]
  * @property {(row: number | null) => void} [onHover]
- * @property {(view: object) => void} [onView] @property {(panel: string | null) => void} [onOpen]
+ * @property {(state: import('./state.js').State) => void} [onView] another part is shown, once it stands still @property {(panel: string | null) => void} [onOpen]
  * @property {(rows: number[]) => Promise<Float32Array>} [project] scores of rows on all components, for ghosts
- * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row
+ * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row, where the scene has none
  */
 export {};

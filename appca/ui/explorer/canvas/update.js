@@ -1,6 +1,8 @@
 /** Take over options, or another scene of the same data: rows keep their number, components theirs, points travel. */
 
+import { makeView, share } from './layout/views.js';
 import { placesOf } from './move/morph.js';
+import { componentOf, recolour } from './scene/recolour.js';
 import { Scene } from './scene/scene.js';
 
 /** @typedef {import('./stage.js').Stage} Stage */
@@ -12,7 +14,7 @@ export async function update(stage, actions, pictures, { options = {}, ...input 
   if (input.meta && input.buffers) await change(stage, actions, pictures, /** @type {import('./types.js').Input} */ ({ ...input, options: stage.options }));
   else {
     if (options.layout && options.layout !== stage.views[0].layout.name) await actions.morph(stage.views[0], options.layout);
-    if (options.colouring && options.colouring !== before.colouring) await stage.recolour();
+    if (options.colouring && options.colouring !== before.colouring) await recolour(stage);
   }
   if (options.beside !== undefined && options.beside !== (before.beside ?? '')) await beside(stage, actions, options.beside);
   if (options.filter) actions.filter(options.filter);
@@ -28,27 +30,30 @@ async function change(stage, actions, pictures, input) {
   if (stage.gone) return;
   if (scene.rows !== stage.rows.count) throw new Error(`The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`);
   const names = stage.views.map(({ layout }) => (layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
-  const { input: old } = stage.scene;
-  await Promise.all(names.map((name) => scene.layout(name)));
-  const places = stage.views.map((view) => placesOf(stage, view));
-  stage.scene = scene;
-  if (JSON.stringify(old.meta.sheets) !== JSON.stringify(scene.meta.sheets) || old.meta.seed !== scene.meta.seed) stage.startSheets();
-  const made = await Promise.all(names.map((name) => stage.makeView(name)));
+  const made = await Promise.all(names.map((name) => makeView({ scene, meta: scene.meta, options: stage.options }, name)));
+  const known = stage.colouringName in scene.meta.colourings || componentOf(scene.meta, stage.colouringName) >= 0;
+  if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
+  if (componentOf(scene.meta, stage.colouringName) < 0) await scene.codes(stage.colouringName);
   if (stage.gone) return;
+  // from here to the new views nothing is drawn: scene, rows and views change together
+  const { meta: old } = stage.scene;
+  const places = placesOf(stage, stage.views[0]);
   actions.endTour();
+  stage.scene = scene;
+  if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets) || old.seed !== scene.meta.seed) stage.startSheets();
   stage.rows.readMarks(scene);
   pictures.load();
-  if (!(stage.colouringName in scene.meta.colourings)) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
-  await stage.recolour();
-  stage.views.slice(1).forEach((_, i) => { stage.views[i + 1] = made[i + 1]; });
-  actions.replace(stage.views[0], made[0], places[0]);
+  made.slice(1).forEach((view, i) => { stage.views[i + 1] = view; });
+  actions.replace(stage.views[0], made[0], places);
+  stage.views.slice(1).forEach((view) => { view.cam = view.home; });
+  await recolour(stage);
   stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
 }
 
 /** Show a second view, or only one. @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {string} name */
 async function beside(stage, actions, name) {
-  stage.views = name in stage.meta.layouts ? [stage.views[0], await stage.makeView(name)] : [stage.views[0]];
-  stage.share();
+  stage.views = name in stage.meta.layouts ? [stage.views[0], await makeView(stage, name)] : [stage.views[0]];
+  share(stage);
   stage.views.slice(1).forEach((view) => { view.cam = view.home; });
   actions.after();
 }

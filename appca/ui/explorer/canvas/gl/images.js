@@ -23,7 +23,8 @@ export function roomFor({ panel, plot, range, part: { layout: { spacing } } }, p
   const side = Math.min(plot.w, plot.h) * zoom;
   const apart = (px * (1.22 + 0.55 * Math.exp(-side / 260))) / side;
   const step = Math.floor(4 * Math.log2(spacing / apart));
-  return step < 0 ? 0 : (levels[Math.min(step, levels.length - 1)] ?? 0);
+  if (step < 0) return side > 44 ? Math.min(2, levels[0]) : 0;
+  return levels[Math.min(step, levels.length - 1)];
 }
 
 /** Images of the panels shown that stand inside the view. @param {Placed[]} placed @param {(side: number) => number} size @param {(row: number) => number} tileOf @param {(row: number) => boolean} hidden @returns {Wanted} */

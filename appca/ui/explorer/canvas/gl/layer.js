@@ -22,8 +22,10 @@ export class Layer {
     this.cameras = [];
     /** @type {Camera[]} */
     this.next = [];
-    this.chunk = 90000; // points a frame, adapted
-    this.last = 0;
+    this.chunk = 120000; // points at a time, adapted to how long they take
+    /** @type {WebGLSync | null} of the chunk on its way */
+    this.fence = null;
+    this.sent = 0;
   }
 
   /** Begin another picture; `key` says of what. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras */
@@ -40,16 +42,20 @@ export class Layer {
     this.building = key;
     this.next = cameras;
     this.queue = passesOf(look).flatMap((pass) => jobs.flatMap((job) => job.firsts.map((first, i) => (
-      { source: this.gpu.layout(job.layout).array, base: job.base, first, count: job.counts[i], passes: [pass] }))));
+      { source: this.gpu.layout(job.layout).array, base: job.base, first, count: pass === 2 ? job.fulls[i] : job.counts[i], passes: [pass] }))));
   }
 
-  /** Draw the next chunk; true when the picture stands. @param {Look} look */
+  /** Draw the next chunk when the last is through; true when the picture stands. @param {Look} look */
   step(look) {
     const { gl } = this.gpu;
-    const now = performance.now();
-    const gap = now - this.last;
-    if (gap < 1000 && this.last) this.chunk = Math.min(400000, Math.max(20000, this.chunk * (gap > 60 ? 0.7 : gap < 40 ? 1.35 : 1)));
-    this.last = now;
+    if (this.fence) {
+      if (gl.getSyncParameter(this.fence, gl.SYNC_STATUS) !== gl.SIGNALED) return false;
+      const took = performance.now() - this.sent;
+      this.chunk = Math.min(600000, Math.max(40000, this.chunk * (took > 70 ? 0.7 : took < 36 ? 1.6 : 1)));
+      gl.deleteSync(this.fence);
+      this.fence = null;
+    }
+    if (!this.queue.length) return this.swap();
     gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
     let left = this.chunk;
     while (left > 0 && this.queue.length) {
@@ -68,12 +74,18 @@ export class Layer {
       drawPoints(this.gpu, look, { array: source }, base, firsts, counts, passes);
     }
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    if (this.queue.length) return false;
+    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    this.sent = performance.now();
+    gl.flush();
+    return false;
+  }
+
+  /** @private */
+  swap() {
     [this.sheets[0], this.sheets[1]] = [this.sheets[1], this.sheets[0]];
     this.key = this.building;
     this.cameras = this.next;
     this.building = '';
-    this.last = 0;
     return true;
   }
 

@@ -9,7 +9,7 @@ import { rgb } from '../theme.js';
  *
  * @typedef {object} Job points of one layout: firsts and counts in its buffer
  * @property {import('../scene/layouts.js').Layout} layout @property {number} base of its panels in the table
- * @property {number[]} firsts @property {number[]} counts @property {number} total
+ * @property {number[]} firsts @property {number[]} counts @property {number[]} fulls where nothing is left out @property {number} total of counts
  *
  * @typedef {{array: WebGLVertexArrayObject, x?: number[], y?: number[], mode?: number, t?: number, fade?: [number, number]}} Source
  */
@@ -56,18 +56,30 @@ export function drawPoints(gpu, look, source, base, firsts, counts, passes = pas
 /** Grey points first, then those that stand out. @param {Look} look */
 export const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
 
+const ALL = 700000; // points; in a view of more, each panel draws a sample
+const A_PIXEL = 1.5; // points of such a sample
+
+/** How many of a panel's points are drawn where the view has so many: more than cover its pixels cannot be told apart. @param {import('../layout/place.js').Placed} one @param {number} all */
+export const drawnOf = ({ panel: { count }, plot }, all) => (all <= ALL ? count : Math.min(count, Math.max(2000, Math.ceil(A_PIXEL * plot.w * plot.h))));
+
+/** @param {import('../layout/place.js').Placed[]} placed */
+export const pointsIn = (placed) => placed.reduce((sum, { panel }) => sum + panel.count, 0);
+
 /** Ranges of the panels shown, at most `budget` points in all, each panel by its share. @param {import('../layout/place.js').Placed[]} placed @param {number} budget @returns {Job[]} */
 export function jobsOf(placed, budget) {
-  const all = placed.reduce((sum, one) => sum + one.panel.count, 0);
-  const share = Math.min(1, budget / Math.max(1, all));
+  const all = pointsIn(placed);
+  const drawn = placed.reduce((sum, one) => sum + drawnOf(one, all), 0);
+  const share = Math.min(1, budget / Math.max(1, drawn));
   /** @type {Map<object, Job>} */
   const jobs = new Map();
-  for (const { part, panel, strength } of placed) {
+  for (const one of placed) {
+    const { part, panel, strength } = one;
     if (strength <= 0.02) continue;
-    const job = jobs.get(part) ?? { layout: part.layout, base: part.base, firsts: [], counts: [], total: 0 };
-    const count = share === 1 ? panel.count : Math.ceil(panel.count * share);
+    const job = jobs.get(part) ?? { layout: part.layout, base: part.base, firsts: [], counts: [], fulls: [], total: 0 };
+    const count = Math.ceil(drawnOf(one, all) * share);
     job.firsts.push(panel.start);
     job.counts.push(count);
+    job.fulls.push(share === 1 ? panel.count : count);
     job.total += count;
     jobs.set(part, job);
   }

@@ -36,7 +36,7 @@ export function listenToKeys(stage, actions, parts) {
     '+': (view) => actions.zoom(view, 1.4), '=': (view) => actions.zoom(view, 1.4), '-': (view) => actions.zoom(view, 1 / 1.4), 0: (view) => actions.home(view),
     m: () => parts.choose('pan'), l: () => parts.choose('lasso'), b: () => parts.choose('box'), p: () => parts.strip(), t: () => parts.tour(), '/': () => parts.search(),
     Enter: (view) => { if (view.focus >= 0) actions.open(view, view.focus); }, Escape: (view) => escape(stage, actions, view),
-    a: (view) => selectPanel(stage, actions, view),
+    x: (view) => actions.turnAxis(view, 0), y: (view) => actions.turnAxis(view, 1), a: (view) => selectPanel(stage, actions, view),
   };
   hit.addEventListener('keydown', (event) => {
     if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== 'a')) return;

@@ -21,7 +21,7 @@ export function arrange(layout, map, components, view) {
     return { ...plain, kind: 'map', parts: [{ ...part, rects }], world: rects[0] };
   }
   if (view.w < 560 && layout.panels.length > 2 && layout.kind !== 'strips') return columns(layout, view);
-  if (layout.kind === 'triangle') return triangle(layout, map, components, aspect);
+  if (layout.kind === 'triangle') return triangle(layout, map, components, view);
   if (layout.kind === 'strips') {
     const rects = layout.panels.map((_, i) => ({ x: 0, y: i * 1.06, w: Math.max(3, aspect * layout.panels.length), h: 1 }));
     return { ...plain, kind: 'strips', parts: [{ ...part, rects }], world: around(rects) };
@@ -34,20 +34,27 @@ export function arrange(layout, map, components, view) {
   return { ...plain, kind: 'grid', parts: [{ ...part, rects }], world: around(rects) };
 }
 
-/** Row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {number} aspect @returns {Arrangement} */
-function triangle(layout, map, count, aspect) {
+const WORDS = 218; // px of height that title and legend need
+const NARROW = 210; // px of width below which only the legend is shown, above the map
+
+/** Row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {Rect} view @returns {Arrangement} */
+function triangle(layout, map, count, view) {
   const rects = layout.panels.map(({ cell: [column, row] = [0, 0], components }) => inCell(column, row, components.length > 1 ? 1 : 0.8));
-  const extra = Math.min(0.75 * count, Math.max(0.1, aspect * (count + 0.25) - count));
-  const world = { x: -extra, y: 0, w: count + extra, h: count + 0.25 };
-  const diagonal = Array.from({ length: count }, (_, k) => ({ component: k, rect: inCell(k, k, 0.8) }));
+  const tall = count + 0.25;
+  const extra = Math.min(0.75 * count, Math.max(0.1, (view.w / Math.max(1, view.h)) * tall - count));
+  const k = Math.min(view.h / tall, view.w / (count + extra)); // px a cell when all panels are shown
+  const narrow = extra * k < NARROW;
+  const least = narrow ? 0 : Math.min(count - 3, Math.ceil(WORDS / k));
+  const top = Math.min(count - 2, Math.max(1, least, Math.ceil((count - extra) / 2)));
+  const diagonal = Array.from({ length: count }, (_, i) => ({ component: i, rect: inCell(i, i, 0.8) }));
   const parts = [{ layout, base: 0, rects, inset: false }];
-  const top = Math.min(count - 2, Math.max(1, Math.ceil((count - extra) / 2)));
   if (map && count > 3) {
     const rect = { x: -extra + 0.06, y: top + 0.1, w: extra + top - 0.2, h: count - top };
     parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
   }
-  const free = { x: -extra + 0.06, y: 0.06, w: Math.max(extra - 0.1, 0.1), h: top - 0.2 };
-  return { kind: 'triangle', parts, world, diagonal, free };
+  const from = narrow ? Math.max(0, top - 1.9) : 0;
+  const free = { x: -extra + 0.06, y: from + 0.06, w: extra + from - 0.1, h: top - from - 0.1 };
+  return { kind: 'triangle', parts, world: { x: -extra, y: 0, w: count + extra, h: tall }, diagonal, free };
 }
 
 /** Two columns, the fullest first. @param {Layout} layout @param {Rect} view @returns {Arrangement} */

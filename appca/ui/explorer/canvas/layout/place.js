@@ -13,7 +13,7 @@ import { toPage } from './camera.js';
  */
 
 /** The strip above a panel's plot that holds its name and count. @param {number} height of the card */
-export const header = (height) => Math.min(28, Math.max(9, 0.15 * height));
+export const header = (height) => Math.min(28, Math.max(11, 0.165 * height));
 
 /** @param {View} view @returns {Placed[]} panels that touch the view */
 export function placeView(view) {
@@ -78,17 +78,19 @@ export function squared([x0, x1, y0, y1], plot) {
   return [cx - w, cx + w, cy - h, cy + h];
 }
 
-/** Three texels a panel: place and scale, plot, size and strength of points. @param {Placed[]} placed @param {number} panels in the table @param {number} scale of points */
-export function tableOf(placed, panels, scale = 1) {
+/** Three texels a panel: place and scale, plot, size and strength of points. @param {Placed[]} placed @param {number} panels in the table @param {(one: Placed, all: number) => number} drawn points of a panel */
+export function tableOf(placed, panels, drawn) {
   const table = new Float32Array(12 * Math.max(1, panels));
-  for (const { part, panel, plot, range, strength } of placed) {
-    const look = density(panel.count, plot.w * plot.h);
+  const all = placed.reduce((sum, { panel }) => sum + panel.count, 0);
+  for (const one of placed) {
+    const { part, panel, plot, range, strength } = one;
+    const look = density(drawn(one, all), plot.w * plot.h);
     const kx = plot.w / (range[1] - range[0] || 1);
     const ky = plot.h / (range[3] - range[2] || 1);
     table.set([
       plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky, kx, -ky,
       plot.x, plot.y, plot.x + plot.w, plot.y + plot.h,
-      look.size * scale, strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1), 0, 0,
+      look.size, strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1), 0, 0,
     ], 12 * (part.base + panel.index));
   }
   return table;

@@ -20,17 +20,19 @@ export class Tour {
     const { panels } = view.layout;
     this.a = panels[a];
     this.b = panels[b];
-    /** @type {Map<number, number>} row to 1 (in a), 2 (in b), 3 (in both) */
-    this.members = new Map();
     const share = Math.min(1, MOST / (this.a.count + this.b.count));
+    const bits = new Uint8Array(stage.rows.count); // 1 in a, 2 in b, 3 in both
+    const found = [];
     for (const [panel, bit] of /** @type {[typeof this.a, number][]} */ ([[this.a, 1], [this.b, 2]])) {
       for (let i = panel.start; i < panel.start + Math.ceil(panel.count * share); i += 1) {
         const row = view.layout.rows[i];
-        this.members.set(row, (this.members.get(row) ?? 0) | bit);
+        if (!bits[row]) found.push(row);
+        bits[row] |= bit;
       }
     }
+    this.rows = Uint32Array.from(found);
+    this.members = Uint8Array.from(found, (row) => bits[row]);
     this.basis = frameAt(this.a.axes, this.b.axes, 0).basis;
-    this.rows = Uint32Array.from(this.members.keys());
     this.raw = new Int16Array(4 * this.rows.length);
     this.rows.forEach((row, i) => this.basis.forEach((component, k) => { this.raw[4 * i + k] = stage.scene.score(row, component); }));
     /** @type {Placed | null} */
@@ -42,7 +44,8 @@ export class Tour {
   /** @param {Stage} stage */
   restore(stage) {
     const { gl } = stage.gpu;
-    const marks = Float32Array.from([...this.members.values()].flatMap((bits) => [bits & 1, bits >> 1, 0]));
+    const marks = new Float32Array(3 * this.rows.length);
+    this.members.forEach((bits, i) => marks.set([bits & 1, bits >> 1], 3 * i));
     this.made = vertices(gl, [
       { at: 0, data: this.raw, size: 4, kind: gl.SHORT }, { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
       { at: 2, data: new Uint16Array(this.rows.length), size: 1, kind: gl.UNSIGNED_SHORT, whole: true }, { at: 3, data: marks, size: 3, kind: gl.FLOAT },
@@ -111,13 +114,14 @@ export class Tour {
     const taken = [];
     const ends = [[this.a, 0], [this.b, 1]].map(([panel, t]) => ({ own: /** @type {typeof this.a} */ (panel).own, frame: frameAt(this.a.axes, this.b.axes, /** @type {number} */ (t)) }));
     const dot = (/** @type {number[]} */ axis, /** @type {number} */ i) => axis.reduce((sum, value, k) => sum + value * this.raw[4 * i + k], 0);
-    const order = [...this.rows.keys()].sort((p, q) => stage.scene.tile[this.rows[p]] - stage.scene.tile[this.rows[q]]);
-    for (const i of order.slice(0, 3000)) {
+    const second = this.members.indexOf(2); // rows of a come first, each panel in its room order
+    const order = Array.from({ length: Math.min(3000, this.rows.length) }, (_, i) => (i % 2 && second > 0 ? second + (i >> 1) : i >> 1));
+    for (const i of order.filter((one) => one < this.rows.length)) {
       const at = ends.flatMap(({ own, frame }) => [(dot(frame.x, i) - own[0]) / (own[1] - own[0]), (dot(frame.y, i) - own[2]) / (own[3] - own[2])]);
       const clear = taken.every((other) => [0, 2].every((k) => Math.abs(other[k] - at[k]) > 0.05 || Math.abs(other[k + 1] - at[k + 1]) > 0.075));
       if (!clear || taken.length >= IMAGES) continue;
       taken.push(at);
-      const bits = this.members.get(this.rows[i]) ?? 0;
+      const bits = this.members[i];
       wanted.raw.push(...this.raw.subarray(4 * i, 4 * i + 4));
       wanted.row.push(this.rows[i]);
       wanted.tile.push(stage.scene.tile[this.rows[i]]);

@@ -1,9 +1,12 @@
 /** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
 
 import { toPage } from '../layout/camera.js';
-import { countOf } from '../scene/names.js';
+import { countOf, grouped } from '../scene/names.js';
 import { element, icon } from './dom.js';
 import { fillLegend } from './legend.js';
+
+/** @param {string} text */
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
@@ -12,7 +15,7 @@ export function sentences(meta, kind) {
   const { words, n_active: active, components } = meta;
   const one = words?.row ?? 'row';
   const many = words?.rows ?? `${one}s`;
-  const Many = many[0].toUpperCase() + many.slice(1);
+  const Many = capital(many);
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active >= components.length;
   const uses = mixed ? `Each ${one} uses some of ${components.length} components` : `Each ${one} uses ${active} of ${components.length} components`;
@@ -20,8 +23,8 @@ export function sentences(meta, kind) {
   return [uses, `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : NUMBERS[active] ?? active} share a panel.`];
 }
 
-/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
-export function buildBar(stage, actions) {
+/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools */
+export function buildBar(stage, actions, tools) {
   const title = element('b', 'appca-title');
   const under = element('span', 'appca-under');
   const heading = element('div', 'appca-heading', {}, title, under);
@@ -41,7 +44,9 @@ export function buildBar(stage, actions) {
     const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${stage.dark}`;
     if (now !== filled) { filled = now; fillLegend(stage, legend); }
     const [first, second] = sentences(stage.meta, view.layout.kind);
-    [title.textContent, under.textContent, key.textContent] = [first, second, colouring?.title ?? ''];
+    const drawn = stage.meta.layouts[view.layout.name].drawn;
+    const sample = drawn ? ` Drawn: a fair sample of ${grouped(drawn.rows)} of ${countOf(stage.meta, rows.count)}.` : '';
+    [title.textContent, under.textContent, key.textContent] = [first, second + sample, capital(colouring?.title ?? '')];
     const panel = view.opened && view.layout.panels[view.opened.panel];
     back.hidden = name.hidden = about.hidden = !panel;
     heading.hidden = Boolean(panel);
@@ -56,13 +61,26 @@ export function buildBar(stage, actions) {
     const { views: [view], width } = stage;
     const { free } = view.arrangement;
     const box = free && !view.opened ? toPage(view.home, view.rect, free) : null;
-    const block = Boolean(box && box.h > 130 && width > 560);
+    const block = Boolean(box && box.h > 60 && box.w > 110 && width > 560);
     bar.classList.toggle('appca-block', block);
-    bar.classList.toggle('appca-narrow', Boolean(box && box.w < 200));
+    bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
     bar.hidden = block ? !view.atFit || Boolean(stage.morph) : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
-    bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${Math.max(150, box.w < 200 ? box.w + box.h * 0.42 : box.w)}px;max-height:${box.h}px` : `width:${view.rect.w}px`;
+    bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px` : `width:${view.rect.w}px`;
+  };
+  /** Tools stand in the bar, or beside the last picture of the diagonal. */
+  const dock = () => {
+    const { views: [view] } = stage;
+    const block = bar.classList.contains('appca-block') && !bar.hidden;
+    const last = view.arrangement.diagonal.at(-1);
+    const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : stage.width - view.rect.x - view.rect.w + 8;
+    tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
+    tools.classList.toggle('appca-docked', !block);
   };
   stage.settled.push(settle);
   actions.changed.push(() => { if (bar.classList.contains('appca-block')) bar.hidden = true; });
-  return { arrange: () => { if (bar.classList.contains('appca-block')) bar.hidden = !stage.views[0].atFit || Boolean(stage.views[0].opened) || Boolean(stage.morph); } };
+  const follow = () => {
+    if (bar.classList.contains('appca-block')) bar.hidden = !stage.views[0].atFit || Boolean(stage.views[0].opened) || Boolean(stage.morph);
+    dock();
+  };
+  return { follow };
 }

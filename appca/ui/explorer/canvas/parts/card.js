@@ -3,6 +3,7 @@
 import { pick } from '../input/pick.js';
 import { componentName, grouped, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
+import { saidOf } from '../scene/hover.js';
 import { occupancyOf } from '../text/occupancy.js';
 import { element } from './dom.js';
 import { cellAt, fillMean } from './mean.js';
@@ -36,7 +37,7 @@ export function buildCard(stage, actions, labels) {
     shown = found;
     if ('said' in found) fillMean(stage, found, picture, lines);
     else fill(stage, found.row, picture, lines);
-    place = emptiest(stage, found);
+    place = emptiest(stage, found, labels());
     card.style.transform = `translate(${Math.round(place.x)}px, ${Math.round(place.y)}px)`;
     card.hidden = false;
     stage.schedule();
@@ -99,24 +100,29 @@ export function paint(into, bytes, { tile: [h, w, channels], style }) {
   into.getContext('2d')?.putImageData(new ImageData(/** @type {any} */ (bytes), w, h), 0, 0);
 }
 
-/** Lines the host knows of the row. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */
+/** Id and lines of the row, once they are at hand. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */
 async function describe(stage, row, lines, still) {
-  const [found] = (await stage.callbacks.describe?.([row])) ?? [];
-  if (found && still()) lines.append(...found.map((text) => element('p', 'appca-count', {}, text)));
+  const { id, lines: said } = await saidOf(stage, row);
+  if (!still()) return;
+  if (id && lines.firstChild) lines.firstChild.textContent = id;
+  lines.append(...said.slice(0, 4).map(({ title, value }) => element('p', 'appca-count', {}, title ? `${title}: ${value}` : value)));
 }
 
-/** Of the places around a point the one over the fewest data. @param {Stage} stage @param {{x: number, y: number, one: import('../layout/place.js').Placed}} found @returns {Rect} */
-function emptiest(stage, { x, y, one }) {
+/** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, one: import('../layout/place.js').Placed}} found @param {import('../text/labels.js').Label[]} labels @returns {Rect} */
+function emptiest(stage, { x, y, one }, labels) {
   const room = occupancyOf(stage);
-  const { rect } = one.view;
+  const bounds = one.open ? one.plot : one.view.rect;
+  for (const { key, u, v, width } of labels) {
+    if (key === `${one.part.base + one.panel.index}`) room.cover({ x: one.plot.x + u * one.plot.w, y: one.plot.y + v * one.plot.h, w: width, h: 30 });
+  }
   const places = [];
-  for (const far of [70, 130, 220]) {
-    for (const [sx, sy] of [[1, -1], [1, 1], [-1, 1], [-1, -1]]) {
-      const at = { x: sx > 0 ? x + far : x - far - WIDE, y: sy > 0 ? y + far * 0.6 : y - far * 0.6 - HIGH, w: WIDE, h: HIGH };
-      const inside = at.x >= rect.x + 6 && at.y >= rect.y + 6 && at.x + WIDE <= rect.x + rect.w - 6 && at.y + HIGH <= rect.y + rect.h - 6;
-      if (inside) places.push({ at, cost: room.under(at) + far / 40 });
+  for (const far of [56, 100, 160, 240, 340]) {
+    for (const [sx, sy] of [[1, -1], [1, 1], [-1, 1], [-1, -1], [1, 0], [-1, 0]]) {
+      const at = { x: sx > 0 ? x + far : x - far - WIDE, y: sy > 0 ? y + far * 0.6 : sy < 0 ? y - far * 0.6 - HIGH : y - HIGH / 2, w: WIDE, h: HIGH };
+      const inside = at.x >= bounds.x + 6 && at.y >= bounds.y + 6 && at.x + WIDE <= bounds.x + bounds.w - 6 && at.y + HIGH <= bounds.y + bounds.h - 6;
+      if (inside) places.push({ at, cost: room.under(at) + far / 30 });
     }
   }
   places.sort((a, b) => a.cost - b.cost);
-  return places[0]?.at ?? { x: Math.max(6, Math.min(rect.x + rect.w - WIDE - 6, x + 24)), y: Math.max(6, y - HIGH - 24), w: WIDE, h: HIGH };
+  return places[0]?.at ?? { x: Math.max(6, Math.min(stage.width - WIDE - 6, x + 24)), y: Math.max(6, y - HIGH - 24), w: WIDE, h: HIGH };
 }

@@ -21,19 +21,17 @@ export function cellAt(stage, labels, x, y) {
 
 /** @param {Stage} stage @param {CellFound} found @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
 export function fillMean({ sheets, scene }, { one: { part: { layout }, panel }, said, cell }, picture, lines) {
-  /** @type {Float32Array | null} */
-  let sum = null;
+  let sum = new Float32Array(0);
   let count = 0;
   for (let i = panel.start; sheets && i < panel.start + panel.count && count < MOST; i += 1) {
     if ((layout.xy[2 * i] > 0 ? 1 : 0) + (layout.xy[2 * i + 1] > 0 ? 2 : 0) !== cell) continue;
     const bytes = sheets.read(scene.tile[layout.rows[i]]);
     if (!bytes) continue;
-    const total = sum ?? new Float32Array(bytes.length);
-    sum = total;
-    bytes.forEach((value, k) => { total[k] += value; });
+    if (!count) sum = new Float32Array(bytes.length);
+    bytes.forEach((value, k) => { sum[k] += value; });
     count += 1;
   }
-  picture.hidden = !sum;
-  if (sum && sheets) paint(picture, Uint8ClampedArray.from(sum, (value) => value / count), sheets.meta);
-  lines.replaceChildren(element('b', '', {}, said[0].text), element('p', '', {}, said[1]?.text ?? ''), element('p', 'appca-count', {}, sum ? `mean of ${count}` : ''));
+  picture.hidden = !count;
+  if (count && sheets) paint(picture, Uint8ClampedArray.from(sum, (value) => value / count), sheets.meta);
+  lines.replaceChildren(element('b', '', {}, said[0].text), element('p', '', {}, said[1]?.text ?? ''), element('p', 'appca-count', {}, count ? `mean of ${count}` : ''));
 }

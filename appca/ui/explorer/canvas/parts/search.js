@@ -1,5 +1,6 @@
 /** Find a row, a class, a value or a panel, and go there. */
 
+import { rowsWith } from '../scene/hover.js';
 import { setName } from '../scene/names.js';
 import { element } from './dom.js';
 
@@ -32,12 +33,7 @@ export async function find(stage, text) {
   if (colouring?.kind === 'category') {
     colouring.names.forEach((name, code) => { if (name.toLowerCase().includes(query) && hits.length < 6) hits.push({ kind: 'class', label: `${colouring.title ?? 'Class'} ${name}`, target: { code } }); });
   }
-  for (const name of Object.keys(scene.input.buffers).filter((one) => one.startsWith('hover.'))) {
-    const texts = await scene.texts(name);
-    const exact = texts.findIndex((one) => String(one).toLowerCase() === query);
-    const row = exact >= 0 ? exact : texts.findIndex((one) => String(one).toLowerCase().includes(query));
-    if (row >= 0) hits.push({ kind: 'value', label: `${name.slice(6)} ${texts[row]}`, target: { row } });
-  }
+  for (const { title, value, row } of await rowsWith(scene, query)) hits.push({ kind: 'value', label: `${title} ${value}`, target: { row } });
   return hits.slice(0, 8);
 }
 

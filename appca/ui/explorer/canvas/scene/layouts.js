@@ -49,7 +49,7 @@ export function buildLayout(scene, name, order, map) {
 /** Rows of all panels: the listed ones of each, then the others in the order of their images. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order */
 function allRows(scene, meta, order) {
   const total = meta.panels.reduce((sum, { count }) => sum + count, 0);
-  if (meta.panels.every(({ count, listed }) => count === listed) && order.length === total) return order;
+  if (meta.panels.every(({ count, listed }) => count === listed)) return order.subarray(0, total); // behind them, those gathered as "other"
   const rows = new Uint32Array(total);
   const listed = new Uint8Array(scene.rows);
   const ends = [];
@@ -136,4 +136,13 @@ function extent(xy, panel) {
     return [low - pad, high + pad];
   });
   return [found[0][0], found[0][1], found[1][0], found[1][1]];
+}
+
+/** Show other components of a panel on its axes. @param {Scene} scene @param {Layout} layout @param {Panel} panel @param {number[]} axes */
+export function setAxes(scene, layout, panel, axes) {
+  panel.axes = axes;
+  placeScores(scene, layout, panel);
+  panel.own = extent(layout.xy, panel);
+  panel.range = panel.own;
+  layout.revision += 1;
 }

@@ -29,6 +29,6 @@ export function ticks(low, high, wanted) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = ([1, 2, 5, 10].find((times) => times * power >= raw) ?? 10) * power;
   const found = [];
-  for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(i * step);
+  for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(i * step + 0);
   return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }

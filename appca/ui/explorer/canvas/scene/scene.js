@@ -4,7 +4,7 @@ import { buildLayout } from './layouts.js';
 
 /** @typedef {import('../types.js').Input} Input */
 
-const KINDS = { i2: Int16Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
+const KINDS = { f4: Float32Array, i2: Int16Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
 
 export class Scene {
   /** @param {Input} input */
@@ -42,11 +42,11 @@ export class Scene {
     return name in this.input.buffers;
   }
 
-  /** A buffer as numbers; bytes at an odd offset are copied by the host. @param {string} name @param {keyof typeof KINDS} kind @returns {Promise<any>} */
+  /** A buffer as numbers; bytes at an odd offset are copied by the host. @param {string} name @param {string} kind as "u1" @returns {Promise<any>} */
   array(name, kind) {
     return this.once(name, async () => {
       const found = await this.input.buffers[name]();
-      return new KINDS[kind](found);
+      return new KINDS[/** @type {keyof typeof KINDS} */ (kind.replace(/^[<|>]/, ''))](found);
     });
   }
 

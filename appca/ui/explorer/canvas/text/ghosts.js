@@ -36,6 +36,7 @@ export function drawGhosts(stage) {
       const used = components.subarray(row * active, (row + 1) * active);
       if (part.layout.kind === 'triangle' ? used.includes(x) && used.includes(y) : panel.components.every((c) => used.includes(c))) continue;
       const [onX, onY] = [used.includes(x), used.includes(y)];
+      if (!onX && !onY && !scores) continue;
       context.strokeStyle = cssOf(palette, rows.codes[row]);
       context.globalAlpha = onX || onY ? 0.75 : 0.4;
       context.lineWidth = 1;

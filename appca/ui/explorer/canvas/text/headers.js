@@ -18,8 +18,10 @@ export class Pictures {
 
   async load() {
     const { input } = this.stage.scene;
+    this.sheet = null;
     if (!input.meta.component_pictures || !input.sheets?.components) return;
-    this.sheet = await createImageBitmap(await input.sheets.components());
+    const sheet = await createImageBitmap(await input.sheets.components());
+    if (this.stage.scene.input === input) this.sheet = sheet;
     this.stage.schedule();
   }
 
@@ -75,7 +77,7 @@ export function drawHeaders(stage, pictures) {
   }
 }
 
-const [TOP, LEFT] = [40, 58]; // of the rulers
+const [TOP, LEFT, TOOLS] = [40, 58, 264]; // of the rulers, and what the tools take of them
 
 /** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view @param {Pictures} pictures */
 function rulers(stage, view, pictures) {
@@ -88,17 +90,21 @@ function rulers(stage, view, pictures) {
   const side = 28;
   for (const { component, rect: world } of diagonal) {
     const at = toPage(cam, rect, world);
-    const [cx, cy] = [at.x + at.w / 2, at.y + at.h / 2];
+    const cx = middle(at.x - at.w * 0.1, at.x + at.w * 1.1, rect.x + LEFT, rect.x + rect.w);
+    const cy = middle(at.y - at.h * 0.1, at.y + at.h * 1.1, rect.y + TOP, rect.y + rect.h - 120);
     const text = componentName(meta, component);
     const w = side + (pictures.there ? 6 + widthOf(context, text, style) : 0);
-    if (component > 0 && cx - w / 2 > rect.x + LEFT && cx + w / 2 < rect.x + rect.w) {
+    if (component > 0 && cx - w / 2 > rect.x + LEFT && cx + w / 2 < rect.x + rect.w - TOOLS) {
       pictures.draw(component, { x: cx - w / 2, y: rect.y + 6, w: side, h: side });
       if (pictures.there) write(context, text, cx - w / 2 + side + 6, rect.y + 14, { style, colour: theme.text });
     }
-    if (component < diagonal.length - 1 && cy > rect.y + TOP + 30 && cy < rect.y + rect.h - 140) {
+    if (component < diagonal.length - 1 && cy > rect.y + TOP + 30) {
       const big = 36;
       pictures.draw(component, { x: rect.x + (LEFT - big) / 2, y: cy - big / 2 - 8, w: big, h: big });
       if (pictures.there) write(context, `${meta.components[component].number}`, rect.x + LEFT / 2, cy + big / 2 - 4, { style, colour: theme.text, align: 'center' });
     }
   }
 }
+
+/** The middle of the part of a stretch that is in sight. @param {number} low @param {number} high @param {number} from @param {number} to */
+const middle = (low, high, from, to) => (high < from || low > to ? -1e4 : (Math.max(low, from) + Math.min(high, to)) / 2);

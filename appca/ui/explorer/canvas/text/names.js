@@ -33,8 +33,8 @@ export function drawNames(stage) {
     const { card, panel, part, strength, open, view } = one;
     if (card.w < 44) continue;
     const tour = stage.tour?.hides(one) ? stage.tour.title(stage.meta) : null;
-    const size = open ? 15 : part.inset ? 13 : Math.min(13, Math.max(9.5, card.w * 0.142));
-    const top = open ? card.y + 10 : card.y + Math.max(1.5, Math.min(7, (Math.min(28, 0.15 * card.h) - size) / 2));
+    const size = open ? 15 : part.inset ? 13 : Math.min(13, Math.max(9, card.w * (panel.name.length > 6 ? 0.128 : 0.142)));
+    const top = open ? card.y + 10 : card.y + Math.max(1.5, Math.min(7, (Math.min(28, Math.max(11, 0.165 * card.h)) - size) / 2));
     if (top < view.rect.y - 20) continue;
     context.globalAlpha = strength * (stage.morph?.view === view ? stage.morph.t : 1);
     const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
@@ -45,11 +45,11 @@ export function drawNames(stage) {
     const many = rows.selected || rows.hidden ? selectedIn(stage, one) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
     const picked = rows.selected && many?.count ? `${grouped(many.count)} of ` : '';
-    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : open ? `${picked}${grouped(all)} rows` : picked && card.w > 120 ? picked + grouped(all) : grouped(all);
-    const plain = font(part.inset || open ? 12.5 : Math.min(12, size));
-    const room = card.w - used - (left - card.x) * 2 - 6;
+    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : open ? `${picked}${grouped(all)} rows` : picked && card.w > 120 ? picked + grouped(all) : grouped(picked && many ? many.count : all);
+    const plain = font(part.inset || open ? 12.5 : Math.min(12, size) - 0.5);
+    const room = card.w - used - (left - card.x) * 2 - 3;
     if (widthOf(context, text, plain) > room) continue;
-    const look = { style: plain, colour: picked ? theme.primary : theme.soft };
+    const look = { style: plain, colour: picked && !part.inset ? theme.primary : theme.soft };
     if (part.inset || open) write(context, text, left + used + 8, top + (open ? 2.5 : 0.5), look);
     else write(context, text, card.x + card.w - (left - card.x), top + (size - Math.min(12, size)) / 2, { ...look, align: 'right' });
   }

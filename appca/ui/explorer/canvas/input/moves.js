@@ -1,0 +1,144 @@
+/** Ways to move about: open and close panels, turn, change the layout, fly. */
+
+import { between, fitting } from '../layout/camera.js';
+import { makeView, share } from '../layout/views.js';
+import { Morph, placesOf } from '../move/morph.js';
+import { Tour } from '../move/tour.js';
+import { ease, sine } from '../move/tween.js';
+import { zoomView } from './gestures.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
+
+const OPEN = 320; // ms
+const MORPH = 420;
+const TURN = 1400;
+
+export class Moves {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    /** @type {(text: string) => void} tell what happened, for screen readers */
+    this.say = () => {};
+    /** @type {(() => void)[]} after the views changed */
+    this.changed = [];
+  }
+
+  /** @param {View} view @param {number} panel @param {import('../layout/arrange.js').Part} [part] */
+  open(view, panel, part) {
+    if (part?.inset) { this.morph(view, part.layout.name); return; }
+    if (view.layout.kind === 'map') return;
+    this.shift(view, () => view.open(panel));
+    const { name, count } = view.layout.panels[panel];
+    this.say(`${name} opened, ${count.toLocaleString('en')} rows`);
+    this.stage.callbacks.onOpen?.(name);
+  }
+
+  /** @param {View} view */
+  close(view) {
+    if (!view.opened) return;
+    this.endTour();
+    this.shift(view, () => { view.opened = null; });
+    this.say('All panels');
+    this.stage.callbacks.onOpen?.(null);
+  }
+
+  /** Panels move from where they are to where the change puts them. @param {View} view @param {() => void} change */
+  shift(view, change) {
+    const { stage } = this;
+    this.endTour();
+    stage.tweens.stop('shift');
+    view.hold();
+    change();
+    stage.tweens.start('shift', OPEN, (t) => { view.shift = ease(t); }, () => { view.from = null; });
+    this.after();
+  }
+
+  /** Turn from the opened panel to another; without `t` it plays to the end. @param {View} view @param {number} to @param {number} [t] */
+  tour(view, to, t) {
+    const { stage } = this;
+    if (!view.opened || view.opened.panel === to) return;
+    if (stage.tour?.view !== view || stage.tour.b.index !== to) {
+      view.opened.range = view.layout.panels[view.opened.panel].own;
+      stage.tour = new Tour(stage, view, view.opened.panel, to);
+    }
+    const { tour } = stage;
+    stage.frame = '';
+    stage.tweens.stop('tour');
+    const from = tour.t;
+    if (t !== undefined) { tour.t = Math.min(1, Math.max(0, t)); stage.moved(); } else {
+      stage.tweens.start('tour', TURN * (1 - from), (share) => { tour.t = from + (1 - from) * sine(share); }, () => this.arrive(view, to));
+      stage.moved();
+      this.say(`${tour.a.name} turns into ${tour.b.name}`);
+    }
+  }
+
+  /** The tour is over: its last frame is the other panel. @param {View} view @param {number} to */
+  arrive(view, to) {
+    const { stage } = this;
+    const before = /** @type {import('../layout/view.js').Opened} */ (view.opened);
+    const large = /** @type {import('../types.js').Rect} */ (before.rects.get(before.panel));
+    this.shift(view, () => view.open(to));
+    view.from?.delete(before.panel);
+    view.from?.set(to, { card: large, range: view.layout.panels[to].own, strength: 1, open: true });
+    stage.callbacks.onOpen?.(view.layout.panels[to].name);
+  }
+
+  endTour() {
+    this.stage.tour = null;
+    this.stage.tweens.stop('tour');
+  }
+
+  after() {
+    this.stage.moved();
+    this.changed.forEach((one) => one());
+  }
+
+  /** Show another layout in a view; the points travel. @param {View} view @param {string} name */
+  async morph(view, name) {
+    const { stage } = this;
+    if (!stage.meta.layouts[name] || view.layout.name === name) return;
+    const made = await makeView(stage, name);
+    if (stage.gone || !stage.views.includes(view)) return;
+    this.endTour();
+    this.replace(view, made);
+    this.say(`${made.layout.title}: ${made.layout.panels.length} panels`);
+  }
+
+  /** Put another view in the place of one; its points travel there. @param {View} view @param {View} made @param {import('../move/morph.js').Places} [old] */
+  replace(view, made, old = placesOf(this.stage, view)) {
+    const { stage } = this;
+    stage.tweens.stop('morph');
+    stage.views[stage.views.indexOf(view)] = made;
+    share(stage);
+    stage.morph?.free();
+    const morph = new Morph(stage, made, old);
+    stage.morph = morph;
+    stage.tweens.start('morph', MORPH, (t) => { morph.t = ease(t); }, () => { stage.morph = null; morph.free(); });
+    this.after();
+  }
+
+  /** Fly to a camera. @param {View} view @param {import('../layout/camera.js').Camera} cam */
+  flyTo(view, cam) {
+    const from = { ...view.cam };
+    this.stage.tweens.start('fly', OPEN, (t) => { view.cam = between(from, cam, ease(t)); });
+    this.stage.moved();
+  }
+
+  /** All panels in view. @param {View} view */
+  home(view) {
+    if (view.opened) this.close(view);
+    this.flyTo(view, view.home);
+  }
+
+  /** @param {View} view @param {number} panel */
+  showPanel(view, panel) {
+    const rect = view.parts[0].rects[panel];
+    if (rect) this.flyTo(view, fitting(rect, view.rect, 0.35));
+  }
+
+  /** @param {View} view @param {number} factor about the middle */
+  zoom(view, factor) {
+    const { x, y, w, h } = view.rect;
+    zoomView(this.stage, view, x + w / 2, y + h / 2, factor);
+  }
+}

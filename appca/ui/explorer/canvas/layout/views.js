@@ -1,0 +1,27 @@
+/** The views of the canvas: made by the name of a layout, each with its part of the width. */
+
+import { View } from './view.js';
+
+/** @typedef {import('../stage.js').Stage} Stage */
+
+const FIRST = 0.56; // of the width where there are two
+
+/** A view of a layout; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name */
+export async function makeView({ meta, scene, options }, name) {
+  const layout = await scene.layout(name);
+  const maps = Object.keys(meta.layouts).filter((one) => meta.layouts[one].kind === 'map');
+  const map = layout.kind === 'triangle' ? ['umap', ...maps].find((one) => maps.includes(one)) : undefined;
+  const view = new View(layout, map ? await scene.layout(map) : null, meta.components.length);
+  view.filter = options.filter ?? {};
+  return view;
+}
+
+/** Give each view its part of the canvas, and its panels their lines of the panel table. @param {Stage} stage */
+export function share(stage) {
+  const { width, height, views } = stage;
+  const half = views.length > 1 ? Math.round(width * FIRST) : width;
+  views.forEach((view, i) => view.resize(i ? { x: half + 1, y: 0, w: width - half - 1, h: height } : { x: 0, y: 0, w: half, h: height }));
+  let base = 0;
+  for (const view of views) for (const part of view.parts) { part.base = base; base += part.layout.panels.length; }
+  stage.frame = '';
+}

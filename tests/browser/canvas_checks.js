@@ -1,0 +1,133 @@
+/** What the browser tests ask of the canvas on the page; the page has `canvas`, `load`, `mount` and `told`. */
+
+const selectedRows = ({ rows }) => [...rows.flags.keys()].filter((row) => rows.flags[row] & 1).sort().join();
+const frame = () => new Promise((done) => { requestAnimationFrame(done); });
+
+/** Back to all panels with nothing selected. */
+export async function start() {
+  const { stage } = canvas;
+  if (stage.views[0].layout.name !== 'subspaces') await canvas.morph('subspaces');
+  if (stage.views.length > 1) await canvas.update({ options: { beside: '' } });
+  if (stage.views[0].opened) canvas.actions.close(stage.views[0]);
+  canvas.actions.filter({});
+  canvas.actions.home(stage.views[0]);
+  canvas.select([]);
+  stage.only = -1;
+  told.selections.length = 0;
+}
+
+export function coloursDrawn() {
+  const { stage } = canvas;
+  stage.draw();
+  const { gl } = stage.gpu;
+  const { plot } = stage.placed[0];
+  const bytes = new Uint8Array(4 * 80 * 80);
+  gl.readPixels(plot.x, stage.height - plot.y - 80, 80, 80, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+  const seen = new Set();
+  for (let i = 0; i < bytes.length; i += 4) seen.add(bytes.slice(i, i + 3).join());
+  return seen.size;
+}
+
+/** How far the last frame of a tour is from the panel, and whether it has its range. */
+export function endOfTour(from, to) {
+  const { stage } = canvas;
+  canvas.tour(from, to, 1);
+  stage.draw();
+  const { raw, rows, members, frame: { x, y }, range, b } = stage.tour;
+  const { layout } = stage.views[0];
+  const along = (axis, i) => axis.reduce((sum, value, k) => sum + value * raw[4 * i + k], 0);
+  let worst = 0;
+  rows.forEach((row, i) => {
+    if (!(members[i] & 2)) return;
+    const at = layout.rows.indexOf(row, b.start);
+    const far = Math.abs(along(x, i) - layout.xy[2 * at]) + Math.abs(along(y, i) - layout.xy[2 * at + 1]);
+    worst = Math.max(worst, far);
+  });
+  return [worst, range.every((value, k) => value === b.own[k])];
+}
+
+export function loseContext() {
+  const { stage } = canvas;
+  const lose = stage.gpu.gl.getExtension('WEBGL_lose_context');
+  return new Promise((done) => {
+    stage.canvas.addEventListener('webglcontextrestored', () => setTimeout(done, 0), { once: true });
+    stage.canvas.addEventListener('webglcontextlost', () => setTimeout(() => lose.restoreContext(), 0), { once: true });
+    lose.loseContext();
+  });
+}
+
+/** Open a panel at once; where its first point stands. */
+export function openedPoint(panel) {
+  const { stage } = canvas;
+  canvas.actions.open(stage.views[0], panel);
+  stage.tweens.tick(performance.now() + 999);
+  stage.settle();
+  const { plot, range, panel: { start } } = stage.placed.find(({ open }) => open);
+  const { xy } = stage.views[0].layout;
+  const share = (axis) => (xy[2 * start + axis] - range[2 * axis]) / (range[2 * axis + 1] - range[2 * axis]);
+  return [plot.x + share(0) * plot.w, plot.y + plot.h - share(1) * plot.h];
+}
+
+/** Pairs of words that lie over one another. */
+export function overlappingWords() {
+  const { stage } = canvas;
+  const { context } = stage;
+  const words = [];
+  const write = context.fillText;
+  context.fillText = (text, x, y) => {
+    const w = context.measureText(text).width;
+    const left = { right: x - w, center: x - w / 2, left: x }[context.textAlign];
+    words.push({ text, x: left, y, w, h: 0.8 * parseFloat(context.font.match(/([\d.]+)px/)[1]) });
+    write.call(context, text, x, y);
+  };
+  stage.draw();
+  delete context.fillText;
+  const over = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+  return words.flatMap((a, i) => words.slice(i + 1).filter((b) => over(a, b)).map((b) => `${a.text} / ${b.text}`));
+}
+
+/** Mount and destroy more often than a browser keeps contexts. */
+export async function mountOften(name) {
+  const host = document.createElement('div');
+  host.style.cssText = 'width:400px;height:300px';
+  document.body.append(host);
+  for (let i = 0; i < 18; i += 1) {
+    const one = mount(host, await load(name));
+    if (i > 15) await one.ready;
+    one.destroy();
+  }
+  host.remove();
+  return host.childElementCount;
+}
+
+/** Random gestures; the selection the robot knows of and the one that is. */
+export async function robot(seed, steps) {
+  let state = seed;
+  const random = () => (state = Math.imul(state, 1664525) + 1013904223 >>> 0) / 4294967296;
+  const below = (count) => Math.floor(count * random());
+  const { stage } = canvas;
+  let known = '';
+  const acts = [
+    (view) => canvas.actions.zoom(view, 0.5 + 1.5 * random()),
+    (view) => canvas.actions.home(view),
+    () => { canvas.select(Array.from({ length: 5 }, () => below(stage.rows.count))); known = selectedRows(stage); },
+    (view) => canvas.actions.open(view, below(view.layout.panels.length)),
+    (view) => view.opened?.groups[0] && canvas.actions.tour(view, view.opened.groups[0].panels[0], random()),
+    () => canvas.morph(['subspaces', 'pca'][below(2)]),
+    () => canvas.update({ options: { theme: ['dark', 'light'][below(2)], colouring: ['other', 'component:2'][below(2)] } }),
+    () => { stage.root.style.width = `${700 + below(300)}px`; },
+    () => canvas.update({ options: { beside: ['pca', '', ''][below(3)] } }),
+    () => { canvas.actions.click(below(600), below(600), 'add'); known = selectedRows(stage); },
+    (view) => { canvas.actions.lasso(view, Array.from({ length: 6 }, () => [below(700), below(700)]), 'add'); known = selectedRows(stage); },
+    async () => canvas.update(await load(['two', 'six'][below(2)])),
+    () => loseContext(),
+  ];
+  for (let i = 0; i < steps; i += 1) {
+    await acts[below(acts.length)](stage.views[0]);
+    await frame();
+  }
+  stage.root.style.width = '';
+  await canvas.update(await load('two'));
+  await canvas.update({ options: { theme: 'light', colouring: 'label' } });
+  return [known, selectedRows(stage)];
+}

@@ -1,0 +1,248 @@
+"""The canvas in a browser, without Streamlit: what it draws, selects, opens, turns and keeps."""
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from appca.data.dataset import Dataset
+from appca.plots.explore.scene.scene import Map, NumberedComponent, scene_of
+from appca.plots.palette import Colour
+from benchmarks.scenes import write
+from tests.fitted_runs import fitted_run
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).parents[2]
+N = 900
+
+
+def write_scene(folder: Path, L: int, numbers: list[int]) -> None:
+    """Rows in random pairs of components, with images of their class."""
+    random = np.random.default_rng(3)
+    K = len(numbers)
+    active = np.zeros((N, K), bool)
+    for row in range(N):
+        active[row, random.permutation(K)[:L]] = True
+    scores = np.where(active, random.normal(1, 3, (N, K)), 0).astype(np.float32)
+    classes = scores.argmax(1) % 4
+    run = fitted_run(
+        active,
+        scores=scores,
+        n_active=L,
+        membership=random.random(N).astype(np.float32),
+        components=random.normal(size=(K, 144)),
+    )
+    images = np.zeros((N, 12, 12), np.uint8)
+    images[np.arange(N), classes * 3] = 255
+    ids = np.array([f"bar {row}" for row in range(N)])
+    dataset = Dataset("bars", images.reshape(N, 144).astype(np.float32), ids, image_shape=(12, 12))
+    components = [NumberedComponent(number) for number in numbers]
+    colour = Colour("category", "Bar", classes, ("a", "b", "c", "d"))
+    maps = {"pca": Map("PCA", scores[:, :2])}
+    scene = scene_of(run, dataset, components, {"label": colour, "other": colour}, maps)
+    write(scene, folder)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve the canvas, its demo page and scenes of five and six components."""
+    folder = tmp_path_factory.mktemp("canvas")
+    for name, L, numbers in (
+        ("two", 2, [1, 2, 3, 4, 5]),
+        ("three", 3, [1, 2, 3, 4, 5]),
+        ("six", 2, [1, 2, 3, 4, 5, 9]),
+    ):
+        write_scene(folder / name, L, numbers)
+
+    class Files(http.server.SimpleHTTPRequestHandler):
+        def translate_path(self, path: str) -> str:
+            top, _, rest = path.partition("?")[0].lstrip("/").partition("/")
+            known = {"scenes": folder, "appca": ROOT / "appca"}
+            return str(known.get(top, ROOT / "tests" / "browser" / top) / rest)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/canvas.html"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def page(visit: Any, address: str) -> Any:
+    """One page for all tests; each begins at all panels with nothing selected."""
+    opened = visit(f"{address}?d=two", width=1000, height=760)
+    opened.page.wait_for_function("window.ready")
+    return opened.page
+
+
+@pytest.fixture(autouse=True)
+def start(page: Any) -> None:
+    page.evaluate("checks.start()")
+    settle(page)
+
+
+def settle(page: Any) -> dict[str, str]:
+    page.wait_for_function("canvas.stage.root.dataset.settled === 'yes' && !canvas.stage.morph")
+    return page.evaluate("({ ...canvas.stage.root.dataset })")
+
+
+def test_every_row_is_in_the_picture_and_images_are_drawn(page):
+    said = settle(page)
+    assert (said["rows"], said["points"], said["panels"]) == (str(N), str(N), "10")
+    page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
+
+
+def test_pixels_of_the_panels_have_the_classes_colours(page):
+    assert page.evaluate("checks.coloursDrawn()") > 20
+
+
+def test_a_lasso_selects_in_all_layouts_and_the_host_gets_bits(page):
+    box = page.evaluate("(() => { const { card } = canvas.stage.placed[2]; return card })()")
+    x, y, w, h = (box[key] for key in "xywh")
+    page.keyboard.down("Shift")
+    page.mouse.move(x + 2, y + 2)
+    page.mouse.down()
+    for px, py in ((x + w - 2, y + 2), (x + w - 2, y + h - 2), (x + 2, y + h - 2), (x + 2, y + 8)):
+        page.mouse.move(px, py, steps=3)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    selected = int(settle(page)["selected"])
+    panel = page.evaluate("canvas.stage.views[0].layout.panels[2].count")
+    assert 0.95 * panel <= selected <= panel
+    bits, count = page.evaluate("told.selections.map(([bits, count]) => [[...bits], count]).at(-1)")
+    assert count == selected == int(np.unpackbits(np.array(bits, np.uint8)).sum())
+    page.evaluate("canvas.morph('pca')")
+    assert settle(page)["selected"] == str(selected)
+
+
+def test_the_keys_reach_open_step_and_leave_a_panel(page):
+    page.evaluate("canvas.stage.hit.focus()")
+    for key in ("ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    first = settle(page)["view"]
+    page.keyboard.press("ArrowRight")
+    second = settle(page)["view"]
+    assert first.startswith("subspaces {")
+    assert second.startswith("subspaces {")
+    assert first != second
+    page.keyboard.press("a")
+    assert int(settle(page)["selected"]) > 0
+    page.keyboard.press("Escape")
+    assert settle(page)["view"] == "subspaces"
+    assert page.locator(".appca-live").text_content() == "All panels"
+
+
+def test_a_tour_ends_exactly_on_the_panel(page):
+    page.evaluate("canvas.tour('{1,2}', '{1,3}', 0.5)")
+    settle(page)
+    assert page.evaluate("checks.endOfTour('{1,2}', '{1,3}')") == [0, True]
+    page.evaluate("canvas.actions.arrive(canvas.stage.views[0], canvas.stage.tour.b.index)")
+    assert settle(page)["view"] == "subspaces {1,3}"
+
+
+def test_a_new_scene_keeps_selection_and_moves_points_to_its_panels(page):
+    page.evaluate("canvas.select([1, 2, 3])")
+    page.evaluate("load('six').then(canvas.update)")
+    said = settle(page)
+    assert (said["panels"], said["selected"]) == ("15", "3")
+    assert page.evaluate("canvas.stage.views[0].layout.panels.at(-1).name") == "{5,9}"
+    page.evaluate("load('two').then(canvas.update)")
+    assert settle(page)["panels"] == "10"
+
+
+def test_a_lost_context_comes_back_with_the_selection(page):
+    page.evaluate("canvas.select([5, 6])")
+    page.evaluate("checks.loseContext()")
+    assert settle(page)["selected"] == "2"
+    page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
+
+
+def test_a_search_goes_to_a_panel_and_to_a_row(page):
+    page.evaluate("canvas.stage.hit.focus()")
+    page.keyboard.press("/")
+    page.keyboard.type("3,2")
+    page.keyboard.press("Enter")
+    assert settle(page)["view"] == "subspaces {2,3}"
+    page.evaluate("canvas.fly({ row: 17 })")
+    assert settle(page)["selected"] == "1"
+
+
+def test_a_state_that_was_kept_is_shown_again(page):
+    page.evaluate("canvas.tour('{1,2}', '{1,4}', 0.3)")
+    settle(page)
+    page.evaluate("window.kept = canvas.state()")
+    assert page.evaluate("told.views.at(-1)") == page.evaluate("kept")
+    page.evaluate("canvas.morph('pca')")
+    settle(page)
+    page.evaluate("canvas.show(kept)")
+    settle(page)
+    assert page.evaluate("canvas.state()") == page.evaluate("kept")
+
+
+def test_two_views_share_one_selection_and_the_class_alone_is_shown(page):
+    page.evaluate("canvas.update({ options: { beside: 'pca' } })")
+    assert settle(page)["view"] == "subspaces+pca"
+    legend = page.locator(".appca-class").first
+    legend.dispatch_event("pointerenter")
+    assert page.evaluate("canvas.stage.only") == 0
+    legend.dispatch_event("pointerleave")
+    assert page.evaluate("canvas.stage.only") == -1
+
+
+def test_the_hover_card_is_off_the_point_and_inside_the_view(page):
+    x, y = page.evaluate("checks.openedPoint(0)")
+    settle(page)
+    page.mouse.move(x, y)
+    card = page.locator(".appca-card")
+    card.wait_for(state="visible")
+    box = card.bounding_box()
+    beside = not box["x"] - 8 < x < box["x"] + box["width"] + 8
+    assert beside or not box["y"] - 8 < y < box["y"] + box["height"] + 8
+    assert 0 <= box["x"] <= 1000 - box["width"]
+    assert "bar " in card.text_content()
+
+
+def test_words_stand_on_no_words(page):
+    page.evaluate("canvas.actions.open(canvas.stage.views[0], 3)")
+    settle(page)
+    assert page.evaluate("checks.overlappingWords()") == []
+    page.evaluate("canvas.actions.close(canvas.stage.views[0])")
+    settle(page)
+    assert page.evaluate("checks.overlappingWords()") == []
+
+
+def test_a_filter_hides_rows_and_panels(page):
+    page.evaluate("canvas.actions.filter({ components: [0], classes: [1] })")
+    settle(page)
+    kept = page.evaluate("canvas.stage.rows.count - canvas.stage.rows.hidden")
+    strong = page.evaluate("canvas.stage.placed.filter((one) => one.strength === 1).length")
+    assert 0 < kept < N
+    assert strong == 4 + 1  # and the map
+
+
+def test_destroy_leaves_nothing_and_another_mount_works(page):
+    assert page.evaluate("checks.mountOften('three')") == 0
+    assert not page.evaluate("canvas.stage.gpu.gl.isContextLost()")
+
+
+@pytest.mark.parametrize("steps", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_seeded_robot_leaves_no_error_and_the_selection_it_knows(page, steps):
+    known, found = page.evaluate(f"checks.robot({steps}, {steps})")
+    assert known == found
+    settle(page)
+
+
+def test_the_table_for_screen_readers_lists_the_panels(page):
+    settle(page)
+    rows = page.locator("table.appca-hidden tbody tr")
+    assert rows.count() == 10
+    full = page.evaluate("Math.max(...canvas.stage.views[0].layout.panels.map((p) => p.count))")
+    assert rows.first.locator("td").nth(2).text_content() == str(full)
