@@ -13,6 +13,7 @@ PAGES = {
         ("data/runs", "Runs", "history"),
     ],
     "Explore": [
+        ("explore/explore", "Explore", "explore"),
         (FIRST, "Subspaces", "scatter_plot"),
         ("components/components", "Components", "tonality"),
         ("explore/point", "Point", "my_location"),

@@ -99,7 +99,7 @@ def explorer(  # noqa: PLR0913 - one call draws everything; all but three have d
     """
     _check(panels, n_rows, selection, sprites)
     state = st.session_state.get(key)
-    selection, seen, changed = _latest_selection(key, state, n_rows, selection)
+    selection, seen, changed = latest_selection(key, state, n_rows, selection)
     geometry = payload.geometry(panels)
     names: dict[str, str | None] = dict.fromkeys(("geometry", "hover", "ids", "order"))
     with st.container(key=f"{key}-parcels"):  # hidden by the style sheet
@@ -146,7 +146,7 @@ def _check(
         raise ValueError(message)
 
 
-def _latest_selection(
+def latest_selection(
     key: str, state: object, n_rows: int, given: np.ndarray | None
 ) -> tuple[np.ndarray | None, tuple[str, int] | None, bool]:
     """Choose between the caller's selection and a newer one of the browser.

@@ -18,6 +18,7 @@ def scene_shown(
     numbering: Numbering,
     maps: Mapping[str, Map] | None = None,
     outside: np.ndarray | None = None,
+    feature: str | None = None,
 ) -> Scene:
     """Lay out a run as pages show it.
 
@@ -31,10 +32,13 @@ def scene_shown(
         "pca" and, where there is one, "umap".
     outside : ndarray of uint8, shape (N,), optional
         Flags of rows; see `scene_of`.
+    feature : str, optional
+        Key of a feature that rows can be coloured by, too; see `panels.colour_of`.
     """
     pairs = zip(numbering.numbers, numbering.names, strict=True)
     components = [NumberedComponent(number, name) for number, name in pairs]
-    choices = {choice: colour_of(dataset, fitted, choice) for choice in colour_choices(dataset)}
+    keys = [*colour_choices(dataset), *([feature] if feature else [])]
+    choices = {key: colour_of(dataset, fitted, key) for key in keys}
     lines = lines_of(dataset, fitted)
     return scene_of(fitted, dataset, components, choices, maps, outside, lines)
 
