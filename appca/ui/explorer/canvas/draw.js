@@ -72,7 +72,10 @@ function prepareLayer(stage, look) {
   const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
   const key = `${shape}|${cams}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}`;
   const still = !stage.moving && views.every((view) => view.shift >= 1);
-  if (still && layer.key !== key && layer.building !== key) layer.begin(key, jobsOf(placed.filter((one) => !stage.tour?.hides(one)), Infinity), look, views.map(({ cam }) => ({ ...cam })));
+  if (still && layer.key !== key && layer.building !== key) {
+    layer.begin(key, jobsOf(placed.filter((one) => !stage.tour?.hides(one)), Infinity), look, views.map(({ cam }) => ({ ...cam })));
+    layer.step(look); // at once: a frame less to wait
+  }
   if (!still) layer.building = '';
   stage.building = layer.building ? () => layer.step(look) : null;
   return shape;

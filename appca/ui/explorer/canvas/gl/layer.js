@@ -22,7 +22,7 @@ export class Layer {
     this.cameras = [];
     /** @type {Camera[]} */
     this.next = [];
-    this.chunk = 120000; // points at a time, adapted to how long they take
+    this.chunk = 200000; // points at a time, adapted to how long they take
     /** @type {WebGLSync | null} of the chunk on its way */
     this.fence = null;
     this.sent = 0;
@@ -40,6 +40,8 @@ export class Layer {
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     this.building = key;
+    if (this.fence) gl.deleteSync(this.fence);
+    this.fence = null;
     this.next = cameras;
     this.queue = passesOf(look).flatMap((pass) => jobs.flatMap((job) => job.firsts.map((first, i) => (
       { source: this.gpu.layout(job.layout).array, base: job.base, first, count: pass === 2 ? job.fulls[i] : job.counts[i], passes: [pass] }))));

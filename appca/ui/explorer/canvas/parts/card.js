@@ -5,7 +5,7 @@ import { componentName, grouped, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
 import { saidOf } from '../scene/hover.js';
 import { occupancyOf } from '../text/occupancy.js';
-import { element } from './dom.js';
+import { element, paint } from './dom.js';
 import { cellAt, fillMean } from './mean.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect */
@@ -88,16 +88,6 @@ function fill(stage, row, picture, lines) {
   const bytes = sheets?.read(scene.tile[row]);
   picture.hidden = !bytes;
   if (bytes && sheets) paint(picture, bytes, sheets.meta);
-}
-
-/** @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {import('../types.js').SheetMeta} sheet */
-export function paint(into, bytes, { tile: [h, w, channels], style }) {
-  [into.width, into.height] = [w, h];
-  for (let i = 0; i < bytes.length; i += 4) {
-    if (channels === 1) bytes[i] = bytes[i + 1] = bytes[i + 2] = style === 'ink' ? 255 - bytes[i] : bytes[i];
-    bytes[i + 3] = 255;
-  }
-  into.getContext('2d')?.putImageData(new ImageData(/** @type {any} */ (bytes), w, h), 0, 0);
 }
 
 /** Id and lines of the row, once they are at hand. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */

@@ -1,4 +1,4 @@
-/** Elements in one line; the icons, drawn in the manner of Material Symbols. */
+/** Elements in one line; the icons, drawn in the manner of Material Symbols; tiles as pictures. */
 
 /** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
 export function element(tag, name, attributes = {}, ...children) {
@@ -32,4 +32,14 @@ export function iconButton(name, word, run) {
   const made = element('button', 'appca-tool', { type: 'button', title: word, 'aria-label': word }, icon(name));
   made.addEventListener('click', run);
   return made;
+}
+
+/** Draw a tile. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {import('../types.js').SheetMeta} sheet */
+export function paint(into, bytes, { tile: [h, w, channels], style }) {
+  [into.width, into.height] = [w, h];
+  for (let i = 0; i < bytes.length; i += 4) {
+    if (channels === 1) bytes[i] = bytes[i + 1] = bytes[i + 2] = style === 'ink' ? 255 - bytes[i] : bytes[i];
+    bytes[i + 3] = 255;
+  }
+  into.getContext('2d')?.putImageData(new ImageData(/** @type {any} */ (bytes), w, h), 0, 0);
 }

@@ -1,7 +1,6 @@
 /** The mean image of a sign cell, from the images that are loaded, while the hand is on its words. */
 
-import { element } from './dom.js';
-import { paint } from './card.js';
+import { element, paint } from './dom.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../text/labels.js').Label} Label @typedef {import('../layout/place.js').Placed} Placed */
 /** @typedef {{x: number, y: number, one: Placed, row: number, said: Label['lines'], cell: number}} CellFound */
