@@ -89,10 +89,10 @@ def _scene_of(
     numbering = numbering_of(shown)
     fitted = shown.fitted if shown.run is None else shown.run.fitted
     principal, _ = atlas.principal(dataset, shown)
-    maps = {"pca": Map("PCA of all rows", _plane(principal))}
+    maps = {"pca": Map("PCA", _plane(principal))}
     which: list[Any] = [shown.key, numbering, feature]
     if embedding is not None:
-        maps["umap"] = Map("UMAP of all rows", _plane(embedding.coordinates))
+        maps["umap"] = Map("UMAP", _plane(embedding.coordinates))
         which.append(embedding.info)
     drawn = numbered(fitted, numbering)
     return _scene(str(which), dataset, drawn, numbering, maps, feature=feature), numbering

@@ -1,0 +1,92 @@
+"""The page Explore: the canvas in a Streamlit page, with the sliders and the selection of all pages."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.test_app import SECOND, idle, open_page
+
+pytestmark = pytest.mark.browser
+APP = Path(__file__).parents[2] / "app.py"
+ROWS = 1797
+ROOT = "document.querySelector('.appca-explorer')"
+
+
+@pytest.fixture(scope="module")
+def page(serve: Any, visit: Any) -> Any:
+    opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/explore").page
+    settled(opened, "said.rows === '1797'")
+    return opened
+
+
+def settled(page: Any, condition: str = "true") -> dict[str, str]:
+    """Wait until the picture stands still and says this."""
+    page.wait_for_function(
+        f"(() => {{ const said = {ROOT}?.dataset; return said?.settled === 'yes' && {condition} }})()",
+        timeout=60 * SECOND,
+    )
+    return page.evaluate(f"({{ ...{ROOT}.dataset }})")
+
+
+def corner_of_the_map(page: Any) -> list[float]:
+    """Left, top, right and bottom of the map's card, in pixels of the window."""
+    box = page.locator(".appca-hit").bounding_box()
+    return [
+        box["x"] + 30,
+        box["y"] + 190,
+        box["x"] + 0.5 * box["width"],
+        box["y"] + box["height"] - 50,
+    ]
+
+
+def move_k(page: Any, key: str) -> None:
+    idle(page)
+    page.locator(".st-key-k [role=slider]").first.focus()
+    page.keyboard.press(key)
+
+
+def test_every_row_is_in_one_picture_fetched_from_the_server_itself(page):
+    said = settled(page)
+    assert (said["rows"], said["points"], said["panels"]) == ("1797", "1797", "6")
+    fetched = page.evaluate(
+        "performance.getEntriesByType('resource').filter((one) => one.name.includes('/canvas/')).length"
+    )
+    assert fetched >= 5
+
+
+def test_a_lasso_becomes_the_selection_of_all_pages_and_comes_back(page):
+    left, top, right, bottom = corner_of_the_map(page)
+    page.evaluate(f"{ROOT}.dataset.mark = 'same element'")
+    page.keyboard.down("Shift")
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for x, y in ((right, top), (right, bottom), (left, bottom), (left, top + 5)):
+        page.mouse.move(x, y, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    count = int(settled(page, "Number(said.selected) > 100")["selected"])
+    page.get_by_text(f"{count:,} of {ROWS:,} rows").first.wait_for(timeout=40 * SECOND)
+    idle(page)
+    assert page.evaluate(f"{ROOT}.dataset.mark") == "same element", "a rerun mounts nothing anew"
+    page.locator(".st-key-tray_invert button").first.click()
+    settled(page, f"Number(said.selected) === {ROWS - count}")
+    page.locator(".st-key-tray_clear button").first.click()
+    settled(page, "said.selected === '0'")
+
+
+def test_the_picture_stays_and_its_points_move_when_k_does(page):
+    page.evaluate(f"{ROOT}.dataset.mark = 'same element'")
+    move_k(page, "ArrowRight")
+    settled(page, "said.panels === '10'")
+    move_k(page, "ArrowLeft")
+    said = settled(page, "said.panels === '6'")
+    assert said["mark"] == "same element"
+
+
+def test_the_view_is_chosen_and_survives_a_visit_to_another_page(page):
+    page.get_by_role("radio", name="PCA").or_(page.get_by_text("PCA", exact=True)).first.click()
+    settled(page, "said.view === 'pca'")
+    open_page(page, "Components")
+    open_page(page, "Explore")
+    assert settled(page)["view"] == "pca"
