@@ -44,9 +44,11 @@ class InfiniteSparseFA(SparseFA):
 
     Attributes
     ----------
-    components_ : (K, D) columns of W used in the draw of largest posterior density, by explained
-        variance, largest entry positive; they have lengths, and angles between them.
-    n_components_ : int.
+    components_ : (K, D) columns of W used in the published draw, by explained variance, largest
+        entry positive; they have lengths, and angles between them. The published draw is that of
+        largest posterior density among the draws with the most frequent number of factors:
+        densities of draws that differ in it depend on the unit of the data.
+    n_components_ : int, the most frequent number of factors.
     weights_ : (K,) probability that a new row uses a factor.
     mean_ : (D,).
     noise_variance_ : float, sigma2.

@@ -42,7 +42,7 @@ class Kind(NamedTuple):
 def defaults(variance: float, mean_variance: float, alpha: Gamma | None) -> SparsePrior:
     """Weak priors for data with mean feature variance `variance`."""
     weak = InverseGamma(1.0, 0.01 * variance)
-    return SparsePrior(weak, weak, alpha, mean_variance)
+    return SparsePrior(weak, weak, alpha, mean_variance, unit=math.sqrt(variance))
 
 
 def rotated(
@@ -99,11 +99,11 @@ def sampler(data: ChainData, prior: SparsePrior, kind: Kind) -> Sampler[CachedSp
 def measure(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseState) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z, W and the variances."""
     state, given = seen.state, log_marginal(data, seen, prior)
-    total = given + log_structure(state, kind.infinite)
+    total = given + log_structure(state, kind.infinite, prior.unit)
     total += log_density(prior.noise, state.sigma2) + log_density(prior.loading, state.sigma2_W)
     if prior.alpha is not None:
         total += log_gamma_density(prior.alpha, state.alpha)
-    return Measures(given, total)
+    return Measures(given, total, int(state.Z.any(axis=0).sum()))
 
 
 def record(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseState) -> Draws:

@@ -146,9 +146,14 @@ def measure(
 
 
 def record(data: ChainData, features: FeaturePrior, seen: CachedSubspaceState) -> Draws:
-    """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
+    """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
+
+    It is a density of scores in units of the root mean square of the data: their number differs
+    between draws, and in the data's own unit so would what another unit adds.
+    """
     state = seen.state
     joint = complete_density(data, seen) + features.log_density(state.Z, state.alpha)
+    joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
     return describe(data, state) | {
         "log_joint": np.asarray(joint),
         "alpha": np.asarray(state.alpha),

@@ -4,8 +4,8 @@ All chains advance together, one sweep at a time, so that a run stopped early ha
 chain and nothing but shorter traces.
 """
 
-import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -45,10 +45,13 @@ class Schedule(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """Two numbers looked at after every sweep, nats."""
+    """What is looked at after every sweep."""
 
-    log_likelihood: float  # everything integrated out that can be
-    log_posterior: float  # the same with the priors; the best draw is the one that maximises it
+    log_likelihood: float  # nats, everything integrated out that can be
+    log_posterior: float  # nats, the same with the priors
+    # Of components, where that decides how many parameters there are: densities of draws that
+    # differ in it are not compared, see `DrawStore.best`.
+    number: int = 0
 
 
 class Sampler(NamedTuple, Generic[S]):
@@ -64,7 +67,7 @@ class Chains(NamedTuple, Generic[S]):
     """What the chains have seen."""
 
     posterior: Draws  # (chain, draw, ...); the running means are (chain, ...)
-    best: S  # the kept draw of largest posterior density
+    best: S  # see `DrawStore.best`
     log_likelihoods: NDArray[np.float64]  # (chain, sweep), burn-in included
     stop_reason: str
 
@@ -78,7 +81,8 @@ class DrawStore(Generic[S]):
         self.draws: Draws = {}  # (chain, draw, ...)
         self.totals: Draws = {}  # (chain, ...)
         self.kept = 0  # draws of every chain
-        self.best, self.highest = starts[0], -math.inf
+        self.counts: Counter[int] = Counter()  # draws of each number, see `Measures`
+        self.highest: dict[int, tuple[float, S]] = {}  # the densest draw of each number
 
     def keep(self, states: Sequence[S], measures: Sequence[Measures]) -> None:
         """Add a draw of every chain."""
@@ -87,9 +91,21 @@ class DrawStore(Generic[S]):
                 self._place(self.draws, name, value, self.shape)[chain, self.kept] = value
             for name, value in self.sampler.average(state).items():
                 self._place(self.totals, name, value, self.shape[:1])[chain] += value
-            if found.log_posterior >= self.highest:
-                self.best, self.highest = state, found.log_posterior
+            number = found.number
+            self.counts[number] += 1
+            if number not in self.highest or found.log_posterior >= self.highest[number][0]:
+                self.highest[number] = found.log_posterior, state
         self.kept += 1
+
+    @property
+    def best(self) -> S:
+        """The draw of largest posterior density among those of the most frequent number.
+
+        Which of two densities in different dimensions is larger depends on the unit of the data. Of
+        two numbers as frequent the smaller one counts.
+        """
+        usual = min(self.counts, key=lambda number: (-self.counts[number], number))
+        return self.highest[usual][1]
 
     @staticmethod
     def _place(where: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
@@ -105,7 +121,10 @@ class DrawStore(Generic[S]):
 
 
 def _densities(measures: Measures) -> Draws:
-    return {name: np.asarray(value) for name, value in measures._asdict().items()}
+    return {
+        "log_likelihood": np.asarray(measures.log_likelihood),
+        "log_posterior": np.asarray(measures.log_posterior),
+    }
 
 
 def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
