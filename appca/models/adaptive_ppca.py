@@ -17,12 +17,15 @@ from appca.models.base.dask_queries import OnDask
 from appca.models.base.estimator import SampledModel, generator, refuse_constant, refuse_sizes
 from appca.models.base.parameters import (
     ARRAY,
+    CHAIN_STARTS,
     NOT_NEGATIVE,
+    OVERDISPERSED,
     POSITIVE,
     SAMPLING,
     SWITCH,
     Rule,
     either,
+    hyperparameters,
     one_of,
     refuse,
     whole,
@@ -40,6 +43,7 @@ from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
 from appca.models.sampling.chains import Schedule
+from appca.models.sampling.conditionals import InverseGamma
 
 __all__ = ["AdaptivePPCA"]
 
@@ -100,8 +104,17 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
-        For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw. All chains start
-        from one fit by EM, with init="random" each from its own.
+        For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+    chain_starts : {"overdispersed", "init"}
+        Where the chains of "gibbs" start: the first from the fit by EM and each other one from its
+        own random rotation of the principal directions, so that chains that agree have found the
+        same posterior from different places; or all from one fit by EM (with init="random" each
+        from its own), which only shows that they move well around it.
+    noise_shape, noise_scale : float
+        For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
+        variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    latent_shape, latent_scale : float
+        The same for tau2, where it is not fixed by `latent_variance`.
     random_state : int, Generator, RandomState or None
         For random rotations, the sample of rows that starts are screened on, and `sample`.
     callback : callable or None
@@ -155,6 +168,8 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         "max_iter": whole(1),
         "tol": NOT_NEGATIVE,
         "accelerate": SWITCH,
+        "chain_starts": CHAIN_STARTS,
+        **hyperparameters("latent_shape", "latent_scale"),
         **SAMPLING,
     }
 
@@ -175,6 +190,11 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     burn_in: int = 200
     n_draws: int = 500
     thin: int = 1
+    chain_starts: str = OVERDISPERSED
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    latent_shape: float = 1.0
+    latent_scale: float = 0.01
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
@@ -272,6 +292,9 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
             self.z_update,
             "sample" if self.w_update == "auto" else self.w_update,
             own_starts=isinstance(self.init, str) and self.init == "random",
+            overdispersed=self.chain_starts == OVERDISPERSED,
+            noise=InverseGamma(self.noise_shape, self.noise_scale),
+            latent=InverseGamma(self.latent_shape, self.latent_scale),
         )
 
     def _control(self, rows: Observations) -> EMControl:

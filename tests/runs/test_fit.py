@@ -117,7 +117,7 @@ CHAINS = {"n_components": 4, "n_active": 2, "inference": "gibbs", **SHORT}
 @pytest.mark.parametrize("model", ["aFA", "aPPCA"])
 def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, model, passes):
     starts = {"max_iter": 3} if model == "aFA" else {"init": "random"}
-    config = config_of(digits, model, **CHAINS, **starts)
+    config = config_of(digits, model, **CHAINS, **starts, chain_starts="init")
     seen = []
 
     def stop(progress):

@@ -1,6 +1,7 @@
 """What the models without a fixed number of active components share as estimators."""
 
 import math
+import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -9,12 +10,20 @@ from appca.models.algebra.gaussian import Array, background
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.estimator import generator, refuse_constant, upright
-from appca.models.base.parameters import POSITIVE, SAMPLING, Rule, either, one_of, whole
+from appca.models.base.parameters import (
+    POSITIVE,
+    SAMPLING,
+    Rule,
+    either,
+    hyperparameters,
+    one_of,
+    whole,
+)
 from appca.models.base.support_model import SupportModel
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
-from appca.models.sampling.conditionals import Gamma
+from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Question
 from appca.models.supports.row_supports import SupportEstimate
@@ -23,11 +32,9 @@ RULES: dict[str, Rule] = {
     "max_components": whole(1),
     "alpha": either(one_of("infer"), POSITIVE),
     "mean": one_of("learned", "sample", "zero"),
+    **hyperparameters("alpha_shape", "alpha_rate"),
     **SAMPLING,
 }
-
-# Weak prior of the concentration: as many columns as H_N, give or take.
-ALPHA = Gamma(1.0, 1.0)
 
 LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
 
@@ -56,11 +63,15 @@ class FreeModel(SupportModel):
 
     Subclasses say where chains start, how they move and what a draw is. Parameters they must have:
     `max_components`, `alpha`, `mean`, `n_paths`, `n_chains`, `burn_in`, `n_draws`, `thin`,
-    `random_state`, `callback`, `whiten`.
+    `random_state`, `callback`, `whiten`, and those of the priors.
     """
 
     max_components: int
     alpha: Any
+    alpha_shape: float
+    alpha_rate: float
+    noise_shape: float
+    noise_scale: float
     mean: str
     n_paths: int
     n_chains: int
@@ -108,6 +119,7 @@ class FreeModel(SupportModel):
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         chains = sample(rngs, first, sampler, schedule, self.callback)
         self._publish_draw(X, self._drawn(chains.best), origin)
+        self._warn_of_bound(chains.posterior["n_components"])
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large
         self.posterior_ = chains.posterior
         self.log_likelihoods_: Array = chains.log_likelihoods.mean(axis=0)
@@ -115,13 +127,26 @@ class FreeModel(SupportModel):
         self.stop_reason_ = chains.stop_reason
         return self
 
+    def _warn_of_bound(self, drawn: Array) -> None:
+        """Warn where every draw uses all components there may be."""
+        most = self.max_components
+        if (drawn == most).all():
+            msg = (
+                f"max_components={most} is reached in every draw, so the number of components is "
+                "what the bound makes it: raise max_components."
+            )
+            warnings.warn(msg, stacklevel=4)
+
     def _mean_variance(self) -> float:
         """Prior variance of the mean: flat when it is learned."""
         return math.inf if self.mean == "learned" else 0.0
 
+    def _noise_prior(self, variance: float) -> InverseGamma:
+        return InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance)
+
     def _alpha_prior(self) -> Gamma | None:
         """Prior of the concentration; None keeps it where it starts."""
-        return ALPHA if self.alpha == "infer" else None
+        return Gamma(self.alpha_shape, self.alpha_rate) if self.alpha == "infer" else None
 
     def _first_alpha(self) -> float:
         return 1.0 if self.alpha == "infer" else float(self.alpha)

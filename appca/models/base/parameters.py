@@ -53,6 +53,16 @@ SEED = Rule(_is_seed, "None, a whole number of at least 0, a Generator or a Rand
 CALLABLE = Rule(lambda x: x is None or callable(x), "None or a function of one argument")
 ARRAY = Rule(lambda x: isinstance(x, (np.ndarray, list, tuple)), "an array")
 
+OVERDISPERSED = "overdispersed"
+# Where the chains of a sampler start.
+CHAIN_STARTS = one_of(OVERDISPERSED, "init")
+
+
+def hyperparameters(*names: str) -> dict[str, Rule]:
+    """Shapes, scales and rates of priors."""
+    return dict.fromkeys(names, POSITIVE)
+
+
 # What every sampler takes.
 SAMPLING: dict[str, Rule] = {
     "n_chains": whole(1),
@@ -62,6 +72,7 @@ SAMPLING: dict[str, Rule] = {
     "random_state": SEED,
     "callback": CALLABLE,
     "whiten": SWITCH,
+    **hyperparameters("noise_shape", "noise_scale"),
 }
 
 

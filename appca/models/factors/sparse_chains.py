@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models.algebra import stiefel
 from appca.models.factors.sparse_gibbs import (
     CachedSparseState,
     SparsePrior,
@@ -22,7 +21,7 @@ from appca.models.rows import independent_components
 from appca.models.rows.observations import Rows, project
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
-from appca.models.sampling.conditionals import Gamma, InverseGamma, log_density, log_gamma_density
+from appca.models.sampling.conditionals import log_density, log_gamma_density
 from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet
 from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 
@@ -39,24 +38,10 @@ class Kind(NamedTuple):
     max_components: int
 
 
-def defaults(variance: float, mean_variance: float, alpha: Gamma | None) -> SparsePrior:
-    """Weak priors for data with mean feature variance `variance`."""
-    weak = InverseGamma(1.0, 0.01 * variance)
-    return SparsePrior(weak, weak, alpha, mean_variance, unit=math.sqrt(variance))
-
-
-def rotated(
-    rng: np.random.Generator, rows: Rows, q: int, n_active: int
-) -> independent_components.Start:
-    """Principal components in a random rotation."""
-    start = independent_components.pca(rng, rows, q, n_active)
-    return independent_components.Start(start.W @ stiefel.random(rng, q, q), start.noise)
-
-
 STARTS: dict[str, independent_components.Named] = {
     "ica": independent_components.ica,
     "pca": independent_components.pca,
-    "random": rotated,
+    "random": independent_components.turned,
 }
 
 

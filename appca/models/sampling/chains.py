@@ -136,6 +136,7 @@ def initial_states(
     rngs: Sequence[np.random.Generator],
     begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
     callback: Callback | None,
+    others: Callable[[np.random.Generator], S] | None = None,
     *,
     apart: bool = True,
 ) -> tuple[list[S], bool]:
@@ -148,10 +149,11 @@ def initial_states(
     ----------
     begin : (rng, callback) -> a state, and why the fit that led to it ended.
     callback : hears of stages named after their chain, "chain 2 of 4: fit", where several begin.
+    others : rng -> where each chain but the first starts instead, if anywhere.
     apart : whether every chain begins on its own; else all start where the first one does.
     """
     starts: list[S] = []
-    n, stopped = len(rngs) if apart else 1, False
+    n, stopped = len(rngs) if apart and others is None else 1, False
     for number, rng in enumerate(rngs[:n], start=1):
         heard = callback
         if callback is not None and n > 1:
@@ -161,6 +163,8 @@ def initial_states(
         stopped = reason == STOPPED
         if stopped:
             break
+    if others is not None and not stopped:
+        starts += [others(rng) for rng in rngs[1:]]
     return [starts[i % len(starts)] for i in range(len(rngs))], stopped
 
 
