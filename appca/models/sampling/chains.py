@@ -54,6 +54,21 @@ class Measures(NamedTuple):
     number: int = 0
 
 
+LOWER_PEAK = 3.0  # standard deviations of the log-posterior over the draws of the highest chain
+
+
+def on_highest_peak(log_posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Say which chains are near the highest peak that any of them found, (chain,) bool.
+
+    The others have a mean log-posterior (chain, draw) more than three standard deviations below
+    that of the highest chain. Chains that do not leave their peaks do not visit them as often as
+    the posterior would, so such a chain counts for nothing in averages.
+    """
+    means = log_posterior.mean(axis=1)
+    highest = int(means.argmax())
+    return np.asarray(means >= means[highest] - LOWER_PEAK * log_posterior[highest].std())
+
+
 class Sampler(NamedTuple, Generic[S]):
     """A model as the loop sees it."""
 

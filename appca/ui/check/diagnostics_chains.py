@@ -15,7 +15,9 @@ from appca.analysis.check.diagnostics import (
     Diagnosis,
     diagnose,
     failures,
+    findings,
     invariants,
+    starts_apart,
     verdict,
 )
 from appca.analysis.export.draws import netcdf_bytes
@@ -130,7 +132,13 @@ def number_words(draws: np.ndarray, most: int) -> str:
 
 def judged(shown: Shown) -> ChainVerdict:
     """Return the verdict on the chains; imports ArviZ when it is not known yet."""
-    return verdict(_diagnoses(shown.key, shown.fitted.posterior), schedule(shown)[0])
+    config, posterior = shown.config, shown.fitted.posterior
+    return verdict(
+        _diagnoses(shown.key, posterior),
+        schedule(shown)[0],
+        apart=starts_apart(config.model, config.parameters),
+        found=findings(posterior, config.k),
+    )
 
 
 @st.cache_data(show_spinner="Comparing the chains…", max_entries=64)
