@@ -256,6 +256,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         self._publish_factors(rows, (W, origin + mean, noise), second, members)
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large
         self.posterior_ = chains.posterior
+        self._keep_query_draws()
         self.log_likelihoods_ = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = STOPPED if stopped else chains.stop_reason

@@ -30,6 +30,7 @@ from appca.models.base.parameters import (
     refuse,
     whole,
 )
+from appca.models.base.posterior_queries import PosteriorQueries
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal import starts
@@ -38,6 +39,7 @@ from appca.models.orthonormal.em import EMSettings, floor_of, worth_compiling
 from appca.models.orthonormal.em_fit import SubspaceFit, fit_by_em, fit_in_closed_form
 from appca.models.orthonormal.gibbs_fit import Plan, fit_by_gibbs
 from appca.models.orthonormal.screening import EMControl
+from appca.models.polynomials import subsets
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
@@ -56,7 +58,7 @@ INFERENCES = ("em", "gibbs", "hard")
 
 
 @dataclass(eq=False, repr=False)
-class AdaptivePPCA(OnDask, MissingValues, SampledModel):
+class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
@@ -274,10 +276,15 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         else:
             fit = begin(rng, control)
         self._publish(rows, fit.state, self.n_active, fit.second)
+        if self.inference == "gibbs":
+            self._keep_query_draws()
         self.log_likelihoods_: Array = np.array(fit.log_likelihoods)
         self.n_iter_ = len(fit.log_likelihoods)
         self.stop_reason_ = fit.stop_reason
         return self
+
+    def _likely(self, inclusion: Array) -> Array:
+        return subsets.top(inclusion, self.n_active_)
 
     def _begin(
         self, rng: np.random.Generator, control: EMControl, rows: Observations

@@ -157,5 +157,17 @@ class NonparametricPPCA(FreeModel):
     def _summed(self, seen: FreeQuery) -> SupportEstimate:
         return independent_supports.summed(seen.question)
 
+    def _expected(self, seen: FreeQuery) -> Array:
+        return independent_supports.expected(seen.question)
+
+    def _log_support(self, seen: FreeQuery, Z: Array) -> Array:
+        return independent_supports.log_shares(seen.question, Z)
+
+    def _drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        return independent_supports.draw_scores(rng, self._seen(X).question)
+
+    def _supports_of_a_row(self) -> float:
+        return 1.0
+
     def _means(self, seen: FreeQuery, supports: Array) -> Array:
         return independent_supports.scores(seen.question, supports)

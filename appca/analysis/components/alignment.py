@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appca.models.sampling.query_draws import match
+
 Floats = NDArray[np.float64]
 
 # Mean |cos| to the reference. A quarter turn away it is 0; at 0.95 draws lie within some 18 degrees
@@ -36,21 +38,6 @@ class AlignedDraws(NamedTuple):
     cosine: Floats  # (K,) mean absolute cosine to the reference, 0 if no draw has the component
     by_chain: Floats  # (chain, K) the same for each chain
     present: Floats  # (K,) share of the draws that have the component
-
-
-def match(components: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Match components (K, D) to a reference (K', D), K' at most K.
-
-    Returns
-    -------
-    order (K',), sign (K',), absolute cosine (K',)
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    similarity = _unit(np.asarray(reference)) @ _unit(np.asarray(components)).T
-    order = linear_sum_assignment(-np.abs(similarity))[1]
-    cosine = similarity[np.arange(len(order)), order]
-    return order, np.where(cosine < 0, -1.0, 1.0), np.abs(cosine)
 
 
 def align(components: ArrayLike, reference: ArrayLike | None = None) -> Aligned:
@@ -130,9 +117,3 @@ def identification(cosine: float, present: float = 1.0) -> str:
     if cosine >= IDENTIFIED:
         return "identified"
     return "roughly identified" if cosine >= ROUGHLY else "not identified"
-
-
-def _unit(W: Floats) -> Floats:
-    """Rows at length one; a row of zeros stays."""
-    norms = np.linalg.norm(W, axis=1, keepdims=True)
-    return np.asarray(W / np.where(norms > 0, norms, 1.0))

@@ -30,14 +30,37 @@ if TYPE_CHECKING:
 class Description(NamedTuple):
     """Everything a fitted model says of some rows, from one look at them."""
 
-    scores: Array  # (N, K) as `transform`, without whitening
-    active: Array  # (N, K) bool, as `allocate`
+    scores: Array  # (N, K) as `transform` with support="map", without whitening
+    active: Array  # (N, K) bool, as `allocate` with support="map"
     inclusion: Array  # (N, K) as `inclusion_probabilities`
-    membership: Array  # (N,) as `allocation_probability`
-    error: Array  # (N,) mean squared reconstruction error a feature
+    membership: Array  # (N,) posterior probability of `active`; of a sampled fit at its one draw
+    # (N,) |y - mean - W scores|^2 / D: the reconstruction from `scores` and no average over the
+    # posterior, whether or not the fit was sampled.
+    error: Array
     log_likelihood: Array  # (N,) nats, as `score_samples`
-    standard_error: Array  # (N,) of that, nats; 0 where exact
+    # (N,) of that, nats: of the sums over supports alone, hence 0 where they are exact. It does not
+    # count that there are finitely many draws.
+    standard_error: Array
     method: str  # how the sums over sets were come by
+
+
+class RowSummary(NamedTuple):
+    """What averages over the supports of a row."""
+
+    log_likelihood: Array  # (N,) nats
+    error: Array  # (N,) its standard error, nats; 0 where exact
+    inclusion: Array  # (N, K)
+    method: str
+
+
+MAP, ALL = "map", "all"
+
+
+def refuse_support(support: str) -> None:
+    """Raise ValueError for what names no way to treat the supports of a row."""
+    if support not in ("auto", ALL, MAP):
+        msg = f"support must be 'auto', 'all' or 'map'; got {support!r}."
+        raise ValueError(msg)
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -251,12 +274,16 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         W = self.components_.T
         return np.concatenate(list(over_blocks(lambda b: answer(b.X, b.times(W)), rows)))
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, support: str = "auto") -> Array:
         """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
 
-        With `whiten` every score is divided by its root mean square over the training rows that
-        use its component.
+        With support="all" E[x * z | y] over all supports. With `whiten` every score is divided by
+        its root mean square over the training rows that use its component.
         """
+        refuse_support(support)
+        if support == ALL:
+            H = self._expected_scores(X)
+            return H / self.scale_.astype(H.dtype) if self.whiten else H
 
         def scores(_B: Array, P: Array) -> Array:
             factor = self._shrinkage() / (self.scale_ if self.whiten else 1.0)
@@ -265,8 +292,19 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         return self._by_blocks(X, scores)
 
-    def inverse_transform(self, X: Any) -> Array:
+    def _expected_scores(self, X: Any) -> Array:
+        """E[x * z | y], (N, K), over all supports."""
+        shrink = self._shrinkage()
+
+        def scores(_B: Array, P: Array) -> Array:
+            r = subsets.inclusion(self._logits(P), self.n_active_)[1]
+            return np.asarray(r * (P * shrink)).astype(P.dtype, copy=False)
+
+        return self._by_blocks(X, scores)
+
+    def inverse_transform(self, X: Any, support: str = "auto") -> Array:
         """Return the data (N, D) that scores (N, K) stand for: W scores + mean."""
+        refuse_support(support)
         check_is_fitted(self)
         scores = check_array(X, dtype=[np.float64, np.float32])
         K = len(self.components_)
@@ -280,8 +318,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
         return data
 
-    def allocate(self, X: Any) -> Array:
+    def allocate(self, X: Any, support: str = "auto") -> Array:
         """Each row's most probable L components, (N, K) bool."""
+        refuse_support(support)  # the L of largest posterior inclusion are the MAP support
         return self._by_blocks(X, lambda _B, P: self._top(P))
 
     def inclusion_probabilities(self, X: Any) -> Array:
@@ -312,6 +351,37 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         n_subsets = gaussian.log_binomial(len(self.components_), self.n_active_)
         return self._by_blocks(X, log_density) - n_subsets
+
+    def _summary(self, X: Any) -> RowSummary:
+        """Log-likelihood and inclusion of rows in one go."""
+        log_binomial = gaussian.log_binomial(len(self.components_), self.n_active_)
+
+        def both(B: Array, P: Array) -> Array:
+            squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+            log_e, r = subsets.inclusion(self._logits(P), self.n_active_)
+            nothing = gaussian.background(squares, self.noise_variance_, B.shape[1])
+            return np.column_stack([nothing + log_e - log_binomial, r])
+
+        found = self._by_blocks(X, both)
+        return RowSummary(found[:, 0], np.zeros(len(found)), found[:, 1:], "exact")
+
+    def _asked(self, X: Any) -> RowSummary:
+        """Return what queries about rows answer from: this summary, or an average of several."""
+        return self._summary(X)
+
+    def _support_probability(self, X: Any, Z: Array) -> Array:
+        """Posterior probability (N,) of a support (N, K) of each row."""
+        a = self._by_blocks(X, lambda _B, P: self._logits(P))
+        log_share = a.sum(axis=1, where=Z) - subsets.log_elementary(a, self.n_active_)
+        return np.asarray(np.exp(np.minimum(log_share, 0.0)))
+
+    def _drawn_scores(self, rng: np.random.Generator, X: Any) -> Array:
+        """Draw a support and scores x * z (N, K) of each row from their posterior."""
+        P = self._by_blocks(X, lambda _B, P: P)
+        Z = subsets.draw(rng, self._logits(P), self.n_active_)
+        shrink, v = gaussian.posterior(self.noise_variance_, self.latent_variance_)
+        drawn = P * shrink + np.sqrt(v) * rng.standard_normal(P.shape)
+        return np.asarray(np.where(Z, drawn, 0.0))
 
     def describe(self, X: Any) -> Description:
         """Say of every row what `transform`, `allocate` and the others say, in one go."""

@@ -19,11 +19,13 @@ from appca.models.base.parameters import (
     one_of,
     whole,
 )
+from appca.models.base.posterior_queries import PosteriorQueries
 from appca.models.base.support_model import SupportModel
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
 from appca.models.sampling.conditionals import Gamma, InverseGamma
+from appca.models.sampling.feature_priors import LEAST_WEIGHT
 from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Question
 from appca.models.supports.row_supports import SupportEstimate
@@ -36,7 +38,7 @@ RULES: dict[str, Rule] = {
     **SAMPLING,
 }
 
-LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
+MORE_LIKELY = 0.5  # inclusion probability
 
 
 class Draw(NamedTuple):
@@ -58,7 +60,7 @@ class FreeQuery(NamedTuple):
     background: Array  # (n,) log density of a row that no column explains
 
 
-class FreeModel(SupportModel):
+class FreeModel(PosteriorQueries, SupportModel):
     """Sampled models whose rows use any number of components.
 
     Subclasses say where chains start, how they move and what a draw is. Parameters they must have:
@@ -115,6 +117,7 @@ class FreeModel(SupportModel):
         refuse_constant(rows)
         origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
         rngs = generators(generator(self.random_state), self.n_chains)
+        self._forget_draws()
         first, sampler = self._problem(rngs, rows)
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         chains = sample(rngs, first, sampler, schedule, self.callback)
@@ -122,6 +125,7 @@ class FreeModel(SupportModel):
         self._warn_of_bound(chains.posterior["n_components"])
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large
         self.posterior_ = chains.posterior
+        self._keep_query_draws()
         self.log_likelihoods_: Array = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = chains.stop_reason
@@ -185,6 +189,21 @@ class FreeModel(SupportModel):
 
     def _means(self, seen: FreeQuery, supports: Array) -> Array:
         return free_supports.scores(seen.question, supports)
+
+    def _expected(self, seen: FreeQuery) -> Array:
+        return free_supports.expected(seen.question)
+
+    def _log_support(self, seen: FreeQuery, Z: Array) -> Array:
+        return free_supports.log_shares(seen.question, Z)
+
+    def _drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        return free_supports.draw_scores(rng, self._seen(X).question, self.n_paths)
+
+    def _likely(self, inclusion: Array) -> Array:
+        return np.asarray(inclusion > MORE_LIKELY)
+
+    def _supports_of_a_row(self) -> float:
+        return 2.0 ** len(self.components_)
 
     def _drawn_supports(self, rng: np.random.Generator, n_samples: int) -> Array:
         return rng.random((n_samples, len(self.components_))) < self.weights_

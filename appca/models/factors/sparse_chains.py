@@ -22,7 +22,7 @@ from appca.models.rows.observations import Rows, project
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import log_density, log_gamma_density
-from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet
+from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet, of_used
 from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 
 Array = NDArray[np.float64]
@@ -104,6 +104,7 @@ def record(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseSt
         "loading_variance": np.asarray(state.sigma2_W),
         "alpha": np.asarray(state.alpha),
         "n_components": np.asarray(state.Z.any(axis=0).sum()),
+        "weights": of_used(expected(state, kind), state.Z),
         "occupancy": occupancy(state.Z),
         "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
         "log_joint": np.asarray(log_complete(data, seen, prior, kind.infinite)),

@@ -38,6 +38,7 @@ from appca.models.sampling.feature_priors import (
     expected_buffet,
     log_beta_bernoulli,
     log_buffet,
+    of_used,
 )
 
 # Share of the mean feature variance: where W spans the data nothing is left to measure noise on.
@@ -158,4 +159,5 @@ def record(data: ChainData, features: FeaturePrior, seen: CachedSubspaceState) -
         "log_joint": np.asarray(joint),
         "alpha": np.asarray(state.alpha),
         "n_components": np.asarray(state.Z.any(axis=0).sum()),
+        "weights": of_used(features.expected(state.Z, state.alpha), state.Z),
     }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 Draws = dict[str, NDArray[Any]]
+Place = tuple[int, int]  # number of a chain, and `Measures.number` of some of its draws
 
 # Averages over the draws of a chain, (chain, N, K); everything else has the axes (chain, draw).
 RUNNING = ("Z_mean", "X_mean")
@@ -96,8 +97,8 @@ class DrawStore(Generic[S]):
         self.draws: Draws = {}  # (chain, draw, ...)
         self.totals: Draws = {}  # (chain, ...)
         self.kept = 0  # draws of every chain
-        self.counts: Counter[int] = Counter()  # draws of each number, see `Measures`
-        self.highest: dict[int, tuple[float, S]] = {}  # the densest draw of each number
+        self.counts: Counter[Place] = Counter()
+        self.highest: dict[Place, tuple[float, S]] = {}  # the densest draw
 
     def keep(self, states: Sequence[S], measures: Sequence[Measures]) -> None:
         """Add a draw of every chain."""
@@ -106,10 +107,10 @@ class DrawStore(Generic[S]):
                 self._place(self.draws, name, value, self.shape)[chain, self.kept] = value
             for name, value in self.sampler.average(state).items():
                 self._place(self.totals, name, value, self.shape[:1])[chain] += value
-            number = found.number
-            self.counts[number] += 1
-            if number not in self.highest or found.log_posterior >= self.highest[number][0]:
-                self.highest[number] = found.log_posterior, state
+            place = chain, found.number
+            self.counts[place] += 1
+            if place not in self.highest or found.log_posterior >= self.highest[place][0]:
+                self.highest[place] = found.log_posterior, state
         self.kept += 1
 
     @property
@@ -117,10 +118,15 @@ class DrawStore(Generic[S]):
         """The draw of largest posterior density among those of the most frequent number.
 
         Which of two densities in different dimensions is larger depends on the unit of the data. Of
-        two numbers as frequent the smaller one counts.
+        two numbers as frequent the smaller one counts. Chains on a lower peak have no say.
         """
-        usual = min(self.counts, key=lambda number: (-self.counts[number], number))
-        return self.highest[usual][1]
+        good = on_highest_peak(self.draws["log_posterior"][:, : self.kept])
+        frequent: Counter[int] = Counter()
+        for (chain, number), count in self.counts.items():
+            frequent[number] += count * int(good[chain])
+        usual = min(frequent, key=lambda number: (-frequent[number], number))
+        ones = [self.highest[place] for place in self.highest if place[1] == usual]
+        return max(ones, key=lambda one: one[0])[1]
 
     @staticmethod
     def _place(where: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
