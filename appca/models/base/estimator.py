@@ -216,6 +216,11 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._refuse_cells(checked)
         return checked
 
+    def _whole(self, X: Any) -> Array:
+        """Check rows for a query that takes no missing entries."""
+        check_is_fitted(self)
+        return self._validated(X, reset=False)
+
     @staticmethod
     def _refuse_cells(X: Array) -> None:
         """Raise ValueError for cells the model cannot take."""

@@ -134,8 +134,7 @@ class PosteriorQueries(SampledModel):
     def _asked(self, X: Any) -> RowSummary:
         if not self._has_draws():
             return super()._asked(X)
-        check_is_fitted(self)
-        return self._averaged(self._validated(X, reset=False))
+        return self._averaged(self._whole(X))
 
     def transform(self, X: Any, support: str = "auto") -> Array:
         """Posterior mean scores (N, K).
@@ -157,8 +156,7 @@ class PosteriorQueries(SampledModel):
         if support == MAP or not self._has_draws():
             return super().transform(X, support)
         refuse_support(support)
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._whole(X)
         total = np.zeros((len(X), len(self.components_)))
         for one in self._each_draw():
             total[:, one.published] += one.model._expected_scores(X)[:, one.own]
@@ -203,8 +201,7 @@ class PosteriorQueries(SampledModel):
         """Posterior probability (N,) of the support that `allocate` chose; below 0.5: doubtful."""
         if not self._has_draws():
             return super().allocation_probability(X)
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._whole(X)
         chosen, total = self._likely(self._averaged(X).inclusion), np.zeros(len(X))
         for one in self._each_draw():
             Z = np.zeros((len(X), len(one.model.components_)), dtype=bool)
@@ -262,7 +259,7 @@ class PosteriorQueries(SampledModel):
         quantiles over these. A component that a row surely does not use has a band of zeros.
         """
         check_is_fitted(self, "query_draws_")
-        X = self._validated(X, reset=False)
+        X = self._whole(X)
         K, S = len(self.components_), len(self.query_draws_.chain)
         rng = generator(0)  # the same rows have the same bands
         bands = np.zeros((2, len(X), K))

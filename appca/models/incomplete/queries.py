@@ -67,6 +67,12 @@ class MissingValues(SubspaceModel):
         scale: Array = np.sqrt(power / np.maximum(found.active.sum(axis=0), 1))
         return np.where(scale > 0.0, scale, 1.0)
 
+    def _whole(self, X: Any) -> Array:
+        rows = super()._whole(X)
+        if is_incomplete(rows):
+            self._refuse_missing()
+        return rows
+
     def _incomplete(self, X: Any) -> Array | None:
         """Return the checked rows if an entry of theirs is missing."""
         check_is_fitted(self)

@@ -63,7 +63,7 @@ def test_attributes_are_those_of_the_contract():
     assert model.noise_variance_ in model.posterior_["noise_variance"]
     place = np.unravel_index(model.posterior_["log_posterior"].argmax(), (2, 20))
     wanted = model.posterior_["log_likelihood"][place]
-    assert model.score_samples(Y).sum() == pytest.approx(wanted, abs=1e-6)
+    assert model.published().score_samples(Y).sum() == pytest.approx(wanted, abs=1e-6)
     assert model.to_arviz().posterior["latent_variance"].shape == (2, 20, 4)
 
 
@@ -125,7 +125,8 @@ def test_all_components_active_is_sampled_too():
     model = AdaptivePPCA(3, 3, inference="gibbs", **SHORT).fit(Y)
     assert model.allocate(Y).all()
     best = AdaptivePPCA(3, 3).fit(Y).score(Y)
-    assert best - 0.3 < model.score(Y) <= best
+    assert best - 0.3 < model.published().score(Y) <= best
+    assert best - 0.3 < model.score(Y) < best + 0.1  # on average over draws the rows may gain
 
 
 def test_as_many_components_as_features_are_sampled_too():
