@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_array
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, Callback
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.estimator import generator, refuse_constant
+from appca.models.base.data_checks import refuse_constant
+from appca.models.base.estimator import generator
 from appca.models.base.factor_queries import FactorModel
 from appca.models.base.parameters import (
     ARRAY,

@@ -14,7 +14,8 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.dask_queries import OnDask
-from appca.models.base.estimator import SampledModel, generator, refuse_constant, refuse_sizes
+from appca.models.base.data_checks import refuse_constant, refuse_sizes
+from appca.models.base.estimator import SampledModel, generator
 from appca.models.base.parameters import (
     ARRAY,
     CHAIN_STARTS,

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from appca import AdaptivePPCA
-from appca.models.base.estimator import refuse_constant
+from appca.models.base.data_checks import refuse_constant
 from appca.models.orthonormal import screening
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import matched_cosines, planted

@@ -200,7 +200,7 @@ def test_draws_that_do_not_fit_a_model_are_refused(digits):
         ("weights", draws["weights"] * np.nan),
         ("latent_variance", None),
     ):
-        with pytest.raises(InputError, match="in “f” do not fit together|“f” lacks"):
+        with pytest.raises(InputError, match=r"in “f” do not fit together|“f” lacks"):
             read_model("f", altered(content, **{f"draws_{name}": value}))
     none = {f"draws_{name}": None for name in draws}
     assert not read_model("f", altered(content, **none)).model.draws  # a file from before

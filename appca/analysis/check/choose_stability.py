@@ -14,10 +14,10 @@ import numpy as np
 
 from appca.analysis.check.choose import MODELS, MOST_ROWS, estimator_of, sample_of
 from appca.analysis.check.journal import JournalStore
+from appca.analysis.components.alignment import match
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.models.sampling.query_draws import match
 from appca.storage.errors import InputError
 from appca.storage.identity import plain
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.components.alignment import match
 from appca.analysis.explore.subspaces import ranked
-from appca.models.sampling.query_draws import match
 
 LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
 

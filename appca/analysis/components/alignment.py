@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appca.models.sampling.query_draws import match
-
 Floats = NDArray[np.float64]
 
 # Mean |cos| to the reference. A quarter turn away it is 0; at 0.95 draws lie within some 18 degrees
@@ -38,6 +36,18 @@ class AlignedDraws(NamedTuple):
     cosine: Floats  # (K,) mean absolute cosine to the reference, 0 if no draw has the component
     by_chain: Floats  # (chain, K) the same for each chain
     present: Floats  # (K,) share of the draws that have the component
+
+
+def match(components: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """Match components (K, D) to a reference (K', D), K' at most K.
+
+    Returns
+    -------
+    order (K',), sign (K',), absolute cosine (K',)
+    """
+    from appca.models.sampling import query_draws
+
+    return query_draws.match(components, reference)
 
 
 def align(components: ArrayLike, reference: ArrayLike | None = None) -> Aligned:

@@ -5,11 +5,13 @@ import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array, background
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.estimator import generator, refuse_constant, upright
+from appca.models.base.data_checks import refuse_constant
+from appca.models.base.estimator import generator, upright
 from appca.models.base.parameters import (
     POSITIVE,
     SAMPLING,
@@ -26,6 +28,7 @@ from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.feature_priors import LEAST_WEIGHT
+from appca.models.sampling.query_draws import number_band
 from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Question
 from appca.models.supports.row_supports import SupportEstimate
@@ -189,6 +192,11 @@ class FreeModel(PosteriorQueries, SupportModel):
 
     def _means(self, seen: FreeQuery, supports: Array) -> Array:
         return free_supports.scores(seen.question, supports)
+
+    def n_components_band(self, level: float = 0.9) -> tuple[int, int]:
+        """Credible band of the number of components, from all draws: smallest and largest."""
+        check_is_fitted(self, "posterior_")
+        return number_band(self.posterior_["n_components"], level)
 
     def _expected(self, seen: FreeQuery) -> Array:
         return free_supports.expected(seen.question)

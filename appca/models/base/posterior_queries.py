@@ -16,7 +16,13 @@ from appca.models.base.estimator import (
     generator,
     refuse_support,
 )
-from appca.models.sampling.query_draws import ParameterDraw, QueryDraws, choose
+from appca.models.sampling.query_draws import (
+    ParameterDraw,
+    QueryDraws,
+    band_ends,
+    choose,
+    component_bands,
+)
 
 PREFIX = "draws_"  # of the names of arrays
 MOST_DRAWS, LEAST_DRAWS = 100, 8  # that queries average over
@@ -243,14 +249,7 @@ class PosteriorQueries(SampledModel):
         `query_draws_` after alignment; a draw that lacks a component does not count for it.
         """
         check_is_fitted(self, "query_draws_")
-        draws, K = self.query_draws_, len(self.components_)
-        bands = np.empty((2, *self.components_.shape))
-        for k in range(K):
-            has = slice(None) if draws.weights is None else draws.weights[:, k] > 0.0
-            some = draws.components[has, k]
-            some = some if len(some) else self.components_[k][None]
-            bands[:, k] = np.quantile(some, _ends(level), axis=0)
-        return bands
+        return component_bands(self.query_draws_, self.components_, level)
 
     def score_bands(self, X: Any, level: float = 0.9) -> Array:
         """Credible bands (2, N, K) of the scores x * z of rows: lower and upper ends.
@@ -269,16 +268,9 @@ class PosteriorQueries(SampledModel):
             drawn = np.zeros((S, len(rows), K))
             for s, one in enumerate(models):
                 drawn[s][:, one.published] = one.model._drawn_scores(rng, rows)[:, one.own]
-            bands[:, start : start + len(rows)] = np.quantile(drawn, _ends(level), axis=0)
+            bands[:, start : start + len(rows)] = np.quantile(drawn, band_ends(level), axis=0)
         return bands / self.scale_ if self.whiten else bands
 
     def _likely(self, inclusion: Array) -> Array:
         """Components (N, K) bool of largest posterior inclusion."""
         raise NotImplementedError
-
-
-def _ends(level: float) -> list[float]:
-    if not 0.0 < level < 1.0:
-        msg = f"level must be a number between 0 and 1; got {level!r}."
-        raise ValueError(msg)
-    return [(1.0 - level) / 2.0, (1.0 + level) / 2.0]

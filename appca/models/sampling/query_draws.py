@@ -113,6 +113,36 @@ def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
     )
 
 
+def component_bands(draws: QueryDraws, published: Floats, level: float) -> Floats:
+    """Quantiles (2, K, D) between which an entry of a component lies with probability `level`.
+
+    A draw that lacks a component does not count for it.
+    """
+    bands = np.empty((2, *published.shape))
+    for k in range(len(published)):
+        has = slice(None) if draws.weights is None else draws.weights[:, k] > 0.0
+        some = draws.components[has, k]
+        some = some if len(some) else published[[k]]
+        bands[:, k] = np.quantile(some.astype(np.float64), band_ends(level), axis=0)
+    return bands
+
+
+def number_band(numbers: ArrayLike, level: float) -> tuple[int, int]:
+    """Smallest and largest number of components that the middle `level` of the draws have."""
+    low, high = np.quantile(
+        np.asarray(numbers, dtype=np.float64), band_ends(level), method="nearest"
+    )
+    return int(low), int(high)
+
+
+def band_ends(level: float) -> list[float]:
+    """Quantiles at the ends of the middle `level` of a distribution."""
+    if not 0.0 < level < 1.0:
+        msg = f"level must be a number between 0 and 1; got {level!r}."
+        raise ValueError(msg)
+    return [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+
+
 def _order(
     components: Floats, used: NDArray[np.bool_], published: Floats
 ) -> tuple[NDArray[np.intp], Floats]:

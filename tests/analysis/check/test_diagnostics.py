@@ -16,8 +16,7 @@ from appca.analysis.check.diagnostics import (
     verdict_on_climb,
 )
 from appca.analysis.check.raftery_lewis import required
-from appca.analysis.components.alignment import align, identification, summarise
-from appca.models.sampling.query_draws import match
+from appca.analysis.components.alignment import align, identification, match, summarise
 from appca.runs.configuration import RunConfig
 
 
