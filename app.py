@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui.frame import frame
+from appca.ui.frame import frame, origins
 
 FIRST = "explore/subspaces"
 PAGES = {
@@ -34,14 +34,20 @@ PAGES = {
     "Share": [("export/export", "Export", "download"), ("data/new_data", "New data", "add_chart")],
 }
 
-st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
-sections = {
-    section: [
-        st.Page(f"pages/{path}.py", title=title, icon=f":material/{icon}:", default=path == FIRST)
-        for path, title, icon in pages
-    ]
-    for section, pages in PAGES.items()
-}
-page = st.navigation(sections, expanded=True)
-frame.around_page(page.run)
-frame.sidebar()
+if __name__ == "__main__":  # for every visitor
+    st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
+    sections = {
+        section: [
+            st.Page(
+                f"pages/{path}.py", title=title, icon=f":material/{icon}:", default=path == FIRST
+            )
+            for path, title, icon in pages
+        ]
+        for section, pages in PAGES.items()
+    }
+    page = st.navigation(sections, expanded=True)
+    frame.around_page(page.run)
+    frame.sidebar()
+else:  # once, imported by `streamlit run` before it serves
+    origins.ask_nobody()
+    app = st.App(__file__)

@@ -1,30 +1,44 @@
 """The command line: the same code as the pages, on built-in data and files."""
 
+import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
 
-from appca.commands import bench, data, fit, paper, parsing, project, runs
-from appca.commands.terminal import clear
+from appca.commands import bench, check, data, fit, paper, parsing, project, runs
+from appca.commands.terminal import Manner, clear, speaking
 from appca.storage.errors import TOO_MUCH
-from appca.storage.wording import shortened
+from appca.storage.wording import printable, shortened
 
-BAD_INPUT, INTERRUPTED, NOBODY_READS = parsing.BAD_INPUT, 130, 141
-COMMANDS = (data, fit, project, runs, paper, bench)
+GOOD, REFUSED, USAGE = 0, 1, parsing.USAGE
+INTERRUPTED, NOBODY_READS = 130, 141
+COMMANDS = (data, fit, project, runs, check, paper, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code.
 
-    0; 2 after one sentence about bad input; 130 after Ctrl-C; 141 when what reads the output, such
-    as ``head``, has gone.
+    0; 1 after one sentence about input that is refused, or where `check` found damage; 2 after one
+    about the command line itself; 130 after Ctrl-C; 141 when what reads the output, such as
+    ``head``, has gone.
     """
     options = _parser().parse_args(arguments)
+    with speaking(Manner(options.quiet, options.json or parsing.is_piped(options))):
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
-        options.run(options)
+        parsing.check_output(options)
+        fields = options.run(options)
+        if options.json:
+            json.dump(fields, sys.stdout, ensure_ascii=False, allow_nan=False)
+            sys.stdout.write("\n")
         sys.stdout.flush()
     except ValueError as error:
-        return _refuse(" ".join(str(error).split()))
+        code = USAGE if isinstance(error, parsing.UsageError) else REFUSED
+        return _refuse(" ".join(str(error).split()), code)
     except BrokenPipeError:
         _close_output()
         return NOBODY_READS
@@ -36,14 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         clear()
         return INTERRUPTED
-    return 0
+    return int(getattr(options, "code", GOOD))
 
 
 def _parser() -> parsing.Parser:
     parser = parsing.Parser(
         prog="appca",
         description="Adaptive probabilistic PCA on the command line.",
-        epilog="`python -m appca COMMAND --help` shows examples.",
+        epilog="`python -m appca COMMAND --help` shows examples. Exit codes: 0 done, 1 the input "
+        "was refused, 2 the command line was.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=parsing.Parser)
     for command in COMMANDS:
@@ -51,10 +66,10 @@ def _parser() -> parsing.Parser:
     return parser
 
 
-def _refuse(sentence: str) -> int:
+def _refuse(sentence: str, code: int = REFUSED) -> int:
     clear()
-    sys.stderr.write(f"appca: {sentence}\n")
-    return BAD_INPUT
+    sys.stderr.write(f"appca: {printable(sentence)}\n")
+    return code
 
 
 def _close_output() -> None:

@@ -61,7 +61,7 @@ def balanced(seeds: int) -> list[results.Row]:
 def in_words(numbers: np.ndarray | list[float]) -> str:
     """Format one line of the table."""
     floor, error, cosine, right, paper, paper_cosine = numbers
-    mine = f"{error:6.3f} x {cosine:7.4f}  {100 * right:6.1f} %"
+    mine = f"{error:6.3f} x {cosine:7.4f}  {100 * right:6.1f}%"
     return f"{floor:.5f} |        {mine}  |        {paper:8.1f} x {paper_cosine:7.3f}"
 
 

@@ -186,6 +186,35 @@ SECTIONS = (
         readings.slider_lines,
         readings.slider_reading,
     ),
+    Section(
+        "visitors",
+        "Many visitors at once",
+        "Windows over the app's websocket, each moving K or L on 10,000 rows of MNIST at random, "
+        "up to two seconds after its last picture; from a move until the picture's data are there.",
+        "python -m benchmarks.visitors",
+        readings.visitors_lines,
+        readings.visitors_reading,
+    ),
+    Section(
+        "stored",
+        "Checking what is stored",
+        "A data set is opened by a process for the first time, when all its blocks are checked "
+        "against their digests, and again; `appca check` looks at the home that holds it. Seconds "
+        "on the clock, files in the system's cache.",
+        "python -m benchmarks.stored",
+        readings.stored_lines,
+        readings.stored_reading,
+    ),
+    Section(
+        "uploads",
+        "What a hostile upload costs",
+        "Files under 2 MB that claim to be far more, uploaded in one window; another opens the "
+        "app's first page meanwhile, again and again. Memory is that of the server and of the "
+        "processes that read for it, beyond what they had before.",
+        "python -m benchmarks.uploads",
+        readings.uploads_lines,
+        readings.uploads_reading,
+    ),
 )
 
 

@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, foretold, hide
+from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.storage.errors import InputError
@@ -71,7 +71,7 @@ def measured(dataset, sizes: tuple[int, int], share: float, seeds: int) -> dict[
         hidden = hide(np.ones(dataset.X.shape, bool), share, np.random.default_rng(seed))
         Y = options.fit(dataset.X, missing=hidden).transform(dataset.X).astype(np.float64)
         truth, Y[hidden] = Y[hidden], np.nan
-        fills = {method: foretold(method, Y, config) for method in (OWN, FEW, EVERY, MEANS)}
+        fills = {method: filled_in(method, Y, config) for method in (OWN, FEW, EVERY, MEANS)}
         if Y.shape[1] <= MOST_COLUMNS:
             fills |= imputed(Y)
         for method, filled in fills.items():

@@ -10,6 +10,7 @@ from statistics import median
 
 from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN
 from appca.data.numbers import percent
+from appca.storage.wording import counted
 from benchmarks.cluster import CHUNK_ROWS, Seen, growth_of, limits_of
 from benchmarks.methods import METHODS
 from benchmarks.numbers import columns, number
@@ -208,7 +209,7 @@ def balanced_reading(rows: Sequence[Row]) -> list[str]:
     near = sum(row["times_oracle"] < 1.05 for row in rows)
     theirs = sum(row["paper_times_oracle"] < 1.05 for row in rows)
     return [
-        f"By default settings the error is within 5 % of the oracle's on {near} of {len(rows)} "
+        f"By default settings the error is within 5% of the oracle's on {near} of {len(rows)} "
         f"data sets, from the paper's start on {theirs}.",
         "An error below the oracle's is no mistake: the fit may use W to follow the noise.",
     ]
@@ -313,6 +314,88 @@ def slider_reading(rows: Sequence[Row]) -> list[str]:
     return [
         "The server's share includes the way to the browser and the 0.2 s for which Streamlit "
         "waits whether the slider moves on."
+    ]
+
+
+def visitors_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a number of visitors."""
+    names = {
+        "visitors": "visitors",
+        "moves": "moves",
+        "median_s": "median, s",
+        "p95_s": "95%, s",
+        "most_s": "longest, s",
+        "processor_s": "processor s a move",
+        "faults": "errors",
+        "half_mb": "MB halfway",
+        "end_mb": "MB at the end",
+        "load": "load before",
+    }
+    return columns(rows, names)
+
+
+def visitors_reading(rows: Sequence[Row]) -> list[str]:
+    """Say what the numbers hold."""
+    del rows
+    return [
+        "Processor time is that of the server, opening the pages included; fits in the background "
+        "have processes of their own, which stand back behind it.",
+        "A load near or above the number of cores before the start is other work on the machine, "
+        "which makes all times longer.",
+    ]
+
+
+def stored_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a data set."""
+    names = {
+        "data": "data",
+        "megabytes": "MB",
+        "put_s": "store, s",
+        "open_s": "open first, s",
+        "again_s": "open again, s",
+        "check_s": "check, s",
+        "check_megabytes": "check, MB of memory",
+        "sha256_s": "SHA-256, s",
+        "blake2b_s": "BLAKE2b, s",
+        "crc32_s": "CRC-32, s",
+    }
+    return columns(rows, names, 2)
+
+
+def stored_reading(rows: Sequence[Row]) -> list[str]:
+    """Say why the digests are what they are."""
+    most = max(rows, key=lambda row: row["megabytes"])
+    rate = most["megabytes"] / most["sha256_s"] / 1000
+    return [
+        f"SHA-256 of blocks of 4 MB by {counted(most['threads'], 'thread')} reads "
+        f"{number(rate)} GB a second."
+    ]
+
+
+def uploads_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a file."""
+    return [
+        {
+            "file": row["file"],
+            "kB": number(row["bytes"] / 1e3),
+            "memory, MB": number(row["grown_mb"]),
+            "longest opening, s": number(row["page_s"]),
+        }
+        for row in rows
+        if "grown_mb" in row
+    ]
+
+
+def uploads_reading(rows: Sequence[Row]) -> list[str]:
+    """Compare with openings while nothing is uploaded, and name the file that took most."""
+    alone = max(row["page_s"] for row in rows if "grown_mb" not in row)
+    files = [row for row in rows if "grown_mb" in row]
+    most = max(files, key=lambda row: row["grown_mb"])
+    slowest = max(files, key=lambda row: row["page_s"])
+    return [
+        f"While nothing is uploaded, the longest opening takes {number(alone)} s; during "
+        f"{slowest['file']}, {number(slowest['page_s'])} s. Most memory is taken by "
+        f"{most['file']}, {number(most['grown_mb'])} MB."
     ]
 
 

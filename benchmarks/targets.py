@@ -16,7 +16,9 @@ Results = Mapping[str, Sequence[Row]]  # rows by the name of their file; may lac
 MNIST, ODD, VOXELS = "MNIST 60,000", "odd digits", "voxels"
 TIMES_PCA, BELOW, TIMES_PRODUCTS, TIMES_FASTER = 3.0, 0.05, 1.5, 10.0
 AFA_S, VOXELS_S, VOXELS_BYTES, PEAK = 6.0, 600.0, 8e9, 2.0
+UPLOAD_MB, UPLOAD_S = 500.0, 2.0  # by which an upload may delay another visitor's page
 SLIDER_S = {10_000: 1.0, 70_000: 4.0}  # by the number of digits
+VISIT_S, VISIT_TIMES = 3.0, 4.0  # beyond, and times, what one visitor alone needs
 CONSTANT = 1.1  # times the peak of the fewest rows
 
 
@@ -35,7 +37,7 @@ class Target(NamedTuple):
 
 def targets(results: Results) -> list[Target]:
     """Return all targets about which something is measured."""
-    parts = (of_time, of_one_start, of_the_app, of_large_data, of_memory)
+    parts = (of_time, of_one_start, of_the_app, of_visitors, of_large_data, of_memory)
     return [target for part in parts for target in part(results)]
 
 
@@ -95,7 +97,38 @@ def of_the_app(results: Results) -> list[Target]:
             middle = median(row["server_s"] + row["browser_s"] for row in moves)
             what = f"a move of the K slider to the picture, {n:,} digits, median of {len(moves)}"
             found.append(Target(what, f"{number(limit)} s", f"{number(middle)} s", middle <= limit))
+    rows = results.get("uploads", ())
+    alone = max((row["page_s"] for row in rows if "grown_mb" not in row), default=0.0)
+    files = [row for row in rows if "grown_mb" in row]
+    if files:
+        grown = max(row["grown_mb"] for row in files)
+        later = max(row["page_s"] for row in files) - alone
+        what = f"{len(files)} hostile uploads under 2 MB: most memory taken"
+        asked = f"at most {number(UPLOAD_MB)} MB"
+        found.append(Target(what, asked, f"{number(grown)} MB", grown <= UPLOAD_MB))
+        what = "another visitor's page meanwhile, beyond what it takes alone"
+        asked = f"at most {number(UPLOAD_S)} s"
+        found.append(Target(what, asked, f"{number(later)} s", later <= UPLOAD_S))
     return found
+
+
+def of_visitors(results: Results) -> list[Target]:
+    """Compare how long many visitors wait with how long one does."""
+    rows = sorted(results.get("visitors", ()), key=lambda row: row["visitors"])
+    if len(rows) < 2:
+        return []
+    alone, many = rows[0], rows[-1]
+    n = many["visitors"]
+    limit = VISIT_S + VISIT_TIMES * alone["median_s"]
+    return [
+        at_most(f"{n} visitors at once, 95% of their moves, s", many["p95_s"], limit),
+        at_most(f"{n} visitors at once: errors", many["faults"], 0),
+        at_most(
+            f"{n} visitors at once: memory of the server at the end over that halfway",
+            many["end_mb"] / many["half_mb"],
+            CONSTANT,
+        ),
+    ]
 
 
 def of_large_data(results: Results) -> list[Target]:

@@ -3,6 +3,8 @@
 What each array is called on disk is known here and nowhere else.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -210,6 +212,14 @@ class FittedRun(FittedModel, DescribedRows):
         found |= _with(POSTERIOR, self.posterior)
         found |= _with(PREPROCESSING, self.preprocessing.arrays())
         return found if self.imputed is None else found | {IMPUTED: self.imputed}
+
+    def digest(self) -> str:
+        """Return the SHA-256 (64 hex digits) of all arrays with their names and types."""
+        sha = hashlib.sha256()
+        for name, values in sorted(self.to_arrays().items()):
+            head = [name, values.dtype.str, values.shape]
+            sha.update(json.dumps(head).encode() + np.ascontiguousarray(values).data)
+        return sha.hexdigest()
 
 
 _EVERY_MODEL = (

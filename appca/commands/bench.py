@@ -4,6 +4,7 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from appca.commands import parsing
 from appca.commands.terminal import say
@@ -24,16 +25,22 @@ def add(commands: parsing.Commands) -> None:
     parser = parsing.command(commands, "bench", text, EXAMPLES)
     parser.set_defaults(run=run)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="two small data sets of its own")
-    size.add_argument("--large", action="store_true", help="215,302 x 989 as well")
-    parser.add_argument("--rounds", type=int, help="fits of each method (3)")
-    parser.add_argument("--minutes", type=float, help="for all of it (40)")
-    parser.add_argument("--data", metavar="NAME", help="only data sets whose name contains this")
-    parser.add_argument("--methods", metavar="A,B", help="only these, beside PCA")
-    parser.add_argument("--out", type=Path, help=f"folder for the table ({RESULTS.as_posix()})")
+    size.add_argument(
+        "--quick", action="store_true", help="two small data sets of its own (default: no)"
+    )
+    size.add_argument("--large", action="store_true", help="215,302 x 989 as well (default: no)")
+    parser.add_argument("--rounds", type=int, help="fits of each method (default: 3)")
+    parser.add_argument("--minutes", type=float, help="for all of it (default: 40)")
+    parser.add_argument(
+        "--data", metavar="NAME", help="only data sets whose name contains this (default: all)"
+    )
+    parser.add_argument("--methods", metavar="A,B", help="only these, beside PCA (default: all)")
+    parser.add_argument(
+        "--out", type=Path, help=f"folder for the table (default: {RESULTS.as_posix()})"
+    )
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Measure in a process of its own, which writes to the same terminal, and say where it is."""
     _check(options)
     words = [f"--{name}" for name in ("quick", "large") if getattr(options, name)]
@@ -44,14 +51,21 @@ def run(options: argparse.Namespace) -> None:
     if options.out is not None:
         words.append(f"--out={options.out.resolve()}")
     command = [sys.executable, "-m", "benchmarks.table", *words]
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    stdout: Any = None
+    if options.quiet:
+        stdout = subprocess.DEVNULL
+    elif options.json:
+        stdout = sys.stderr
+    code = subprocess.run(command, cwd=ROOT, check=False, stdout=stdout).returncode
     if code:
         msg = (
             f"The benchmarks ended with exit code {code} and without a table; correct what the "
             "lines above name."
         )
         raise InputError(msg)
-    say(f"table in {options.out or ROOT / RESULTS}")
+    folder = options.out or ROOT / RESULTS
+    say(f"table in {folder}")
+    return {"folder": str(folder)}
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -71,4 +85,4 @@ def _check(options: argparse.Namespace) -> None:
         given = getattr(options, name)
         if given is not None and not given >= lowest:
             msg = f"--{name} must be {rule}; got {given}: raise it or leave it out."
-            raise InputError(msg)
+            raise parsing.UsageError(msg)

@@ -16,7 +16,8 @@ import numpy as np
 
 from appca.analysis.capabilities import CAPABILITIES
 from appca.analysis.fitted import DescribedRows, FittedModel
-from appca.commands.terminal import Meter, clear, say
+from appca.commands import parsing
+from appca.commands.terminal import Meter, clear, say, say_facts
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
 from appca.runs.cluster import SchedulerAddress, connected, losses, refuse_missing_packages
@@ -24,7 +25,6 @@ from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import versions
 from appca.runs.run import RunInfo
 from appca.storage import atomic
-from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +64,7 @@ def is_for(options: argparse.Namespace) -> bool:
     return options.scheduler is not None or only
 
 
-def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
+def run(options: argparse.Namespace, parameters: dict[str, Any]) -> dict[str, Any]:
     """Fit where the rows are, say how it went, and write what was asked for part by part."""
     path = _check(options)
     with _workers(options.scheduler) as place:
@@ -74,7 +74,9 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
         kind, keywords = estimator_class(config.model), dict(config.parameters)
         keywords["callback"] = Meter(X.shape[0])
         say(f"{X.shape[0]} rows of {X.shape[1]} features, {place}")
-        model = kind(**keywords).fit(X)
+        say_facts({"Preprocessing": "none", "Model": ", ".join([config.model, *config.sizes])})
+        with parsing.in_flags():
+            model = kind(**keywords).fit(X)
         mean = model.score(X)
         clear()
         seconds = round(time.perf_counter() - began, 3)
@@ -96,6 +98,18 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> None:
         )
         if options.out:
             _write(options.out, model, X, config, info)
+    return {
+        "data": {"name": path.name, "rows": info.n_rows, "features": info.n_features},
+        "preprocessing": config.preprocessing,
+        "model": config.model,
+        "parameters": config.parameters,
+        "stop_reason": info.stop_reason,
+        "iterations": info.n_iter,
+        "seconds": seconds,
+        "log_likelihood_per_row": mean,
+        "run": None,
+        "written": None if options.out is None else str(options.out),
+    }
 
 
 def _check(options: argparse.Namespace) -> Path:
@@ -114,13 +128,16 @@ def _check(options: argparse.Namespace) -> Path:
             f"{needless[0]} does not go with {cause}, where the numbers in the file are fitted as "
             "they are; leave one of the two out."
         )
-        raise InputError(msg)
+        raise parsing.UsageError(msg)
     if options.model not in ON_DASK:
         msg = f"With {cause}, fit {' or '.join(ON_DASK)}; got {options.model}: name one of these."
-        raise InputError(msg)
+        raise parsing.UsageError(msg)
     if len(options.data) != 1:
         msg = f"With {cause}, name one file or folder; got {len(options.data)}: leave out the rest."
-        raise InputError(msg)
+        raise parsing.UsageError(msg)
+    if parsing.PIPE in (options.data[0], str(options.out)):
+        msg = f"With {cause}, DATA and --out are names of files; got -: write the file's name."
+        raise parsing.UsageError(msg)
     return Path(options.data[0])
 
 
@@ -155,7 +172,7 @@ def _write(path: Path, model: Any, X: "Array", config: RunConfig, info: RunInfo)
 
         nothing = Preprocessing().fit(np.zeros((2, X.shape[1]), X.dtype))
         fitted = FittedModel.from_estimator(model, nothing)
-        atomic.write(path, model_bytes(config, fitted, info))
+        atomic.write(path, model_bytes(config, fitted, info), private=False)
     else:
         _write_tables(path, _tables(model, X))
     say(f"wrote {path}, {path.stat().st_size} bytes")
@@ -176,7 +193,7 @@ def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
 def _write_tables(path: Path, tables: Iterator["pd.DataFrame"]) -> None:
     from appca.analysis.export.projections import csv_bytes
 
-    with atomic.growing(path) as file:
+    with atomic.growing(path, private=False) as file:
         if path.suffix == ".parquet":
             _write_parquet(file, tables)
             return

@@ -1,21 +1,26 @@
 """``appca data``: what there is to open, what is in it, and the same as another kind of file."""
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from appca.commands import parsing, writing
+from appca.commands import facts, parsing, writing
 from appca.commands.opening import opened_with_gaps
-from appca.commands.terminal import say
+from appca.commands.terminal import say, say_facts
 from appca.data.dataset import Dataset
+from appca.data.numbers import about
+from appca.data.preprocessing import suggest
+from appca.data.readers.intake import duplicate_rows
 from appca.data.sources.builtin import SOURCES
-from appca.storage.wording import counted
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import estimate_seconds
+from appca.storage.wording import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
 
 EXAMPLES = (
     "python -m appca data",
+    "python -m appca data measurements.csv --columns",
     "python -m appca data measurements.csv --label kind --out measurements.parquet",
     "python -m appca data faces --option 'size=[16,16]' --out faces.npz",
 )
@@ -27,33 +32,76 @@ def add(commands: parsing.Commands) -> None:
     parser = parsing.command(commands, "data", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument("data", nargs="*", metavar="DATA", help=parsing.DATA_HELP)
-    parsing.add_reading(parser, missing="kept")
     parser.add_argument(
-        "--out", type=Path, help=f"{writing.OUT_HELP}; missing cells stay missing in it"
+        "--columns", action="store_true", help="list every column and its role (default: no)"
     )
+    parsing.add_reading(parser, missing="kept")
+    writing.add_out(parser, ".csv", "; missing cells stay missing in it")
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """List data sets, or describe and write one."""
     if not options.data:
-        for source in SOURCES.values():
-            names = ", ".join(option.name for option in source.options)
-            note = f" [{names}]" if names else ""
-            size = f"{source.rows} x {source.features}"
-            say(f"{source.key:14} {size:12} {source.description}{note}")
-        return
-    writing.check_place(options.out)
+        return _sources()
+    writing.check_place(options)
     dataset = opened_with_gaps(options)
-    say(f"{dataset.name}: {dataset.n_rows} rows, {dataset.n_features} features")
-    say(f"labels: {', '.join(dataset.labels) or 'none'}; digest {dataset.digest[:12]}")
-    if dataset.missing is not None:
-        say(f"{counted(dataset.n_missing, 'missing cell')}, kept as they are")
-    if options.out:
-        writing.write(
-            options.out,
-            lambda: table_of(dataset),
-            lambda: {"X": dataset.with_gaps(), **writing.identity(dataset)},
-        )
+    repeated = duplicate_rows(dataset.X)
+    columns = facts.columns_of(dataset)
+    say(f"{dataset.name}: {dataset.n_rows:,} rows, {dataset.n_features:,} features")
+    say_facts(
+        facts.lines_of(dataset, "kept as they are")
+        | facts.more_of(dataset, repeated)
+        | _first_fit(dataset)
+    )
+    if options.columns:
+        _say_columns(columns)
+    written = writing.write(
+        options,
+        lambda: table_of(dataset),
+        lambda: {"X": dataset.with_gaps(), **writing.identity(dataset)},
+    )
+    more = {"repeated_rows": repeated, "columns": columns, "written": written}
+    return facts.fields_of(dataset) | more
+
+
+def _sources() -> dict[str, Any]:
+    for source in SOURCES.values():
+        names = ", ".join(option.name for option in source.options)
+        note = f" [{names}]" if names else ""
+        size = f"{source.rows} x {source.features}"
+        say(f"{source.key:14} {size:12} {source.description}{note}")
+    return {
+        "data_sets": [
+            {
+                "name": source.key,
+                "rows": source.rows,
+                "features": source.features,
+                "description": source.description,
+                "offline": source.offline,
+                "options": [option.name for option in source.options],
+            }
+            for source in SOURCES.values()
+        ]
+    }
+
+
+def _first_fit(dataset: Dataset) -> dict[str, str]:
+    """Say how `fit` would begin without further options, and about how long it would take."""
+    config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", {})
+    incomplete = len(dataset.incomplete_rows)
+    seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config, incomplete=incomplete)
+    return {
+        "Preprocessing": f"{suggest(dataset).in_words()} (what `fit` does by default)",
+        "First fit": f"{about(seconds)} for {', '.join(config.sizes)}",
+    }
+
+
+def _say_columns(columns: list[dict[str, Any]]) -> None:
+    width = min(40, max((len(shortened(one["name"])) for one in columns), default=0))
+    for one in columns:
+        gaps = f", {counted(one['missing'], 'missing cell')}" if one["missing"] else ""
+        kind = one["kind"] or ""
+        say(f"  {shortened(one['name']):{width}}  {one['role']:8} {kind}{gaps}".rstrip())
 
 
 def table_of(dataset: Dataset) -> "pd.DataFrame":

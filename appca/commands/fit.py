@@ -1,15 +1,15 @@
 """``appca fit``: fit a model and describe every row."""
 
 import argparse
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.commands import cluster, parsing, writing
+from appca.commands import cluster, facts, parsing, writing
 from appca.commands.opening import opened
-from appca.commands.terminal import Meter, clear, say, show_share
+from appca.commands.terminal import Meter, clear, say, say_facts, show_share
 from appca.data.dataset import Dataset
 from appca.data.prepared import prepared
 from appca.data.preprocessing import SCALES, Preprocessing, suggest
@@ -21,13 +21,20 @@ from appca.runs.home import home
 from appca.runs.model_file import about_run
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
+
+if TYPE_CHECKING:
+    from appca.models.algebra.loop import Progress
 
 EXAMPLES = (
     "python -m appca fit digits -K 6 -L 2 --out digits.npz",
     "python -m appca fit measurements.csv --label kind --missing model -K 3 --out table.csv",
     "python -m appca fit faces --option 'size=[16,16]' --pca 0.95 -K 4 --store",
+    "cat measurements.csv | python -m appca fit - --missing drop -K 3 --out - > model.npz",
 )
+
+
+PREPARING = ("divide", "centre", "scale", "pca", "vae")
+AS_THEY_ARE = "--divide 1 --no-centre --scale none"
 
 
 def add(commands: parsing.Commands) -> None:
@@ -36,66 +43,162 @@ def add(commands: parsing.Commands) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=parsing.DATA_HELP)
     parsing.add_reading(parser)
-    model = parser.add_argument_group("what is fitted")
-    model.add_argument("--model", default="aPPCA", choices=MODELS)
-    model.add_argument("-K", "--components", type=int, help="components, or the most there may be")
-    model.add_argument("-L", "--active", type=int, help="components a row uses (2)")
-    model.add_argument("--seed", type=int, help="random seed (0)")
-    parsing.add_settings(model, "--set", "a further setting of the model, such as n_init=5")
-    before = parser.add_argument_group("what is done to the data first")
-    before.add_argument("--divide", type=float, help="divide every value by this")
-    before.add_argument("--centre", action="store_true", default=None, help="subtract the means")
-    before.add_argument("--scale", choices=SCALES)
-    reduce = before.add_mutually_exclusive_group()
-    reduce.add_argument(
-        "--pca", type=parsing.value, help="dimensions to keep, or share of variance below 1"
-    )
-    reduce.add_argument(
-        "--vae", type=parsing.value, metavar="DIMENSIONS", help="dimensions of an autoencoder"
-    )
-    before.add_argument("--epochs", type=int, help="of the autoencoder; suggested by the data")
-    parser.add_argument("--out", type=Path, help=f"{writing.OUT_HELP}; `project` reads the .npz")
+    _add_model(parser)
+    _add_preprocessing(parser)
+    writing.add_out(parser, ".npz", "; `project` reads the .npz")
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
         help="fit on the Dask cluster there, or part by part on this computer (`threads`); DATA is "
         "then one NPY, Parquet or Zarr file that all workers can read, and may be larger than "
-        "memory",
+        "memory (default: in memory)",
     )
-    parser.add_argument("--store", action="store_true", help="keep the run where the app shows it")
+    parser.add_argument(
+        "--store", action="store_true", help="keep the run where the app shows it (default: no)"
+    )
 
 
-def run(options: argparse.Namespace) -> None:
-    """Fit, say how it went, and keep what was asked for."""
-    writing.check_place(options.out)
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is fitted")
+    group.add_argument("--model", default="aPPCA", choices=MODELS, help="(default: aPPCA)")
+    sizes = {name: spec.parameters for name, spec in MODELS.items()}
+    components = ", ".join(f"{name} {_bound(model)}" for name, model in sizes.items())
+    active = ", ".join(
+        f"{name} {model['n_active']}" for name, model in sizes.items() if "n_active" in model
+    )
+    group.add_argument(
+        *("-K", "--components"),
+        type=int,
+        help=f"components, or the most there may be (default: {components})",
+    )
+    group.add_argument(
+        "-L", "--active", type=int, help=f"components a row uses (default: {active})"
+    )
+    group.add_argument("--seed", type=int, help="random seed (default: 0)")
+    text = "a further setting of the model, such as n_init=5 (default: the model's own)"
+    parsing.add_settings(group, "--set", text)
+
+
+def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is done to the data first")
+    group.add_argument(
+        "--divide",
+        type=float,
+        help="divide every value by this (default: images their white, such as 255, others 1)",
+    )
+    group.add_argument(
+        "--centre",
+        action=argparse.BooleanOptionalAction,
+        help="subtract the means (default: tables yes, images no)",
+    )
+    group.add_argument(
+        "--scale",
+        choices=SCALES,
+        help="divide each feature by its standard deviation, or all by one number (default: tables "
+        "feature, recordings global, images none)",
+    )
+    reduce = group.add_mutually_exclusive_group()
+    reduce.add_argument(
+        "--pca",
+        type=parsing.value,
+        help="dimensions to keep, or share of variance below 1 (default: all are kept)",
+    )
+    reduce.add_argument(
+        "--vae",
+        type=parsing.value,
+        metavar="DIMENSIONS",
+        help="dimensions of an autoencoder (default: there is none)",
+    )
+    group.add_argument(
+        "--epochs", type=int, help="of the autoencoder (default: suggested by the data)"
+    )
+
+
+def _bound(parameters: Mapping[str, Any]) -> Any:
+    return parameters.get("n_components", parameters.get("max_components"))
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Fit, say what was done and how it went, and keep what was asked for."""
+    writing.check_place(options)
     if cluster.is_for(options):
-        cluster.run(options, _settings(options))
-        return
+        return cluster.run(options, _settings(options))
     if options.epochs is not None and options.vae is None:
         msg = "--epochs is of an autoencoder; give --vae with its dimensions, or leave it out."
-        raise InputError(msg)
+        raise parsing.UsageError(msg)
     dataset = opened(options)
-    before = _preprocessing(options, dataset)
-    config = RunConfig(dataset.digest, before.to_dict(), options.model, _settings(options))
-    fitted = prepared(dataset, before, home(), show_share) if before.vae else None
-    result = fit_run(dataset, config, Meter(dataset.n_rows), fitted)
+    with parsing.in_flags():
+        before = _preprocessing(options, dataset)
+        config = RunConfig(dataset.digest, before.to_dict(), options.model, _settings(options))
+    begun = Announced(Meter(dataset.n_rows), lambda: _say_plan(options, dataset, config))
+    with parsing.in_flags():
+        fitted = prepared(dataset, before, home(), show_share) if before.vae else None
+        result = fit_run(dataset, config, begun, fitted)
     clear()
-    info = result.info
+    begun.announce()
+    info, mean = result.info, result.info.log_likelihood / result.info.n_rows
     say(f"{info.stop_reason}; {info.n_iter} iterations, {info.seconds} s")
-    say(f"log-likelihood {info.log_likelihood / info.n_rows:.6g} nats per row")
-    if dataset.missing is not None:
-        say(f"{dataset.n_missing} missing cells, fitted around")
+    unit = "" if before.in_words() == "none" else ", of the values after preprocessing"
+    say(f"log-likelihood {mean:.6g} nats per row{unit}")
+    run_id = None
     if options.store:
         DatasetStore(home()).put(dataset)
-        say(f"run {RunStore(home()).save(config, result).id}")
-    if options.out:
-        from appca.analysis.export.projections import projection_table
+        run_id = RunStore(home()).save(config, result).id
+        say(f"run {run_id}")
+    from appca.analysis.export.projections import projection_table
 
-        writing.write(
-            options.out,
-            lambda: projection_table(dataset, result.fitted),
-            lambda: _arrays(dataset, config, result),
-        )
+    written = writing.write(
+        options,
+        lambda: projection_table(dataset, result.fitted),
+        lambda: _arrays(dataset, config, result),
+    )
+    return {
+        "data": facts.fields_of(dataset),
+        "preprocessing": before.to_dict(),
+        "model": config.model,
+        "parameters": config.parameters,
+        "stop_reason": info.stop_reason,
+        "iterations": info.n_iter,
+        "seconds": info.seconds,
+        "log_likelihood_per_row": mean,
+        "run": run_id,
+        "written": written,
+    }
+
+
+class Announced:
+    """Says what is fitted once the fit has begun, and so was not refused; then shows its passes."""
+
+    def __init__(self, meter: Meter, plan: Callable[[], None]) -> None:
+        self.meter = meter
+        self.plan: Callable[[], None] | None = plan
+
+    def __call__(self, progress: "Progress") -> None:
+        """Show one iteration."""
+        self.announce()
+        self.meter(progress)
+
+    def announce(self) -> None:
+        """Say the plan, the first time."""
+        if self.plan is not None:
+            self.plan()
+            self.plan = None
+
+
+def _say_plan(options: argparse.Namespace, dataset: Dataset, config: RunConfig) -> None:
+    """Say what is fitted: the numbers mean nothing without."""
+    seed = f"seed {config.parameters.get('random_state', 0)}"
+    before = Preprocessing.from_dict(config.preprocessing)
+    chosen = any(getattr(options, name) is not None for name in PREPARING)
+    whose = "" if chosen else f" (by default; {AS_THEY_ARE} fits the values as they are)"
+    say(f"{dataset.name}: {dataset.n_rows:,} rows, {dataset.n_features:,} features")
+    say_facts(
+        facts.lines_of(dataset, "fitted around")
+        | {
+            "Preprocessing": f"{before.in_words()}{whose if before != Preprocessing() else ''}",
+            "Model": ", ".join([MODELS[config.model].title, *config.sizes, seed]),
+        }
+    )
 
 
 def _preprocessing(options: argparse.Namespace, dataset: Dataset) -> Preprocessing:

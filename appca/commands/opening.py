@@ -1,16 +1,24 @@
-"""The data a command works on: built-in, a file, several files or a folder."""
+"""The data a command works on: built-in, a file, several files, a folder, or what is piped in."""
 
 import argparse
+import io
 import os
+import shlex
 from pathlib import Path
+from typing import Any
 
+from appca.commands import parsing
+from appca.commands.parsing import PIPE, UsageError
 from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, ReadLimits
+from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, Files, ReadLimits
 from appca.data.sources.builtin import SOURCES, load
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, UnknownNameError, listed, unknown
+from appca.storage.wording import shortened
 
 _ROLES = {"label": "label", "id": "id", "ignore": "ignored"}  # argument to role
+_TABLES = ("csv", "parquet")
+_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 
 
 def opened(options: argparse.Namespace) -> Dataset:
@@ -36,27 +44,81 @@ def opened_with_gaps(options: argparse.Namespace) -> Dataset:
 
 
 def _read(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits) -> Dataset:
+    with parsing.options_of_data(options):
+        return _dataset(options, roles, limits)
+
+
+def _dataset(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits) -> Dataset:
+    from appca.data.readers import kind_of, read_many
+
     chosen = dict(options.option)
     given = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
+    source = _source(options.data)
+    if source is not None:
+        return _built_in(source, options, chosen)
+    files = _files(options)
+    if given and not (len(files) == 1 and kind_of(*files[0]) in (*_TABLES, None)):
+        msg = (
+            f"{_flags(options)} names a column of a table, and “{shortened(options.data[0])}” is "
+            "none; labels of images come from the names of folders and files, others from arrays "
+            "with one entry for each row."
+        )
+        raise UsageError(msg)
     roles = roles | dict(chosen.get("roles") or {}) | given
     if roles:
         chosen["roles"] = roles
     if options.missing is not None:
         chosen["missing"] = options.missing
-    source = _source(options.data)
-    if source is not None:
-        return load(source, **chosen)
-    from appca.data.readers import read_many
+    try:
+        return read_many(files, limits=limits, **chosen)
+    except InputError as error:
+        hint = _hint(error, options)
+        if hint is None:
+            raise
+        msg = f"{str(error)[:-1]}; {hint}."
+        raise InputError(msg, error.report) from error
 
-    return read_many(_files(options.data), limits=limits, **chosen)
+
+def _hint(error: InputError, options: argparse.Namespace) -> str | None:
+    """Return what to type, where a reader can only say what to choose."""
+    if isinstance(error, UnknownNameError) and error.kind == "column" and PIPE not in options.data:
+        return f"`python -m appca data {shlex.quote(options.data[0])} --columns` lists them"
+    if options.missing is None and (error.report or {}).get("missing"):
+        return "here by --missing model, mean or drop"
+    return None
+
+
+def _built_in(source: str, options: argparse.Namespace, chosen: dict[str, Any]) -> Dataset:
+    """Open a built-in data set; what is for files is refused."""
+    dataset = load(source, **chosen)
+    columns = [*dataset.labels, *(dataset.feature_names or ())]
+    for name in (name for flag in _ROLES for name in getattr(options, flag)):
+        if name not in columns:
+            refusal = unknown("column", name, columns)
+            raise refusal
+    if _flags(options) or options.missing is not None:
+        msg = (
+            f"{_flags(options) or '--missing'} is for files, and “{source}” is built in, with its "
+            f"label {listed(list(dataset.labels)) or '(none)'} and no missing cells; leave it out, "
+            f"or write a file first by `python -m appca data {source} --out {source}.csv`."
+        )
+        raise UsageError(msg)
+    return dataset
+
+
+def _flags(options: argparse.Namespace) -> str:
+    return next((f"--{flag}" for flag in _ROLES if getattr(options, flag)), "")
 
 
 def _source(data: list[str]) -> str | None:
     return data[0] if len(data) == 1 and data[0] in SOURCES else None
 
 
-def _files(data: list[str]) -> list[tuple[str, Path]]:
-    """Return names and paths; the names keep the folders that tell the files apart."""
+def _files(options: argparse.Namespace) -> Files:
+    """Return names and contents; the names keep the folders that tell the files apart."""
+    data = options.data
+    if PIPE in data:
+        return [_piped(options)]
     paths: list[Path] = []
     for text in data:
         path = Path(text)
@@ -65,14 +127,45 @@ def _files(data: list[str]) -> list[tuple[str, Path]]:
         elif path.is_file():
             paths.append(path)
         else:
-            msg = (
-                f"“{text}” is neither a file or folder nor a built-in data set; "
-                f"the latter are {', '.join(SOURCES)}."
-            )
-            raise InputError(msg)
+            raise _nothing(text)
     shared = [path.absolute().parent for path in paths]
     base = Path(data[0] if len(data) == 1 else os.path.commonpath(shared))
     return [(_name(path, base), path) for path in paths]
+
+
+def _nothing(text: str) -> InputError:
+    """Say that a name is neither a file nor built in, and which is near."""
+    place = Path(text).parent
+    beside = [one.name for one in place.iterdir()] if place.is_dir() else []
+    near = str(unknown("file", Path(text).name, [*SOURCES, *beside[:1000]]))
+    hint = near.partition("; the nearest ")[2].partition(", and there are ")[0].rstrip(".")
+    known = f"the latter are {', '.join(SOURCES)}"
+    msg = f"“{text}” is neither a file or folder nor a built-in data set; "
+    return InputError(f"{msg}{f'the nearest {hint}, and ' if hint else ''}{known}.")
+
+
+def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
+    """Return a name for standard input, which says its kind, and its content, read once."""
+    if len(options.data) > 1:
+        msg = (
+            f"- is one file from standard input; got {len(options.data)} names: leave out the rest."
+        )
+        raise UsageError(msg)
+    if getattr(options, "piped", None) is None:
+        options.piped = parsing.from_pipe(LIMITS.n_bytes)
+    return _title(options.piped), io.BytesIO(options.piped)
+
+
+def _title(content: bytes) -> str:
+    """Name what was piped in after its kind; what no first bytes tell is taken for a text table."""
+    from appca.data.readers import kind_of
+
+    stem = "standard input"
+    if content.startswith(_ZIP):
+        return f"{stem}.npz" if b".npy" in content[:200] else f"{stem}.zip"
+    if kind_of(stem, io.BytesIO(content)) is not None:
+        return stem
+    return f"{stem}.csv.gz" if content.startswith(_GZIP) else f"{stem}.csv"
 
 
 def _inside(folder: Path) -> list[Path]:

@@ -2,11 +2,11 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from appca.commands import parsing
 from appca.commands.terminal import say, show_share
 from appca.runs.home import home
-from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES
 
 EXAMPLES = (
@@ -23,18 +23,18 @@ def add(commands: parsing.Commands) -> None:
     parser.set_defaults(run=run, size="default")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(STUDIES))
-    which.add_argument("--all", action="store_true", help="all of them")
+    which.add_argument("--all", action="store_true", help="all of them (default: no)")
     which.add_argument(
         "--document",
         type=Path,
         metavar="FILE",
         help="compute nothing; write a page (Markdown) of the stored results to FILE, and their "
-        "numbers to a JSON file beside it",
+        "numbers to a JSON file beside it (default: no)",
     )
     size = parser.add_mutually_exclusive_group()
     for name, meaning in (
-        ("quick", "small, for a first look"),
-        ("full", "more data sets and draws"),
+        ("quick", "small, for a first look (default: no)"),
+        ("full", "more data sets and draws (default: no)"),
     ):
         size.add_argument(
             f"--{name}",
@@ -44,11 +44,17 @@ def add(commands: parsing.Commands) -> None:
             default="default",
             help=meaning,
         )
-    parsing.add_settings(parser, "--set", "another value of an option, such as seeds=3")
-    parser.add_argument("--out", type=Path, help="folder for tables (CSV) and figures (HTML)")
+    parsing.add_settings(
+        parser, "--set", "another value of an option, such as seeds=3 (default: the study's own)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder for tables (CSV) and figures (HTML) (default: nothing is written)",
+    )
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Compute, print, store and write; or write what is stored."""
     from appca.studies.command import paper
     from appca.studies.document import write_document
@@ -57,7 +63,9 @@ def run(options: argparse.Namespace) -> None:
     if options.document is not None:
         if changes or options.out is not None or options.size != "default":
             msg = "--document computes nothing; leave out --quick, --full, --set and --out."
-            raise InputError(msg)
+            raise parsing.UsageError(msg)
         write_document(options.document, home(), say)
-        return
+        return {"experiments": [], "document": str(options.document), "folder": None}
     paper(options.names, options.size, changes, home(), options.out, say, show_share)
+    folder = None if options.out is None else str(options.out)
+    return {"experiments": options.names or list(STUDIES), "document": None, "folder": folder}

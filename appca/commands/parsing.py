@@ -2,16 +2,39 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn, TypeAlias
 
 from appca.data.readers.intake import MISSING_CHOICES
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 
-BAD_INPUT = 2
+USAGE = 2
+PIPE = "-"  # as the name of a file: standard input, or standard output
 DATA_HELP = (
     "a built-in data set (see `data`), a file (CSV, TSV, Parquet, NPY, NPZ, MAT, IDX, NIfTI, zip "
-    "of images), several images, or a folder of them"
+    "of images), several images, a folder of them, or - for one file from standard input"
 )
+_FLAGS = {  # what the models and readers call it, and what it is here
+    "n_components": "-K",
+    "max_components": "-K",
+    "n_active": "-L",
+    "random_state": "--seed",
+    "divide": "--divide",
+    "scale": "--scale",
+    "pca": "--pca",
+}
+_NAMES = re.compile(r"“[^”]*”|\b(" + "|".join(_FLAGS) + r")\b(?=[ =.,:;])")
+
+
+_WRONG = (TypeError, OverflowError)  # of Python itself, where a value was not foreseen
+
+
+class UsageError(InputError):
+    """A command line that makes no sense, whatever the data are."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,35 +42,66 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Write the sentence and leave with exit code 2."""
-        self.exit(BAD_INPUT, f"{self.prog}: {message.rstrip('.')}; see {self.prog} --help.\n")
+        self.exit(USAGE, f"{self.prog}: {message.rstrip('.')}; see {self.prog} --help.\n")
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 def command(commands: Commands, name: str, text: str, examples: Sequence[str]) -> Parser:
-    """Add a command whose help ends with examples."""
+    """Add a command whose help ends with examples, and what every command takes."""
     lines = "\n".join(f"  {example}" for example in examples)
-    return commands.add_parser(
+    parser = commands.add_parser(
         name,
         help=text,
         description=f"{text[0].upper()}{text[1:]}.",
         epilog=f"examples:\n{lines}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    group = parser.add_argument_group("what is printed")
+    group.add_argument(
+        "--json",
+        action="store_true",
+        help="one JSON object on standard output, and the lines for people on standard error; "
+        "docs/command_line.md lists the fields (default: no)",
+    )
+    group.add_argument(
+        "-q", "--quiet", action="store_true", help="nothing but errors (default: no)"
+    )
+    return parser
+
+
+def is_piped(options: argparse.Namespace) -> bool:
+    """Whether the result itself goes to standard output."""
+    return str(getattr(options, "out", None)) == PIPE
+
+
+def check_output(options: argparse.Namespace) -> None:
+    """Refuse to write two things to standard output.
+
+    Raises
+    ------
+    UsageError
+    """
+    if options.json and is_piped(options):
+        msg = "--json and --out - both write to standard output; give --out the name of a file."
+        raise UsageError(msg)
 
 
 def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> None:
     """Add what says how a file is read; `missing` is what happens to gaps by default."""
     group = parser.add_argument_group("how to read DATA")
-    add_settings(group, "--option", "an option of the data, such as n=1000 or size=[32,32]")
+    text = "an option of the data, such as n=1000 or size=[32,32] (default: the reader's own)"
+    add_settings(group, "--option", text)
     group.add_argument(
-        "--missing", choices=MISSING_CHOICES, help=f"what to do with missing cells ({missing})"
+        "--missing",
+        choices=MISSING_CHOICES,
+        help=f"what to do with missing cells (default: {missing})",
     )
     for flag, text in (
-        ("--label", "a column that names classes"),
-        ("--id", "the column that names rows"),
-        ("--ignore", "a column to leave out"),
+        ("--label", "a column that names classes (default: columns of words, and class, target …)"),
+        ("--id", "the column that names rows (default: one with a name like id, without repeats)"),
+        ("--ignore", "a column to leave out (default: columns of long texts)"),
     ):
         group.add_argument(flag, action="append", default=[], metavar="COLUMN", help=text)
 
@@ -74,3 +128,56 @@ def value(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return text
+
+
+@contextmanager
+def in_flags() -> Iterator[None]:
+    """Let a refusal of a model speak of what was typed: -K, not n_components.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        yield
+    except _WRONG as error:
+        msg = f"A value is not of the kind that its setting takes ({error}); see --set and --help."
+        raise InputError(msg) from error
+    except ValueError as error:
+        said = _NAMES.sub(lambda found: _FLAGS.get(found[0], found[0]), str(error))
+        raise InputError(re.sub(r"(-[KL])=", r"\1 ", said)) from error
+
+
+@contextmanager
+def options_of_data(options: argparse.Namespace) -> Iterator[None]:
+    """Refuse a value of --option that a reader cannot even look at.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        yield
+    except _WRONG as error:
+        given = ", ".join(f"{name}={json.dumps(value)}" for name, value in options.option)
+        if not given:
+            raise
+        msg = (
+            f"--option {shortened(given, 120)} is not of the kind that the option takes "
+            f"({shortened(error, 120)}); write a number, a text or a list such as [32,32]."
+        )
+        raise InputError(msg) from error
+
+
+def from_pipe(limit: int) -> bytes:
+    """Return what is piped in, and at most one byte more than the limit.
+
+    Raises
+    ------
+    UsageError
+        At a terminal, where the command would wait in silence.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        msg = "- reads what is piped in, and nothing is; name a file, or write `cat FILE | ...`."
+        raise UsageError(msg)
+    return sys.stdin.buffer.read(limit + 1)

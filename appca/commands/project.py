@@ -3,7 +3,7 @@
 import argparse
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ EXAMPLES = (
     "python -m appca project digits.npz new.csv --out rows.parquet",
     "python -m appca project digits.npz new.csv --flag",
     "python -m appca project digits.npz digits --flag --level 0.999 --out rows.csv",
+    "cat new.csv | python -m appca project digits.npz - --out - > new_rows.csv",
 )
 _ABOUT = ("data_type", "feature_names", "image_shape")
 
@@ -52,18 +53,20 @@ def add(commands: parsing.Commands) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help=parsing.DATA_HELP)
     parsing.add_reading(parser)
     parser.add_argument(
-        "--flag", action="store_true", help="say how many rows do not fit, and which in --out"
+        "--flag",
+        action="store_true",
+        help="say how many rows do not fit, and which in --out (default: no)",
     )
     parser.add_argument(
         "--level",
         type=float,
         default=LEVEL,
-        help=f"with --flag: the share of the run's rows within each limit ({LEVEL})",
+        help=f"with --flag: the share of the run's rows within each limit (default: {LEVEL})",
     )
-    parser.add_argument("--out", type=Path, help=writing.OUT_HELP)
+    writing.add_out(parser, ".csv")
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Describe the rows, say what was found, and write it."""
     _check(options)
     fitted = _fitted(options.fitted)
@@ -72,32 +75,46 @@ def run(options: argparse.Namespace) -> None:
     dataset = new.dataset
     found = project(fitted.config, fitted.model, dataset.with_gaps(), Meter(dataset.n_rows))
     clear()
-    share = np.mean(found.membership < 0.5)
+    doubtful = found.membership < 0.5
+    share = np.mean(doubtful)
     say(f"{counted(dataset.n_rows, 'row')}; {share:.1%} of them with doubtful membership")
     said = _judged(fitted, found, options.level) if options.flag else None
-    if options.out:
-        from appca.analysis.export.projections import projection_table
+    from appca.analysis.export.projections import projection_table
 
-        flags = {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
-        writing.write(
-            options.out,
-            lambda: (
-                projection_table(dataset, found)
-                if said is None
-                else new_rows_table(dataset, found, said)
-            ),
-            lambda: {**found.row_arrays(), **writing.identity(dataset), **flags},
-        )
+    flags = {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
+    written = writing.write(
+        options,
+        lambda: (
+            projection_table(dataset, found)
+            if said is None
+            else new_rows_table(dataset, found, said)
+        ),
+        lambda: {**found.row_arrays(), **writing.identity(dataset), **flags},
+    )
+    return {
+        "rows": dataset.n_rows,
+        "doubtful_rows": int(doubtful.sum()),
+        "missing_cells": dataset.n_missing,
+        "reordered": new.reordered,
+        "not_used": list(new.ignored),
+        "misfits": None if said is None else _misfits(said, options.level),
+        "written": written,
+    }
+
+
+def _misfits(said: NewRowsVerdict, level: float) -> dict[str, Any]:
+    t2, q = (said.ratios > 1).sum(axis=0).tolist()
+    return {"level": level, "rows": int((~said.fits).sum()), "q": q, "t2": t2}
 
 
 def _check(options: argparse.Namespace) -> None:
-    writing.check_place(options.out)
+    writing.check_place(options)
     if options.out is None and not options.flag:
         msg = "Nothing is to be done with the rows; say where they go by --out, or give --flag."
-        raise InputError(msg)
+        raise parsing.UsageError(msg)
     if not 0 < options.level < 1:
         msg = f"--level must be a share between 0 and 1; got {options.level:g}."
-        raise InputError(msg)
+        raise parsing.UsageError(msg)
 
 
 def _say_columns(new: Matched) -> None:
@@ -127,7 +144,10 @@ def _fitted(text: str) -> RowsDescriber:
         return RowsDescriber(run.config, run.fitted, run.fitted, wanted)
     path = Path(text)
     if not path.is_file():
-        msg = f"“{text}” is neither an .npz file from `fit` nor the id of a stored run."
+        msg = (
+            f"“{text}” is neither an .npz file from `fit` nor the id of a stored run; "
+            "`python -m appca runs` lists those."
+        )
         raise InputError(msg)
     config, _, model = read_model(path.name, path)
     with path.open("rb") as stream:

@@ -1,13 +1,15 @@
 """``appca runs``: the runs that are kept where the app shows them."""
 
 import argparse
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
 
 from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from appca.runs.store import RunStore
+from appca.runs.store import Run, RunStore
 from appca.storage.wording import shortened
 
 EXAMPLES = ("python -m appca runs",)
@@ -19,7 +21,7 @@ def add(commands: parsing.Commands) -> None:
     parser.set_defaults(run=run)
 
 
-def run(_options: argparse.Namespace) -> None:
+def run(_options: argparse.Namespace) -> dict[str, Any]:
     """Say of every run its id, when it was made, how good it is, its data and its name."""
     store = RunStore(home())
     names = {one.digest: one.name for one in DatasetStore(home()).list()}
@@ -31,5 +33,21 @@ def run(_options: argparse.Namespace) -> None:
         say(f"{one.id}  {when}  {nats:10.4g} nats per row  {data:24}  {one.name}")
     if not found:
         say("no runs are stored yet; `fit --store` keeps one")
-    for sentence in store.problems():
+    problems = list(store.problems())
+    for sentence in problems:
         say(sentence)
+    return {"runs": [_fields(one, names) for one in found], "problems": problems}
+
+
+def _fields(run: Run, names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "name": run.name,
+        "created": datetime.fromtimestamp(run.created, UTC).isoformat(timespec="seconds"),
+        "data": names.get(run.config.dataset),
+        "model": run.config.model,
+        "parameters": run.config.parameters,
+        "rows": run.info.n_rows,
+        "features": run.info.n_features,
+        "log_likelihood_per_row": run.info.log_likelihood / run.info.n_rows,
+    }

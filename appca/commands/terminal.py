@@ -2,7 +2,12 @@
 
 import math
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, NamedTuple
+
+from appca.storage.wording import printable
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
@@ -10,9 +15,39 @@ if TYPE_CHECKING:
 WIDTH = 79
 
 
+class Manner(NamedTuple):
+    """How the lines of an answer are written."""
+
+    quiet: bool = False  # not at all
+    aside: bool = False  # to standard error, because standard output carries data
+
+
+_PLAIN = Manner()
+_manner: ContextVar[Manner] = ContextVar("manner", default=_PLAIN)
+
+
+@contextmanager
+def speaking(manner: Manner) -> Iterator[None]:
+    """Let `say` and all that shows progress keep to a manner."""
+    before = _manner.set(manner)
+    try:
+        yield
+    finally:
+        _manner.reset(before)
+
+
 def say(line: str) -> None:
     """Write a line of the answer."""
-    sys.stdout.write(f"{line}\n")
+    manner = _manner.get()
+    if not manner.quiet:
+        (sys.stderr if manner.aside else sys.stdout).write(f"{printable(line)}\n")
+
+
+def say_facts(facts: Mapping[str, str]) -> None:
+    """Write a line for each fact, below one another."""
+    width = max(map(len, facts), default=0)
+    for about, text in facts.items():
+        say(f"  {about[:1].lower() + about[1:]:{width}}  {text}".rstrip())
 
 
 def show_share(stage: str, share: float) -> None:
@@ -40,6 +75,6 @@ def clear() -> None:
 
 
 def _show(text: str) -> None:
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and not _manner.get().quiet:
         sys.stderr.write(f"\r{text:{WIDTH}.{WIDTH}}\r")
         sys.stderr.flush()

@@ -1,12 +1,15 @@
 """What a command leaves behind: one file, of the kind its name says, whole or not at all."""
 
+import argparse
 import io
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.storage import atomic
@@ -17,10 +20,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = (".csv", ".parquet", ".npz")
-OUT_HELP = "where the result goes; its name ends in .csv, .parquet or .npz"
+OUT_HELP = (
+    "where the result goes: a file whose name ends in .csv, .parquet or .npz, or - for standard "
+    "output"
+)
 
 
-def check_place(path: Path | None) -> None:
+def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
+    """Add --out and --format; `kind` is what standard output gets by default."""
+    parser.add_argument("--out", type=Path, help=f"{OUT_HELP}{more} (default: nothing is written)")
+    parser.add_argument(
+        "--format",
+        choices=[suffix[1:] for suffix in KINDS],
+        help=f"what --out - writes, which has no name to tell (default: {kind[1:]})",
+    )
+    parser.set_defaults(default_kind=kind)
+
+
+def check_place(options: argparse.Namespace) -> None:
     """Refuse a place where nothing can be written, before anything is computed.
 
     Raises
@@ -28,31 +45,58 @@ def check_place(path: Path | None) -> None:
     InputError
         For a name of another kind, or a folder that is not there.
     """
+    path = options.out
+    if options.format is not None and not parsing.is_piped(options):
+        msg = "--format is for --out -, standard output; a file's kind is the end of its name."
+        raise parsing.UsageError(msg)
     if path is None:
+        return
+    if parsing.is_piped(options):
+        if _kind(options) != ".csv" and sys.stdout.isatty():
+            msg = f"{_kind(options)} is not for a terminal; write `--out - > FILE`, or name a file."
+            raise parsing.UsageError(msg)
         return
     if path.suffix not in KINDS:
         msg = f"The output's name must end in {', '.join(KINDS)}; got “{path.name}”."
-        raise InputError(msg)
+        raise parsing.UsageError(msg)
     if not path.parent.is_dir():
         msg = f"The folder of the output must exist; there is no “{path.parent}”."
+        raise InputError(msg)
+    if path.is_dir():
+        msg = f"The output must be a file; “{path}” is a folder, so name a file in it."
         raise InputError(msg)
 
 
 def write(
-    path: Path, table: Callable[[], "pd.DataFrame"], arrays: Callable[[], Mapping[str, np.ndarray]]
-) -> None:
-    """Write a table, or arrays, as the name of the file asks for; an older file is replaced whole.
+    options: argparse.Namespace,
+    table: Callable[[], "pd.DataFrame"],
+    arrays: Callable[[], Mapping[str, np.ndarray]],
+) -> str | None:
+    """Write a table, or arrays, where --out says, if it does; an older file is replaced whole.
+
+    Returns
+    -------
+    str or None
+        The file's name.
 
     Raises
     ------
     InputError
         When the disk refuses.
     """
-    check_place(path)
-    content = npz(arrays()) if path.suffix == ".npz" else _table(path.suffix, table())
+    path = options.out
+    if path is None:
+        return None
+    kind = _kind(options)
+    content = npz(arrays()) if kind == ".npz" else _table(kind, table())
+    if parsing.is_piped(options):
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return None
     with storing(f"“{path.name}”", path.parent, OTHER):
-        atomic.write(path, content)
+        atomic.write(path, content, private=False)
     say(f"wrote {path}, {len(content)} bytes")
+    return str(path)
 
 
 def identity(dataset: Dataset) -> dict[str, np.ndarray]:
@@ -67,6 +111,12 @@ def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     named: Mapping[str, Any] = arrays  # savez_compressed has a keyword of another type
     np.savez_compressed(buffer, **named)
     return buffer.getvalue()
+
+
+def _kind(options: argparse.Namespace) -> str:
+    if not parsing.is_piped(options):
+        return str(options.out.suffix)
+    return f".{options.format}" if options.format else str(options.default_kind)
 
 
 def _table(suffix: str, table: "pd.DataFrame") -> bytes:

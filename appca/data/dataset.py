@@ -3,18 +3,70 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, overload
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from appca.storage.errors import InputError
+from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.storage.wording import counted, is_text, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
+
+
+_Plain = bool | int | Finite | str | None  # in a script, too
+_Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
+
+
+class _Report(Struct):
+    roles: dict[str, Text] = {}  # names of columns, as long as the file has them
+
+
+class _Event(Struct):
+    onset: Finite
+    duration: Finite
+
+
+class Provenance(Struct):
+    """What pages and files read of where data came from; there may be more."""
+
+    source: Text = ""
+    options: dict[str, _Plain | list[_Plain] | dict[str, _Plain]] = {}
+    files: list[str] | dict[str, str] = []  # with their digests, if known
+    report: _Report = msgspec.field(default_factory=_Report)
+    image_range: tuple[Finite, Finite] = (0.0, 1.0)
+    citation: str = ""
+    # of a brain recording:
+    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)
+    affine: list[list[Finite]] = []
+    repetition: Finite = 1.0
+    events: list[_Event] = []
+
+
+class NumberedNames(Sequence[str]):
+    """Names such as “feature 3” of columns without their own, made when they are asked for."""
+
+    def __init__(self, word: str, n: int) -> None:
+        self.word, self._places = word, range(1, n + 1)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [f"{self.word} {place}" for place in self._places[index]]
+        return f"{self.word} {self._places[index]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +86,7 @@ class Dataset:
     image_shape : tuple or None
         (h, w) or (h, w, 3) when a row of X is an image in row-major order.
     feature_names : tuple of str or None
-        Unique names of the D columns.
+        Unique names of the D columns, if they have some; see `column_names`.
     provenance : dict
         JSON-able: source, options, files, checksums, citation. ``image_range`` (lowest and highest
         grey value) is read by `images`.
@@ -72,6 +124,7 @@ class Dataset:
         _check_feature_names(names, d)
         parts = {"X": X, "ids": ids, "labels": labels, "image_shape": shape, "feature_names": names}
         parts["missing"] = _checked_missing(self.missing, X.shape)
+        _check_provenance(self.provenance)
         for key, value in parts.items():
             object.__setattr__(self, key, value)
 
@@ -84,6 +137,11 @@ class Dataset:
     def n_features(self) -> int:
         """Number of columns D."""
         return int(self.X.shape[1])
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """Names of the D columns: their own, else “feature 1” and so on."""
+        return self.feature_names or NumberedNames("feature", self.n_features)
 
     @cached_property
     def n_missing(self) -> int:
@@ -346,6 +404,14 @@ def _check_image_shape(shape: tuple[int, ...] | None, d: int) -> None:
     if not fits or min(shape) < 1 or int(np.prod(shape)) != d:
         msg = f"An image shape is (h, w) or (h, w, 3) with {d} values in all; got {shape}."
         raise InputError(msg)
+
+
+def _check_provenance(known: dict[str, Any]) -> None:
+    try:
+        fitted(Provenance, known)
+    except Misfit as error:
+        msg = f"What is said of where the data came from cannot be: {error}; load them again."
+        raise InputError(msg) from error
 
 
 def _check_feature_names(names: tuple[str, ...] | None, d: int) -> None:

@@ -1,4 +1,4 @@
-"""Numbers as people read them: shares, log-likelihoods, residuals, on all pages and charts."""
+"""Numbers as people read them: shares, log-likelihoods, residuals, times, on all pages."""
 
 from math import isfinite
 
@@ -6,10 +6,10 @@ UNKNOWN = "–"  # where there is no number
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Return a share in percent: "28 %", or "28.5 %" with one digit.
+    """Return a share in percent: "28%", or "28.5%" with one digit.
 
-    Only none and all are "0 %" and "100 %": what rounding would make one of them is said to be
-    under or over the last that can be written, such as "under 0.1 %".
+    Only none and all are "0%" and "100%": what rounding would make one of them is said to be
+    under or over the last that can be written, such as "under 0.1%".
 
     Parameters
     ----------
@@ -21,13 +21,13 @@ def percent(share: float, digits: int = 0) -> str:
     if not isfinite(share):
         return UNKNOWN
     if share in (0, 1):
-        return "100 %" if share else "0 %"
+        return "100%" if share else "0%"
     text, step = f"{100 * share:,.{digits}f}", 10.0**-digits
     if share > 0 and float(text.replace(",", "")) == 0:
-        return f"under {step:.{digits}f} %"
+        return f"under {step:.{digits}f}%"
     if share < 1 and text == f"{100:.{digits}f}":
-        return f"over {100 - step:.{digits}f} %"
-    return f"{minus(text)} %"
+        return f"over {100 - step:.{digits}f}%"
+    return f"{minus(text)}%"
 
 
 def fixed(value: float, digits: int = 2) -> str:
@@ -55,3 +55,27 @@ def minus(text: str) -> str:
     if text.startswith("-") and not text.strip("-0.,"):
         text = text[1:]
     return text.replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """Return a rough time in words: "8 s", "3 min", "2 h"."""
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def about(seconds: float) -> str:
+    """Return a rough estimate in words: "under 1 s", "about 8 s"."""
+    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
+
+
+def size(n_bytes: float) -> str:
+    """Return a number of bytes in words: "3.1 MB"."""
+    if n_bytes < 1000:
+        return f"{n_bytes:.0f} B"
+    power = 1 + (n_bytes >= 1e6) + (n_bytes >= 1e9)
+    return f"{n_bytes / 1000**power:.1f} {'kMG'[power - 1]}B"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.data.numbers import percent
 from appca.data.principal import principal_axes
 from appca.data.vae.autoencoder import VAE, Autoencoder, Report, Times
 from appca.storage.errors import InputError
@@ -89,6 +90,27 @@ class Preprocessing:
             msg = f"Preprocessing knows {', '.join(sorted(known))}; got {', '.join(unknown)}."
             raise InputError(msg)
         return cls(**options)
+
+    def in_words(self) -> str:
+        """Say what is done, in order: "centred, each feature divided by its standard deviation"."""
+        scaled = {
+            "feature": "each feature divided by its standard deviation",
+            "global": "all divided by their overall standard deviation",
+        }
+        reduced = None
+        if self.vae is not None:
+            reduced = f"reduced to {self.vae.dimensions} dimensions by an autoencoder"
+        elif isinstance(self.pca, int):
+            reduced = f"reduced to {self.pca} dimensions by PCA"
+        elif self.pca is not None:
+            reduced = f"reduced by PCA to {percent(self.pca, 1)} of the variance"
+        steps = (
+            f"divided by {self.divide:g}" if self.divide != 1 else None,
+            "centred" if self.centre or self.pca is not None else None,
+            scaled.get(self.scale),
+            reduced,
+        )
+        return ", ".join(step for step in steps if step) or "none"
 
     def most_features(self, n_features: int) -> int:
         """Return how many features are left at most, as far as the options tell."""

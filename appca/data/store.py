@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.storage import atomic
+from appca.storage import atomic, digests
 from appca.storage.errors import InputError
 from appca.storage.files import read_json, write_json
-from appca.storage.formats import TooNew, or_none
+from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import is_digest
-from appca.storage.refusal import storing
+from appca.storage.refusal import reason, storing
 from appca.storage.wording import shortened
 
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
@@ -38,8 +38,9 @@ class DatasetStore:
     """Data sets below ``<home>/datasets/<digest>/``.
 
     A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column,
-    ``missing.npy`` if cells are missing, and ``meta.json``. It is built beside its place and moved
-    there in one step, so that a killed process leaves no half data set.
+    ``missing.npy`` if cells are missing, and ``meta.json`` with the digests of them all, which are
+    checked when a process first opens the data set. It is built beside its place and moved there in
+    one step, so that a killed process leaves no half data set.
     """
 
     def __init__(self, home: Path) -> None:
@@ -48,7 +49,7 @@ class DatasetStore:
     def put(self, dataset: Dataset) -> str:
         """Store a data set and return its digest; the same data again only renews its name.
 
-        A damaged one of the same digest is replaced.
+        A damaged one of the same digest is replaced; all of it is read to find out.
 
         Raises
         ------
@@ -70,11 +71,22 @@ class DatasetStore:
         return dataset.digest
 
     def get(self, digest: str) -> Dataset:
-        """Open a data set; its matrix stays on disk and is read where it is used."""
+        """Open a data set; its matrix stays on disk and is read where it is used.
+
+        Raises
+        ------
+        InputError
+            When there is no such data set, or anything in it is not as it was stored.
+        """
+        return self._get(digest)
+
+    def _get(self, digest: str, *, anew: bool = False) -> Dataset:
+        """Open a data set; its files are checked once a process, or `anew`."""
         folder = self.path(digest)
         try:
             meta = _read_meta(folder)
             _check(meta, digest)
+            digests.check_files(folder, meta[FILES], _needed(meta), anew=anew)
             dataset = Dataset(
                 name=meta["name"],
                 X=_matrix(folder, meta),
@@ -87,15 +99,17 @@ class DatasetStore:
                 provenance=meta["provenance"],
                 missing=_missing(folder, meta),
             )
+            if meta[FILES] is None and dataset.digest != digest:
+                raise digests.Damaged(folder / "matrix.npy")
         except TooNew:
             raise
         except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
             msg = (
-                f"The stored data set {digest[:12]} is damaged; delete it, or load the data again "
-                "in its place."
+                f"The stored data set {digest[:12]} is damaged ({reason(error)}); delete it, or "
+                "load the data again in its place."
             )
             raise InputError(msg) from error
-        dataset.__dict__["digest"] = digest  # known: hashing would read the whole file
+        dataset.__dict__["digest"] = digest  # known, or just checked
         return dataset
 
     def list(self) -> list[DatasetSummary]:
@@ -129,11 +143,11 @@ class DatasetStore:
         return self.folder / digest
 
     def _is_sound(self, folder: Path) -> bool:
-        """Whether a data set can be read; see `or_none`."""
-        return or_none(partial(self.get, folder.name)) is not None
+        """Whether a data set is as it was stored; see `or_none`."""
+        return or_none(partial(self._get, folder.name, anew=True)) is not None
 
 
-def _meta(dataset: Dataset, created: float) -> dict[str, Any]:
+def _meta(dataset: Dataset, created: float, files: dict[str, list[str]]) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "digest": dataset.digest,
@@ -146,36 +160,47 @@ def _meta(dataset: Dataset, created: float) -> dict[str, Any]:
         "provenance": dataset.provenance,
         "created": created,
         **({"n_missing": dataset.n_missing} if dataset.missing is not None else {}),
+        FILES: files,
     }
 
 
 def _write(dataset: Dataset, folder: Path) -> None:
     columns = {f"label_{i}": column for i, column in enumerate(dataset.labels.values())}
     gaps = {} if dataset.missing is None else {"missing": dataset.missing}
-    for name, values in {"matrix": dataset.X, "ids": dataset.ids, **columns, **gaps}.items():
+    arrays = {"matrix": dataset.X, "ids": dataset.ids, **columns, **gaps}
+    for name, values in arrays.items():
         with atomic.solid(folder / f"{name}.npy") as file:
             np.save(file, values, allow_pickle=False)
-    _write_meta(folder, dataset, time.time())
+    files = digests.digests_of(folder, (f"{name}.npy" for name in arrays))
+    _write_meta(folder, _meta(dataset, time.time(), files))
 
 
-def _write_meta(folder: Path, dataset: Dataset, created: float) -> None:
-    write_json(folder / "meta.json", _meta(dataset, created), _words(folder))
+def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
+    write_json(folder / "meta.json", meta, _words(folder))
 
 
 def _renew_meta(folder: Path, dataset: Dataset) -> None:
     """Write what is said of a stored data set, if anything has changed: the disk may be full."""
     old = _read_meta(folder)
-    new = _meta(dataset, old["created"])
+    files = old[FILES] or digests.digests_of(folder, _needed(old))
+    new = _meta(dataset, old["created"], files)
     if json.loads(json.dumps(new)) != old:
-        _write_meta(folder, dataset, old["created"])
+        _write_meta(folder, new)
 
 
 def _check(meta: dict[str, Any], digest: str) -> None:
-    """Refuse a description of other data; the numbers themselves are too many to be hashed here."""
+    """Refuse a description of other data."""
     if meta["digest"] != digest or not isinstance(meta["name"], str):
         msg = "meta.json describes other data"
         raise ValueError(msg)
     float(meta["created"])
+
+
+def _needed(meta: dict[str, Any]) -> list[str]:
+    """Return the names of a data set's files besides its description."""
+    columns = [f"label_{i}" for i in range(len(meta["labels"]))]
+    gaps = ["missing"] if "n_missing" in meta else []
+    return [f"{name}.npy" for name in ("matrix", "ids", *columns, *gaps)]
 
 
 def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:

@@ -4,6 +4,7 @@ job.json     what is to be done; written once, by the page
 status.json  how far it is; replaced whole, by the worker while it runs, else by the page
 curve.csv    stage number, iteration, log-likelihood; only ever appended to
 log.txt      what the worker and its libraries printed; the end of it when the job is over
+sealed.json  digests of curve and log; written last
 cancel, keep empty files: requests of the page
 """
 
@@ -14,9 +15,14 @@ import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from appca.storage import atomic
-from appca.storage.files import read_json, write_json
+from msgspec import Struct
+
+from appca.storage import atomic, rights
+from appca.storage.digests import digests_of
+from appca.storage.files import as_json, read_json, write_json
+from appca.storage.formats import FILES
 from appca.storage.identity import ID_DIGITS, digest_of
+from appca.storage.schema import Facts, Finite, Text, fitted
 
 LOG_BYTES = 65_536  # of the log are kept
 ENDED = ("done", "failed", "cancelled")
@@ -42,16 +48,25 @@ class JobStatus(NamedTuple):
 class JobState(NamedTuple):
     """Content of status.json."""
 
-    state: str
-    stage: str = ""
-    fraction: float = 0.0
+    state: Text
+    stage: Text = ""
+    fraction: Finite = 0.0
     iteration: int | None = None
-    seconds_left: float | None = None
+    seconds_left: Finite | None = None
     result: dict[str, Any] | None = None
     message: str = ""
-    started: float | None = None  # seconds since 1970
-    ended: float | None = None
+    started: Finite | None = None  # seconds since 1970
+    ended: Finite | None = None
     process: int | None = None  # of the worker
+
+
+class _Asked(Struct):
+    """Content of job.json, as far as anybody relies on it."""
+
+    kind: Text
+    spec: Facts
+    key: Text = ""
+    server: Text = ""
 
 
 class JobFolder:
@@ -76,15 +91,19 @@ class JobFolder:
 
     def job(self) -> dict[str, Any]:
         """Return kind, spec, key, server and time of creation."""
-        return read_json(self.path / "job.json", "The job", "job")
+        facts = read_json(self.path / "job.json", "The job", "job")
+        fitted(_Asked, facts)
+        return facts
 
     def read(self) -> JobState:
         """Return the present state."""
-        return JobState(**json.loads((self.path / "status.json").read_text(encoding="utf-8")))
+        facts = read_json(self.path / "status.json", "The job")
+        found: JobState = fitted(JobState, facts)
+        return found
 
     def write(self, state: JobState) -> None:
         """Replace the present state in one step."""
-        atomic.write(self.path / "status.json", json.dumps(state._asdict()), durable=False)
+        atomic.write(self.path / "status.json", as_json(state._asdict()), durable=False)
 
     def end(self, state: str, message: str) -> None:
         """Close the books on a job whose worker cannot do it."""
@@ -95,10 +114,17 @@ class JobFolder:
         self.write(
             last._replace(state=state, message=message, seconds_left=None, ended=time.time())
         )
+        self.seal()
+
+    def seal(self) -> None:
+        """Note the digests of what is not written to any more."""
+        files = [file.name for file in (self.curve_file, self.log_file) if file.exists()]
+        sums = {FILES: digests_of(self.path, files)}
+        atomic.write(self.path / "sealed.json", as_json(sums), durable=False)
 
     def request(self, what: str) -> None:
         """Leave a request ("cancel" or "keep") for the worker."""
-        (self.path / what).touch()
+        (self.path / what).touch(rights.FILE)
 
     def requested(self, what: str) -> bool:
         """Whether there is such a request."""

@@ -11,6 +11,7 @@ from appca.jobs.progress import Context
 from appca.runs.cluster import FitPlace
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING
+from appca.storage.errors import InputError
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
@@ -22,6 +23,34 @@ _RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit be
 _TRAINED = 0.4  # how far training an autoencoder before the fit moves the bar
 _START = 0.15  # how far EM moves the bar when it only starts the chains
 _FITTED = 0.9  # what is left is describing and storing the rows
+
+# what the file of a job must hold besides
+NEEDED: dict[str, dict[str, type]] = {
+    "fit": {"config": dict},
+    "umap": {"dataset": str, "preprocessing": dict},
+    "download": {"key": str},
+    "project": {"key": str, "run": str},
+    "study": {"study": str, "options": dict},
+    "brain": {"options": dict},
+    "whitening": {"options": dict},
+    "quality": {"config": dict},
+    "grid": {"dataset": str, "parameters": dict},
+    "stability": {"dataset": str, "parameters": dict},
+    "masked": {"dataset": str, "parameters": dict},
+}
+
+
+def check(kind: str, spec: object) -> None:
+    """Raise InputError where the file of a job lacks what its kind needs."""
+    given = spec if isinstance(spec, dict) else {}
+    for name, wanted in NEEDED.get(kind, {}).items():
+        if not isinstance(given.get(name), wanted):
+            found = "is missing" if name not in given else "is of another type"
+            msg = (
+                f"“{name}”, which a job of the kind “{kind}” needs, {found} in its file; start the "
+                "job again from its page."
+            )
+            raise InputError(msg)
 
 
 def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -51,7 +80,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("storing", 1.0)
     context.check()
     config = replace(config, stopped_at=result.info.stopped_at)
-    return {"run": store.save(config, result, name=spec.get("name")).id}
+    return {"run": store.save(config, result, name=spec.get("name"), hold=True).id}
 
 
 def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import IO, cast
 
 import appca
 from appca.runs.home import threads
+from appca.storage import rights
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
 
@@ -27,7 +28,7 @@ class WorkerProcess:
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self.log = log
-        with log.open("wb") as errors:
+        with open(log, "wb", opener=rights.opener) as errors:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -36,7 +37,9 @@ class WorkerProcess:
                 env=environment(),
                 text=True,
                 encoding="utf-8",
-                start_new_session=True,  # Ctrl-C in the terminal is for the server
+                # Ctrl-C in the terminal is for the server. A session of its own would have a share
+                # of the processor of its own, whatever its niceness.
+                process_group=0,
             )
         self._stdin = cast("IO[str]", self._process.stdin)
         self._stdout = cast("IO[str]", self._process.stdout)

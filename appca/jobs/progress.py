@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from appca.jobs.folder import JobFolder, JobState
+from appca.storage import rights
+from appca.storage.refusal import FULL
 
 INTERVAL = 0.1  # seconds between two writings: enough for an eye, nothing beside a fit
 
@@ -89,10 +91,23 @@ class Context:
         self.write()
 
     def write(self) -> None:
-        """Write state and curve now."""
+        """Write state and curve now; while the job runs, a full disk only keeps them unseen.
+
+        Raises
+        ------
+        OSError
+        """
         self._last_writing = self.clock()
+        try:
+            self._write()
+        except OSError as error:
+            if error.errno not in FULL or self.state.ended is not None:
+                raise
+
+    def _write(self) -> None:
         if self._points:
-            with self.folder.curve_file.open("a", encoding="utf-8") as file:
-                file.write("".join(self._points))
+            text = "".join(self._points).encode()
+            with open(self.folder.curve_file, "ab", opener=rights.opener) as file:
+                file.write(text)
             self._points = []
         self.folder.write(self.state)

@@ -27,6 +27,7 @@ from appca.jobs.progress import Cancelled, Context
 from appca.jobs.quality import quality
 from appca.jobs.study import study
 from appca.jobs.whitening import whitening
+from appca.storage import rights
 from appca.storage.errors import TOO_MUCH
 
 Handler = Callable[[dict[str, Any], Context], dict[str, Any]]
@@ -44,6 +45,7 @@ KINDS: dict[str, Handler] = {
     "project": project,
 }
 PARENT_CHECK_SECONDS = 1.0
+NICENESS = 10  # somebody waits for a page, and a job for idle cores
 
 
 def warm() -> None:
@@ -65,6 +67,8 @@ def serve(
     inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
     threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    with contextlib.suppress(AttributeError, OSError):  # not on every system
+        os.nice(NICENESS)
     prepare()
     while True:
         folder = JobFolder(Path(inbox.get()))
@@ -75,6 +79,7 @@ def serve(
             answer.append(json.dumps(unwritten._asdict()))
         with contextlib.suppress(OSError):
             folder.shorten_log()
+            folder.seal()
         channel.write(f"{' '.join(answer)}\n")
         channel.flush()
 
@@ -89,6 +94,7 @@ def work(folder: JobFolder, home: Path, handlers: Mapping[str, Handler] = KINDS)
         if job["kind"] not in handlers:
             msg = f"There is no job of the kind “{job['kind']}”; choose {', '.join(handlers)}."
             raise ValueError(msg)
+        kinds.check(job["kind"], job["spec"])
         result = handlers[job["kind"]](job["spec"], context)
     except Cancelled:
         return _ended(context, "cancelled", message="Cancelled; nothing was stored.")
@@ -135,7 +141,7 @@ def _watch_parent(parent: int) -> None:
 def _opened(file: Path) -> int:
     """Open a log; where the disk refuses, what is printed is lost and the job goes on."""
     try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, rights.FILE)
     except OSError:
         return os.open(os.devnull, os.O_WRONLY)
 

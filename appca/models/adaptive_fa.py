@@ -17,6 +17,7 @@ from appca.models.base.factor_queries import FactorModel
 from appca.models.base.parameters import (
     ARRAY,
     CHAIN_STARTS,
+    NONE,
     NOT_NEGATIVE,
     OVERDISPERSED,
     POSITIVE,
@@ -50,8 +51,6 @@ from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
 
 __all__ = ["AdaptiveFactorAnalysis"]
-
-NONE = Rule(lambda x: x is None, "None")
 
 
 @dataclass(eq=False, repr=False)

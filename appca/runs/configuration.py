@@ -2,21 +2,31 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+
+from msgspec import Meta
 
 from appca.analysis.capabilities import CAPABILITIES, Capabilities
 from appca.analysis.keywords import OfModel
 from appca.data.preprocessing import Preprocessing
 from appca.storage.errors import InputError
 from appca.storage.identity import plain
+from appca.storage.schema import Digest, Facts, FromOne, Text, fitted
+from appca.storage.wording import shortened
 
+if TYPE_CHECKING:
+    from appca.models.base.parameters import Rule
+
+MOST_COMPONENTS = 100_000  # to be asked for; sums over supports are never longer
 _NOISE_PRIOR = {"noise_shape": 1.0, "noise_scale": 0.01}
 SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1, **_NOISE_PRIOR}
 _LATENT_PRIOR = {"latent_shape": 1.0, "latent_scale": 0.01}
 _LOADING_PRIOR = {"loading_shape": 1.0, "loading_scale": 0.01}
 _ALPHA_PRIOR = {"alpha_shape": 1.0, "alpha_rate": 1.0}
+_PRIORS = (*_NOISE_PRIOR, *_LATENT_PRIOR, *_LOADING_PRIOR, *_ALPHA_PRIOR)
 _STARTS = {"chain_starts": "overdispersed"}
 _STARTS_CHOICES = {"chain_starts": ("overdispersed", "init")}
 
@@ -167,6 +177,45 @@ MODELS: dict[str, ModelSpec] = {
 }
 
 
+def rules(model: str) -> dict[str, "Rule"]:
+    """Return what values each setting of a model may have.
+
+    A test holds them against the rules of the estimators, which are slow to import.
+    """
+    from appca.models.base.parameters import either, one_of
+
+    spec, others = MODELS[model], dict(_other_values())
+    if "max_components" in spec.parameters:
+        del others["init"]  # where K is not known, a start cannot be given
+    found = {}
+    for name in {**spec.parameters, **spec.sampling}:
+        named = [one_of(*spec.choices[name])] if name in spec.choices else []
+        allowed = [*named, *([others[name]] if name in others else [])]
+        if allowed:
+            found[name] = either(*allowed)
+    return found
+
+
+@cache
+def _other_values() -> dict[str, "Rule"]:
+    """Return what values settings may have beside those that `ModelSpec.choices` names."""
+    from appca.models.base import parameters as base
+
+    components, positive = base.whole(1, MOST_COMPONENTS), base.POSITIVE
+    least = {"n_init": 1, "max_iter": 1, "n_chains": 1, "burn_in": 0, "n_draws": 1, "thin": 1}
+    least |= {"annealing": 0, "n_paths": 2, "random_state": 0}
+    return {
+        **dict.fromkeys(("n_components", "max_components", "n_active"), components),
+        **{name: base.whole(number) for name, number in least.items()},
+        **dict.fromkeys(("tol", "least_change"), base.NOT_NEGATIVE),
+        **dict.fromkeys(("alpha", "latent_variance", *_PRIORS), positive),
+        "loading_variance": base.either(base.NONE, positive),
+        "accelerate": base.SWITCH,
+        "init": base.ARRAY,
+        "w_update": base.one_of("sample"),
+    }
+
+
 def defaults(model: str, inference: object = None) -> dict[str, Any]:
     """Return the settings of a model and their defaults; with "gibbs" also those of sampling.
 
@@ -175,15 +224,18 @@ def defaults(model: str, inference: object = None) -> dict[str, Any]:
     InputError
         When there is no such model.
     """
-    if model not in MODELS:
-        msg = f"There is no model “{model}”; choose one of {', '.join(MODELS)}."
+    if not isinstance(model, str) or model not in MODELS:
+        msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."
         raise InputError(msg)
     spec = MODELS[model]
     return spec.parameters | (spec.sampling if inference == "gibbs" else {})
 
 
 def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of a model with those of the parameters that mean something to it."""
+    """Return the defaults of a model with those of the parameters that mean something to it.
+
+    L is brought down to K where it is more.
+    """
     spec = MODELS[model]
 
     def suits(name: str, value: object) -> bool:
@@ -192,7 +244,10 @@ def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
     given = {name: value for name, value in parameters.items() if suits(name, value)}
     known = defaults(model, given.get("inference", spec.parameters.get("inference")))
-    return known | {name: value for name, value in given.items() if name in known}
+    found = known | {name: value for name, value in given.items() if name in known}
+    if "n_active" in found:
+        found["n_active"] = min(found["n_active"], found["n_components"])
+    return found
 
 
 def estimator_class(model: str) -> type:
@@ -200,6 +255,23 @@ def estimator_class(model: str) -> type:
     module, _, name = MODELS[model].estimator.partition(":")
     found: type = getattr(import_module(module), name)
     return found
+
+
+def _refuse_values(model: str, parameters: Mapping[str, Any]) -> None:
+    from appca.models.base.parameters import refuse
+
+    found = rules(model)
+    try:
+        refuse({name: found[name] for name in parameters if name in found}, parameters)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    K, L = parameters.get("n_components"), parameters.get("n_active")
+    if K is not None and L is not None and L > K:
+        msg = (
+            f"n_active must be at most n_components={K}; got {L}: "
+            "lower n_active or raise n_components."
+        )
+        raise InputError(msg)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,18 +292,24 @@ class RunConfig(OfModel):
         sampled: they do not change the numbers, so they must not make another run.
     stopped_at : int or None
         For a run stopped by hand: after how many passes (of all starts together).
+    imported : str or None
+        For a run that came in a session file: the digest of its arrays, which makes its id another
+        than that of a fit. Such settings are shown, and never fitted.
 
     Raises
     ------
     InputError
-        For an unknown model, an unknown setting, or a value that cannot be recorded.
+        For an unknown model, an unknown setting, or a value that a setting cannot have.
     """
 
-    dataset: str
-    preprocessing: dict[str, Any]
-    model: str
-    parameters: dict[str, Any]
-    stopped_at: int | None = None
+    later: ClassVar[Mapping[str, object]] = {"imported": None}
+
+    dataset: Annotated[str, Meta(max_length=64)]
+    preprocessing: Facts
+    model: Text
+    parameters: Facts
+    stopped_at: FromOne | None = None
+    imported: Digest | None = None
 
     def __post_init__(self) -> None:
         """Fill in the defaults and own the dicts, so that the id cannot change under it."""
@@ -242,15 +320,11 @@ class RunConfig(OfModel):
         given = {name: value for name, value in given.items() if name not in idle}
         unknown = sorted(set(given) - set(known))
         if unknown:
-            msg = f"{self.model} has the settings {', '.join(known)}; got {', '.join(unknown)}."
+            got = ", ".join(map(shortened, unknown))
+            msg = f"{self.model} has the settings {', '.join(known)}; got {got}."
             raise InputError(msg)
         parameters = known | given
-        if not isinstance(parameters.get("random_state", 0), int):
-            seed = parameters["random_state"]
-            msg = (
-                f"random_state must be a whole number, so that the run can be repeated; got {seed}."
-            )
-            raise InputError(msg)
+        _refuse_values(self.model, parameters)
         options = plain("preprocessing", self.preprocessing)
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
@@ -280,6 +354,10 @@ class RunConfig(OfModel):
         active = [f"L = {self.n_active}"] if "n_active" in self.parameters else []
         return [f"K = {self.k}", *active]
 
+    def allows(self, n_components: int) -> bool:
+        """Whether a fit by these settings can have found so many components."""
+        return n_components == self.k or (n_components < self.k and self.n_active is None)
+
     @property
     def is_sampled(self) -> bool:
         """Whether the fit draws from a posterior."""
@@ -290,6 +368,15 @@ class RunConfig(OfModel):
         """The recorded settings that the model does not have any more, or not yet."""
         known = defaults(self.model, "gibbs")
         return sorted(set(self.to_dict()["parameters"]) - set(known))
+
+    def to_be_fitted(self, **changes: Any) -> Self:
+        """Return settings with some changed, to be fitted whatever became of these."""
+        return replace(self, **{"stopped_at": None, "imported": None, **changes})
+
+    def of_import(self, digest: str | None) -> Self:
+        """Return the settings of a run whose arrays came from elsewhere; of a fit with None."""
+        own = {name: value for name, value in self.to_dict().items() if name != "imported"}
+        return self.from_record(own if digest is None else own | {"imported": digest})
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
@@ -304,8 +391,16 @@ class RunConfig(OfModel):
         among `unknown`, and left out of `parameters`.
         """
         given = plain("settings", settings)
-        known = defaults(given["model"], "gibbs")
-        kept = {name: value for name, value in given["parameters"].items() if name in known}
+        recorded = fitted(_Record, given)
+        known = defaults(recorded.model, "gibbs")
+        kept = {name: value for name, value in recorded.parameters.items() if name in known}
         config = cls.from_dict({**given, "parameters": kept})
         object.__setattr__(config, "record", given)
         return config
+
+
+class _Record(NamedTuple):
+    """What must be known of recorded settings before the unknown ones are set aside."""
+
+    model: Text
+    parameters: Facts

@@ -102,7 +102,13 @@ def fits_around_gaps(config: RunConfig) -> bool:
 
 
 def refuse_unknown(config: RunConfig) -> None:
-    """Raise InputError where a stored run has settings that this version cannot fit by."""
+    """Raise InputError for settings that this version cannot fit by, or that are of another fit."""
+    if config.imported is not None:
+        msg = (
+            "This run came in a session file and cannot be made here again; open it and press "
+            "“Fit here” to fit its settings."
+        )
+        raise InputError(msg)
     if config.unknown:
         msg = (
             f"This run was fitted with {', '.join(map(shortened, config.unknown))}, which "

@@ -1,16 +1,60 @@
 """Where runs, data sets and jobs are kept, and how many threads a computation may use."""
 
+import hashlib
 import os
+import stat
+import tempfile
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+from appca.runs.check import FOLDERS
+from appca.storage import rights
+
+MEMORY = Path("/dev/shm")  # files there are memory; anybody may make some, so see `is_own`
 
 
 def home() -> Path:
-    """Return the folder named by ``APPCA_HOME``, else the user's own data folder."""
+    """Return the folder named by ``APPCA_HOME``, else the user's own data folder.
+
+    It is its owner's alone, also one that was made before; see `rights.tighten`.
+    """
     if os.environ.get("APPCA_HOME"):
-        return Path(os.environ["APPCA_HOME"]).expanduser().resolve()
+        return _private(Path(os.environ["APPCA_HOME"]).expanduser().resolve())
     from platformdirs import user_data_path
 
-    return user_data_path("appca", appauthor=False)
+    return _private(user_data_path("appca", appauthor=False))
+
+
+@cache
+def _private(folder: Path) -> Path:
+    with suppress(OSError):  # where nothing can be written, reading goes on
+        rights.make_folder(folder)
+        for name in FOLDERS:
+            if (folder / name).is_dir():
+                rights.tighten(folder / name)
+        rights.restrict(folder, rights.FOLDER)
+    return folder
+
+
+def in_memory(folder: Path) -> Path:
+    """Return a folder of this user that stands for a home whose disk is full; it may not exist.
+
+    Its files lie in memory, where the system has such a place, and all processes see them.
+    """
+    base = MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
+    digest = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()
+    return base / f"appca-{os.getuid()}-{digest[:12]}"
+
+
+def is_own(folder: Path) -> bool:
+    """Whether a folder is this user's, and nobody else may look or write into it."""
+    try:
+        facts = folder.lstat()
+    except OSError:
+        return False
+    private = not facts.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and private
 
 
 def threads() -> int:

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
-from appca.runs.store import Run
+from appca.runs.store import LABELS, Run
 from appca.storage import lock
 from appca.storage.files import read_json, write_json
 from appca.storage.identity import digest_of
-from appca.storage.refusal import storing
+from appca.storage.refusal import reason, storing
 
-FILE = "labels.json"
+FILE = LABELS
 NAME_LENGTH = 40
 
 
@@ -33,12 +33,23 @@ def labels(run: Run) -> Labels:
     """Return the names and signs of a run's components; a damaged file counts as none."""
     k = len(run.fitted.components)
     try:
-        kept = read_json(run.path / FILE, _words(run), "labels")
-        names = tuple(_tidy(name) for name in kept["names"])
-        signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
+        return _read(run, k)
     except Exception:  # a damaged file fails in as many ways as there are types
-        return _none(k)
-    return Labels(names, signs) if len(names) == len(signs) == k else _none(k)
+        return Labels(("",) * k, (1,) * k)
+
+
+def damage(run: Run) -> str | None:
+    """Say in one sentence why the names that were given cannot be read; None where all is well."""
+    try:
+        _read(run, len(run.fitted.components))
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # as above
+        return (
+            f"{_words(run)} are damaged ({reason(error)}) and left out; name a component again, "
+            "which replaces the file."
+        )
+    return None
 
 
 def rename(run: Run, component: int, name: str) -> Labels:
@@ -73,16 +84,22 @@ def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
 def _write(run: Run, given: Labels) -> Labels:
     remedy = "free some space, or fit the run again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
-        write_json(run.path / FILE, given._asdict(), _words(run))
+        write_json(run.path / FILE, given._asdict(), _words(run))  # see `Run.kept`
     return given
+
+
+def _read(run: Run, k: int) -> Labels:
+    kept = read_json(run.path / FILE, _words(run), "labels")
+    names = tuple(_tidy(name) for name in kept["names"])
+    signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
+    if not len(names) == len(signs) == k:
+        msg = f"they are not those of {k} components"
+        raise ValueError(msg)
+    return Labels(names, signs)
 
 
 def _words(run: Run) -> str:
     return f"The names of run {run.id}"
-
-
-def _none(k: int) -> Labels:
-    return Labels(("",) * k, (1,) * k)
 
 
 def _with(values: tuple[Any, ...], place: int, value: object) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from appca.analysis.fitted import FittedModel, belongs_to_model
 from appca.data.dataset import DTYPES
@@ -24,6 +25,7 @@ from appca.storage.errors import InputError
 from appca.storage.formats import TooNew, current, numbered
 from appca.storage.packed import Packed, as_object, write
 from appca.storage.refusal import refusing
+from appca.storage.schema import Facts, fitted
 
 if TYPE_CHECKING:
     from appca.models.base.estimator import Description
@@ -37,6 +39,11 @@ class ModelFile(NamedTuple):
     config: RunConfig
     info: dict[str, Any]  # as `RunInfo.to_dict` gives it; empty where the file has none
     model: FittedModel
+
+
+class _About(Struct):
+    config: Facts
+    info: Facts = {}
 
 
 class LoadedModel(NamedTuple):
@@ -185,7 +192,8 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
         return _read(Packed(name, stream), name)
 
 
-def _read(packed: Packed, name: str) -> ModelFile:
+def _said(packed: Packed, name: str) -> tuple[RunConfig, dict[str, Any]]:
+    """Read what the file says of its model: settings, and how the fit went."""
     if f"{RUN}.npy" not in packed:
         msg = (
             f"“{name}” is no model file: it lacks “{RUN}”; save the model on the page Export, "
@@ -194,18 +202,26 @@ def _read(packed: Packed, name: str) -> ModelFile:
         raise InputError(msg)
     text = packed.array(f"{RUN}.npy")
     try:
-        about = current(f"“{name}”", as_object(str(text)), "model")
-        config, info = RunConfig.from_record(about["config"]), dict(about.get("info", {}))
+        given = fitted(_About, current(f"“{name}”", as_object(str(text)), "model"))
+        config = RunConfig.from_record(given.config)
+        if given.info:
+            RunInfo.from_dict(given.info)
     except TooNew:
         raise
-    except (KeyError, TypeError, ValueError) as error:
-        msg = f"“{name}” does not say which model it holds ({error}); save the model again."
+    except ValueError as error:
+        why = str(error).removesuffix(".")
+        msg = f"“{name}” does not say which model it holds ({why}); save the model again."
         raise InputError(msg) from error
+    return config, given.info
+
+
+def _read(packed: Packed, name: str) -> ModelFile:
+    config, info = _said(packed, name)
     names = [member.removesuffix(".npy") for member in packed.names]
     arrays = {key: packed.array(f"{key}.npy") for key in names if belongs_to_model(key)}
     try:
         model = FittedModel.from_arrays(arrays)
-        fits = _fits_together(model)
+        fits = _fits_together(model) and config.allows(len(model.components))
     except KeyError as error:
         msg = f"“{name}” lacks {error.args[0]} of its {config.model}; save the model again."
         raise InputError(msg) from error

@@ -55,7 +55,7 @@ def preview(
     """Fit to a fixed random sample of rows with few passes, and describe all rows with it.
 
     A stand-in to look at while the fit proper runs, not to be stored (``info.preview``). One start
-    instead of a race of them: a slider waits for it.
+    instead of several: a slider waits for it.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def _on_ground(ground: Ground, config: RunConfig) -> tuple[Any, "Description", F
 
 
 def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
-    """Climb from the first of the starts that the configuration names, without a race."""
+    """Climb from the first of the starts that the configuration names."""
     from appca.models.algebra.stiefel import polar
     from appca.models.base.data_checks import refuse_constant
     from appca.models.orthonormal.em import EMSettings, floor_of

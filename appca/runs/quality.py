@@ -1,6 +1,6 @@
 """Comparisons of a run's projection with other methods': settings, and results on disk."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +43,8 @@ class QualityConfig(Recorded):
 
     def __post_init__(self) -> None:
         """Own the dict."""
-        run = RunConfig.from_dict(plain("run", self.run)).to_dict()
+        given = RunConfig.from_dict(plain("run", self.run))
+        run = replace(given, imported=None).to_dict()  # what is measured is a fit
         object.__setattr__(self, "run", run)
 
 
@@ -74,7 +75,6 @@ class QualityStore:
         """
         facts = {"config": config.to_dict(), **found._asdict()}
         with storing("The comparison", self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
             write_json(self._file(config.id), facts, f"Comparison {config.id}")
         return config.id
 

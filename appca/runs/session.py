@@ -8,20 +8,24 @@ A session file (``NAME.appca``) is a zip of
     selections/<i>.npy        (N,) bool, the rows of each selection
 
 There is no pickle in it, and no name in it becomes a path. It is read and checked as a whole before
-anything is stored; what is stored is stored under the ids made of its contents, so a file that was
-altered cannot take the place of something else.
+anything is stored. Nobody can tell by its arrays whether a run was fitted by its settings, so one
+that was not fitted here is stored as imported: under an id made of its arrays, too, by which it
+never takes the place of a fit.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups.selections import SavedSelection, SelectionStore
-from appca.data.dataset import Dataset
+from appca.analysis.groups.selections import SavedSelection, SelectionStore, tidy
+from appca.data.dataset import Dataset, Provenance
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
@@ -31,8 +35,9 @@ from appca.runs.labels import flip, labels, rename
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, RunStore
 from appca.storage.errors import InputError
-from appca.storage.formats import refuse_newer
+from appca.storage.formats import TooNew, or_none, refuse_newer
 from appca.storage.packed import Packed, write
+from appca.storage.schema import Digest, Facts, FromOne, Misfit, Text, fitted
 from appca.storage.wording import shortened
 
 SUFFIX = ".appca"
@@ -55,15 +60,39 @@ _AXES = {
     "error": "N",
     "log_likelihood_rows": "N",
 }
-_INFO: dict[str, type | tuple[type, ...]] = {
-    "n_iter": int,
-    "stop_reason": str,
-    "seconds": (int, float),
-    "log_likelihood": (int, float),
-    "n_rows": int,
-    "n_features": int,
-    "versions": dict,
-}
+Item = TypeVar("Item")
+MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # in a file
+
+
+class _AboutData(Struct):
+    digest: Digest
+    name: Text
+    labels: list[str]
+    image_shape: list[FromOne] | None
+    feature_names: list[str] | None
+    provenance: Facts
+    included: bool
+
+
+class _Given(Struct):
+    names: list[Text]
+    signs: list[Literal[1, -1]]
+
+
+class _AboutRun(Struct):
+    config: Facts
+    info: Facts
+    name: Text | None
+    components: _Given
+
+
+class _Contents(Struct):
+    """What is in a session file."""
+
+    dataset: _AboutData
+    runs: Annotated[list[_AboutRun], Meta(max_length=MOST_RUNS)]
+    selections: Annotated[list[Text], Meta(max_length=MOST_SELECTIONS)]
+    opened: Text | None = None
 
 
 class Session(NamedTuple):
@@ -121,7 +150,7 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
         "dataset": _about_data(dataset) | {"included": with_data},
         "runs": [_about_run(run) for run in session.runs],
         "selections": [kept.name for kept in session.selections],
-        "opened": session.opened,
+        "opened": next((_file_id(run) for run in session.runs if run.id == session.opened), None),
     }
     buffer = io.BytesIO()
     write(buffer, {CONTENTS: contents}, members)
@@ -146,40 +175,56 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     InputError
         When it is damaged or no session file, when its data are not those its digest names, when
         it has no data and they are not here, or when the disk refuses. Unless it is the disk,
-        nothing has been stored then.
+        nothing has been stored then. What was stored before the disk refused is whole: it stays,
+        and the same file opened again adds the rest.
     """
     packed = Packed(name, stream)
-    if CONTENTS not in packed:
-        msg = f"“{shortened(name)}” is no session file; save one on the page Export."
-        raise InputError(msg)
-    contents = packed.json(CONTENTS)
-    if contents.get("format") != FORMAT or not isinstance(contents.get("version"), int):
-        msg = (
-            f"“{shortened(name)}” is no session file that this version of appca reads; it says "
-            f"“{shortened(contents.get('format'))}”, version {shortened(contents.get('version'))}."
-        )
-        raise InputError(msg)
+    contents = _contents(packed)
     try:
-        refuse_newer(f"“{shortened(name)}”", contents["version"], VERSION)
-        dataset = _read_data(packed, contents["dataset"], home)
-        runs = [_read_run(packed, i, one, dataset) for i, one in enumerate(contents["runs"])]
+        dataset = _read_data(packed, contents.dataset, home)
+        runs = [_read_run(packed, i, one, dataset) for i, one in enumerate(contents.runs)]
         masks = [
-            _mask(packed, f"selections/{i}.npy", dataset)
-            for i in range(len(contents["selections"]))
+            _mask(packed, f"selections/{i}.npy", dataset) for i in range(len(contents.selections))
         ]
-        names = [str(kept) for kept in contents["selections"]]
         now = "selections/selected.npy"
         selected = _mask(packed, now, dataset) if now in packed else None
-        opened = contents.get("opened")
     except InputError:
         raise
-    except Exception as error:  # what stands where another thing should fails in many ways
-        msg = f"“{shortened(name)}” is damaged; save it again."
-        raise InputError(msg) from error
-    digest = DatasetStore(home).put(dataset)
-    ids = [_keep(RunStore(home), one) for one in runs]
-    kept = _keep_selections(SelectionStore(home), dataset, names, masks)
-    return Unpacked(digest, tuple(ids), kept, selected, opened if opened in ids else None)
+    except Exception as error:  # arrays of other kinds than they should be fail in many ways
+        raise _damaged(name, error) from error
+    places = [_place(RunStore(home), one) for one in runs]
+    digest = _keep_data(DatasetStore(home), dataset)
+    ids = [_keep(RunStore(home), config, one) for config, one in zip(places, runs, strict=True)]
+    kept = _keep_selections(SelectionStore(home), dataset, contents.selections, masks)
+    here = {one.config.of_import(None).id: at for one, at in zip(runs, ids, strict=True)}
+    return Unpacked(digest, tuple(ids), kept, selected, here.get(contents.opened or ""))
+
+
+def _contents(packed: Packed) -> _Contents:
+    """Read and check what the file says is in it."""
+    name = shortened(packed.name)
+    if CONTENTS not in packed:
+        msg = f"“{name}” is no session file; save one on the page Export."
+        raise InputError(msg)
+    given = packed.json(CONTENTS)
+    number = given.get("version")
+    if given.get("format") != FORMAT or type(number) is not int or number < 1:
+        msg = (
+            f"“{name}” is no session file that this version of appca reads; it says "
+            f"“{shortened(given.get('format'))}”, version {shortened(number)}."
+        )
+        raise InputError(msg)
+    refuse_newer(f"“{name}”", number, VERSION)
+    try:
+        found: _Contents = fitted(_Contents, given)
+    except Misfit as error:
+        raise _damaged(name, error) from error
+    return found
+
+
+def _damaged(name: str, error: Exception) -> InputError:
+    why = f": {error}" if isinstance(error, Misfit) else ""
+    return InputError(f"“{shortened(name)}” is damaged{why}; save it again.")
 
 
 class _RunParts(NamedTuple):
@@ -188,8 +233,7 @@ class _RunParts(NamedTuple):
     config: RunConfig
     result: FitResult
     name: str | None
-    names: list[str]  # of components, empty where none was given
-    signs: list[int]
+    given: _Given
 
 
 def _data_arrays(dataset: Dataset) -> dict[str, np.ndarray]:
@@ -209,34 +253,37 @@ def _about_data(dataset: Dataset) -> dict[str, Any]:
     }
 
 
+def _file_id(run: Run) -> str:
+    """Return the id of a run in a file, where nothing says whether it is a fit or imported."""
+    return run.config.of_import(None).id
+
+
 def _about_run(run: Run) -> dict[str, Any]:
     given = labels(run)
     return {
-        "config": run.config.to_dict(),
+        "config": run.config.of_import(None).to_dict(),
         "info": run.info.to_dict(),
-        "name": run.name if run.named else None,
+        "name": run.given,
         "components": {"names": given.names, "signs": given.signs},
     }
 
 
-def _read_data(packed: Packed, about: dict[str, Any], home: Path) -> Dataset:
+def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
     """Return the data set: from the file, from the store, or made anew; with the right digest."""
-    digest, name = str(about["digest"]), str(about["name"])
-    if not about["included"]:
-        return _data_at_hand(packed.name, about, digest, home)
+    came: Provenance = fitted(Provenance, about.provenance)
+    if not about.included:
+        return _data_at_hand(packed.name, about, came, home)
     dataset = Dataset(
-        name=name,
+        name=about.name,
         X=packed.array("data/matrix.npy"),
         ids=packed.array("data/ids.npy"),
-        labels={
-            str(key): packed.array(f"data/label_{i}.npy") for i, key in enumerate(about["labels"])
-        },
-        image_shape=about["image_shape"] and tuple(about["image_shape"]),
-        feature_names=about["feature_names"] and tuple(about["feature_names"]),
-        provenance=_provenance(about["provenance"]),
+        labels={key: packed.array(f"data/label_{i}.npy") for i, key in enumerate(about.labels)},
+        image_shape=_tuple(about.image_shape),
+        feature_names=_tuple(about.feature_names),
+        provenance=about.provenance,
         missing=packed.array(MISSING) if MISSING in packed else None,
     )
-    if dataset.digest != digest:
+    if dataset.digest != about.digest:
         msg = (
             f"The data in “{shortened(packed.name)}” are not those its runs were fitted to: their "
             "digest is another; fetch or save the file again."
@@ -245,64 +292,53 @@ def _read_data(packed: Packed, about: dict[str, Any], home: Path) -> Dataset:
     return dataset
 
 
-def _provenance(given: dict[str, Any]) -> dict[str, Any]:
-    """Return where data came from, if pages can show it."""
-    found = dict(given)
-    low, high = map(float, found.get("image_range", (0.0, 1.0)))
-    if not np.isfinite([low, high]).all() or not isinstance(found.get("report", {}), dict):
-        msg = "image_range"
-        raise ValueError(msg)
-    return found
-
-
-def _data_at_hand(file: str, about: dict[str, Any], digest: str, home: Path) -> Dataset:
-    if (DatasetStore(home).folder / digest).is_dir():
-        return DatasetStore(home).get(digest)
-    source = str(about["provenance"].get("source", ""))
-    options = about["provenance"].get("options", {})
-    if source in SOURCES and SOURCES[source].offline:
-        dataset = load(source, **options)
-        if dataset.digest == digest:
+def _data_at_hand(file: str, about: _AboutData, came: Provenance, home: Path) -> Dataset:
+    if (DatasetStore(home).folder / about.digest).is_dir():
+        return DatasetStore(home).get(about.digest)
+    known = SOURCES.get(came.source)
+    if known is not None and known.offline and not came.options:
+        dataset = load(came.source)
+        if dataset.digest == about.digest:
             return dataset
-    given = ", ".join(f"{key} = {value}" for key, value in options.items())
-    title = SOURCES[source].title if source in SOURCES else "your own files"
+    given = ", ".join(f"{key} = {value}" for key, value in came.options.items())
+    title = "your own files" if known is None else known.title
     where = f"{title}{f' with {given}' if given else ''}"
     msg = (
-        f"“{shortened(file)}” was saved without its data, and “{shortened(about['name'])}” is not "
+        f"“{shortened(file)}” was saved without its data, and “{shortened(about.name)}” is not "
         f"here; open it first from {shortened(where, 120)}, then this file again."
     )
     raise InputError(msg)
 
 
-def _read_run(packed: Packed, number: int, about: dict[str, Any], dataset: Dataset) -> _RunParts:
-    config = RunConfig.from_record(about["config"])
-    fitted = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
-    info = dict(about["info"])
-    _check(config, fitted, info, dataset)
-    given = about["components"]
-    return _RunParts(
-        config,
-        FitResult(fitted, RunInfo.from_dict(info)),
-        about["name"] and str(about["name"]),
-        [str(name) for name in given["names"]],
-        [-1 if sign == -1 else 1 for sign in given["signs"]],
-    )
+def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -> _RunParts:
+    try:
+        config, info = RunConfig.from_record(about.config), RunInfo.from_dict(about.info)
+    except TooNew:
+        raise
+    except ValueError as error:
+        where = f"Run {number + 1} in “{shortened(packed.name)}” cannot be opened"
+        msg = f"{where}: {str(error).removesuffix('.')}; save the file again."
+        raise InputError(msg) from error
+    found = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
+    _check(config, found, info, dataset)
+    return _RunParts(config, FitResult(found, info), about.name, about.components)
 
 
-def _check(config: RunConfig, fitted: FittedRun, info: dict[str, Any], dataset: Dataset) -> None:
+def _check(config: RunConfig, fitted: FittedRun, info: RunInfo, dataset: Dataset) -> None:
     """Raise ValueError for arrays and facts that are not those of a run of this data set."""
-    sizes = dict(zip("KD", fitted.components.shape, strict=True))
-    sizes |= {"N": dataset.n_rows, "I": len(fitted.log_likelihoods)}
+    K, D = fitted.components.shape
+    sizes = {"K": K, "D": D, "N": dataset.n_rows, "I": len(fitted.log_likelihoods)}
     given = {name: np.asarray(getattr(fitted, name)) for name in _AXES}
     wrong = [
         name for name, axes in _AXES.items() if given[name].shape != tuple(map(sizes.get, axes))
     ]
-    wrong += [name for name, kind in _INFO.items() if not isinstance(info.get(name), kind)]
     wrong += [
         name for name in _AXES if name != "log_likelihoods" and not np.isfinite(given[name]).all()
     ]
     before = fitted.preprocessing
-    fits = before.n_features == sizes["D"] and len(before.offset) == dataset.n_features
+    fits = before.n_features == D and len(before.offset) == dataset.n_features
+    fits &= info.n_rows == dataset.n_rows and info.n_features in (0, D)  # 0: an early run
+    fits &= config.allows(K)
     if wrong or not fits or fitted.active.dtype != bool or config.dataset != dataset.digest:
         msg = f"{wrong[0] if wrong else 'a run'} does not fit the data"
         raise ValueError(msg)
@@ -316,17 +352,38 @@ def _mask(packed: Packed, member: str, dataset: Dataset) -> np.ndarray:
     return mask
 
 
-def _keep(store: RunStore, one: _RunParts) -> str:
-    known = store.get(one.config.id)
-    name = None if known is not None and known.named else one.name
-    run = store.save(one.config, one.result, name)
-    if not (run.path / LABELS_FILE).exists() and len(one.names) == len(one.signs):
-        for k in range(min(len(one.names), len(run.fitted.components))):
-            if one.names[k]:
-                rename(run, k, one.names[k])
-            if one.signs[k] == -1:
+def _place(store: RunStore, one: _RunParts) -> RunConfig:
+    """Return the settings under which a run is stored: those of a fit if this is the fit here."""
+    digest, fit = one.result.fitted.digest(), one.config.of_import(None)
+    own = store.get(fit.id)
+    return fit if own is not None and _digest(own) == digest else fit.of_import(digest)
+
+
+def _keep_data(store: DatasetStore, dataset: Dataset) -> str:
+    """Store data that are not here; those that are keep the name and source they have here."""
+    here = or_none(partial(store.get, dataset.digest))
+    return store.put(dataset) if here is None else here.digest
+
+
+def _keep(store: RunStore, config: RunConfig, one: _RunParts) -> str:
+    known = store.get(config.id)
+    run = store.save(config, one.result, one.name if known is None or not known.named else None)
+    names, signs = one.given.names, one.given.signs
+    if not (run.path / LABELS_FILE).exists() and len(names) == len(signs):
+        for k in range(min(len(names), len(run.fitted.components))):
+            if names[k]:
+                rename(run, k, names[k])
+            if signs[k] == -1:
                 flip(run, k)
     return run.id
+
+
+def _digest(run: Run) -> str | None:
+    """Return the digest of a run's arrays; None where they are damaged."""
+    try:
+        return run.fitted.digest()
+    except InputError:
+        return None
 
 
 def _keep_selections(
@@ -334,13 +391,18 @@ def _keep_selections(
 ) -> tuple[str, ...]:
     here = {kept.name: kept.mask for kept in store.list(dataset.digest, dataset.n_rows)}
     found = []
-    for name, mask in zip(names, masks, strict=True):
+    for name, mask in zip(map(tidy, names), masks, strict=True):
         same = name not in here or np.array_equal(here[name], mask)
         free = name if same else next(n for n in _others(name) if n not in here)
-        if mask.any() and free.strip():
+        if mask.any() and free:
+            here[free] = mask
             found.append(store.save(dataset.digest, free, mask))
     return tuple(found)
 
 
-def _others(name: str) -> "Sequence[str]":
-    return [f"{name[:50]} ({i})" for i in range(2, 1000)]
+def _others(name: str) -> Iterator[str]:
+    return (f"{name[:50]} ({i})" for i in count(2))
+
+
+def _tuple(values: list[Item] | None) -> tuple[Item, ...] | None:
+    return None if values is None else tuple(values)

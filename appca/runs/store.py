@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shutil
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -13,21 +15,26 @@ import numpy as np
 
 from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
+from appca.runs.home import in_memory, is_own
 from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
+from appca.storage.digests import check_files, digests_of
 from appca.storage.errors import InputError
 from appca.storage.files import read_arrays, read_json, write_arrays, write_json
-from appca.storage.formats import TooNew, or_none
+from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.storage.refusal import reason, refusing, storing
+from appca.storage.refusal import FULL, reason, refusing, storing
 
+MOST_HELD = 5  # newest runs that are held in memory while the disk is full
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
+ARRAYS = "arrays.npz"
+LABELS = "labels.json"  # what somebody said of the components; see `appca.runs.labels`
 _NAME_LENGTH = 120
+_HELD = "held"
 _UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError),
     *(AttributeError, ArithmeticError, RecursionError),
 )
-_FACTS = ("n_iter", "seconds", "log_likelihood", "n_rows")  # numbers among those of every run
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +45,11 @@ class Run:
     config: RunConfig
     info: RunInfo
     name: str  # for people; made from the settings until somebody gives one
-    named: bool  # whether somebody gave it
+    given: str | None  # the name that somebody gave
     created: float  # seconds since 1970
     origin: str  # "fit" or "live"
     path: Path
+    files: dict[str, list[str]] | None  # their digests; None where it was stored without
 
     @property
     def fitted(self) -> FittedRun:
@@ -53,9 +61,9 @@ class Run:
             When the file has been damaged or deleted since the run was listed, or the machine
             cannot read it now; `is_passing` tells the one from the other by the error's cause.
         """
-        file = self.path / "arrays.npz"
         try:
-            return _load(file, file.stat().st_mtime_ns)
+            check_files(self.path, self.files, [ARRAYS])
+            return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
         except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
             if is_passing(error):
                 msg = (
@@ -63,9 +71,27 @@ class Run:
                     "kept: remove the cause and look again."
                 )
                 raise InputError(msg) from error
-            why = f" ({reason(error)})" if isinstance(error, OSError) else ""
-            msg = f"The arrays of run {self.id} cannot be read{why}; fit it again."
+            why = reason(error)
+            msg = f"The arrays of run {self.id} cannot be read ({why}); {remedy(self.config)}."
             raise InputError(msg) from error
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is not stored, but held in memory, because the disk is full."""
+        return self.path.parent.name == _HELD
+
+    @property
+    def named(self) -> bool:
+        """Whether somebody gave it a name."""
+        return bool(self.given)
+
+    @property
+    def kept(self) -> bool:
+        """Whether it stays until it is deleted: it was asked for, named, or has labels beside it.
+
+        A component that was named or turned round once, and may be selected by that name, has.
+        """
+        return self.origin == "fit" or self.named or (self.path / LABELS).exists()
 
     @property
     def partial(self) -> bool:
@@ -73,7 +99,7 @@ class Run:
         return self.config.stopped_at is not None
 
 
-class Damaged(NamedTuple):
+class DamagedRun(NamedTuple):
     """A run that cannot be read."""
 
     id: str
@@ -84,14 +110,22 @@ class RunStore:
     """Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
 
     A run is built beside its place and moved there in one step, so that a killed process leaves
-    no half run. Damaged runs are left out of lists; `damaged` says which and why.
+    no half run. Its arrays are checked against their digests when a process first uses them.
+    Damaged runs are left out of lists; `damaged` says which and why.
     """
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "runs"
+        self.spare = in_memory(Path(home)) / _HELD
 
     def save(
-        self, config: RunConfig, result: FitResult, name: str | None = None, origin: str = "fit"
+        self,
+        config: RunConfig,
+        result: FitResult,
+        name: str | None = None,
+        origin: str = "fit",
+        *,
+        hold: bool = False,
     ) -> Run:
         """Store a result; a run that is there already is kept, and counts as new again.
 
@@ -102,7 +136,10 @@ class RunStore:
         name : str, optional
             For people; by default made from the settings.
         origin : {"fit", "live"}
-            Live runs beyond the newest 50 are deleted unless they were given a name.
+            Live runs beyond the newest 50 are deleted unless somebody worked on them; see
+            `Run.kept`.
+        hold : bool
+            Whether a full disk may be left out: the run is then held in memory (`Run.is_held`).
 
         Raises
         ------
@@ -112,19 +149,51 @@ class RunStore:
         target = self.folder / config.id
         with storing("The run", self.folder):
             if self.renew(config.id, name, origin) is None:
+                name = name or _given_name(target)
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
-                atomic.put_folder(target, partial(_write, meta, arrays), _is_sound)
+                fill = partial(_write, meta, arrays)
+                try:
+                    atomic.put_folder(target, fill, _is_sound)
+                except OSError as error:
+                    if not hold or error.errno not in FULL or not self._claim():
+                        raise
+                    return self._hold(config.id, fill)
         if origin == "live":
             self._prune()
-        return _read(target)
+        return _read(self._place(config.id))
+
+    def _claim(self) -> bool:
+        """Make the place in memory; False where it is somebody else's."""
+        with suppress(OSError):
+            self.spare.parent.mkdir(mode=0o700, exist_ok=True)
+        return is_own(self.spare.parent)
+
+    def _hold(self, run_id: str, fill: Callable[[Path], None]) -> Run:
+        atomic.put_folder(self.spare / run_id, fill, _is_sound)
+        held = sorted((one for one in self.list() if one.is_held), key=lambda one: -one.created)
+        for one in held[MOST_HELD:]:
+            atomic.discard(one.path)
+        return _read(self.spare / run_id)
+
+    def settle(self, run: Run) -> Run:
+        """Store a run that is held in memory, if there is room again."""
+        if not run.is_held:
+            return run
+        files = [file for file in run.path.iterdir() if file.is_file()]
+        with suppress(OSError):
+            size = sum(file.stat().st_size for file in files)
+            if shutil.disk_usage(self.folder).free > 2 * size:
+                atomic.put_folder(self.folder / run.id, partial(_copy, files), _is_sound)
+                atomic.discard(run.path)
+        return _read(self._place(run.id))
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """Count a run that is there as new, under a new name if one is given; None without it.
+        """Count a sound run as new, under a new name if one is given; None where there is none.
 
         On a full disk it stays as old as it was, and without the name.
         """
         run = self.get(run_id)
-        if run is None:
+        if run is None or not _is_sound(run.path):
             return None
         with suppress(OSError), lock.held(run.path):
             meta = _read_meta(run.path)
@@ -136,14 +205,14 @@ class RunStore:
 
     def get(self, run_id: str) -> Run | None:
         """Return one run, or None when it is not there or damaged; see `or_none`."""
-        return or_none(partial(_read, self.folder / run_id)) if is_id(run_id) else None
+        return or_none(partial(_read, self._place(run_id))) if is_id(run_id) else None
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
         found = (self._readable(folder) for folder in self._folders())
         return sorted((run for run in found if run), key=lambda run: -run.created)
 
-    def damaged(self) -> tuple[Damaged, ...]:
+    def damaged(self) -> tuple[DamagedRun, ...]:
         """Say which runs cannot be read, and in one sentence each why."""
         found = (self._damage(folder) for folder in self._folders())
         return tuple(one for one in found if one is not None)
@@ -154,9 +223,9 @@ class RunStore:
 
     def damage(self, run_id: str) -> str | None:
         """Return the sentence about one run; None when it is sound or not there."""
-        if not is_id(run_id) or not os.path.lexists(self.folder / run_id):
+        if not is_id(run_id) or not os.path.lexists(self._place(run_id)):
             return None
-        found = self._damage(self.folder / run_id)
+        found = self._damage(self._place(run_id))
         return found and found.sentence
 
     def rename(self, run_id: str, name: str) -> Run:
@@ -188,23 +257,45 @@ class RunStore:
         if not is_id(run_id):
             return
         with refusing(f"Run {run_id} could not be deleted", "check the rights of its file"):
-            atomic.discard(self.folder / run_id)
+            atomic.discard(self._place(run_id))
+
+    def drop_arrays(self, run_id: str) -> None:
+        """Remove arrays that are damaged, so that the run is fitted again; its names stay.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        if not is_id(run_id):
+            return
+        with refusing(f"Run {run_id} could not be changed", "check the rights of its file"):
+            (self.folder / run_id / ARRAYS).unlink(missing_ok=True)
 
     def sweep(self) -> None:
         """Remove the drafts of processes that are gone."""
         atomic.sweep(self.folder)
 
     def _folders(self) -> tuple[Path, ...]:
-        return tuple(sorted(path for path in self.folder.glob("*") if is_id(path.name)))
+        held = self.spare.glob("*") if is_own(self.spare.parent) else ()
+        found = {path.name: path for path in (*held, *self.folder.glob("*")) if is_id(path.name)}
+        return tuple(found[name] for name in sorted(found))
 
-    def _damage(self, folder: Path) -> Damaged | None:
+    def _place(self, run_id: str) -> Path:
+        """Return where a run is, or would be stored."""
+        stored, held = self.folder / run_id, self.spare / run_id
+        if os.path.lexists(stored) or not is_own(self.spare.parent) or not held.is_dir():
+            return stored
+        return held
+
+    def _damage(self, folder: Path) -> DamagedRun | None:
         try:
             _read(folder)
         except TooNew as error:
-            return Damaged(folder.name, str(error))
+            return DamagedRun(folder.name, str(error))
         except _UNREADABLE as error:
             why = f"Run {folder.name} is damaged ({reason(error)}) and left out; "
-            return Damaged(folder.name, f"{why}delete it or fit it again.")
+            return DamagedRun(folder.name, f"{why}delete it or fit it again.")
         return None
 
     def _readable(self, folder: Path) -> Run | None:
@@ -214,9 +305,11 @@ class RunStore:
             return None
 
     def _prune(self) -> None:
-        live = [run for run in self.list() if run.origin == "live" and not run.named]
+        live = [run for run in self.list() if not run.kept]
         for run in live[LIVE_RUNS_KEPT:]:
-            atomic.discard(run.path)
+            now = self.get(run.id)  # it may have been given a name meanwhile
+            if now is not None and not now.kept:
+                atomic.discard(run.path)
 
 
 def is_passing(error: BaseException | None) -> bool:
@@ -232,7 +325,7 @@ def is_passing(error: BaseException | None) -> bool:
 def _read(folder: Path) -> Run:
     meta = _read_meta(folder)
     config = RunConfig.from_record(meta["config"])
-    size = (folder / "arrays.npz").stat().st_size
+    size = (folder / ARRAYS).stat().st_size
     if meta["id"] != folder.name:
         msg = f"it is named {folder.name} but holds {meta['id']}"
         raise ValueError(msg)
@@ -240,35 +333,38 @@ def _read(folder: Path) -> Run:
         msg = "its settings are not those it was fitted with"
         raise ValueError(msg)
     if size != meta["bytes"]:
-        msg = f"arrays.npz has {size} bytes instead of {meta['bytes']}"
+        msg = f"{ARRAYS} has {size} bytes instead of {meta['bytes']}"
         raise ValueError(msg)
-    _check_facts(meta)
+    if not isinstance(meta["name"], str | None):
+        msg = "config.json has another shape than that of a run"
+        raise TypeError(msg)
     return Run(
         id=folder.name,
         config=config,
         info=RunInfo.from_dict(meta["info"]),
-        name=meta["name"] or title(config),
-        named=bool(meta["name"]),
+        name=_marked(meta["name"], config) or title(config),
+        given=meta["name"],
         created=float(meta["created"]),
         origin=meta["origin"],
         path=folder,
+        files=meta[FILES],
     )
 
 
 def _is_sound(folder: Path) -> bool:
-    return or_none(partial(_read, folder)) is not None
+    """Whether a run, with its arrays, is as it was stored; see `or_none`."""
+
+    def read() -> Run:
+        run = _read(folder)
+        check_files(folder, run.files, [ARRAYS], anew=True)
+        return run
+
+    return or_none(read) is not None
 
 
-def _check_facts(meta: dict[str, Any]) -> None:
-    """Refuse facts of a shape that no page could show."""
-    info, name = meta["info"], meta["name"]
-    if not isinstance(info, dict) or not isinstance(name, str | None):
-        msg = "config.json has another shape than that of a run"
-        raise TypeError(msg)
-    wrong = [fact for fact in _FACTS if not isinstance(info.get(fact), int | float)]
-    if wrong or not isinstance(info.get("stop_reason"), str):
-        msg = f"config.json has no {', '.join(wrong) or 'stop_reason'}"
-        raise TypeError(msg)
+def remedy(config: RunConfig) -> str:
+    """Say what brings back a run whose arrays are damaged."""
+    return "fit it again" if config.imported is None else "open the file that it came in again"
 
 
 def title(config: RunConfig) -> str:
@@ -282,7 +378,12 @@ def title(config: RunConfig) -> str:
         # of all stages: what starts a sampler, or a race of starts, goes before the passes or
         # sweeps that a run counts
         parts.append(f"stopped at step {config.stopped_at}")
-    return ", ".join(parts)
+    return _marked(", ".join(parts), config) or config.model
+
+
+def _marked(name: str | None, config: RunConfig) -> str | None:
+    """Say behind a name where the run did not come from a fit on this machine."""
+    return f"{name} (imported)" if name and config.imported is not None else name
 
 
 def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -> dict[str, Any]:
@@ -304,11 +405,27 @@ def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
     write_json(folder / "config.json", meta, f"Run {folder.name}")
 
 
+def _given_name(folder: Path) -> str | None:
+    """Return the name that a person gave to a run whose arrays were damaged."""
+    meta = or_none(partial(_read_meta, folder)) or {}
+    return meta.get("name")
+
+
 def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) -> None:
-    with atomic.solid(folder / "arrays.npz") as file:
+    with atomic.solid(folder / ARRAYS) as file:
         write_arrays(file, arrays)
         n_bytes = file.tell()
-    _write_meta(folder, meta | {"bytes": n_bytes})
+    given = folder.parent / meta["id"] / LABELS  # of a run whose arrays were damaged
+    if given.is_file():
+        with atomic.solid(folder / LABELS) as file:
+            file.write(given.read_bytes())
+    _write_meta(folder, meta | {"bytes": n_bytes, FILES: digests_of(folder, [ARRAYS])})
+
+
+def _copy(files: list[Path], folder: Path) -> None:
+    for path in files:
+        with atomic.solid(folder / path.name) as file:
+            file.write(path.read_bytes())
 
 
 def _tidy(name: str | None) -> str | None:

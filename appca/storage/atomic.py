@@ -8,22 +8,26 @@ import errno
 import os
 import re
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
-from appca.storage import lock
+from appca.storage import lock, rights
 
 _DRAFT = re.compile(r"\.(?:([0-9a-f]+|job)-)?[0-9a-f]{32}(?:-.+)?")  # "job" and pids: format 1
 ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
-_STALE_SECONDS = 86_400  # a draft older than a day belongs to no living process
+HEARTBEAT = 60.0  # seconds after which the owner of a draft touches it again
+_STALE_SECONDS = 86_400  # a draft that nobody has touched for a day belongs to no living process
 _TRIES = 10
+_own: set[Path] = set()  # drafts of this process
 
 
-def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
+def write(path: Path, content: bytes | str, *, durable: bool = True, private: bool = True) -> None:
     """Put a file in its place whole; text becomes UTF-8.
 
     When the disk refuses, the file that was there is as it was and nothing stands beside it.
@@ -34,18 +38,24 @@ def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
     content : bytes or str
     durable : bool
         Whether to wait until it would outlast a failure of the power.
+    private : bool
+        Whether it is its owner's alone, as all in a home is; else it has the usual rights.
 
     Raises
     ------
     OSError
     """
-    with growing(path, durable=durable) as file:
+    with growing(path, durable=durable, private=private) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def growing(
-    path: Path, check: Callable[[Path], object] | None = None, *, durable: bool = True
+    path: Path,
+    check: Callable[[Path], object] | None = None,
+    *,
+    durable: bool = True,
+    private: bool = True,
 ) -> Iterator[BinaryIO]:
     """Give a file to write to part by part; it takes its place once it is whole, see `write`.
 
@@ -54,7 +64,7 @@ def growing(
     path : Path
     check : callable, optional
         Looks at the whole file before it takes its place; what it raises keeps it from that.
-    durable : bool
+    durable, private : bool
 
     Raises
     ------
@@ -63,7 +73,8 @@ def growing(
     sweep(path.parent)
     # Whoever checks it may go by the end of its name; who lists a folder must not.
     ending = "" if check is None else f"-{path.name}"
-    with _claimed(path.parent, lambda draft: draft.touch(exist_ok=False), ending) as draft:
+    make = partial(Path.touch, mode=rights.FILE if private else 0o666, exist_ok=False)
+    with _claimed(path.parent, make, ending) as draft:
         with solid(draft, durable=durable) as file:
             yield file
         if check is not None:
@@ -74,7 +85,7 @@ def growing(
 @contextmanager
 def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a new file, and wait at the end until it lies on the disk; for those inside a draft."""
-    with path.open("wb") as file:
+    with open(path, "w+b", opener=rights.opener) as file:
         yield file
         file.flush()
         if durable:
@@ -89,9 +100,9 @@ def draft_folder(parent: Path) -> Iterator[Path]:
     ------
     OSError
     """
-    parent.mkdir(parents=True, exist_ok=True)
+    rights.make_folder(parent)
     sweep(parent)
-    with _claimed(parent, Path.mkdir) as draft:
+    with _claimed(parent, partial(Path.mkdir, mode=rights.FOLDER)) as draft:
         yield draft
 
 
@@ -186,10 +197,11 @@ def remove(path: Path) -> None:
 def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners are gone.
 
-    An owner under this kernel is gone when nobody holds the draft's lock; any other one when nobody
-    has touched the draft for a day. A draft is named by a point and 32 hex digits, perhaps with
-    the machine (see `lock.machine`) before them or a file's name behind them; what else lies there
-    is somebody's own.
+    An owner under this kernel is gone when nobody holds the draft's lock. Any other one touches its
+    draft every minute while it lives, so it is gone when nobody has done so for a day, by the clock
+    of the volume. A draft is named by a point and 32 hex digits, perhaps with the machine (see
+    `lock.machine`) before them or a file's name behind them; what else lies there is somebody's
+    own.
     """
     for draft in folder.glob(".*"):
         known = _DRAFT.fullmatch(draft.name)
@@ -197,9 +209,35 @@ def sweep(folder: Path) -> None:
             continue
         with suppress(OSError), lock.opened(draft) as file:  # its owner may just have moved it
             free = lock.take(file)
-            stale = time.time() - draft.lstat().st_mtime > _STALE_SECONDS
-            if (free and known[1] == lock.machine()) or (stale and free is not False):
+            mine = known[1] == lock.machine()
+            if (free and mine) or (free is not False and _is_stale(draft)):
                 remove(draft)
+
+
+def _is_stale(draft: Path) -> bool:
+    """Whether nobody has touched a draft for a day; the volume is asked what time it is."""
+    touched = draft.lstat().st_mtime
+    if time.time() - touched < _STALE_SECONDS:
+        return False
+    clock = _new_name(draft.parent)
+    try:
+        clock.touch(rights.FILE, exist_ok=False)
+        return clock.stat().st_mtime - touched > _STALE_SECONDS
+    finally:
+        remove(clock)
+
+
+@cache
+def _start_beating() -> None:
+    threading.Thread(target=_beat, daemon=True).start()
+
+
+def _beat() -> None:
+    while True:
+        time.sleep(HEARTBEAT)
+        for draft in tuple(_own):
+            with suppress(OSError):
+                os.utime(draft)
 
 
 def _new_name(folder: Path, ending: str = "") -> Path:
@@ -216,8 +254,11 @@ def _claimed(folder: Path, make: Callable[[Path], object], ending: str = "") -> 
             # Before the lock is taken, `sweep` may take the draft for one whose owner is gone.
             with lock.opened(draft) as file:
                 if lock.take(file) is not False and draft.exists():
+                    _own.add(draft)
+                    _start_beating()
                     yield draft
                     return
         finally:
+            _own.discard(draft)
             remove(draft)
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

@@ -1,9 +1,14 @@
-"""The one error for what a person gave us and we cannot take, and a sentence for too much."""
+"""The one error for what a person gave us and we cannot take, and sentences that many need."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
+
+from appca.storage.wording import shortened
 
 # for a MemoryError, wherever a person reads of it
 TOO_MUCH = "This needs more memory than there is; take fewer rows or fewer features."
+_NEAR, _LISTED = 3, 6  # names that a refusal offers
 
 
 class InputError(ValueError):
@@ -21,3 +26,52 @@ class InputError(ValueError):
     def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.report = report
+
+
+class UnknownNameError(InputError):
+    """A refusal of a name; `kind` is what it should have named, such as “column”."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def unknown(
+    kind: str,
+    given: object,
+    known: Iterable[object],
+    place: str = "",
+    choice: str | None = None,
+) -> UnknownNameError:
+    """Return “There is no column “hight”; the nearest is “height”, and there are ….”.
+
+    Parameters
+    ----------
+    kind : str
+        What the name should be of: "column", "array".
+    given : str
+    known : iterable of str
+    place : str
+        Where it should be, such as " in “file.npz”".
+    choice : str or None
+        Instead of a list of the known names.
+    """
+    names = list(map(str, known))
+    text = str(given).casefold()
+    by_text = {name.casefold(): name for name in reversed(names[:10_000])}
+    close = [by_text[one] for one in get_close_matches(text, by_text, _NEAR)]
+    parts = [f"the nearest {'are' if len(close) > 1 else 'is'} {listed(close)}"] if close else []
+    if choice is not None:
+        parts.append(choice)
+    elif len(names) > len(close) or not close:
+        parts.append(f"there are {listed(names)}" if names else "there are none to choose from")
+    return UnknownNameError(
+        kind, f"There is no {kind} “{shortened(given)}”{place}; {', and '.join(parts)}."
+    )
+
+
+def listed(names: list[str]) -> str:
+    """Return the first names in quotation marks, and how many more there are."""
+    shown = ", ".join(f"“{shortened(name)}”" for name in names[:_LISTED])
+    more = len(names) - _LISTED
+    return f"{shown} and {more:,} more" if more > 0 else shown

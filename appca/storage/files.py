@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from appca.storage import atomic
+from appca.storage import atomic, digests, rights
 from appca.storage.formats import KEY, TooNew, current, numbered, refuse_newer
 from appca.storage.packed import as_object
 
@@ -20,11 +20,17 @@ def read_json(file: Path, what: str, kind: str = "") -> dict[str, Any]:
     OSError, ValueError, RecursionError
         When it is not there or damaged; a `TooNew` when a later version wrote it.
     """
-    return current(what, as_object(file.read_text(encoding="utf-8")), kind)
+    content = file.read_bytes()
+    has_seal = digests.is_sealed(file, content)  # first: a number may be what is damaged
+    facts = as_object(content.decode())
+    found = current(what, facts, kind)
+    _refuse_unsealed(file, facts.get(KEY, 1), has_seal)
+    found.pop(digests.SEAL, None)
+    return found
 
 
 def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
-    """Put facts in their place, with the number of the format.
+    """Put facts in their place, with the number of the format and their digest.
 
     Raises
     ------
@@ -33,7 +39,13 @@ def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
     OSError
     """
     keep_newer(file, what)
-    atomic.write(file, json.dumps(numbered(facts), indent=1, ensure_ascii=False))
+    rights.make_folder(file.parent)
+    atomic.write(file, as_json(facts))
+
+
+def as_json(facts: Mapping[str, Any]) -> bytes:
+    """Return the content of a JSON file that `read_json` reads."""
+    return digests.sealed(json.dumps(numbered(facts), indent=1, ensure_ascii=False))
 
 
 def read_arrays(file: Path) -> dict[str, np.ndarray]:
@@ -44,13 +56,22 @@ def read_arrays(file: Path) -> dict[str, np.ndarray]:
 
 def read_numbered(file: Path, what: str) -> dict[str, np.ndarray]:
     """Return the arrays that `write_numbered` wrote; fails as `read_arrays`, or by `TooNew`."""
+    has_seal = digests.is_sealed_zip(file)
     arrays = read_arrays(file)
-    refuse_newer(what, int(arrays.pop(KEY, 1)))
+    number = int(arrays.pop(KEY, 1))
+    refuse_newer(what, number)
+    _refuse_unsealed(file, number, has_seal)
     return arrays
 
 
+def number_of(file: Path) -> int:
+    """Return the number of the format of an NPZ file; fails as `read_arrays`."""
+    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        return int(archive[KEY]) if KEY in archive else 1
+
+
 def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> None:
-    """Put arrays in their place as an NPZ file, with the number of the format.
+    """Put arrays in their place as an NPZ file, with the number of the format and their digest.
 
     Raises
     ------
@@ -58,10 +79,17 @@ def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> N
         When a later version wrote what is there.
     OSError
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
+    rights.make_folder(file.parent)
     keep_newer(file, what)
     with atomic.growing(file) as stream:
         write_arrays(stream, numbered(arrays))
+        digests.seal(stream)
+
+
+def _refuse_unsealed(file: Path, number: int, has_seal: bool) -> None:
+    """Refuse what has lost its digest; format 1 had none."""
+    if number > 1 and not has_seal:
+        raise digests.Damaged(file)
 
 
 def write_arrays(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
@@ -73,8 +101,7 @@ def keep_newer(file: Path, what: str) -> None:
     """Raise `TooNew` where a later version wrote a file, which must not be replaced."""
     try:
         if file.suffix == ".npz":
-            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-                refuse_newer(what, int(archive[KEY]) if KEY in archive else 1)
+            refuse_newer(what, number_of(file))
         else:
             read_json(file, what)
     except TooNew:

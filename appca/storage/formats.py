@@ -10,11 +10,16 @@ from typing import Any, TypeVar
 
 from appca.storage.errors import InputError
 
-FORMAT = 1
+FORMAT = 2
 KEY = "format"
+FILES = "files"  # in the description of a folder: the digests of its files, see `digests`
 Found = TypeVar("Found")
 # kind of description -> number of a format -> what brings it to the next one
-STEPS: dict[str, dict[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+STEPS: dict[str, dict[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    # 2: what is stored has digests; None is said of folders that were stored before
+    kind: {1: lambda facts: {**facts, FILES: None}}
+    for kind in ("data set", "run", "study")
+}
 
 
 class TooNew(InputError):

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,7 +13,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from appca.storage.errors import InputError
+from appca.storage.schema import Misfit, fitted
+from appca.storage.wording import shortened
 
+_MOST = 1 << 63  # of whole numbers; a longer one could not even be turned into a float
 ID_DIGITS = 12  # 48 bits: two of a million settings share an id with probability 0.002
 
 
@@ -45,8 +48,19 @@ class Recorded:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """Rebuild settings from `to_dict`."""
-        return cls(**{**cls.later, **settings})
+        """Rebuild settings from `to_dict`.
+
+        Raises
+        ------
+        ValueError
+            For what is missing, of another type, or not among these settings.
+        """
+        unknown = sorted(set(settings) - {one.name for one in fields(cls)})  # type: ignore[arg-type]
+        if unknown:
+            msg = f"it has “{shortened(unknown[0])}”, which is none of its settings"
+            raise Misfit(msg)
+        found: Self = fitted(cls, {**cls.later, **settings})
+        return found
 
 
 def without(settings: Mapping[str, Any], later: Mapping[str, object]) -> dict[str, Any]:
@@ -100,7 +114,9 @@ def plain(name: str, value: object) -> Any:
         return [plain(name, item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int) and abs(value) < _MOST:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value

@@ -3,6 +3,7 @@
 An NPZ file is such a zip. Names inside are looked up and never become paths; pickles are refused.
 """
 
+import io
 import json
 import math
 import zipfile
@@ -17,11 +18,18 @@ from appca.storage.wording import is_text, shortened
 MOST_BYTES = 1 << 32  # of all that a file unpacks to
 MOST_MEMBERS = 10_000
 MOST_TEXT = 1 << 26  # bytes of one JSON text, which becomes many small objects
+_RATIO = 50  # to packed bytes; tables of numbers have 2 to 20
+_SMALL, _SMALL_TEXT = 1 << 26, 1 << 23  # bytes that are allowed however small a file is
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all
+
+
+def most_unpacked(packed: int) -> int:
+    """Return how many bytes a file of `packed` bytes may become when it is read."""
+    return max(_SMALL, _RATIO * packed)
 
 
 class Packed:
@@ -34,7 +42,8 @@ class Packed:
     stream : binary file object
         At any place; stays open.
     most_bytes : int
-        That all members together may unpack to; checked before anything is read.
+        That all members together may unpack to; of a small file less, see `most_unpacked`. Checked
+        before anything is read.
 
     Raises
     ------
@@ -44,6 +53,10 @@ class Packed:
 
     def __init__(self, name: str, stream: BinaryIO, most_bytes: int = MOST_BYTES) -> None:
         self.name = name
+        packed = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        most_bytes = min(most_bytes, most_unpacked(packed))
+        self._most_text = min(MOST_TEXT, max(_SMALL_TEXT, 4 * packed))
         try:
             self._archive = zipfile.ZipFile(stream)
         except Exception as error:  # the module fails in as many ways as there are fields
@@ -110,10 +123,10 @@ class Packed:
         Raises
         ------
         InputError
-            When it is not there, damaged, or longer than 64 MB.
+            When it is not there, damaged, or too long for the size of the file.
         """
         item = self._item(member)
-        if item.file_size > MOST_TEXT:
+        if item.file_size > self._most_text:
             self._refuse(f"holds a text of {item.file_size:,} bytes")
         try:
             with self._archive.open(item) as stream:

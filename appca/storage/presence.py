@@ -6,7 +6,7 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from appca.storage import atomic, lock
+from appca.storage import atomic, lock, rights
 
 HEARTBEAT = 20.0  # seconds from touch to touch
 SILENCE = 120.0  # seconds after which a server that cannot be asked by its lock counts as gone
@@ -23,9 +23,9 @@ class Presence:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.token = f"{lock.machine()}-{uuid.uuid4().hex[:12]}"
-        folder.mkdir(parents=True, exist_ok=True)
+        rights.make_folder(folder)
         self._path = _path(folder, self.token)
-        self._file: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._file: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT, rights.FILE)
         lock.take(self._file)
         self._closed = threading.Event()
         threading.Thread(target=self._beat, daemon=True).start()

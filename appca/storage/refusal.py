@@ -1,5 +1,6 @@
 """What a disk refuses, in one sentence: what, where, why, and what to do about it."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
+FULL = (errno.ENOSPC, errno.EDQUOT)  # of an OSError where a disk takes no more
 OTHER = "free some space, or name another folder"
 ROOM = "free some space, or name another folder in APPCA_HOME"
 
@@ -17,6 +19,8 @@ def reason(error: Exception) -> str:
         return f"{Path(error.filename or '').name or 'a file'} is missing"
     if isinstance(error, KeyError):
         return f"“{shortened(error.args[0])}” is missing"
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
     if isinstance(error, MemoryError):
         return "there is too little memory"
     why = error.strerror if isinstance(error, OSError) else None

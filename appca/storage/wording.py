@@ -12,8 +12,12 @@ def shortened(text: object, limit: int = 40) -> str:
     must not change how the sentence around it reads.
     """
     flat = " ".join(str(text).split())
-    cut = flat if len(flat) <= limit else flat[: limit - 1] + "…"
-    return "".join(sign if sign.isprintable() or sign == _JOINER else "\ufffd" for sign in cut)
+    return printable(flat if len(flat) <= limit else flat[: limit - 1] + "…")
+
+
+def printable(text: str) -> str:
+    """Show signs that are not seen, such as those that steer a terminal, as "�"."""
+    return "".join(sign if sign.isprintable() or sign == _JOINER else "\ufffd" for sign in text)
 
 
 def counted(n: int, noun: str) -> str:

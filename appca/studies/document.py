@@ -66,7 +66,7 @@ def write_document(file: Path, home: Path, say: Callable[[str], None]) -> None:
     ordered = [results[study.name] for study in in_order(STUDIES[name] for name in results)]
     write_kept(place, ordered)
     with refusing(f"{file} could not be written", OTHER):
-        atomic.write(file, page(results, file))
+        atomic.write(file, page(results, file), private=False)
     say(f"wrote {file.name} and {place.name}: {len(results)} of {len(STUDIES)} experiments")
 
 

@@ -3,13 +3,15 @@
 Claims and main tables are kept, arrays and with them all pictures of data are not.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from appca.storage import atomic
 from appca.storage.errors import InputError
-from appca.storage.files import read_json, write_json
-from appca.storage.formats import TooNew
+from appca.storage.files import keep_newer, read_json
+from appca.storage.formats import KEY, TooNew
 from appca.storage.refusal import OTHER, reason, refusing
 from appca.studies.catalogue import STUDIES
 from appca.studies.claims import CheckedClaim
@@ -17,6 +19,7 @@ from appca.studies.store import Stored
 from appca.studies.study import Options, Row, Study
 
 SIZES = ("full", "default", "quick")  # the most telling first
+_FORMAT = 1  # without a digest: version control may turn its line ends, and people mend conflicts
 OTHER_OPTIONS = "other options"
 TIMED = "seconds"  # how columns begin that say as much about the machine as about the model
 
@@ -114,8 +117,10 @@ def write_kept(file: Path, results: Sequence[KeptResult]) -> None:
         for result in results
     ]
     with refusing(f"{file} could not be written", OTHER):
+        keep_newer(file, file.name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(file, {"results": rows}, file.name)
+        text = json.dumps({KEY: _FORMAT, "results": rows}, indent=1, ensure_ascii=False)
+        atomic.write(file, text, private=False)
 
 
 def _from(row: Row) -> KeptResult:

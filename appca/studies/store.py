@@ -14,10 +14,11 @@ import numpy as np
 
 from appca import __version__
 from appca.storage import atomic
+from appca.storage.digests import check_files, digests_of
 from appca.storage.files import keep_newer, read_arrays, read_json, write_json
-from appca.storage.formats import TooNew, or_none
+from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import is_id
-from appca.storage.refusal import storing
+from appca.storage.refusal import reason, storing
 from appca.studies.claims import CheckedClaim
 from appca.studies.study import Options, Outcome, Row, Study
 
@@ -39,8 +40,9 @@ class Stored(NamedTuple):
 class StudyStore:
     """Results below ``<home>/studies/<id>/``.
 
-    A folder holds ``config.json``, one CSV for each table and ``arrays.npz``. It is built beside
-    its place and moved there whole; see `atomic.replace_folder`.
+    A folder holds ``config.json``, one CSV for each table and ``arrays.npz``; the first has the
+    digests of the others. It is built beside its place and moved there whole; see
+    `atomic.replace_folder`.
     """
 
     def __init__(self, home: Path) -> None:
@@ -80,6 +82,20 @@ class StudyStore:
         places = (place, atomic.aside(place), place)  # it may be replaced just now
         found = (or_none(partial(_read, folder, name)) for folder in places)
         return next(filter(None, found), None)
+
+    def damage(self, name: str) -> str | None:
+        """Say in one sentence why a result cannot be read; None when it can, or is not there."""
+        try:
+            _read(self.folder / name, name)
+        except FileNotFoundError as error:
+            if not (self.folder / name).is_dir():
+                return None
+            why = reason(error)
+        except Exception as error:  # a damaged file fails in as many ways as its parsers can
+            why = reason(error)
+        else:
+            return None
+        return f"The stored result {name} is damaged ({why}); compute it again, which replaces it."
 
     def list(self, study: str | None = None) -> list[Stored]:
         """Return all readable results, or those of one experiment, newest first."""
@@ -124,17 +140,19 @@ def _kind(values: Sequence[object]) -> str:
 
 
 def _write(folder: Path, facts: dict[str, Any], outcome: Outcome) -> None:
-    write_json(folder / "config.json", facts, f"Result {folder.name}")
     for name, rows in outcome.tables.items():
         with atomic.solid(folder / f"{name}.csv") as file:
             file.write(csv_text(rows).encode())
     with atomic.solid(folder / "arrays.npz") as file:
         arrays: dict[str, Any] = outcome.arrays  # NumPy's types take any name for its own setting
         np.savez_compressed(file, **arrays)
+    files = digests_of(folder, sorted(file.name for file in folder.iterdir()))
+    write_json(folder / "config.json", {**facts, FILES: files}, f"Result {folder.name}")
 
 
 def _read(folder: Path, name: str) -> Stored:
     facts = read_json(folder / "config.json", f"Result {name}", "study")
+    check_files(folder, facts[FILES], ["arrays.npz", *(f"{key}.csv" for key in facts["tables"])])
     tables = {key: _table(folder / f"{key}.csv", kinds) for key, kinds in facts["tables"].items()}
     arrays = read_arrays(folder / "arrays.npz")
     if read_json(folder / "config.json", f"Result {name}", "study") != facts:

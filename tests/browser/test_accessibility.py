@@ -1,4 +1,4 @@
-"""Keyboard, words for those who hear the page, contrast of every text, and a page at 200 %."""
+"""Keyboard, words for those who hear the page, contrast of every text, and a page at 200%."""
 
 import numpy as np
 import pytest
@@ -243,7 +243,7 @@ def test_pictures_figures_and_controls_have_words(page, name, pictures):
 
 @pytest.fixture
 def twice_as_large(atlas):
-    """At 200 % a window of 1440 x 1000 holds what one of 720 x 500 holds."""
+    """At 200% a window of 1440 x 1000 holds what one of 720 x 500 holds."""
     atlas.set_viewport_size({"width": 720, "height": 500})
     yield atlas
     atlas.set_viewport_size({"width": 1440, "height": 1000})

@@ -47,6 +47,7 @@ TEXTS = {
     "LaTeX": "$\\frac{1}{2}$ $$x^2$$",
     "formula": "=HYPERLINK('x')+1",
     "emoji": "🙂 :smile: :material/home:",
+    "addresses": "http://evil.example www.evil.example mailto:a@evil.example <https://evil.example>",
     "right to left": "שלום \u202eabc\u202c مرحبا",
 }
 
@@ -209,7 +210,8 @@ def test_texts_that_want_to_be_more_are_shown_as_they_are(visit, server):
         open_page(page, title)
         idle(page)
         alien = page.locator("img[src=x], img[onerror], a[href^=javascript], .katex, b b")
-        assert alien.count() == 0, title
+        links = page.locator("a[href*=evil], [data-testid=stIconMaterial]:text-is('home')")
+        assert (alien.count(), links.count()) == (0, 0), title
     assert dialogs == []
 
 

@@ -1,7 +1,7 @@
 """Commands run in a folder of their own, that holds files such as the examples name."""
 
 from pathlib import Path
-from subprocess import CompletedProcess
+from subprocess import DEVNULL, CompletedProcess
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,11 +46,11 @@ def asked_for(monkeypatch: pytest.MonkeyPatch, code: int = 0) -> list[list[str]]
     """Let `bench` start nothing that measures; return the command lines it would have started."""
     commands: list[list[str]] = []
 
-    def run(command: list[str], *, cwd: Path, check: bool) -> CompletedProcess:
+    def run(command: list[str], *, cwd: Path, check: bool, stdout: object) -> CompletedProcess:
         assert (cwd / "app.py").is_file()
         assert not check
         commands.append(command)
         return CompletedProcess(command, code)
 
-    monkeypatch.setattr(bench, "subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr(bench, "subprocess", SimpleNamespace(run=run, DEVNULL=DEVNULL))
     return commands

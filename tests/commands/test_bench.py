@@ -47,7 +47,7 @@ def test_without_a_word_everything_is_left_to_the_table(monkeypatch, capsys):
 def test_an_installation_without_the_folder_refuses_in_a_sentence(monkeypatch, capsys, tmp_path):
     commands = asked_for(monkeypatch)
     monkeypatch.setattr(bench, "ROOT", tmp_path)
-    assert main(["bench", "--quick"]) == 2
+    assert main(["bench", "--quick"]) == 1
     told = capsys.readouterr().err
     assert "no folder “benchmarks”" in told
     assert "start it in a checkout of the project.\n" in told
@@ -57,14 +57,14 @@ def test_an_installation_without_the_folder_refuses_in_a_sentence(monkeypatch, c
 
 def test_the_exit_code_of_the_table_is_told(monkeypatch, capsys):
     asked_for(monkeypatch, code=3)
-    assert main(["bench"]) == 2
+    assert main(["bench"]) == 1
     told = capsys.readouterr()
     assert "ended with exit code 3 and without a table" in told.err
     assert told.out == ""
 
 
 def test_what_the_table_itself_refuses_is_passed_through(capfd):
-    assert main(["bench", "--data", "nowhere"]) == 2
+    assert main(["bench", "--data", "nowhere"]) == 1
     lines = capfd.readouterr().err.splitlines()
     assert lines[-2].endswith("--data must be part of the name of a data set; got 'nowhere'.")
     assert "exit code 2" in lines[-1]

@@ -97,8 +97,11 @@ def test_what_cannot_be_fitted_is_refused_in_one_sentence(
         (tmp_path / name).write_text("1,2\n")
     pd.DataFrame({"a": [1.0, 2.0], "name": ["x", "y"]}).to_parquet("text.parquet")
     pd.DataFrame({"a": [1.0, None], "b": [1, 2]}).to_parquet("gaps.parquet")
-    assert main(["fit", *arguments, "--scheduler", address]) == 2
+    code = main(["fit", *arguments, "--scheduler", address])
     said = capsys.readouterr().err
+    assert code == (
+        2 if "With --scheduler" in said or "does not go" in said or "end in" in said else 1
+    )
     assert words in said
     assert said.count("\n") == 1
 
@@ -154,7 +157,7 @@ def test_zarr_that_cannot_be_fitted_is_refused_in_one_sentence(
     (tmp_path / "file.zarr").write_text("1,2\n")
     zarr.create_array("vector.zarr", data=X[0])
     zarr.create_array("complex.zarr", data=X * 1j)
-    assert main(["fit", name, *ARGUMENTS]) == 2
+    assert main(["fit", name, *ARGUMENTS]) == 1
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
@@ -174,11 +177,11 @@ def test_a_package_that_is_missing_is_named(X, address, monkeypatch, capsys):
         return lambda name, *rest: None if name == missing else there(name, *rest)
 
     monkeypatch.setattr(importlib.util, "find_spec", find("distributed"))
-    assert main(["fit", "X.npy", "--scheduler", address]) == 2
+    assert main(["fit", "X.npy", "--scheduler", address]) == 1
     assert "pip install 'appca[dask]'" in capsys.readouterr().err
     lazy.Path("X.zarr").mkdir()
     monkeypatch.setattr(importlib.util, "find_spec", find("zarr"))
-    assert main(["fit", "X.zarr", "--scheduler", address]) == 2
+    assert main(["fit", "X.zarr", "--scheduler", address]) == 1
     assert "pip install zarr" in capsys.readouterr().err
 
 
@@ -189,5 +192,5 @@ def test_a_scheduler_that_is_not_there_is_named(X, monkeypatch, capsys):
     monkeypatch.setattr(cluster, "WAIT", 0.2)
     np.save("X.npy", X)
     for wrong in ("tcp://127.0.0.1:9", "nonsense://x"):
-        assert main(["fit", "X.npy", "--scheduler", wrong]) == 2
+        assert main(["fit", "X.npy", "--scheduler", wrong]) == 1
         assert f"No scheduler answers at “{wrong}”" in capsys.readouterr().err

@@ -1,6 +1,9 @@
 """Every example in the help of a command is run, in the order of the help."""
 
+import io
+import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,13 +13,34 @@ from appca.cli import COMMANDS, main
 from appca.runs.store import RunStore
 from tests.commands.conftest import arrays_of, asked_for
 
-NAMES = ("data", "fit", "project", "runs", "paper", "bench")
+NAMES = ("data", "fit", "project", "runs", "check", "paper", "bench")
 
 
 def words_of(example: str) -> list[str]:
     start, *rest = example.split("python -m appca ")
-    assert start == "", example
-    return shlex.split(rest[0])
+    assert start == "" or piped_into(example), example
+    return shlex.split(rest[0].partition(" > ")[0])
+
+
+def piped_into(example: str) -> str | None:
+    """Return the file that an example pipes in, if it does."""
+    found = re.match(r"cat (\S+) \| python -m appca ", example)
+    return found and found[1]
+
+
+def shell(example: str, monkeypatch, capfd) -> str:
+    """Do what a shell would; return what a person sees."""
+    name, into = piped_into(example), example.partition(" > ")[2]
+    if name:
+        given = io.TextIOWrapper(io.BytesIO(Path(name).read_bytes()))
+        monkeypatch.setattr("sys.stdin", given)
+    told = io.StringIO() if not into else io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr("sys.stdout", told)
+    assert main(words_of(example)) == 0, example
+    if not into:
+        return told.getvalue()
+    Path(into).write_bytes(told.buffer.getvalue())
+    return capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "command"), list(zip(NAMES, COMMANDS, strict=True)))
@@ -31,19 +55,18 @@ def test_the_help_of_a_command_ends_with_its_examples(name, command, capsys):
     assert all(words_of(example)[0] == name for example in command.EXAMPLES)
 
 
-def test_every_example_does_what_it_says(folder, appca_home, capsys, monkeypatch):
+def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch):
     monkeypatch.setattr("appca.studies.files._draw", lambda _pictures: [])
     measured = asked_for(monkeypatch)  # the measurements themselves take minutes: see test_bench
     told = {}
     for command in COMMANDS:
         for example in command.EXAMPLES:
-            assert main(words_of(example)) == 0, example
-            told[example] = capsys.readouterr().out
+            told[example] = shell(example, monkeypatch, capfd)
             assert told[example], example
     made = {path.name for path in folder.iterdir()} - {"measurements.csv", "new.csv", "faces"}
     assert made == {
         *("measurements.parquet", "faces.npz", "digits.npz", "table.csv"),
-        *("rows.parquet", "rows.csv", "results", "docs"),
+        *("rows.parquet", "rows.csv", "results", "docs", "model.npz", "new_rows.csv"),
     }
     assert {path.name for path in (folder / "docs").iterdir()} == {
         *("paper.md", "paper_results.json"),
@@ -54,6 +77,8 @@ def test_every_example_does_what_it_says(folder, appca_home, capsys, monkeypatch
     assert arrays_of("faces.npz")["X"].shape == (16, 256)
     assert len(pd.read_csv("table.csv")) == 60
     assert len(pd.read_parquet("rows.parquet")) == 24
+    assert len(pd.read_csv("new_rows.csv")) == 24
+    assert arrays_of("model.npz")["components"].shape == (3, 5)
     assert [command[3:] for command in measured] == [
         ["--quick", "--rounds=1", "--methods=appca_em,fa"],
         ["--minutes=10.0", "--data=COIL-20", f"--out={(folder / 'results').resolve()}"],

@@ -45,7 +45,7 @@ def test_columns_in_another_order_and_more_of_them_do_not_matter(wine, capsys):
 
 def test_missing_columns_are_named_in_one_sentence(wine, capsys):
     wine.drop(columns=["ash"]).to_csv("few.csv", index=False)
-    assert main(["project", "wine.npz", "few.csv", "--flag"]) == 2
+    assert main(["project", "wine.npz", "few.csv", "--flag"]) == 1
     assert "“few” lacks 1 column that the run was fitted to, “ash”" in capsys.readouterr().err
 
 
@@ -81,7 +81,7 @@ def test_gaps_in_new_rows_are_left_to_a_model_that_can(wine, capsys):
     gappy = wine.copy()
     gappy.loc[7, "hue"] = np.nan
     gappy.to_csv("gappy.csv", index=False)
-    assert main(["project", "wine.npz", "gappy.csv", "--out", "rows.npz"]) == 2
+    assert main(["project", "wine.npz", "gappy.csv", "--out", "rows.npz"]) == 1
     assert "1 missing cell" in capsys.readouterr().err
     arguments = ["project", "wine.npz", "gappy.csv", "--missing", "model", "--out", "rows.npz"]
     assert main(arguments) == 0
@@ -98,7 +98,7 @@ def test_a_single_row_is_described_as_among_all(wine, capsys):
     wine.iloc[[7, 7, 7]].to_csv("same.csv", index=False)
     assert main(["project", "wine.npz", "same.csv", "--out", "same.npz"]) == 0
     assert arrays_of("same.npz")["scores"].shape == (3, 4)
-    assert main(["fit", "one.csv", "-K", "1", "--out", "no.npz"]) == 2
+    assert main(["fit", "one.csv", "-K", "1", "--out", "no.npz"]) == 1
     assert "“one.csv” has 1 row of data; at least 2 are needed" in capsys.readouterr().err
 
 
@@ -135,7 +135,7 @@ def test_a_model_that_learns_the_number_is_fitted_and_projects(tmp_path, capsys)
 def test_new_rows_with_other_features_are_refused(folder, capsys):
     main(["fit", "wine", "-K", "2", "-L", "1", "--out", "wine.npz"])
     capsys.readouterr()
-    assert main(["project", "wine.npz", "digits", "--out", "x.csv"]) == 2
+    assert main(["project", "wine.npz", "digits", "--out", "x.csv"]) == 1
     assert "has 64 features, but the run was fitted to 13" in capsys.readouterr().err
 
 
@@ -152,7 +152,7 @@ def test_files_that_are_no_model_are_one_sentence(folder, capsys, content, words
         np.savez("file.npz", components=np.eye(3))
     else:
         (folder / "file.npz").write_bytes(content)
-    assert main(["project", "file.npz", "wine", "--out", "x.csv"]) == 2
+    assert main(["project", "file.npz", "wine", "--out", "x.csv"]) == 1
     told = capsys.readouterr().err
     assert words in told
     assert told.count("\n") == 1

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable
 from functools import cache, partial
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -199,7 +199,37 @@ def _mats() -> tuple[bytes, ...]:
         stream = io.BytesIO()
         savemat(stream, content, do_compression=packed)
         files.append(stream.getvalue())
+    files.append(hdf5({"X": plain, "y": np.arange(5.0)[:, None]}, "double"))  # version 7.3
+    files.append(hdf5({"fea": whole}, "int64", chunks=True, compression="gzip"))
     return tuple(files)
+
+
+def hdf5(arrays: dict[str, Any], kind: str | None = None, **packing: Any) -> bytes:
+    """An HDF5 file of arrays by their paths; of a `kind` for MATLAB, whose file it then is."""
+    import h5py
+
+    stream = io.BytesIO()
+    block = 512 if kind else 0
+    with h5py.File(stream, "w", userblock_size=block) as file:
+        for path, values in arrays.items():
+            made = file.create_dataset(path, data=values.T if kind else values, **packing)
+            if kind:
+                made.attrs["MATLAB_class"] = np.bytes_(kind)
+    data = stream.getvalue()
+    start = b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM"
+    return start.ljust(block, b"\0") + data[block:] if kind else data
+
+
+@cache
+def _hdf5() -> tuple[bytes, ...]:
+    plain, _, whole, grey, _, gaps = _matrices()
+    names = ["a", "b", "c", "d", "e"]
+    return (
+        hdf5({"X": plain, "id": names, "set/class": np.arange(5) % 2}),
+        hdf5({"images": grey, "y": np.array([b"p", b"q", b"p", b"q"])}),
+        hdf5({"set/X": gaps, "W": whole}, chunks=(2, 3), compression="gzip", shuffle=True),
+        hdf5({"M": whole}, chunks=(4, 2), compression="lzf", fletcher32=True),
+    )
 
 
 @cache
@@ -263,6 +293,7 @@ TARGETS = {
     "parquet": Target("table.parquet", _parquets, options=_GAPS),
     "npz": Target("arrays.npz", _collections, inside=_inside_zip),
     "mat": Target("arrays.mat", _mats),
+    "hdf5": Target("arrays.h5", _hdf5, options=({}, {"missing": "mean"}, {"array": "X"})),
     "idx": Target("images.idx", _idx, inside=_inside_gzip),
     "images": Target("a1.png", _pictures, read=_among_others),
     **{

@@ -21,6 +21,7 @@ from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
 from appca.ui.session import services
+from tests import forged
 from tests.faults.writers import MAP, ROWS
 from tests.ui.conftest import address, healthy, html, sentences, start
 
@@ -30,8 +31,7 @@ DIGITS = "Handwritten digits"
 
 
 def rewrite(folder: Path, **changes: object) -> None:
-    file = folder / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    forged.rewrite(folder / "config.json", **changes)
 
 
 def replace_by_file(folder: Path) -> None:
@@ -43,6 +43,13 @@ def replace_by_file(folder: Path) -> None:
 def empty(folder: Path) -> None:
     for path in folder.iterdir():
         path.unlink()
+
+
+def alter(file: Path) -> None:
+    """Change a bit; the file stays as long as it was."""
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 4
+    file.write_bytes(content)
 
 
 def cut(file: Path) -> None:
@@ -167,15 +174,13 @@ def test_a_run_that_may_not_be_read_is_named(start, appca_home):
 
 
 def of_meta(**changes: object) -> Callable[[Path], object]:
-    def damage(folder: Path) -> None:
-        file = folder / "meta.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | changes))
-
-    return damage
+    return lambda folder: forged.rewrite(folder / "meta.json", **changes)
 
 
 DATA_DAMAGES: dict[str, Callable[[Path], object]] = {
     "matrix cut": lambda folder: cut(folder / "matrix.npy"),
+    "matrix altered": lambda folder: alter(folder / "matrix.npy"),
+    "labels altered": lambda folder: alter(folder / "label_0.npy"),
     "matrix gone": lambda folder: (folder / "matrix.npy").unlink(),
     "labels gone": lambda folder: (folder / "label_0.npy").unlink(),
     "ids cut": lambda folder: cut(folder / "ids.npy"),
@@ -211,7 +216,7 @@ def test_the_first_picture_comes_though_its_data_were_damaged(start, appca_home,
 
 def test_a_link_to_damaged_data_gives_a_sentence_and_the_digits(start, appca_home):
     store, wine = DatasetStore(appca_home), load("wine")
-    DATA_DAMAGES["matrix cut"](store.folder / store.put(wine))
+    DATA_DAMAGES["matrix altered"](store.folder / store.put(wine))
     app = start(data=wine.digest)
     assert [problem.message for problem in app.exception] == []
     assert f"data set {wine.digest[:12]} is damaged" in sentences(app)[0]

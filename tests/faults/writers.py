@@ -32,7 +32,7 @@ OPTIONS = STUDY.options("quick")
 
 
 class Refused(Exception):
-    """The command line left with exit code 2; the text is what it said."""
+    """The command line left with exit code 1; the text is what it said."""
 
 
 def result() -> FitResult:
@@ -150,7 +150,7 @@ def _export(home: Path, version: int) -> None:
     with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
         code = main(["data", str(source), "--out", str(home / "out.npz")])
     if code:
-        assert code == 2
+        assert code == 1
         raise Refused(told.getvalue().removeprefix("appca: ").rstrip("\n"))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.jobs import queue as jobs_module
+from appca.jobs import records
 from appca.jobs.folder import JobFolder, JobState
 from appca.jobs.queue import Jobs
 from appca.runs.configuration import RunConfig
@@ -159,9 +159,9 @@ def test_a_job_begins_when_its_time_has_come_or_when_it_is_asked_for_at_once(job
 
 
 def test_only_a_running_fit_can_be_kept(jobs, tmp_path):
-    fit = jobs.submit("fit", {})
+    fit = jobs.submit("fit", {"config": {}})
     other = jobs.submit("wait", gated(tmp_path, "a"))
-    waiting = jobs.submit("fit", {"second": 1})
+    waiting = jobs.submit("fit", {"config": {}, "second": 1})
     runs(jobs, fit)
     assert not jobs.keep(other)
     assert not jobs.keep(waiting)
@@ -277,9 +277,9 @@ def test_workers_die_with_a_killed_server_and_the_next_server_knows(tmp_path):
         until(lambda: not is_alive(worker), "the worker to follow its server")
         assert jobs.status(job).state == "failed"
         assert jobs.status(job).message.startswith("The app was closed")
-        jobs._clean()
+        jobs.records.clean(set())
         leftovers = {path.name for path in jobs.folder.iterdir()}
-        assert leftovers == {job, f".server-{jobs._presence.token}"}
+        assert leftovers == {job, f".server-{jobs.records.presence.token}"}
     finally:
         jobs.close()
 
@@ -294,7 +294,7 @@ def test_an_idle_worker_that_was_killed_costs_no_job(jobs, tmp_path):
 
 
 def test_old_job_folders_are_removed_and_recent_ones_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(jobs_module, "FOLDERS_KEPT", 3)
+    monkeypatch.setattr(records, "FOLDERS_KEPT", 3)
     folders = []
     for age in (9, 4, 3, 2, 1, 0):  # days
         folder = JobFolder.create(tmp_path / "jobs", {"kind": "wait", "spec": {}})
@@ -326,7 +326,7 @@ def test_a_half_written_line_of_the_curve_waits_for_its_end(jobs):
 def test_polling_a_job_reads_two_small_files_and_not_the_curve_again(jobs, tmp_path, monkeypatch):
     job = jobs.submit("climb", {"passes": 500, **gated(tmp_path, "a")})
     until(lambda: jobs.status(job).stage == "waiting for the gate", "the climb")
-    reader = jobs._curves[job]
+    reader = jobs.records._curves[job]
     seen = reader.offset
     assert seen == reader.file.stat().st_size, "the curve was read to its end"
     opened: list[str] = []

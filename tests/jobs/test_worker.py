@@ -165,8 +165,9 @@ def test_a_data_set_is_opened_by_a_worker(jobs, home):
 
 
 def test_bad_settings_fail_with_the_models_own_sentence(jobs, digits):
-    config = config_of(digits, n_components=3, n_active=5)
-    status = ended(jobs, jobs.submit("fit", spec_of(config)))
+    config = config_of(digits, n_components=3, n_active=2)
+    wrong = config.to_dict() | {"parameters": {"n_components": 3, "n_active": 5}}
+    status = ended(jobs, jobs.submit("fit", spec_of(config) | {"config": wrong}))
     assert status.state == "failed"
     assert "n_active must be at most" in status.message
     missing = replace(config, dataset="0" * 64)

@@ -228,6 +228,7 @@ def test_the_rows_are_sent_again_when_they_are_lost(dataset, named, tmp_path, mo
     )
 
 
+@pytest.mark.slow  # that a lost cluster is told, and a fit begun anew, is seen without processes
 def test_a_fit_begins_anew_with_the_same_bits_when_a_worker_dies_with_its_rows(
     dataset, tmp_path, monkeypatch
 ):

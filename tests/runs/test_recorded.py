@@ -32,6 +32,7 @@ from appca.storage.errors import InputError
 from appca.storage.identity import Recorded, digest_of
 from appca.studies.catalogue import STUDIES
 from tests.fitted_runs import differing
+from tests.forged import rewrite
 
 SETTINGS = {"n_components": 2, "n_active": 1, "max_iter": 30}
 
@@ -149,7 +150,9 @@ def test_a_run_with_a_keyword_that_is_gone_opens_and_is_not_fitted_again(
     assert other.unknown == []
     assert other.id != new.id
     packed = pack(Session(planes, [found]))
-    assert unpack("s.appca", io.BytesIO(packed), tmp_path / "b").runs == (new.id,)
+    (imported,) = unpack("s.appca", io.BytesIO(packed), tmp_path / "b").runs
+    assert RunStore(tmp_path / "b").get(imported).config.unknown == ["sharpness"]
+    assert unpack("s.appca", io.BytesIO(packed), tmp_path).runs == (new.id,)
     assert model_bytes(found.config, found.fitted, found.info)
 
 
@@ -165,9 +168,9 @@ def test_a_run_with_a_keyword_that_is_gone_opens_and_is_not_fitted_again(
 def test_tampering_with_recorded_settings_is_noticed(planes, tmp_path, part, name, value):
     run = stored(tmp_path, planes)
     file = run.path / "config.json"
-    meta = json.loads(file.read_text())
-    (meta["config"][part] if part else meta["config"])[name] = value
-    file.write_text(json.dumps(meta))
+    settings = json.loads(file.read_text())["config"]
+    (settings[part] if part else settings)[name] = value
+    rewrite(file, config=settings)
     assert RunStore(tmp_path).get(run.id) is None
     (problem,) = RunStore(tmp_path).problems()
     assert "its settings are not those it was fitted with" in problem

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from appca.runs import labels
 from appca.runs import store as store_module
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
@@ -17,6 +18,7 @@ from appca.runs.store import RunStore
 from appca.storage import atomic, lock
 from appca.storage.errors import InputError
 from tests.fitted_runs import differing, fitted_run, info_of
+from tests.forged import forge
 
 CONFIG = RunConfig("d" * 64, {}, "aPPCA", {"n_components": 4, "n_active": 2})
 
@@ -91,6 +93,30 @@ def test_saving_a_run_again_keeps_its_arrays_and_makes_it_the_newest(store):
     assert store.list()[0].id == CONFIG.id
 
 
+def test_a_run_of_the_sliders_that_somebody_worked_on_stays(store, monkeypatch):
+    monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 3)
+    named, turned, plain = (store.save(seeded(i), result_of(i), origin="live") for i in range(3))
+    labels.rename(named, 1, "slant")
+    labels.flip(turned, 0)
+    for seed in range(3, 7):
+        store.save(seeded(seed), result_of(seed), origin="live")
+    assert labels.labels(store.get(named.id)).names[1] == "slant"
+    assert labels.labels(store.get(turned.id)).signs[0] == -1
+    assert store.get(plain.id) is None
+    assert len(store.list()) == 5
+
+
+def test_a_name_given_while_old_runs_go_is_not_lost(store, monkeypatch):
+    monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 1)
+    old = store.save(CONFIG, result_of(), origin="live")
+    found = store.list()
+    with monkeypatch.context() as slow:
+        slow.setattr(RunStore, "list", lambda _: [*found, *found])
+        store.rename(old.id, "mine")
+        store.save(seeded(1), result_of(1), origin="live")
+    assert store.get(old.id).name == "mine"
+
+
 def test_rename_and_back(store):
     run = store.save(CONFIG, result_of())
     assert store.rename(run.id, "digits, first try").name == "digits, first try"
@@ -130,12 +156,15 @@ DAMAGES = {
     "Expecting value": lambda path: (path / "config.json").write_text(""),
     "“config” is missing": lambda path: (path / "config.json").write_text("{}"),
     "expected an object": lambda path: (path / "config.json").write_text("[]"),
-    "no model “gone”": lambda path: (path / "config.json").write_text(
-        (path / "config.json").read_text().replace('"aPPCA"', '"gone"')
+    "no model “gone”": lambda path: forge(
+        path / "config.json", lambda text: text.replace('"aPPCA"', '"gone"')
     ),
+    "config.json has been changed since it was stored": lambda path: (
+        path / "config.json"
+    ).write_text((path / "config.json").read_text().replace('"aPPCA"', '"aFA"')),
     "codec can't decode": lambda path: (path / "config.json").write_bytes(b"\xff\xfe\x00"),
-    "it is named": lambda path: (path / "config.json").write_text(
-        (path / "config.json").read_text().replace(path.name, "0" * 12)
+    "it is named": lambda path: forge(
+        path / "config.json", lambda text: text.replace(path.name, "0" * 12)
     ),
 }
 
@@ -156,14 +185,27 @@ def test_a_damaged_run_is_left_out_with_one_sentence_and_can_be_replaced(store, 
     assert files(store.folder) == {run.id, healthy.id}
 
 
-def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read(store):
+def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read_and_are_replaced(store):
     run = store.save(CONFIG, result_of())
     content = bytearray((run.path / "arrays.npz").read_bytes())
     place = content.find(result_of().fitted.mean.tobytes())
     content[place] ^= 0xFF
     (run.path / "arrays.npz").write_bytes(content)
-    with pytest.raises(InputError, match=rf"arrays of run {run.id} cannot be read; fit it again"):
+    with pytest.raises(InputError, match=rf"arrays of run {run.id} cannot be read \(.*; fit it a"):
         _ = store.get(run.id).fitted
+    assert store.renew(run.id) is None, "so that a job fits it again"
+    assert store.save(CONFIG, result_of()).fitted.mean.size == 7
+
+
+def test_names_that_were_given_outlive_damaged_arrays(store):
+    run = store.save(CONFIG, result_of(), name="hours of work")
+    labels.rename(run, 0, "left stroke")
+    (run.path / "arrays.npz").write_bytes(b"x" * (run.path / "arrays.npz").stat().st_size)
+    store.drop_arrays(run.id)
+    assert store.get(run.id) is None
+    again = store.save(CONFIG, result_of())
+    assert again.name == "hours of work"
+    assert labels.labels(again).names[0] == "left stroke"
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(store, monkeypatch):

@@ -20,9 +20,8 @@ from appca.runs.session import unpack
 from appca.runs.store import RunStore
 from appca.studies.catalogue import study_of
 from tests.fitted_runs import differing
-from tests.fixtures.contents import contents
+from tests.fixtures.contents import FIXTURES, contents
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 FORMATS = sorted(path.name for path in FIXTURES.glob("home_format_*") if path.is_dir())
 MOST_BYTES = 1_500_000
 CONFIGS = {
@@ -106,11 +105,13 @@ def test_a_session_saved_with_it_opens_in_an_empty_home(told, home, tmp_path):
     found = unpack(file.name, io.BytesIO(file.read_bytes()), tmp_path / "empty")
     (run_id,) = found.runs
     assert DatasetStore(tmp_path / "empty").get(found.dataset).digest in told["data sets"]
-    here, there = (RunStore(place).get(run_id) for place in (tmp_path / "empty", home))
+    here = RunStore(tmp_path / "empty").get(run_id)
+    there = RunStore(home).get(here.config.of_import(None).id)
     assert differing(here.fitted, there.fitted) == []
     assert set(found.selections) == set(told["data sets"][found.dataset]["selections"])
     assert found.opened == run_id
-    both = [plain(contents(place)["runs"][run_id]) for place in (tmp_path / "empty", home)]
+    places = ((tmp_path / "empty", run_id), (home, there.id))
+    both = [plain(contents(place)["runs"][known]) for place, known in places]
     assert both[0]["component names"] == both[1]["component names"]
     assert both[0]["signs"] == both[1]["signs"]
 

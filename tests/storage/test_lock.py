@@ -24,6 +24,7 @@ from appca.storage import atomic, lock
 from appca.storage.presence import Presence
 
 what, folder = sys.argv[1], Path(sys.argv[2])
+atomic.HEARTBEAT = 0.05
 if what == "server":
     sign = Presence(folder)
     print(sign.token, flush=True)
@@ -235,3 +236,28 @@ def test_what_is_no_token_is_nobody(tmp_path, token):
     own = Presence(tmp_path)
     assert not own.alive(token)
     own.close()
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_draft_of_another_machine_stays_while_its_owner_lives(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "take", lambda _: None)  # a volume that does not pass locks on
+    with another("draft", tmp_path) as (_, name):
+        draft = Path(name)
+        age(draft, 2 * DAY)
+        limit = time.monotonic() + 30
+        while time.time() - draft.stat().st_mtime > DAY:
+            assert time.monotonic() < limit, "its owner never touches it"
+            time.sleep(0.01)
+        atomic.sweep(tmp_path)
+        assert (draft / "half").exists()
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_clock_that_runs_days_ahead_removes_no_draft(tmp_path, monkeypatch):
+    draft = tmp_path / f".{'a' * 8}-{'b' * 32}"
+    draft.mkdir()
+    now = time.time()
+    monkeypatch.setattr(atomic.time, "time", lambda: now + 30 * DAY)
+    atomic.sweep(tmp_path)
+    assert draft.exists(), "by the clock of the volume it is new"
+    assert [path.name for path in tmp_path.iterdir()] == [draft.name]

@@ -55,7 +55,7 @@ def test_planes_are_found_by_rows_and_by_angle(right, angle, rest, holds):
     row = {"of_the_plane": right, "rows_of_plane": 100, "angle": angle}
     found = planes.claims([row, {**row, "angle": 0.0}], rest, 0.2)
     assert [claim.holds for claim in found] == holds
-    assert f"{right}.0 %" in found[0].measured
+    assert f"{right}.0%" in found[0].measured
 
 
 @pytest.mark.parametrize(

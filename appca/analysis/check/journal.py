@@ -3,18 +3,20 @@
 A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, which says what is computed, and
 ``records.txt``, to which one line is appended for every piece that is done. Whoever goes on reads
 what is there and computes the rest; so do pages that watch. Every line carries a checksum: one that
-was cut short or damaged counts as never written. No pickle.
+was cut short or damaged counts as never written, and goes when the work goes on. No pickle.
 """
 
 import json
-import zlib
 from pathlib import Path
 from typing import Any
 
+from appca.storage import atomic, rights
+from appca.storage.digests import line_of, lines_in
 from appca.storage.files import read_json, write_json
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.storage.refusal import storing
 
+RECORDS = "records.txt"
 Record = list[Any]  # numbers, texts and None
 
 
@@ -33,7 +35,7 @@ class JournalStore:
         self.folder = Path(home) / kind
 
     def begin(self, name: str, config: dict[str, Any]) -> None:
-        """Make a journal, or open it to go on: a last line that was cut short is closed.
+        """Make a journal, or open it to go on: what is left of damaged lines is removed.
 
         Raises
         ------
@@ -42,14 +44,16 @@ class JournalStore:
         """
         folder = self.folder / name
         with storing("The result", self.folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            rights.make_folder(folder)
             if self.config(name) is None:
                 write_json(folder / "config.json", config, f"Result {name}")
-            with (folder / "records.txt").open("ab+") as file:
-                if file.tell():
-                    file.seek(-1, 2)
-                    if file.read() != b"\n":
-                        file.write(b"\n")
+            file = folder / RECORDS
+            with open(file, "ab+", opener=rights.opener) as there:
+                there.seek(0)
+                content = there.read()
+            whole = b"".join(map(line_of, lines_in(content)[0]))
+            if whole != content:
+                atomic.write(file, whole)
 
     def append(self, name: str, record: Record) -> None:
         """Add a record: numbers, texts and None; numbers come back to the last bit.
@@ -62,18 +66,17 @@ class JournalStore:
         text = json.dumps(record, allow_nan=False)
         with (
             storing("The result", self.folder),
-            (self.folder / name / "records.txt").open("a", encoding="utf-8") as file,
+            (self.folder / name / RECORDS).open("ab") as file,
         ):
-            file.write(f"{_sum(text)} {text}\n")
+            file.write(line_of(text))
 
     def records(self, name: str) -> list[Record]:
         """Return all whole records, oldest first; none for an unknown name."""
         try:
-            text = (self._checked(name) / "records.txt").read_text("utf-8", errors="replace")
+            content = (self._checked(name) / RECORDS).read_bytes()
         except (OSError, ValueError):
             return []
-        found = (line.partition(" ") for line in text.splitlines())
-        return [json.loads(body) for digits, _, body in found if digits == _sum(body)]
+        return [json.loads(text) for text in lines_in(content)[0]]
 
     def config(self, name: str) -> dict[str, Any] | None:
         """Return what a journal is about, or None when it cannot be read."""
@@ -85,7 +88,7 @@ class JournalStore:
     def names(self) -> list[str]:
         """Return the journals on disk, the one last written to first."""
         try:
-            files = [(file.stat().st_mtime, file) for file in self.folder.glob("*/records.txt")]
+            files = [(file.stat().st_mtime, file) for file in self.folder.glob(f"*/{RECORDS}")]
         except OSError:
             return []
         return [file.parent.name for _, file in sorted(files, reverse=True)]
@@ -96,7 +99,3 @@ class JournalStore:
             msg = f"A journal is named by {ID_DIGITS} hex digits; got {name!r:.40}."
             raise ValueError(msg)
         return self.folder / name
-
-
-def _sum(text: str) -> str:
-    return f"{zlib.crc32(text.encode()):08x}"

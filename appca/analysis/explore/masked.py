@@ -1,4 +1,4 @@
-"""How well a model foretells cells it has not seen, against PPCA and against the columns' means.
+"""How well a model predicts cells it has not seen, against PPCA and against the columns' means.
 
 A share of the observed cells is hidden on top of those that are missing, the models are fitted
 around both, and what they put into the hidden cells is held against what stood there. Differences
@@ -144,12 +144,12 @@ def run(
             if (repeat, method) in done:
                 continue
             report(repeat * len(config.methods) + number)
-            left = truth - foretold(method, Y, config, callback)[hidden]
+            left = truth - filled_in(method, Y, config, callback)[hidden]
             error = float(np.sqrt(np.square(left, dtype=np.float64).mean()))
             store.append(config.id, [repeat, method, error, int(hidden.sum())])
 
 
-def foretold(
+def filled_in(
     method: str, Y: np.ndarray, config: MaskedConfig, callback: Callable[..., Any] | None = None
 ) -> np.ndarray:
     """Return Y (N, D) with what a method puts into its missing cells (NaN)."""

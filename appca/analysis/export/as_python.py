@@ -1,12 +1,14 @@
 """A run as a Python script that makes the same arrays again, to the bit on the same machine."""
 
 from collections.abc import Mapping
+from keyword import iskeyword
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import SOURCES
+from appca.storage.wording import shortened
 
 MOST_NAMED = 6  # files
 WIDTH = 88  # columns; longer calls are broken into lines
@@ -24,6 +26,7 @@ class Recipe(NamedTuple):
     compiled: bool  # whether the model's estimates follow every bit of a row
     threads: int  # of BLAS
     log_likelihood: float  # of the run, nats
+    imported: bool = False  # it came in a file: nobody here knows that these settings make it
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
@@ -56,11 +59,13 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
 
 
 def _heading(dataset: Dataset, recipe: Recipe) -> str:
-    name = " ".join(dataset.name.split())  # a text from a file must not leave the comment
-    return (
-        f"# Run {recipe.run}: {recipe.title}, of {name}.\n"
+    name = shortened(dataset.name, WIDTH)  # a text from a file must not leave the comment
+    same = (
         "# The same machine and versions give the same numbers to the bit."
+        if not recipe.imported
+        else "# It came in a session file; fitted anew by its settings, the numbers may be others."
     )
+    return f"# Run {recipe.run}: {recipe.title}, of {name}.\n{same}"
 
 
 def _imports(kind: str, load_import: str, recipe: Recipe) -> str:
@@ -84,11 +89,12 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
     if source in SOURCES:
         usual = {option.name: option.default for option in SOURCES[source].options}
         given = dataset.provenance.get("options", {})
-        special = {name: value for name, value in given.items() if value != usual.get(name)}
+        known = {name: value for name, value in given.items() if name in usual}
+        special = {name: value for name, value in known.items() if value != usual[name]}
         return "from appca.data.sources.builtin import load", [
             _call("dataset = load", special, first=repr(source))
         ]
-    files = dataset.provenance.get("files")
+    files = list(dataset.provenance.get("files", []))
     if source == "file" and files:
         name = "read" if len(files) == 1 else "read_many"
         return f"from appca.data.readers import {name}", _reading(dataset)
@@ -104,9 +110,11 @@ def _reading(dataset: Dataset) -> list[str]:
     kept = dataset.provenance
     given = {key: _from_json(value) for key, value in kept.get("options", {}).items()}
     options = reading_options(kept.get("report", {}), dataset) | given
-    if len(kept["files"]) > 1:
-        return _reading_many([str(name) for name in kept["files"]], options)
-    name = PurePath(str(kept["files"][0])).name
+    options = {name: value for name, value in options.items() if _is_keyword(name)}
+    files = [str(name) for name in kept["files"]]
+    if len(files) > 1:
+        return _reading_many(files, options)
+    name = PurePath(files[0]).name
     return [
         f"path = {name!r}  # write here where the file lies",
         _call("dataset = read", options, first=f"{name!r}, path"),
@@ -124,6 +132,11 @@ def _reading_many(names: list[str], options: dict[str, Any]) -> list[str]:
         "files = [(path.relative_to(folder).as_posix(), path) for path in paths]",
         _call("dataset = read_many", options, first="files"),
     ]
+
+
+def _is_keyword(name: str) -> bool:
+    """Whether a name from a file can stand for an option in a call, and for nothing else."""
+    return name.isascii() and name.isidentifier() and not iskeyword(name)
 
 
 def _from_json(value: object) -> object:

@@ -70,8 +70,6 @@ def component_npz(
 
 def feature_names(dataset: "Dataset") -> list[str]:
     """Return the names of all features, or their places in the image."""
-    if dataset.feature_names is not None:
-        return list(dataset.feature_names)
-    if dataset.image_shape is None:
-        return [f"feature {j + 1}" for j in range(dataset.n_features)]
+    if dataset.image_shape is None or dataset.feature_names is not None:
+        return list(dataset.column_names)
     return [",".join(map(str, place)) for place in np.ndindex(*dataset.image_shape)]

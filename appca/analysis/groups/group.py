@@ -284,7 +284,7 @@ def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[_Found], int | N
     """Compare the named features; on a sample of rows where there are very many values."""
     if dataset.image_shape is not None:
         return [], None
-    names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
+    names = dataset.column_names
     group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
     most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
     rng = np.random.default_rng(_SEED)

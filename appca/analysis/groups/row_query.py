@@ -1,6 +1,7 @@
 """Rows by a rule on one column: a class, a value, or a place in the order of all values."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.data.dataset import Dataset, categories
 from appca.storage.errors import InputError
 
+MOST_FEATURES = 1000  # that are offered by name at once
 FEW_INTEGERS = 20  # whole numbers with at most so many different values are classes
 MEASURES = {
     "residual": "error",
@@ -35,15 +37,20 @@ class RowValues(NamedTuple):
     names: tuple[str, ...] | None = None  # of the classes; None for numbers
 
 
-def names_of(dataset: Dataset, fitted: FittedRun) -> dict[str, str]:
-    """Return what a rule can be about, key to name: labels, the model's measures, features."""
+def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str, str]:
+    """Return what a rule can be about, key to name: labels, the model's measures, features.
+
+    Of very many features, the first `MOST_FEATURES` are named that hold the text `wanted`.
+    """
     found = {f"label:{name}": name for name in dataset.labels}
     found["subspace"] = "subspace"
     found |= {key: key for key in MEASURES}
     n_components = fitted.scores.shape[1]
     found |= {f"score:{k}": score_name(fitted, k) for k in range(n_components)}
-    if dataset.image_shape is None and dataset.feature_names is not None:
-        found |= {f"feature:{j}": name for j, name in enumerate(dataset.feature_names)}
+    if dataset.image_shape is None:
+        text = wanted.casefold()
+        features = (one for one in enumerate(dataset.column_names) if text in one[1].casefold())
+        found |= {f"feature:{j}": name for j, name in islice(features, MOST_FEATURES)}
     return found
 
 
@@ -128,7 +135,7 @@ def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> 
     column : RowValues
     relation : str
         A key of `OF_CLASSES` for classes, of `OF_NUMBERS` for numbers. "highest" 5 are the rows
-        above the 95 % quantile.
+        above the 95% quantile.
     value : number, or names of classes
 
     Raises
@@ -155,7 +162,7 @@ def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> 
 
 def _quantile(values: np.ndarray, relation: str, percent: float) -> float:
     if not 0 < percent < 100:
-        msg = f"A share of the rows lies between 0 and 100 %; got {percent:g}."
+        msg = f"A share of the rows lies between 0 and 100%; got {percent:g}."
         raise InputError(msg)
     there = values[np.isfinite(values)]
     if not len(there):

@@ -9,7 +9,7 @@ import numpy as np
 from appca.storage.errors import InputError
 from appca.storage.files import read_numbered, write_numbered
 from appca.storage.identity import ID_DIGITS, is_digest, sha256
-from appca.storage.refusal import storing
+from appca.storage.refusal import reason, storing
 
 NAME_LENGTH = 60
 
@@ -77,7 +77,7 @@ class SelectionStore:
     """Named selections below ``<home>/selections/<digest of the data set>/``, one NPZ each.
 
     A file is written beside its place and moved there in one step. Files that cannot be read, or
-    are of another number of rows, are left out.
+    are of another number of rows, are left out; `damaged` says which.
     """
 
     def __init__(self, home: Path) -> None:
@@ -112,8 +112,18 @@ class SelectionStore:
     def list(self, digest: str, n_rows: int) -> list[SavedSelection]:
         """Return all selections of a data set by name."""
         found = (_read(file, n_rows) for file in self._of(digest).glob("*.npz"))
-        kept = [saved for saved in found if saved is not None]
+        kept = [saved for saved in found if isinstance(saved, SavedSelection)]
         return sorted(kept, key=lambda saved: saved.name.casefold())
+
+    def damaged(self, digest: str, n_rows: int) -> tuple[str, ...]:
+        """Say of each selection that cannot be read in one sentence why, and what to do."""
+        found = ((file, _read(file, n_rows)) for file in sorted(self._of(digest).glob("*.npz")))
+        return tuple(
+            f"A saved selection is damaged ({reason(why)}) and left out; delete {file}, then "
+            "select its rows and save them again."
+            for file, why in found
+            if isinstance(why, Exception)
+        )
 
     def delete(self, digest: str, name: str) -> None:
         """Forget a selection; one that is not there is no error."""
@@ -135,12 +145,13 @@ def tidy(name: str) -> str:
     return " ".join(name.split())[:NAME_LENGTH].strip()
 
 
-def _read(file: Path, n_rows: int) -> SavedSelection | None:
+def _read(file: Path, n_rows: int) -> SavedSelection | Exception:
+    """Return a selection, or what stands in the way."""
     try:
         kept = read_numbered(file, "The selection")
         if int(kept["n_rows"]) != n_rows:
-            return None
+            return ValueError(f"it is not of {n_rows:,} rows")
         mask = np.unpackbits(kept["bits"], count=n_rows).astype(bool)
         return SavedSelection(str(kept["name"]), mask, float(kept["created"]))
-    except Exception:  # a damaged file fails in as many ways as its parsers can
-        return None
+    except Exception as error:  # a damaged file fails in as many ways as its parsers can
+        return error

@@ -117,7 +117,7 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
     """Fit drift and stimulus to every voxel and test the stimulus, by nilearn.
 
     Noise follows a first-order autoregression. Voxels are active above the one-sided threshold
-    that Bonferroni's rule asks for at 5 %.
+    that Bonferroni's rule asks for at 5%.
 
     Parameters
     ----------

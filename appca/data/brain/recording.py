@@ -134,15 +134,20 @@ def of_dataset(dataset: Dataset) -> Recording:
         raise InputError(msg)
     facts = dataset.provenance
     mask = np.zeros(facts["grid"], dtype=bool)
-    places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
-    mask[tuple(places.T)] = True
+    try:
+        places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
+        mask[tuple(places.T)] = True
+        affine = np.array(facts["affine"], dtype=np.float64).reshape(4, 4)
+    except (ValueError, IndexError) as error:
+        msg = f"The rows of “{dataset.name}” are not the voxels it says; open its file again."
+        raise InputError(msg) from error
     signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
     events = tuple(Event(one["onset"], one["duration"]) for one in facts.get("events", []))
     return Recording(
         name=dataset.name,
         series=cleaned(dataset.X),
         mask=mask,
-        affine=np.array(facts["affine"], dtype=np.float64),
+        affine=affine,
         repetition=float(facts["repetition"]),
         signal=np.asarray(signal, dtype=np.float32),
         events=events,

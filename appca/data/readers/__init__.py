@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import LONGEST_NAME, Reader
-from appca.data.readers.source import LIMITS, File, Files, ReadLimits, checksum, file_stream
+from appca.data.readers.source import (
+    LIMITS,
+    File,
+    Files,
+    ReadLimits,
+    checksum,
+    file_stream,
+    total_bytes,
+)
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -22,6 +30,8 @@ _HOMES = {
     ".npy": "npy",
     ".npz": "npz",
     ".mat": "mat",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
     **{suffix + packing: "idx" for suffix in (".idx", "-ubyte") for packing in ("", ".gz")},
     ".zip": "images",
     **dict.fromkeys(_PICTURES, "images"),
@@ -30,7 +40,12 @@ _HOMES = {
 }
 SUFFIXES = tuple(_HOMES)
 MANY = (*_PICTURES, ".idx", ".idx.gz", "-ubyte", "-ubyte.gz")  # of which several make one data set
-_STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat"}  # first bytes of a file
+_STARTS = {
+    b"\x93NUM": "npy",
+    b"PAR1": "parquet",
+    b"MATL": "mat",
+    b"\x89HDF": "hdf5",
+}  # first bytes of a file
 _IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
 
 
@@ -61,7 +76,7 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
         What the file may ask of the machine.
     **options
         Fields of `CsvOptions` or `ParquetOptions` in `appca.data.readers.tables`, of `NpyOptions`,
-        `NpzOptions`, `MatOptions` or `IdxOptions` in `appca.data.readers.arrays`, of
+        `NpzOptions`, `MatOptions`, `Hdf5Options` or `IdxOptions` in `appca.data.readers.arrays`, of
         `appca.data.readers.images.images.ImageOptions` or `appca.data.brain.nifti.NiftiOptions`.
 
     Returns
@@ -96,6 +111,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     if not files:
         msg = "There is no file to read; give at least one."
         raise InputError(msg)
+    limits = limits.within(total_bytes(files))
     given = [InputFile(name, file, kind_of(name, file)) for name, file in files]
     kind = _common_kind(given)
     reader = _reader(kind)
@@ -118,14 +134,15 @@ def _reader(kind: str) -> Reader[Any]:
         from appca.data.readers.tables import csv, parquet
 
         return csv.READER if kind == "csv" else parquet.READER
-    if kind in ("npy", "npz", "mat", "idx"):
-        from appca.data.readers.arrays import idx, mat, npy, npz
+    if kind in ("npy", "npz", "mat", "idx", "hdf5"):
+        from appca.data.readers.arrays import hdf5, idx, mat, npy, npz
 
         arrays: dict[str, Reader[Any]] = {
             "npy": npy.READER,
             "npz": npz.READER,
             "mat": mat.READER,
             "idx": idx.READER,
+            "hdf5": hdf5.READER,
         }
         return arrays[kind]
     if kind == "nifti":
@@ -181,6 +198,7 @@ _TITLES = {
     "npz": "NPZ",
     "mat": "MAT",
     "idx": "IDX",
+    "hdf5": "HDF5",
     "images": "images",
     "nifti": "NIfTI",
 }

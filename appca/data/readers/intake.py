@@ -1,33 +1,37 @@
 """What all readers check in a matrix before it becomes a data set: gaps, constants, duplicates."""
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from appca.data.dataset import NumberedNames
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
 FileReport = dict[str, Any]  # what was found in a file, and what was done about it
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
+_MOST_NUMBERED = 1000  # columns that a report lists though they have no names of their own
+_BLOCK_ROWS = 1 << 14
 
 
 def settle_missing(
-    X: np.ndarray, names: list[str], how: str, report: FileReport, least_rows: int = 2
+    X: np.ndarray, names: Sequence[str], how: str, report: FileReport, least_rows: int = 2
 ) -> tuple[np.ndarray, np.ndarray]:
     """Deal with missing cells (NaN) as the person chose, and note it in the report.
 
     Parameters
     ----------
     X : ndarray of shape (N, D)
-    names : list of str
+    names : sequence of str
         Of the columns.
     how : {"refuse", "model", "mean", "drop"}
         Refuse the data, put the column's mean in as a placeholder that a model may fill (see
         `left_to_the_model`) or for good, or leave out the rows concerned.
     report : dict
-        Receives ``missing`` (cells by column), ``filled`` (cells), ``modelled`` (cells, if left to
-        the model) and ``dropped`` (rows).
+        Receives ``missing`` (cells by column), ``n_missing``, ``filled`` (cells), ``modelled``
+        (cells, if left to the model) and ``dropped`` (rows).
     least_rows : int
         How many rows there must be. Of a single one, a column may be empty that is left to the
         model; its placeholder is 0.
@@ -45,8 +49,8 @@ def settle_missing(
     rows = np.arange(len(X))
     gaps = np.isnan(X) if X.dtype.kind == "f" else np.zeros((0, X.shape[1]), bool)
     counts = gaps.sum(axis=0)
-    columns = {names[j]: int(counts[j]) for j in np.flatnonzero(counts)}
-    report.update(missing=columns, filled=0, dropped=0)
+    columns = {names[j]: int(counts[j]) for j in _listed_of(counts > 0, names)}
+    report.update(missing=columns, n_missing=int(counts.sum()), filled=0, dropped=0)
     if not columns:
         return X, rows
     empty = counts == len(X)
@@ -74,15 +78,15 @@ def settle_missing(
     return X[keep], rows[keep]
 
 
-def _means(X: np.ndarray, names: list[str], report: FileReport) -> np.ndarray:
+def _means(X: np.ndarray, names: Sequence[str], report: FileReport) -> np.ndarray:
     """Average the columns without their gaps; refuse those whose sum is no number."""
     with np.errstate(over="ignore", invalid="ignore"):
         means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
         fits = np.isfinite(means) & np.isfinite(means.astype(X.dtype))
     if not fits.all():
         msg = (
-            f"“{shortened(names[np.argmin(fits)])}” holds numbers too large to be averaged; give "
-            "it in a smaller unit, or correct or ignore it."
+            f"“{shortened(names[int(np.argmin(fits))])}” holds numbers too large to be averaged; "
+            "give it in a smaller unit, or correct or ignore it."
         )
         raise InputError(msg, report)
     return means
@@ -103,7 +107,9 @@ def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
     return gaps if gaps is not None and gaps.any() else None
 
 
-def note_quality(X: np.ndarray, names: list[str], report: FileReport, least_rows: int = 2) -> None:
+def note_quality(
+    X: np.ndarray, names: Sequence[str], report: FileReport, least_rows: int = 2
+) -> None:
     """Note constant columns and duplicate rows; refuse infinite values and data all the same.
 
     Rows of which a single one is enough may be all the same, too.
@@ -116,7 +122,8 @@ def note_quality(X: np.ndarray, names: list[str], report: FileReport, least_rows
         )
         raise InputError(msg, report)
     constant = X.min(axis=0) == X.max(axis=0)
-    report["constant"] = [names[j] for j in np.flatnonzero(constant)]
+    report["constant"] = [names[j] for j in _listed_of(constant, names)]
+    report["n_constant"] = int(constant.sum())
     report["duplicates"] = duplicate_rows(X)
     if constant.all() and least_rows > 1:
         msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
@@ -126,7 +133,8 @@ def note_quality(X: np.ndarray, names: list[str], report: FileReport, least_rows
 def duplicate_rows(X: np.ndarray) -> int:
     """Count the rows that equal an earlier row."""
     rows = np.ascontiguousarray(X)
-    return len(X) - len({blake2b(row, digest_size=16).digest() for row in rows})
+    seen = {blake2b(row, digest_size=16).digest() for row in rows}
+    return len(X) - len(seen)
 
 
 def are_bytes(X: np.ndarray) -> bool:
@@ -134,10 +142,25 @@ def are_bytes(X: np.ndarray) -> bool:
     return bool(X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all())
 
 
-def _check_no_empty_column(empty: np.ndarray, names: list[str], report: FileReport) -> None:
-    found = [names[j] for j in np.flatnonzero(empty)]
-    if found:
-        shown = ", ".join(f"“{shortened(name)}”" for name in found[:3])
+def row_ids(rows: np.ndarray) -> np.ndarray:
+    """Return ``row-1`` and so on for row numbers, with no object for each in between."""
+    ids = np.empty(len(rows), f"U{len(f'row-{max(rows, default=0) + 1}')}")
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        part = rows[start : start + _BLOCK_ROWS].tolist()
+        ids[start : start + _BLOCK_ROWS] = [f"row-{row + 1}" for row in part]
+    return ids
+
+
+def _listed_of(found: np.ndarray, names: Sequence[str]) -> list[int]:
+    """Return the places of the columns that a report lists."""
+    places: list[int] = np.flatnonzero(found).tolist()
+    return places[:_MOST_NUMBERED] if isinstance(names, NumberedNames) else places
+
+
+def _check_no_empty_column(empty: np.ndarray, names: Sequence[str], report: FileReport) -> None:
+    found = np.flatnonzero(empty)
+    if len(found):
+        shown = ", ".join(f"“{shortened(names[j])}”" for j in found[:3].tolist())
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         msg = f"No cell of column {shown}{more} holds a number; ignore the column or fill it."
         raise InputError(msg, report)
@@ -145,5 +168,5 @@ def _check_no_empty_column(empty: np.ndarray, names: list[str], report: FileRepo
 
 def _listed(columns: dict[str, int]) -> str:
     parts = [f"“{shortened(name)}” ({count})" for name, count in list(columns.items())[:3]]
-    more = [f"{len(columns) - 3} more columns"] if len(columns) > 3 else []
+    more = [f"{len(columns) - 3:,} more columns"] if len(columns) > 3 else []
     return ", ".join(parts + more)

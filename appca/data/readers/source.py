@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
 
 from appca.storage.errors import InputError
+from appca.storage.packed import most_unpacked
 from appca.storage.refusal import refusing
 
 File = Path | str | BinaryIO
@@ -21,16 +22,32 @@ class ReadLimits(NamedTuple):
 
     n_bytes: int = 1 << 30  # of the file, of what it unpacks to, and of the matrix made from it
     members: int = 200_000  # files in a zip
-    ratio: float = 200.0  # unpacked to packed bytes of a zip beyond 64 MB; photographs have 1 to 3
     pixels: int = 50_000_000  # of one image
+    columns: int = 1 << 17  # of a table, each with a name of its own
+    features: int = 4_000_000  # of arrays and images, whose columns are only numbered
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
     least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
+    given: int | None = None  # bytes of all files together, once they are known: see `within`
+
+    def within(self, given: int) -> "ReadLimits":
+        """Return the limits of files of `given` bytes: what is small must not unpack to much."""
+        return self._replace(n_bytes=min(self.n_bytes, most_unpacked(given)), given=given)
+
+    @property
+    def most(self) -> str:
+        """Say how many bytes are allowed, and why they are few: "67 MB, the most for 3 kB ..."."""
+        size = f"{self.n_bytes / 1e6:,.0f} MB"
+        if self.given is None or self.n_bytes != most_unpacked(self.given):
+            return size
+        given = f"{self.given / 1e6:,.1f} MB" if self.given > 1e6 else f"{self.given / 1e3:,.1f} kB"
+        return f"{size}, the most for {given} of files"
 
 
 LIMITS = ReadLimits()
 ONE_IS_ENOUGH = ReadLimits(least_rows=1)
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
+_ROW_BYTES = 64  # of a row's id, and of what is noted to find repeated rows
 
 
 def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
@@ -42,7 +59,7 @@ def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
         raise InputError(msg)
     if data[:2] != _GZIP:
         return data
-    return b"".join(_unpacked(name, io.BytesIO(data), limits.n_bytes))
+    return b"".join(_unpacked(name, io.BytesIO(data), limits))
 
 
 def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
@@ -63,7 +80,7 @@ def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
         return stream
     with stream:
         packed = start == _GZIP
-        chunks = _unpacked(name, stream, limits.n_bytes) if packed else chunks_of(stream)
+        chunks = _unpacked(name, stream, limits) if packed else chunks_of(stream)
         return temporary_file(name, chunks, limits)
 
 
@@ -129,13 +146,31 @@ def check_matrix(
     name: str, n_rows: int, n_features: int, itemsize: int, limits: ReadLimits
 ) -> None:
     """Refuse a matrix that would not fit before it is made."""
-    size = n_rows * n_features * itemsize
+    if n_features > limits.features:
+        msg = (
+            f"“{name}” has {n_features:,} values in each row, more than {limits.features:,}; take "
+            "fewer columns or smaller images."
+        )
+        raise InputError(msg)
+    size = n_rows * (n_features * itemsize + _ROW_BYTES)
     if size > limits.n_bytes:
         msg = (
             f"“{name}” would become {n_rows:,} x {n_features:,} numbers in {size / 1e6:,.0f} MB, "
-            f"more than {limits.n_bytes / 1e6:,.0f} MB; take fewer rows or smaller images."
+            f"more than {limits.most}; take fewer rows or smaller images."
         )
         raise InputError(msg)
+
+
+def total_bytes(files: Files) -> int:
+    """Return how many bytes files have together."""
+    found = 0
+    for _, file in files:
+        if isinstance(file, (str, Path)):
+            found += Path(file).stat().st_size if Path(file).is_file() else 0
+        else:
+            found += file.seek(0, io.SEEK_END)
+            file.seek(0)
+    return found
 
 
 class _Borrowed(io.RawIOBase):
@@ -160,17 +195,17 @@ class _Borrowed(io.RawIOBase):
         return self.file.read(size)
 
 
-def _unpacked(name: str, packed: BinaryIO, limit: int) -> Iterator[bytes]:
+def _unpacked(name: str, packed: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
     """Yield the unpacked bytes; stop with a refusal before they are more than the limit."""
     size = 0
     try:
         with gzip.open(packed) as stream:
             for chunk in chunks_of(stream):
                 size += len(chunk)
-                if size > limit:
+                if size > limits.n_bytes:
                     msg = (
-                        f"“{name}” unpacks to more than {limit / 1e6:,.0f} MB; "
-                        "split it or take fewer rows."
+                        f"“{name}” unpacks to more than {limits.most}; give it unpacked, split it "
+                        "or take fewer rows."
                     )
                     raise InputError(msg)
                 yield chunk

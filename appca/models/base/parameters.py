@@ -15,11 +15,16 @@ class Rule(NamedTuple):
     words: str
 
 
-def whole(least: int) -> Rule:
-    """Whole numbers from `least` on."""
+def whole(least: int, most: int | None = None) -> Rule:
+    """Whole numbers from `least` on, up to `most` if it is given."""
     return Rule(
-        lambda x: isinstance(x, Integral) and not isinstance(x, bool) and int(x) >= least,
-        f"a whole number of at least {least}",
+        lambda x: (
+            isinstance(x, Integral)
+            and not isinstance(x, bool)
+            and least <= int(x)
+            and (most is None or int(x) <= most)
+        ),
+        f"a whole number of at least {least}" + ("" if most is None else f" and at most {most:,}"),
     )
 
 
@@ -51,6 +56,7 @@ NOT_NEGATIVE = Rule(lambda x: _is_number(x) and x >= 0, "a number of at least 0"
 SWITCH = Rule(lambda x: isinstance(x, (bool, np.bool_)), "True or False")
 SEED = Rule(_is_seed, "None, a whole number of at least 0, a Generator or a RandomState")
 CALLABLE = Rule(lambda x: x is None or callable(x), "None or a function of one argument")
+NONE = Rule(lambda x: x is None, "None")
 ARRAY = Rule(lambda x: isinstance(x, (np.ndarray, list, tuple)), "an array")
 
 OVERDISPERSED = "overdispersed"
@@ -80,5 +86,5 @@ def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
     """Raise ValueError, one sentence, for the first value that breaks its rule."""
     for name, rule in rules.items():
         if not rule.holds(values[name]):
-            msg = f"{name} must be {rule.words}; got {values[name]!r}."
+            msg = f"{name} must be {rule.words}; got {values[name]!r:.60}."
             raise ValueError(msg)

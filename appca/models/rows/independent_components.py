@@ -121,7 +121,7 @@ def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active
 
     Each row is drawn by its squared distance from the nearest line through the rows before it
     (as k-means++ does with points). With K = 20 to 40, D = 10 to 20, L = 2 and 3, fits from here
-    found 80 to 100 % of the columns, as often as from scikit-learn's dictionary learning and
+    found 80 to 100% of the columns, as often as from scikit-learn's dictionary learning and
     seconds sooner.
     """
     some = _sample(rng, rows, n_components)

@@ -30,8 +30,8 @@ MOST_SETS = 5000  # summed once, for a question about rows
 SETS_IN_PASSING = 256  # summed in every E step or sweep
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 # From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
-# modes (K = 16, L = 8, D = 10): four of these miss the best set in 29 % of rows, by 0.2 nats on
-# average, where sweeps from beta = 1 on miss it in 48 %, by 1.1 nats.
+# modes (K = 16, L = 8, D = 10): four of these miss the best set in 29% of rows, by 0.2 nats on
+# average, where sweeps from beta = 1 on miss it in 48%, by 1.1 nats.
 ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 GIBBS_SWEEPS = 10  # from the best support to a drawn one
 MANY = 1000  # slots times factors from which a search is dear, see `factor_em.WORST`

@@ -33,7 +33,7 @@ class Gain(NamedTuple):
     """Accuracy above another method's on the same folds."""
 
     mean: float
-    error: float  # half of the 95 % interval
+    error: float  # half of the 95% interval
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -227,7 +227,7 @@ def gain(own: dict[int, float], other: dict[int, float], n_folds: int) -> Gain:
 
 
 def claims(table: Sequence[Row]) -> list[CheckedClaim]:
-    """Judge gains in accuracy by their 95 % intervals, at most of the sizes."""
+    """Judge gains in accuracy by their 95% intervals, at most of the sizes."""
     appca, each, half = (_of(table, method) for method in ("appca", "each", "half"))
     better = [
         own["gain_at_k"] - joint["gain_at_k"] > own["gain_at_k_error"]
@@ -276,7 +276,7 @@ def _mostly(tests: Sequence[bool]) -> Sequence[bool]:
 
 
 def _gains(rows: Sequence[Row], measure: str) -> str:
-    """Write how far each size is above PCA, in points, with the 95 % interval."""
+    """Write how far each size is above PCA, in points, with the 95% interval."""
     size = measure[-1].upper()
     told = ", ".join(
         f"{fixed(100 * row[measure], 1)} ± {100 * row[f'{measure}_error']:.1f} "

@@ -33,7 +33,7 @@ HEADS = (
 ABOUT_BUDGETS = (
     "What a larger K buys while a row still uses L components. Left: nats per row gained over PPCA "
     "with L components. Right: the share of the gap between PPCA with L and PPCA with all K that "
-    "is closed; above 100 % it beats PPCA with K. Bars are standard errors over the folds. Rings "
+    "is closed; above 100% it beats PPCA with K. Bars are standard errors over the folds. Rings "
     "are the K advised: the elbow, before which a further component buys more than on average and "
     "after which less, or the peak where the data have one inside the grid."
 )

@@ -13,6 +13,7 @@ from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
 from appca.storage.wording import counted
 from appca.ui.check import choose
+from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about
@@ -34,7 +35,7 @@ def section(dataset: Dataset) -> None:
     st.caption(INTRODUCTION)
     gaps_note(dataset, "These fits, the reference among them,")
     config = _settings(now)
-    if computation.follow(config.id):
+    if progress.follow(config.id):
         return
     found = stored(JournalStore(home(), FOLDER), config)
     if found is None or len(found.log_likelihoods) < config.repeats:

@@ -9,7 +9,8 @@ from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run
 from appca.runs.store import Run
 from appca.storage.wording import counted
-from appca.ui.session import computation, fitting, services, state, watching
+from appca.ui.parts import progress
+from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
@@ -50,7 +51,7 @@ def choose(shown: Shown) -> Run | None:
             "other settings on the page Fit."
         )
     wanted = st.session_state.get(WANTED)
-    if wanted is not None and not computation.follow(wanted):
+    if wanted is not None and not progress.follow(wanted):
         del st.session_state[WANTED]
     return runs[chosen] if chosen else None
 
@@ -62,7 +63,7 @@ def variations(shown: Shown) -> dict[str, RunConfig]:
         return {}
     k, active = sizes(shown)
     seed = now.parameters["random_state"] + 1
-    again = replace(now, parameters=now.parameters | {"random_state": seed}, stopped_at=None)
+    again = now.to_be_fitted(parameters=now.parameters | {"random_state": seed})
     found = {f"Fit again with seed {seed}": again}
     most = state.most_components(replace(now, model="PPCA", parameters={}), _dataset(now))
     for q in (active, k):
@@ -96,8 +97,7 @@ def _vary(config: RunConfig) -> None:
         return
     watching.allow(config.id)
     spec = {"config": config.to_dict(), "name": None}
-    job = services.jobs().submit("fit", spec, key=config.id)
-    watching.add(job, watching.Watched("compare", config.id))
+    watching.start("fit", spec, watching.Watched("compare", config.id))
 
 
 def _is_quick(config: RunConfig, dataset: Dataset) -> bool:

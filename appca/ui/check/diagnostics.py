@@ -136,7 +136,7 @@ def _allocation(shown: Shown) -> None:
     st.caption(
         "Each row uses the set of components that fits it best. Left: how probable that set "
         f"is{given}; under {percent(DOUBTFUL)} other sets together are as likely, and the row is "
-        "drawn hollow on the page Subspaces. Right: for how many rows the model is at least 90 % "
+        "drawn hollow on the page Subspaces. Right: for how many rows the model is at least 90% "
         "sure that they use a component, or that they do not."
     )
     left, right = st.columns(2, gap="medium")
@@ -146,6 +146,6 @@ def _allocation(shown: Shown) -> None:
         chart(diagnostics.membership(shown.fitted.membership), "diagnostics_membership")
     with right:
         between = (inclusion > diagnostics.SURELY_NOT) & (inclusion < diagnostics.SURE)
-        told = "Pairs of a row and a component of which the model is neither way 90 % sure."
+        told = "Pairs of a row and a component of which the model is neither way 90% sure."
         st.metric("Unsure uses", percent(float(np.mean(between)), 1), help=told)
         chart(diagnostics.sureness(inclusion), "diagnostics_sureness")

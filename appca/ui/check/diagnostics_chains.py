@@ -128,7 +128,7 @@ def number_words(draws: np.ndarray, most: int) -> str:
     bound = " That is the most allowed: allow more, and look again." if high >= most else ""
     if low == high:
         return f"{likeliest}; hardly ever another number.{bound}"
-    return f"{likeliest}; between {low} and {high} in 95 % of the draws.{bound}"
+    return f"{likeliest}; between {low} and {high} in 95% of the draws.{bound}"
 
 
 def judged(shown: Shown) -> ChainVerdict:
@@ -199,11 +199,11 @@ def _line(one: Diagnosis) -> dict[str, Any]:
 def _columns(n_chains: int) -> dict[str, Any]:
     least = LEAST_ESS_PER_CHAIN
     wanted = f"At least {least * n_chains} are wanted: {least} a chain."
-    raftery = "Raftery and Lewis, to place the 2.5 % quantile to within half a percentage point: "
+    raftery = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
     agree = f"1 when they agree, and to be trusted below {LARGEST_R_HAT}."
     slow = f"Above {WORRYING_DEPENDENCE:g} the chain moves too slowly."
     middle = f"So many independent draws would place the middle as well. {wanted}"
-    tails = f"The same for the 5 % and the 95 % quantile, on which intervals rest. {wanted}"
+    tails = f"The same for the 5% and the 95% quantile, on which intervals rest. {wanted}"
     times = f"how many times more draws than if they were independent. {slow}"
     texts = {
         "name": ("Quantity", "What is compared."),

@@ -23,7 +23,7 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
 from appca.ui.parts.text import apart, markdown, tag, words
 from appca.ui.parts.widgets import first_of_page
-from appca.ui.session import selection, services, state
+from appca.ui.session import selection, state
 from appca.ui.session.caching import kept
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
@@ -41,6 +41,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
     selected = " Orange: the selected rows." if selection.get(dataset).any() else ""
     st.caption(_explanation(dataset) + selected)
     vae.note(shown)
+    damage = shown.run and labels.damage(shown.run)
+    if damage:
+        st.warning(markdown(damage))
     total = len(shown.fitted.components)
     first = first_of_page(total, PAGE, f"components-{state.config().id}")
     space = in_data_space if dataset.image_shape else in_units_of_the_fit
@@ -202,7 +205,6 @@ def _labelling(shown: Shown, k: int) -> None:
 @guarded
 def _change(run: Run, change: Callable[[Run], object]) -> None:
     change(run)
-    services.runs().renew(run.id)  # a run somebody worked on is not pruned
 
 
 @st.cache_resource(show_spinner="Aligning the draws…", max_entries=16)

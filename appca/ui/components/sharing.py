@@ -20,7 +20,8 @@ from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.parts.text import fact_list, markdown, table_line
 from appca.ui.parts.text import table as html_table
-from appca.ui.session import services, watching
+from appca.ui.session import watching
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 # The paper's figure: 500 each of the odd digits, in 350 principal coordinates, K = 100. The paper
@@ -34,7 +35,7 @@ PAPER = {
 }
 NEAR = 2 / 3  # L of K from which two rows share most of their components whatever the data
 ALIKE = 0.1  # a grid whose numbers differ by less than so much of the largest says little
-LEAST_TOLD = 0.005  # of a difference that would be rounded to 0 %
+LEAST_TOLD = 0.005  # of a difference that would be rounded to 0%
 MOST_LINES = 12  # of the table of classes; more scroll
 
 
@@ -256,7 +257,8 @@ def _number(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.2f}"
 
 
+@guarded
 def _open_paper() -> None:
     spec = {"key": "mnist", "options": ODD, "then": PAPER}
-    job = services.jobs().submit("download", spec, key=json.dumps(spec, sort_keys=True))
-    watching.add(job, watching.Watched("download", "mnist"))
+    key = json.dumps(spec, sort_keys=True)
+    watching.start("download", spec, watching.Watched("download", "mnist"), key=key)

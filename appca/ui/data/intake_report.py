@@ -2,26 +2,19 @@
 
 from dataclasses import replace
 
-import numpy as np
 import streamlit as st
 
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import Dataset
+from appca.data.readers import facts as found
+from appca.data.readers.facts import MOST_NAMES
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
-from appca.storage.wording import counted
 from appca.ui.data.role_editor import Report
 from appca.ui.parts.text import about, fact_list, size
 from appca.ui.session import state
 
-MOST_NAMES = 5
 MOST_FILES = 500  # listed by name
 COPIES = 2  # of the matrix that a fit holds at its peak; 1.7 were measured
-DONE = (
-    ("modelled", "cell", "left to the model to fill"),
-    ("filled", "cell", "filled"),
-    ("dropped", "row", "left out"),
-)
-ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
 
 
 def draw(report: Report, dataset: Dataset | None) -> None:
@@ -37,10 +30,7 @@ def draw(report: Report, dataset: Dataset | None) -> None:
 
 def facts(report: Report, dataset: Dataset | None = None) -> str:
     """Return what was found as HTML: until files were refused, or with the data set they became."""
-    lines = _size(report) | _roles(report)
-    if dataset is not None:
-        lines |= _labels(dataset)
-    lines |= _missing(report) | _oddities(report)
+    lines = found.facts(report, dataset)
     return fact_list(lines | (_cost(dataset) if dataset is not None else {}))
 
 
@@ -69,62 +59,3 @@ def _cost(dataset: Dataset) -> dict[str, str]:
 def _takes(dataset: Dataset, config: RunConfig) -> str:
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config)
     return f"{about(seconds)} for {', '.join(config.sizes)}"
-
-
-def _labels(dataset: Dataset) -> dict[str, str]:
-    """Say of each label column which classes it holds."""
-    lines = {}
-    for name, column in list(dataset.labels.items())[:MOST_NAMES]:
-        classes, codes = categories(column)
-        counts = np.bincount(codes, minlength=len(classes))
-        some = _few([f"{one} ({count:,})" for one, count in zip(classes, counts, strict=True)])
-        lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
-    return lines
-
-
-def _size(report: Report) -> dict[str, str]:
-    lines = {}
-    if report.get("files"):
-        lines["Files"] = f"{report['files']:,}"
-    if report.get("rows"):
-        lines["Found"] = f"{counted(report['rows'], 'row')} × {report.get('columns', 0):,}"
-    if report.get("image_shape"):
-        lines["Images of"] = " × ".join(map(str, report["image_shape"])) + " pixels"
-    return lines
-
-
-def _roles(report: Report) -> dict[str, str]:
-    given = report.get("roles", {})
-    named = {ROLES[role]: _few([n for n in given if given[n] == role]) for role in ROLES}
-    return {label: names for label, names in named.items() if names}
-
-
-def _missing(report: Report) -> dict[str, str]:
-    if "missing" not in report:
-        return {}
-    cells = report["missing"]
-    if not cells:
-        return {"Missing": "none"}
-    columns = _few([f"{name} ({count:,})" for name, count in cells.items()])
-    lines = {"Missing": f"{counted(sum(cells.values()), 'cell')}: {columns}"}
-    for done, what, words in DONE:
-        if report.get(done):
-            lines["Done about it"] = f"{counted(report[done], what)} {words}"
-    return lines
-
-
-def _oddities(report: Report) -> dict[str, str]:
-    lines = {}
-    if report.get("constant"):
-        names = f": {_few(report['constant'])}" if not report.get("image_shape") else " pixels"
-        lines["Constant features"] = f"{len(report['constant']):,}{names}"
-    if report.get("skipped"):
-        lines["Files left out"] = f"{len(report['skipped']):,}: {_few(report['skipped'])}"
-    if report.get("duplicates"):
-        lines["Repeated rows"] = f"{report['duplicates']:,}"
-    return lines
-
-
-def _few(names: list[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return ", ".join(map(str, names[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")

@@ -22,7 +22,7 @@ from appca.ui.parts import progress
 from appca.ui.parts.downloads import table_buttons
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import callbacks, services, watching
+from appca.ui.session import callbacks, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown
 
@@ -166,5 +166,5 @@ def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
 def _start(shown: Shown, new: Dataset, key: str) -> None:
     keep_rows(home(), key, np.asarray(new.with_gaps()))
     watching.allow(key)  # only now: what could not be kept waits for another press
-    job = services.jobs().submit("project", {"key": key, "run": shown.config.id}, key=key)
-    watching.add(job, watching.Watched("project", key))
+    spec = {"key": key, "run": shown.config.id}
+    watching.start("project", spec, watching.Watched("project", key))

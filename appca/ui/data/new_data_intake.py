@@ -8,13 +8,16 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.columns import Matched, Wanted, matched, read_as, wanted_by
 from appca.data.dataset import Dataset
-from appca.data.readers import kind_of, read_many
-from appca.data.readers.source import ONE_IS_ENOUGH
+from appca.data.readers import kind_of
+from appca.data.readers.process import read_apart, warm
+from appca.data.readers.source import ReadLimits
 from appca.runs.fit import fits_around_gaps
+from appca.runs.home import home
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 from appca.ui.data.role_editor import Report
 from appca.ui.data.upload_forms import Options
+from appca.ui.data.uploads import SCRATCH
 from appca.ui.parts import packing
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
@@ -102,6 +105,7 @@ def _from_file(shown: Shown, wanted: Wanted) -> Arrival | None:
         "Images must have the size of the run's.",
     )
     if not files:
+        warm()
         return None
     options = _options(files, wanted)
     outcome = _read(files, shown, wanted, options)
@@ -145,10 +149,11 @@ def _outcome(
 ) -> Arrival:
     del ids, key
     named = [(file.name, file) for file in _files]
+    limits = ReadLimits(scratch=home() / SCRATCH, least_rows=1)
 
     def opened(roles: dict[str, str]) -> Dataset:
         chosen = _options | ({"roles": roles} if roles else {})
-        return read_many(named, limits=ONE_IS_ENOUGH, **chosen)
+        return read_apart(named, limits=limits, **chosen)
 
     try:
         packing.check(_files)

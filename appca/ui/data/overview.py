@@ -49,7 +49,7 @@ def source_of(dataset: Dataset) -> str:
     known = dataset.provenance
     if known.get("source") != "file":
         return str(known.get("citation") or known.get("source") or "")
-    files = known.get("files", [])
+    files = list(known.get("files", []))
     return shortened(files[0]) if len(files) == 1 else counted(len(files), "file")
 
 
@@ -70,11 +70,10 @@ def preview_table(dataset: Dataset, rows: np.ndarray) -> None:
     """Draw a few rows: id, labels and the first features; missing cells are left empty."""
     import pandas as pd
 
-    names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
     columns = {"id": dataset.ids[rows]}
     columns |= {name: values[rows] for name, values in dataset.labels.items()}
     X = dataset.with_gaps(rows)
-    for j, name in enumerate(names[:MOST_COLUMNS]):
+    for j, name in enumerate(dataset.column_names[:MOST_COLUMNS]):
         columns[name if name not in columns else f"{name} (feature)"] = X[:, j]
     st.dataframe(pd.DataFrame(columns), hide_index=True, width="stretch")
     if dataset.n_features > MOST_COLUMNS:

@@ -83,7 +83,7 @@ def _reduction(dataset: Dataset, now: Preprocessing) -> None:
         key="pre-reduce",
         on_change=_apply,
         help="PCA keeps the directions of largest variance: faster for very wide data. The paper "
-        "uses 350 dimensions, or 99.5 % of the variance. An autoencoder learns a few curved "
+        "uses 350 dimensions, or 99.5% of the variance. An autoencoder learns a few curved "
         "features instead of straight ones; the paper takes digits to 10.",
     )
     most = min(dataset.n_rows - 1, dataset.n_features)

@@ -6,7 +6,8 @@ import numpy as np
 import streamlit as st
 
 from appca.data.readers.tables.roles import ROLES
-from appca.storage.wording import counted
+from appca.storage.wording import counted, shortened
+from appca.ui.parts.text import markdown
 
 MOST_ROWS = 200  # of the editor; of more columns it shows those that were looked for
 _ROLE = "used as"
@@ -21,10 +22,7 @@ def roles(key: str, report: Report, sentence: str) -> dict[str, str]:
     """
     changed: dict[str, str] = st.session_state.setdefault(f"changed-{key}", {})
     if report.get("unsettled") and sentence:
-        left_out = st.multiselect(
-            "Columns to leave out", report["unsettled"], key=f"left_out-{key}"
-        )
-        return changed | dict.fromkeys(left_out, "ignored")
+        return changed | dict.fromkeys(_left_out(key, report["unsettled"]), "ignored")
     left_out = st.session_state.get(f"left_out-{key}", [])
     st.session_state[f"left_out-{key}"] = left_out  # kept though its widget is not drawn
     guessed = report.get("roles")
@@ -36,9 +34,37 @@ def roles(key: str, report: Report, sentence: str) -> dict[str, str]:
     return dict.fromkeys(left_out, "ignored") | changed
 
 
+def offer_labels(key: str, report: Report) -> None:
+    """Offer to use as labels the features that hold few whole numbers, such as a group's."""
+    changed: dict[str, str] = st.session_state[f"changed-{key}"]
+    likely = {name: n for name, n in report.get("likely_labels", {}).items() if name not in changed}
+    if not likely:
+        return
+    st.caption("Used as features, though they may be labels:")
+    with st.container(horizontal=True):
+        for name, n in likely.items():
+            st.button(
+                f"Use {markdown(f'“{shortened(name)}”')} as a label",
+                key=f"label-{key}-{name}",
+                help=f"It holds {counted(n, 'whole number')}.",
+                on_click=_set_all,
+                args=[key, [name], "label", changed],
+            )
+
+
 def found(names: list[str], wanted: str) -> list[str]:
     """Return the names that hold a text, whatever its case."""
     return [name for name in names if wanted.casefold() in name.casefold()]
+
+
+def _left_out(key: str, unsettled: list[str]) -> list[str]:
+    """Draw which columns to leave out, of numbers among which there are words."""
+    if len(unsettled) > MOST_ROWS:
+        label = f"Leave out the {counted(len(unsettled), 'column')} with words among their numbers"
+        all_of_them = unsettled if st.toggle(label, key=f"all_left_out-{key}") else []
+        st.session_state[f"left_out-{key}"] = all_of_them
+        return all_of_them
+    return st.multiselect("Columns to leave out", unsettled, key=f"left_out-{key}")
 
 
 def _look_for(key: str, guessed: dict[str, str], changed: dict[str, str]) -> list[str]:
@@ -80,7 +106,7 @@ def _editor(key: str, report: Report, names: list[str], changed: dict[str, str])
         {
             "column": names,
             _ROLE: [now[name] for name in names],
-            "holds": [report.get("kinds", {}).get(name, "") for name in names],
+            "holds": [report.get("kinds", {}).get(name, "numbers") for name in names],
             "missing": np.array([gaps.get(name, 0) for name in names], dtype=np.int64),
             "constant": ["yes" if name in constant else "" for name in names],
         }

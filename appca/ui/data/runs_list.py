@@ -89,7 +89,7 @@ def _card(run: Run) -> None:
         with st.popover(apart("Rename", whose), key=f"rename-{run.id}"):
             st.text_input(
                 f"Name of run {run.id[:6]}",
-                run.name if run.named else "",
+                run.given or "",
                 key=f"name-{run.id}",
                 max_chars=120,
                 placeholder=run.name,
@@ -105,7 +105,7 @@ def _card(run: Run) -> None:
 def _title(run: Run, open_now: bool) -> str:
     marks = ["on screen"] if open_now else []
     marks += ["stopped by hand"] if run.partial else []
-    marks += ["from the sliders"] if run.origin == "live" and not run.named else []
+    marks += ["from the sliders"] if not run.kept else []
     when = datetime.fromtimestamp(run.created).strftime("%d %b %Y, %H:%M")
     took = f"{passes(run.info.n_iter, sampled=run.config.is_sampled)}, {duration(run.info.seconds)}"
     line = [_data_name(run), nats_per_row(run.info), took, when, *marks]

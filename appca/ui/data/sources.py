@@ -111,5 +111,5 @@ def _open(source: Source) -> None:
         return
     options = _chosen(source)
     key = f"{source.key} {json.dumps(options, sort_keys=True)}"
-    job = services.jobs().submit("download", {"key": source.key, "options": options}, key=key)
-    watching.add(job, watching.Watched("download", source.key))
+    spec = {"key": source.key, "options": options}
+    watching.start("download", spec, watching.Watched("download", source.key), key=key)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
-from appca.ui.data.role_editor import Report, roles
+from appca.ui.data.role_editor import Report, offer_labels, roles
 
 MISSING = {
     "refuse": "Refuse the file",
@@ -57,6 +57,7 @@ def _table(key: str, look: Look) -> Options:
 
 def _columns(key: str, look: Look, **options: Any) -> Options:
     chosen = roles(key, look(options).report, look(options).sentence)
+    offer_labels(key, look(options | ({"roles": chosen} if chosen else {})).report)
     options |= {"roles": chosen} if chosen else {}
     return options | _missing(key, look(options).report)
 
@@ -179,6 +180,7 @@ _FORMS = {
     "npy": _with_sides,
     "npz": _arrays,
     "mat": _mat,
+    "hdf5": _arrays,
     "idx": _with_sides,
     "images": _images,
     "nifti": _nifti,

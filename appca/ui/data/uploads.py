@@ -8,7 +8,8 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.dataset import Dataset
-from appca.data.readers import kind_of, read_many
+from appca.data.readers import kind_of
+from appca.data.readers.process import read_apart, warm
 from appca.data.readers.source import ReadLimits
 from appca.runs.home import home
 from appca.storage.errors import InputError
@@ -49,6 +50,7 @@ def uploads() -> None:
     generation = st.session_state.setdefault(KEYS.upload, 0)  # another key drops the old files
     files = _uploader(generation)
     if not files:
+        warm()
         st.caption("The files stay on this computer.")
         return
     try:
@@ -76,8 +78,8 @@ def _uploader(generation: int) -> list[UploadedFile]:
             help="Many files are packed into one by the browser, so that none is lost on the way.",
         )
     return packing.uploader(
-        "A table (CSV, TSV, Parquet), arrays (NPY, NPZ, MAT, IDX), images, a zip of them, or a "
-        "brain recording (NIfTI)",
+        "A table (CSV, TSV, Parquet), arrays (NPY, NPZ, MAT, HDF5, IDX), images, a zip of them, or "
+        "a brain recording (NIfTI)",
         key=f"upload-{generation}",
         help="Tables and IDX files may be packed by gzip. Several files make one data set when "
         "they are images, IDX images with their labels, or a recording with its mask.",
@@ -118,7 +120,7 @@ def _outcome(key: str, options_text: str, _files: list[UploadedFile], _options: 
     del key, options_text  # they say which
     limits = ReadLimits(scratch=home() / SCRATCH)
     try:
-        dataset = read_many([(file.name, file) for file in _files], limits=limits, **_options)
+        dataset = read_apart([(file.name, file) for file in _files], limits=limits, **_options)
     except InputError as error:
         return Reading(None, str(error), error.report or {})
     return Reading(dataset, "", dataset.provenance.get("report", {}))

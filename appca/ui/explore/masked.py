@@ -1,4 +1,4 @@
-"""Missing cells on the page Fit: what the model puts there, and how well it foretells others."""
+"""Missing cells on the page Fit: what the model puts there, and how well it predicts others."""
 
 from functools import partial
 
@@ -24,6 +24,7 @@ from appca.runs.configuration import defaults
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.storage.wording import counted
+from appca.ui.parts import progress
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.parts.text import about, tag, words
 from appca.ui.parts.text import table as html_table
@@ -50,7 +51,7 @@ def section(dataset: Dataset, shown: Shown) -> None:
     if shown.is_preview or reduced or not fits_around_gaps(config):
         return
     if dataset.missing is None:
-        with st.expander("Would it foretell cells it has not seen?"):
+        with st.expander("How well does it predict hidden cells?"):
             _test(dataset, shown)
         return
     st.subheader("Missing cells", anchor=False)
@@ -105,7 +106,7 @@ def config_of(shown: Shown) -> MaskedConfig:
 def _test(dataset: Dataset, shown: Shown) -> None:
     config = config_of(shown)
     st.caption(WHAT_FOR)
-    if computation.follow(config.id, cancel="masked_cancel"):
+    if progress.follow(config.id, cancel="masked_cancel"):
         return
     found = stored(JournalStore(home(), FOLDER), config)
     if found:
@@ -148,24 +149,24 @@ def table(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:
 
 
 def verdict(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:
-    """Say which method foretells best; also where that is not the model, or nobody can tell."""
+    """Say which method predicts best; also where that is not the model, or nobody can tell."""
     means = {method: float(errors.mean()) for method, errors in found.items()}
     ranked = sorted(means, key=means.__getitem__)
     best, own = ranked[0], config.methods[0]
     rivals = [method for method in ranked if method != own]
     if best == own and is_clear(found[own], found[rivals[0]]):
-        return "The model foretells hidden cells best."
+        return "The model predicts hidden cells best."
     if own in found and rivals and not is_clear(*(found[method] for method in ranked[:2])):
         near = " and ".join(titles(config)[method] for method in ranked[:2])
-        return f"{near} foretell hidden cells about equally well."
+        return f"{near} predict hidden cells about equally well."
     if best == MEANS:
-        return "Nothing foretells hidden cells better than the columns' means here."
+        return "Nothing predicts hidden cells better than the columns' means here."
     if best == EVERY and means.get(own, np.inf) < means.get(FEW, -np.inf):
         return (
-            "With equally many components a row the model foretells better than PPCA, but PPCA "
+            "With equally many components a row the model predicts better than PPCA, but PPCA "
             "with all components is better still: where cells are to be filled, use that."
         )
-    return "PPCA foretells hidden cells better here: where cells are to be filled, use that."
+    return "PPCA predicts hidden cells better here: where cells are to be filled, use that."
 
 
 def is_clear(less: np.ndarray, more: np.ndarray) -> bool:

@@ -1,5 +1,6 @@
 """The page Point: one row as a sum of components, how sure that is, and which rows are near it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,7 +121,7 @@ def features(
     dataset: Dataset, shown: Shown, found: RowParts, gaps: np.ndarray | None, key: str
 ) -> None:
     """Draw a row of a table: its features beside their reconstruction, and the sum as a table."""
-    names = feature_names(dataset)
+    names = dataset.column_names
     spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
     order = np.argsort(-np.abs(found.residual) / spread, kind="stable")
     top = order[:MOST_FEATURES]
@@ -159,7 +160,7 @@ def _of_gaps(gaps: np.ndarray | None) -> str:
 
 
 def sum_table(
-    names: tuple[str, ...],
+    names: Sequence[str],
     fitted: FittedRun,
     found: RowParts,
     order: np.ndarray,
@@ -182,11 +183,6 @@ def sum_table(
     if gaps is not None:
         table.loc[gaps[order], ["this row", "residual", "residual, sd"]] = np.nan
     return table
-
-
-def feature_names(dataset: Dataset) -> tuple[str, ...]:
-    """Return the names of the columns, numbered where the data have none."""
-    return dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
 
 
 def _sets(dataset: Dataset, shown: Shown, row: int) -> None:

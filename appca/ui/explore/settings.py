@@ -54,7 +54,7 @@ FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
     "init": SettingChoice(
         "Start",
         {
-            "auto": "Best of a race",
+            "auto": "Best of several starts",
             "quartimax": "Quartimax rotation",
             "annealed": "PCA, annealed",
             "ica": "Independent components",
@@ -62,8 +62,8 @@ FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
             "dictionary": "Rows of the data",
             "random": "Random",
         },
-        "Where the fit begins. The race tries several starts for some passes and finishes the "
-        "best. Independent components find the factors that a start from PCA often misses.",
+        "Where the fit begins. Of several starts, the one that is best after a few passes is "
+        "finished. Independent components find the factors that a start from PCA often misses.",
     ),
     "alpha": SettingChoice(
         "Concentration alpha",
@@ -224,16 +224,17 @@ def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
 
     Streamlit shows its least number in place of one outside, and the next change would fit with it.
     """
-    return min(limits[0], value), max(limits[1], min(value, MOST))
+    most = type(value)(MOST)  # Streamlit refuses whole numbers beside others
+    return min(limits[0], value), max(limits[1], min(value, most))
 
 
 def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
     key, value = f"set-{name}", now.parameters[name]
     options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
-    is_number = not isinstance(value, str)
-    if not is_number and value not in options:
-        options.append(value)  # a run from the command line knows more values than the page
-    st.session_state[key] = FIXED if is_number else value
+    is_number = isinstance(value, int | float)
+    if not is_number and str(value) not in options:
+        options.append(str(value))  # a run from the command line knows more values than the page
+    st.session_state[key] = FIXED if is_number else str(value)  # a start may be an array
     st.selectbox(
         field.label,
         options,

@@ -49,7 +49,7 @@ def facts(shown: Shown) -> str:
         **_learned(fitted),
         **_estimated(info),
         **place_of_run(info),
-        "Run": shown.config.id,
+        "Run": shown.config.id + (", imported" if shown.config.imported is not None else ""),
     }
     return fact_list(lines)
 

@@ -17,6 +17,7 @@ from appca.storage.wording import capital, counted
 from appca.ui.explore import umap_classes
 from appca.ui.explorer import atlas
 from appca.ui.explorer.component import explorer
+from appca.ui.parts import progress
 from appca.ui.parts.text import duration, tag, words
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
@@ -84,7 +85,7 @@ def stored(config: EmbeddingConfig) -> Embedding | None:
 
 def wait_or_offer(dataset: Dataset, config: EmbeddingConfig) -> None:
     """Draw the running job, or the button that starts it."""
-    if computation.follow(config.id):
+    if progress.follow(config.id):
         return
     st.markdown(
         f"UMAP lays out all {counted(dataset.n_rows, 'row')} in the background: about 20 s for "

@@ -21,7 +21,7 @@ export function describePanel(panel, names, colour) {
   return `${parts.join('; ')}.`;
 }
 
-/** Which classes most rows are of: "most are digit 7 (45 %), then 1 (20 %)". */
+/** Which classes most rows are of: "most are digit 7 (45%), then 1 (20%)". */
 export function leadingClasses(rows, colour) {
   if (colour.kind !== 'category' || !rows.length) {
     return colour.name ? `coloured by ${colour.name}` : '';
@@ -46,7 +46,7 @@ export function describePoint(id, lines, isSelected) {
 
 function share(count, total) {
   const percent = (100 * count) / total;
-  return percent < 1 ? 'under 1 %' : `${readable(Math.round(percent))} %`;
+  return percent < 1 ? 'under 1%' : `${readable(Math.round(percent))}%`;
 }
 
 /** Name the panels for those who hear them. */

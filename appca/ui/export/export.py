@@ -66,9 +66,12 @@ def as_python(dataset: Dataset, shown: Shown) -> None:
     """Draw the run as a script, to be copied by the button in its corner."""
     st.subheader("Copy as Python", anchor=False)
     st.caption(
-        "This script makes the run again: the same data, settings and seed give the same numbers "
-        "to the bit on the same machine with the same versions. Copy it by the button in the "
-        "corner."
+        "This run was imported. The script fits its data by its settings anew, which need not give "
+        "its numbers. Copy it by the button in the corner."
+        if shown.config.imported is not None
+        else "This script makes the run again: the same data, settings and seed give the same "
+        "numbers to the bit on the same machine with the same versions. Copy it by the button in "
+        "the corner."
     )
     st.code(script(dataset, recipe(shown)), language="python", height=360)
 

@@ -75,4 +75,5 @@ def recipe(shown: Shown) -> Recipe:
         compiled=spec.can.compiled,
         threads=threads(),
         log_likelihood=shown.info.log_likelihood,
+        imported=config.imported is not None,
     )

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
-from streamlit import net_util
 
 from appca.jobs.folder import JobStatus
 from appca.runs.configuration import MODELS
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.storage.wording import counted
-from appca.ui.frame import cold_start, memory, tour
+from appca.ui.frame import cold_start, memory, page_turn, tour, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import about, markdown, nats_per_row, passes, tag, words
@@ -38,8 +37,8 @@ KINDS = {
 
 def around_page(draw: Callable[[], None]) -> None:
     """Prepare the session, draw the page, and show what either refuses as one sentence."""
-    _ask_nobody()
     memory.tidy()
+    upload_limit.bound()
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
     # and would build all pictures anew when one more stands above them.
     above = st.container(key="above")
@@ -48,25 +47,17 @@ def around_page(draw: Callable[[], None]) -> None:
         cold_start.close_false_alarm()
     st.logo(logo(), size="large", icon_image=icon())
     try:
-        with above:
-            _prepare()
-        draw()
-        _write_address()
+        with page_turn.turn():
+            with above:
+                _prepare()
+            draw()
+            _write_address()
     except TOLD as error:
         st.error(markdown(sentence(error)))
 
 
-def _ask_nobody() -> None:
-    """Tell Streamlit this machine's address, before it asks others for it.
-
-    When a page of another site knocks, Streamlit 1.67 compares its name with the address that a
-    machine on the Internet sees, and asks one for it. The server listens on the loopback alone.
-    """
-    net_util._internal_ip = net_util._external_ip = "127.0.0.1"
-
-
 def sidebar() -> None:
-    """Show the data set, the model, and the jobs that run now."""
+    """Show the data set, the model, and the jobs that this window waits for."""
     try:
         with st.sidebar:
             if state.is_ready():
@@ -74,7 +65,7 @@ def sidebar() -> None:
             if st.button("Tour", key="tour_start", type="tertiary", icon=":material/tour:"):
                 tour.start()
                 st.switch_page("pages/explore/subspaces.py")
-            running = services.jobs().active()
+            running = watching.mine()
             if running:
                 _jobs_now([job.id for job in running])
         ended = watching.any_ended()
@@ -93,6 +84,8 @@ def _prepare() -> None:
     _leave_what_is_gone()
     watching.settle()
     _write_address()  # also now: a reload may come before the page is finished
+    for refusal in upload_limit.refusals():
+        state.notify("error", refusal)
     for notice in state.take_notices():
         box = {"error": st.error, "info": st.info, "success": st.success}[notice.kind]
         box(markdown(notice.text))
@@ -143,6 +136,7 @@ def _summary() -> str:
 
 def _fit_line(found: fitting.Shown) -> str:
     partial = " · stopped by hand" if found.config.stopped_at is not None else ""
+    partial += " · imported" if found.config.imported is not None else ""
     work = passes(found.info.n_iter, sampled=found.config.is_sampled)
     return f"{nats_per_row(found.info)} · {work}{partial}"
 
@@ -150,7 +144,7 @@ def _fit_line(found: fitting.Shown) -> str:
 @st.fragment(run_every=POLL_SECONDS)
 def _jobs_now(known: list[str]) -> None:
     """Follow the running jobs; when one starts or ends the whole page must know."""
-    running = services.jobs().active()
+    running = watching.mine()
     if [job.id for job in running] != known:
         st.rerun()
     for job in running:

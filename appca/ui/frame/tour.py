@@ -12,7 +12,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from appca.runs.home import home
-from appca.storage import atomic
+from appca.storage import atomic, rights
 from appca.ui.parts.text import tag, words
 from appca.ui.session.state import KEYS
 
@@ -96,8 +96,8 @@ def _is_first_visit() -> bool:
     if os.environ.get("APPCA_TOUR") == "never" or memory.exists():
         return False
     with suppress(OSError):  # a home that cannot be written to forgets, and the page works
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write(memory, "The guided tour was shown.\n")
+        rights.make_folder(memory.parent)
+        atomic.write(memory, b"")
     return True
 
 

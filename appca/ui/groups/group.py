@@ -45,8 +45,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    unbroken = markdown(sentence(comparison)).replace(" %", "\u00a0%")  # a line must not part them
-    st.markdown(f"##### {unbroken}")
+    st.markdown(f"##### {markdown(sentence(comparison))}")
     with st.container(key="beside"):  # its columns stand below each other in a narrow window
         left, right = st.columns([3, 2], gap="large")
         with left:
@@ -131,7 +130,7 @@ def _one_number(
 
 
 def _key_of(one: GroupDifference, dataset: Dataset, scores: dict[str, int]) -> str | None:
-    """Return the key of a number's column in `row_query`; None for shares and nameless features."""
+    """Return the key of a number's column in `row_query`; None for shares."""
     if one.is_share:
         return None
     if one.kind == "measure":
@@ -140,9 +139,7 @@ def _key_of(one: GroupDifference, dataset: Dataset, scores: dict[str, int]) -> s
         return f"score:{scores[one.name]}"
     if one.kind == "class":
         return f"label:{one.name}"
-    if dataset.feature_names is None:
-        return None
-    return f"feature:{dataset.feature_names.index(one.name)}"
+    return f"feature:{dataset.column_names.index(one.name)}"
 
 
 def _table(comparison: GroupComparison) -> None:

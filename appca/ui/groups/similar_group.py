@@ -7,7 +7,7 @@ from appca.analysis.explore.subspaces import title
 from appca.analysis.groups.similar import Mixture, SimilarRows
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus, percent
-from appca.plots.components.components import data_uri, ranked_loadings
+from appca.plots.components.components import data_uri
 from appca.plots.explore.sprites import Sprites, tiles_of
 from appca.plots.groups.image_rows import image_row
 from appca.plots.palette import MISSING
@@ -85,9 +85,9 @@ def table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     """Return the members nearest the centre as lines: id, labels, features that weigh most."""
     every = kept(f"weights-{shown.key}", lambda: in_units_of_the_fit(shown.fitted))
     weights = np.abs(every)[list(group.components)]
-    names = dataset.feature_names or tuple(f"feature {j + 1}" for j in range(dataset.n_features))
-    strongest = ranked_loadings(weights.max(axis=0), tuple(map(str, range(len(names)))), FEATURES)
-    features = [int(item.name) for item in strongest]
+    names = dataset.column_names
+    strongest = np.argsort(-weights.max(axis=0), kind="stable")
+    features = strongest[:FEATURES].tolist()
     labels = list(dataset.labels)[:3]
     heads = [shortened(name, LETTERS) for name in ["row", *labels, *(names[j] for j in features)]]
     lines = (_line(dataset, row, labels, features) for row in group.rows[:LINES].tolist())

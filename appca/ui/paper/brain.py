@@ -11,6 +11,7 @@ from appca.storage.wording import counted
 from appca.studies.experiments.brain import STUDY
 from appca.studies.study import Options
 from appca.ui.paper import brain_result, results
+from appca.ui.parts import progress
 from appca.ui.parts.text import about, markdown
 from appca.ui.session import computation, services, state
 from appca.ui.session.callbacks import guarded
@@ -152,7 +153,7 @@ def _events(chosen: RecordingChoice) -> str:
 def _wait_or_offer(chosen: RecordingChoice, options: Options) -> None:
     """Draw the running job, or how long it takes and the button."""
     spec = results.spec_of(STUDY, options)
-    if computation.follow(spec["key"]):
+    if progress.follow(spec["key"]):
         return
     K, L = options["components"][0], options["active"][0]
     if L >= K:

@@ -10,6 +10,7 @@ from appca.studies.study import Options, Study
 from appca.ui.paper import results
 from appca.ui.paper.lab_table import comparison_table
 from appca.ui.paper.results import AT_ONCE, SIZES
+from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.study_files import claims_table, made, save_buttons
 from appca.ui.parts.text import about, duration, markdown
@@ -65,7 +66,7 @@ def _wait_or_offer(study: Study, size: str) -> None:
     """Draw the running job, or what will be made, how long it takes, and the button."""
     options = study.options(size)
     st.markdown(markdown(study.paper))
-    if computation.follow(study.id(options)):
+    if progress.follow(study.id(options)):
         return
     st.markdown(
         markdown(

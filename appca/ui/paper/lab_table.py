@@ -46,7 +46,7 @@ MEASURES = {
     "cosine": MeasureHeading(
         "Columns",
         "|cos| between true and found columns, matched one to one, mean over the factors that at "
-        "least 1 % of the rows use. Factors that are always used together (subspace, single) are "
+        "least 1% of the rows use. Factors that are always used together (subspace, single) are "
         "found only up to a rotation.",
         _points(3),
         max,

@@ -37,7 +37,6 @@ def body() -> None:
         help_text="Quick is for a first look. Full is as large as the paper's, where it says so.",
     )
     studies = report.in_order(STUDIES.values())
-    computation.adopt(*(_id(study, size) for study in studies))
     _all_of_them(studies, size)
     for study in studies:
         with st.container(border=True):
@@ -80,6 +79,9 @@ def _all_of_them(studies: list[Study], size: str) -> None:
 def _wait_or_offer(study: Study, size: str) -> None:
     if progress.follow(_id(study, size), cancel=f"paper_cancel_{study.name}"):
         return
+    damage = StudyStore(home()).damage(_id(study, size))
+    if damage:
+        st.warning(markdown(damage))
     lacking = report.lacking(study.name)
     if lacking:
         st.caption(markdown(lacking))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from appca.runs.home import home
 from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Options, Study
-from appca.ui.session import services
+from appca.ui.session import watching
 
 SIZES = {"quick": "Quick", "default": "Default", "full": "Full"}
 AT_ONCE = 1.0  # seconds that the page itself may take
@@ -25,8 +25,8 @@ def made_at_once(study: Study, size: str) -> None:
 
 
 def known(name: str | None = None) -> Iterator[tuple[str, Options]]:
-    """Yield experiment and options of what runs now and of what is stored, newest first."""
-    for job in services.jobs().active():
+    """Yield experiment and options of what this window waits for, then of what is stored."""
+    for job in watching.mine():
         study = job.spec.get("study")
         if study is not None and name in (None, study):
             yield study, job.spec["options"]

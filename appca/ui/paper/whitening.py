@@ -11,6 +11,7 @@ from appca.studies.experiments.whitening import STUDY
 from appca.studies.store import Stored
 from appca.studies.study import Options
 from appca.ui.paper import results
+from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.class_choice import columns, none_yet
 from appca.ui.parts.study_files import claims_table, made, save_buttons
@@ -113,7 +114,7 @@ def _most(dataset: Dataset) -> int:
 def _wait_or_offer(dataset: Dataset, options: Options) -> None:
     """Draw the running job, or how long it takes and the button."""
     key = STUDY.id(options)
-    if computation.follow(key, cancel="whitening_cancel"):
+    if progress.follow(key, cancel="whitening_cancel"):
         return
     n_rows = min(dataset.n_rows, options["n_rows"])
     steps = n_rows * options["epochs"] * options["folds"] * len(options["components"])

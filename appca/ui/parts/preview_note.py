@@ -2,14 +2,33 @@
 
 import streamlit as st
 
+from appca.runs.home import home
+from appca.runs.store import MOST_HELD
 from appca.ui.parts import progress
-from appca.ui.parts.text import about, passes
+from appca.ui.parts.text import about, markdown, passes
 from appca.ui.session import fitting, state, watching
 from appca.ui.session.fitting import Shown
 
 
 def preview_note(shown: Shown) -> bool:
-    """Draw the mark; False for a finished fit, which needs none."""
+    """Draw the marks; False for a finished fit of this machine."""
+    if shown.run is not None and shown.run.is_held:
+        st.badge("not stored", color="red")
+        st.caption(
+            f"The disk is full, so this fit is held in memory, with the {MOST_HELD} newest like "
+            f"it. Free some space in {markdown(str(home()))}: it is stored when you look at it "
+            "again. Until then, Export keeps it."
+        )
+    if shown.config.imported is not None:
+        st.badge(
+            "imported",
+            color="orange",
+            help="This run came in a session file. Whether its settings give these numbers, only "
+            "a fit can tell.",
+        )
+        own = shown.config.to_be_fitted()
+        st.button("Fit here", "fit_here", type="tertiary", on_click=state.open_config, args=[own])
+        return True
     if shown.config.stopped_at is not None:
         work = passes(shown.info.n_iter, sampled=shown.config.is_sampled)
         help_text = "This run was kept before it had converged."

@@ -55,7 +55,7 @@ def start() -> None:
 @st.fragment(run_every=POLL_SECONDS)
 def _follow(job_id: str, cancel: str) -> None:
     job = services.jobs().status(job_id)
-    if job is None or job.state in ENDED:
+    if job is None or job.state in ENDED or not watching.waits_for(job_id):
         st.rerun()
     st.progress(min(max(job.fraction, 0.0), 1.0), text=line(job))
     with st.container(horizontal=True):
@@ -64,7 +64,7 @@ def _follow(job_id: str, cancel: str) -> None:
             st.button(
                 "Stop here and keep",
                 key="fit_keep",
-                on_click=guarded(services.jobs().keep),
+                on_click=guarded(watching.keep),
                 args=[job.id],
                 disabled=not job.curve,
                 help="End the fit now and keep what it has; the run is marked as stopped by hand.",

@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.groups.row_query import (
+    MOST_FEATURES,
     OF_CLASSES,
     OF_NUMBERS,
     RowValues,
@@ -50,13 +51,20 @@ def tools(dataset: Dataset, shown: Shown) -> None:
     saved = selection.named(dataset)
     count = f" ({len(saved)})" if saved else ""
     with st.popover(f"Named{count}", type="tertiary", key="tray_named"):
+        for sentence in selection.damaged(dataset):
+            st.warning(markdown(sentence))
         _save(dataset, some)
         _saved(dataset, {one.name: one.mask for one in saved})
 
 
 def _by_rule(dataset: Dataset, shown: Shown) -> None:
     """Draw a rule on one column, and the four ways to bring its rows into the selection."""
-    names = names_of(dataset, shown.fitted)
+    wanted = ""
+    if dataset.image_shape is None and dataset.n_features > MOST_FEATURES:
+        wanted = st.text_input(
+            "Find features by name", key=f"{RULE}-find", placeholder="part of the name"
+        ).strip()
+    names = names_of(dataset, shown.fitted, wanted)
     box = f"{RULE}-column-{dataset.digest[:8]}"
     key = st.selectbox("Rows whose", names, format_func=names.__getitem__, key=box)
     column = column_of(dataset, shown.fitted, key)

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterable
 from html import escape
 
+from appca.data.numbers import about as about  # noqa: PLC0414 (pages take it from here)
+from appca.data.numbers import duration as duration  # noqa: PLC0414 (pages take it from here)
 from appca.data.numbers import nats
+from appca.data.numbers import size as size  # noqa: PLC0414 (pages take it from here)
 from appca.runs.run import RunInfo
 
 HELP_K = (
@@ -18,36 +21,18 @@ HELP_L = (
     "share one subspace, as in PCA. L above K takes K along."
 )
 
-DOUBTFUL_ROWS = "whose choice of components is under 50 % sure"
-
-
-def duration(seconds: float) -> str:
-    """Return a rough time in words: "8 s", "3 min", "2 h"."""
-    if seconds < 1:
-        return "under 1 s"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
-def about(seconds: float) -> str:
-    """Return a rough estimate in words: "under 1 s", "about 8 s"."""
-    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
+# places within what Streamlit makes a link, an icon, an arrow or another sign of
+_MADE_INTO_OTHERS = re.compile(
+    r"(?<=http:|ttps:)(?=//)|(?<=:)(?=material/|streamlit:)|(?<=www)(?=\.)|(?<=\S)(?=@\S)"
+    r"|(?<=-)(?=[->])|(?<=<)(?=-)|(?<=[<>~])(?==)",
+    re.IGNORECASE,
+)
+DOUBTFUL_ROWS = "whose choice of components is under 50% sure"
 
 
 def measured(seconds: float) -> str:
     """Return a time that is compared with others: "1.23 s", and from 10 s on as `duration` does."""
     return f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
-
-
-def size(n_bytes: float) -> str:
-    """Return a number of bytes in words: "3.1 MB"."""
-    if n_bytes < 1000:
-        return f"{n_bytes:.0f} B"
-    power = 1 + (n_bytes >= 1e6) + (n_bytes >= 1e9)
-    return f"{n_bytes / 1000**power:.1f} {'kMG'[power - 1]}B"
 
 
 def ended(reason: str) -> str:
@@ -81,8 +66,13 @@ def passes(number: int, *, sampled: bool = False) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return text whose every character stands for itself where Streamlit reads Markdown."""
-    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in text)
+    """Return text whose every character stands for itself where Streamlit reads Markdown.
+
+    Addresses, icons and arrows are looked for when backslashes are gone: a sign that nobody sees
+    stands within them.
+    """
+    apart = _MADE_INTO_OTHERS.sub("\u2060", text)
+    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+-.!|~$:^&=@" else c for c in apart)
 
 
 def apart(label: str, of: str) -> str:

@@ -15,8 +15,7 @@ POLL_SECONDS = 1.0
 def start(kind: str, key: str, spec: dict[str, Any]) -> None:
     """Start the job that makes `key`, also when that was cancelled before, and wait for it."""
     watching.allow(key)
-    job = services.jobs().submit(kind, spec, key=key)
-    watching.add(job, watching.Watched(kind, key))
+    watching.start(kind, spec, watching.Watched(kind, key))
 
 
 def button(
@@ -29,23 +28,8 @@ def button(
         st.rerun()
 
 
-def adopt(*keys: str) -> None:
-    """Wait for the jobs that make these; after a reload the session knows no more of them."""
-    for job in services.jobs().active():
-        key = job.spec.get("key")
-        if key in keys and watching.running(key) is None:
-            watching.add(job.id, watching.Watched(job.kind, key))
-
-
-def follow(key: str, cancel: str = "job_cancel") -> bool:
-    """Draw the job that makes this, also one started elsewhere; False when there is none."""
-    adopt(key)
-    return progress.follow(key, cancel)
-
-
 def follow_filling(key: str, cancel: str, caption: str, draw: Callable[[], None]) -> bool:
-    """Draw the job as `follow` does, with what it has found so far below it."""
-    adopt(key)
+    """Draw the job as `progress.follow` does, with what it has found so far below it."""
     job = watching.running(key)
     if job is not None:
         _filling(job.id, cancel, caption, draw)
@@ -55,7 +39,7 @@ def follow_filling(key: str, cancel: str, caption: str, draw: Callable[[], None]
 @st.fragment(run_every=POLL_SECONDS)
 def _filling(job_id: str, cancel: str, caption: str, draw: Callable[[], None]) -> None:
     job = services.jobs().status(job_id)
-    if job is None or job.state in ENDED:
+    if job is None or job.state in ENDED or not watching.waits_for(job_id):
         st.rerun()
     st.progress(min(max(job.fraction, 0.0), 1.0), text=progress.line(job))
     with st.container(horizontal=True, vertical_alignment="center"):

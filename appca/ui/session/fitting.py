@@ -16,7 +16,7 @@ from appca.runs.store import Run, is_passing
 from appca.storage.errors import InputError
 from appca.ui.session import services, watching
 from appca.ui.session.caching import by_key
-from appca.ui.session.state import config, notify
+from appca.ui.session.state import config, notify, open_config
 
 LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
@@ -65,7 +65,7 @@ def shown() -> Shown | None:
 def stored() -> Shown | None:
     """Return the run of the present configuration, if it has been fitted.
 
-    One that is damaged is deleted: it would stand in the way of a new fit.
+    The arrays of one that is damaged are removed: they would stand in the way of a new fit.
 
     Raises
     ------
@@ -74,16 +74,27 @@ def stored() -> Shown | None:
     """
     run = services.runs().get(config().id)
     if run is None:
-        return None
+        return _without_import()
     try:
+        run = services.runs().settle(run)
         given = labels(run)
         return Shown(run.config, labelled(run.fitted, given), run.info, run, given.key)
     except InputError as error:
         if is_passing(error.__cause__):
             raise
-        services.runs().delete(run.id)
+        services.runs().drop_arrays(run.id)
         notify("error", str(error))
+        return _without_import()
+
+
+def _without_import() -> Shown | None:
+    """Look at what is fitted here by the settings of an imported run that is gone."""
+    now = config()
+    if now.imported is None:
         return None
+    notify("info", f"The imported run {now.id} is gone; shown is a fit by its settings.")
+    open_config(now.to_be_fitted(stopped_at=now.stopped_at))
+    return stored()
 
 
 def finished() -> Shown | None:
@@ -119,7 +130,7 @@ def _live() -> Shown | None:
     if before is None:
         return None
     result = fit_run(services.dataset(now.dataset), now, preprocessing=before)
-    run = services.runs().save(now, result, origin="live")
+    run = services.runs().save(now, result, origin="live", hold=True)
     return Shown(now, result.fitted, result.info, run)
 
 
@@ -172,4 +183,7 @@ def _refine() -> None:
     now = config()
     wanted = now.stopped_at is None and not watching.declined(now.id)
     if wanted and watching.running(now.id) is None and seconds() <= REFINED_SECONDS:
-        start(refine=True)
+        try:
+            start(refine=True)
+        except InputError:  # too many jobs wait: a person may ask for it, and is told so then
+            watching.decline(now.id)

@@ -73,6 +73,11 @@ def named(dataset: Dataset) -> list[SavedSelection]:
     return _store().list(dataset.digest, dataset.n_rows)
 
 
+def damaged(dataset: Dataset) -> tuple[str, ...]:
+    """Return a sentence for each named selection that cannot be read."""
+    return _store().damaged(dataset.digest, dataset.n_rows)
+
+
 def save(dataset: Dataset, name: str) -> str:
     """Keep the selection on disk under a name, and return it without what is around it."""
     return _store().save(dataset.digest, name, get(dataset))

@@ -1,15 +1,21 @@
-"""The stores and the job runner: one of each for the whole server, shared by all sessions."""
+"""The stores and the job runner, one of each for the whole server, and the window that asks."""
 
+import uuid
 from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.jobs.queue import Jobs
 from appca.runs.home import home
 from appca.runs.store import RunStore
+from appca.storage.identity import is_digest
+
+_WINDOW = "window"  # in `st.session_state`
 
 
 class Services(NamedTuple):
@@ -23,7 +29,7 @@ class Services(NamedTuple):
 @st.cache_resource(show_spinner=False)
 def _of(folder: str) -> Services:
     path = Path(folder)
-    return Services(DatasetStore(path), RunStore(path), Jobs(path))
+    return Services(DatasetStore(path), RunStore(path), Jobs(path, is_open=is_open))
 
 
 def datasets() -> DatasetStore:
@@ -41,11 +47,29 @@ def jobs() -> Jobs:
     return _of(str(home())).jobs
 
 
+def window() -> str:
+    """Return the name of this window of a browser, by which jobs know who waits for them."""
+    token = st.session_state.get(_WINDOW)
+    if token is None:
+        context = get_script_run_ctx()
+        session = context.session_id if context is not None else ""
+        token = st.session_state[_WINDOW] = f"{session} {uuid.uuid4().hex}"
+    return str(token)
+
+
+def is_open(name: str) -> bool:
+    """Whether a window is connected to this server."""
+    session = name.partition(" ")[0]
+    return not runtime.exists() or runtime.get_instance().is_active_session(session)
+
+
 def dataset(digest: str) -> Dataset:
-    """Open a data set by its digest, once; its matrix stays on disk."""
-    return _opened(str(home()), digest)
+    """Open a data set by its digest, once for each time it is stored; its matrix stays on disk."""
+    folder = datasets().folder / digest
+    place = folder.stat().st_ino if is_digest(digest) and folder.exists() else 0
+    return _opened(str(home()), digest, place)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _opened(folder: str, digest: str) -> Dataset:
+def _opened(folder: str, digest: str, _place: int) -> Dataset:
     return _of(folder).datasets.get(digest)

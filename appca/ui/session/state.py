@@ -13,12 +13,12 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources.builtin import load
-from appca.runs.configuration import MODELS, RunConfig, defaults, suited
+from appca.runs.configuration import MODELS, MOST_COMPONENTS, RunConfig, defaults, suited
 from appca.storage.errors import InputError
+from appca.storage.schema import Count, Misfit, fitted
 from appca.ui.session import services
 
 FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
-_LONGEST_SIZE = 9  # digits; Python refuses to read thousands of them
 
 
 class Keys(NamedTuple):
@@ -26,8 +26,8 @@ class Keys(NamedTuple):
 
     config: str = "config"
     configs: str = "configs"  # data set digest -> the configuration last used with it
-    job: str = "job"  # the job in the address
-    watched: str = "watched"  # the jobs this session waits for
+    job: str = "job"  # the jobs in the address
+    watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
     session_file: str = "session_file"  # counts the session files opened
@@ -110,13 +110,17 @@ def _begin_with_data(address: dict[str, str]) -> bool:
 def _apply_k_and_l(address: dict[str, str]) -> None:
     now = config()
     names = {"k": now.name_of_k} | ({"l": "n_active"} if "n_active" in now.parameters else {})
-    given = {name: address.get(key, "") for key, name in names.items()}
-    set_parameters(**{name: int(text) for name, text in given.items() if _is_size(text)})
+    given = {name: _size(address[key]) for key, name in names.items() if key in address}
+    set_parameters(**{name: size for name, size in given.items() if size is not None})
 
 
-def _is_size(text: str) -> bool:
-    """Whether a text is a whole number of a length that K and L may have."""
-    return text.isdecimal() and len(text) <= _LONGEST_SIZE
+def _size(text: str) -> int | None:
+    """Return a K or L from the address, as near as any run may have it; None if it is none."""
+    try:
+        size: int = fitted(Count, text, from_text=True)
+    except Misfit:
+        return None
+    return min(max(1, size), MOST_COMPONENTS)
 
 
 def open_dataset(digest: str) -> None:
@@ -149,10 +153,10 @@ def set_parameters(**changes: object) -> None:
     Asking for more active components than there are asks for more components.
     """
     old = config()
-    parameters = suited(old.model, {**old.parameters, **changes})
+    wanted = {**old.parameters, **changes}
     if "n_active" in changes:
-        parameters["n_components"] = max(parameters["n_components"], parameters["n_active"])
-    _change(parameters=parameters)
+        wanted["n_components"] = max(wanted["n_components"], wanted["n_active"])
+    _change(parameters=suited(old.model, wanted))
 
 
 def set_model(model: str) -> None:
@@ -166,7 +170,7 @@ def set_preprocessing(options: Preprocessing) -> None:
 
 
 def _change(**parts: Any) -> None:
-    _set(fitting_limits(replace(config(), stopped_at=None, **parts), current_dataset()))
+    _set(fitting_limits(config().to_be_fitted(**parts), current_dataset()))
 
 
 def most_components(wanted: RunConfig, dataset: Dataset) -> int:
@@ -178,12 +182,10 @@ def most_components(wanted: RunConfig, dataset: Dataset) -> int:
 
 
 def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
-    """Return the configuration with 1 <= L <= K <= what the data allow."""
-    parameters = dict(wanted.parameters)
-    k = parameters[wanted.name_of_k] = min(max(1, wanted.k), most_components(wanted, dataset))
-    if "n_active" in parameters:
-        parameters["n_active"] = max(1, min(int(parameters["n_active"]), k))
-    return replace(wanted, parameters=parameters)
+    """Return the configuration with L <= K <= what the data allow."""
+    k = min(wanted.k, most_components(wanted, dataset))
+    parameters = wanted.parameters | {wanted.name_of_k: k}
+    return replace(wanted, parameters=suited(wanted.model, parameters))
 
 
 def notify(kind: str, text: str) -> None:

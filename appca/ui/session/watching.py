@@ -1,5 +1,6 @@
-"""The jobs a session waits for, and what happens when one of them ends."""
+"""The jobs this window waits for, and what happens when one of them ends."""
 
+import contextlib
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -10,9 +11,11 @@ from appca.runs.configuration import RunConfig
 from appca.ui.session import services, state
 from appca.ui.session.state import KEYS
 
+_NAMED = 8  # jobs in the address
+
 
 class Watched(NamedTuple):
-    """Why this session waits for a job."""
+    """Why this window waits for a job."""
 
     kind: str
     key: str | None = None  # what it makes: id of a run or an embedding, name of a source
@@ -20,50 +23,59 @@ class Watched(NamedTuple):
     seen: str | None = None  # id of the configuration on screen when it was asked for
 
 
-def add(job: str, why: Watched) -> None:
-    """Wait for a job; one that was asked for does not become a mere refinement."""
+def start(
+    kind: str, spec: dict[str, Any], why: Watched, *, key: str | None = None, after: float = 0.0
+) -> str:
+    """Begin a job, `after` so many seconds, and wait for it; one that makes the same is joined.
+
+    One that was asked for does not become a mere refinement.
+    """
+    owner, asked = services.window(), not why.refine
+    job = services.jobs().submit(
+        kind, spec, key=key or why.key, after=after, owner=owner, asked=asked
+    )
     if job not in _watched() or _watched()[job].refine:
-        _watched()[job] = why._replace(seen=state.config().id)
-    st.session_state[KEYS.job] = job
+        _watch(job, why._replace(seen=state.config().id))
+    return job
 
 
 def fit(config: RunConfig, *, refine: bool = False, after: float = 0.0) -> str:
     """Begin and wait for a fit, which starts so many seconds from now."""
     spec = {"config": config.to_dict(), "name": None}
-    job = services.jobs().submit("fit", spec, key=config.id, after=after)
-    add(job, Watched("fit", config.id, refine=refine))
-    return job
+    return start("fit", spec, Watched("fit", config.id, refine=refine), after=after)
 
 
 def adopt(run_id: str | None) -> None:
-    """Wait for the job that the address names; after a reload the session knows no more of it.
+    """Wait for the jobs that the address names; after a reload the session knows no more of them.
 
     A job that is still running brings its settings back; a fit only if it was on screen (`run_id`).
     """
-    job = st.session_state.get(KEYS.job) or ""
-    try:
-        _adopt(job, services.jobs().status(job) if job else None, run_id)
-    except (ValueError, KeyError, TypeError, AttributeError):  # its file has been tampered with
-        st.session_state[KEYS.job] = None
+    named, st.session_state[KEYS.job] = st.session_state.get(KEYS.job) or "", None
+    for job in named.split(",")[-_NAMED:]:
+        # A file that has been tampered with names nothing to wait for.
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+            status = services.jobs().status(job)
+            if status is not None:
+                _adopt(job, status, run_id)
 
 
-def _adopt(job: str, status: JobStatus | None, run_id: str | None) -> None:
-    if status is None:
-        st.session_state[KEYS.job] = None
-    elif status.kind == "fit":
+def _adopt(job: str, status: JobStatus, run_id: str | None) -> None:
+    if status.kind == "fit":
         config = RunConfig.from_record(status.spec["config"])
-        _watched()[job] = Watched("fit", config.id)
+        why = Watched("fit", config.id)
         if status.state not in ENDED and run_id in (None, config.id):
             state.open_config(config)
     elif status.kind == "umap":
-        _watched()[job] = Watched("umap", EmbeddingConfig.from_dict(status.spec).id)
+        why = Watched("umap", EmbeddingConfig.from_dict(status.spec).id)
         st.session_state[KEYS.umap] = status.spec
     else:
-        _watched()[job] = Watched(status.kind, status.spec.get("key"), seen=state.config().id)
+        why = Watched(status.kind, status.spec.get("key"), seen=state.config().id)
+    asked = services.jobs().inherit(job, services.window())
+    _watch(job, why._replace(refine=status.kind == "fit" and not asked))
 
 
 def running(key: str) -> JobStatus | None:
-    """Return the job that makes this, if this session waits for it and it is not over."""
+    """Return the job that makes this, if this window waits for it and it is not over."""
     for job, why in _watched().items():
         if why.key == key:
             status = services.jobs().status(job)
@@ -72,8 +84,13 @@ def running(key: str) -> JobStatus | None:
     return None
 
 
+def waits_for(job: str) -> bool:
+    """Whether this window waits for a job."""
+    return job in _watched()
+
+
 def any_ended() -> bool:
-    """Whether a job this session waits for is over and has not been acted on."""
+    """Whether a job this window waits for is over and has not been acted on."""
     found = (services.jobs().status(job) for job in _watched())
     return any(status is None or status.state in ENDED for status in found)
 
@@ -84,27 +101,34 @@ def settle() -> None:
         status = services.jobs().status(job)
         if status is not None and status.state not in ENDED:
             continue
-        del _watched()[job]
-        if st.session_state.get(KEYS.job) == job:
-            st.session_state[KEYS.job] = None
+        _forget(job)
         if status is not None:
             _ended(status, why)
 
 
 def cancel(job: str) -> None:
-    """Stop a job without a result."""
+    """Give a job up; it ends, unless another window waits for it."""
     why = _watched().get(job)
     if why is not None and why.key:
         decline(why.key)
-    services.jobs().cancel(job)
+    _give_up(job)
+
+
+def keep(job: str) -> None:
+    """Stop a fit of this window and keep what it has."""
+    services.jobs().keep(job, services.window())
+
+
+def mine() -> list[JobStatus]:
+    """Return the jobs this window waits for, running ones first."""
+    return services.jobs().active(services.window())
 
 
 def stop_other_refinements(run_id: str) -> None:
-    """Cancel the refinements of previews that are no longer on screen."""
+    """Give up the refinements of previews that are no longer on screen."""
     for job, why in list(_watched().items()):
         if why.refine and why.key != run_id:
-            del _watched()[job]
-            services.jobs().cancel(job)
+            _give_up(job)
 
 
 def decline(key: str) -> None:
@@ -127,12 +151,34 @@ def _watched() -> dict[str, Watched]:
     return watched
 
 
+def _watch(job: str, why: Watched) -> None:
+    _watched()[job] = why
+    _name()
+
+
+def _forget(job: str) -> None:
+    _watched().pop(job, None)
+    _name()
+
+
+def _give_up(job: str) -> None:
+    services.jobs().cancel(job, services.window())
+    _forget(job)
+
+
+def _name() -> None:
+    """Name in the address what was asked for, and the newest job, so that a reload finds them."""
+    *older, newest = _watched() or [""]
+    named = [job for job in older if not _watched()[job].refine]
+    st.session_state[KEYS.job] = ",".join([*named, newest][-_NAMED:]) or None
+
+
 def _ended(status: JobStatus, why: Watched) -> None:
     if status.state == "done":
         _done(status, why)
     elif status.state == "failed":
         state.notify("error", status.message)
-    if status.state != "done" and why.key:
+    if status.state == "failed" and why.key:
         decline(why.key)
 
 

@@ -73,7 +73,7 @@ def test_rows_held_back_pass_about_as_often_and_noise_never(seed):
     noise = np.random.default_rng(seed).integers(0, 17, (100, 64)).astype(np.uint8)
     said = judged(DIGITS.take(np.sort(order[:1400])), np.vstack([DIGITS.X[order[1400:]], noise]))
     held_back, strange = ~said.fits[:397], ~said.fits[397:]
-    # 1.9 % on average over five splits; 397 rows of 2 % are 8 +- 2.8
+    # 1.9% on average over five splits; 397 rows of 2% are 8 +- 2.8
     assert held_back.sum() <= 22
     assert strange.all()
     assert (said.order[:100] >= 397).mean() > 0.95  # those that fit least stand first

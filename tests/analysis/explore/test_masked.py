@@ -8,7 +8,7 @@ from appca.analysis.check.journal import JournalStore
 from appca.analysis.explore.masked import (
     FOLDER,
     MaskedConfig,
-    foretold,
+    filled_in,
     hide,
     is_whole,
     run,
@@ -71,7 +71,7 @@ def test_the_errors_are_those_of_fits_without_the_hidden_cells(store):
         assert found[method][1] == pytest.approx(error, rel=1e-6), method
 
 
-def test_on_planted_rows_the_model_foretells_best(store):
+def test_on_planted_rows_the_model_predicts_best(store):
     dataset = gappy()
     config = config_of(dataset)
     run(dataset, config, store)
@@ -118,7 +118,7 @@ def test_the_callback_may_end_every_fit(method):
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        foretold(method, dataset.with_gaps(), config_of(dataset), stop)
+        filled_in(method, dataset.with_gaps(), config_of(dataset), stop)
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,9 @@ def kept_share(X: np.ndarray, Y: np.ndarray, k: int = 15) -> float:
     return float(np.mean([np.isin(a, b).mean() for a, b in pairs]))
 
 
+@pytest.mark.slow
 def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_path, digits):
-    """The one test that pays for umap-learn's compilation, in a worker as the app does it."""
+    """Pays for umap-learn's compilation; in every run, the page UMAP does so in a browser."""
     jobs = Jobs(tmp_path, workers=1)
     store = EmbeddingStore(tmp_path)
     DatasetStore(tmp_path).put(digits)

@@ -107,7 +107,7 @@ def test_without_a_difference_a_corrected_p_below_5_per_cent_is_as_rare_as_it_sh
     for _ in range(60):
         mask = rng.permutation(120) < 30
         hits += any(one.corrected < 0.05 for one in compare(dataset, fitted, mask).differences)
-    # At most 5 % of 60 are expected; 11 or more happen with probability 2e-4.
+    # At most 5% of 60 are expected; 11 or more happen with probability 2e-4.
     assert hits <= 10
 
 
@@ -246,7 +246,7 @@ def test_the_sentence_names_at_most_one_difference_of_each_kind():
     text = sentence(compare(dataset, fitted, mask))
     assert text.startswith("The 75 selected rows differ from the rest most in ")
     assert "f5 (higher: " in text
-    assert "kind = c (100 % of them, " in text
+    assert "kind = c (100% of them, " in text
     assert "f1" not in text
 
 

@@ -69,7 +69,7 @@ def test_each_budget_has_its_curve_and_a_ring_at_the_k_advised():
 def test_a_share_is_written_in_percent_with_a_line_at_all_of_it():
     figure = choose.by_budget(VALUES, None, K, L, name="closed", chosen={}, percent=True)
     assert figure.layout.yaxis.tickformat == ".0%"
-    assert list(figure.data[0].customdata) == ["−950 %", "−700 %", "−600 %"]
+    assert list(figure.data[0].customdata) == ["−950%", "−700%", "−600%"]
     assert [shape.y0 for shape in figure.layout.shapes] == [1.0]
 
 

@@ -50,7 +50,7 @@ def test_probabilities_never_round_to_certainty():
     names = ["{1,2}", "{1,3}", "{2,3}"]
     values = np.array([0.9999, 0.00005, 1e-9])
     figure = point.probabilities(names, values, [True, False, False])
-    assert list(figure.data[0].text) == ["over 99.9 %", "under 0.1 %", "under 0.1 %"]
+    assert list(figure.data[0].text) == ["over 99.9%", "under 0.1%", "under 0.1%"]
     assert figure.data[0].hovertemplate.startswith("%{customdata}: %{text}")
     assert figure.data[0].marker.color[0] == point.LINE
     assert figure.data[0].marker.color[1] == point.MISSING

@@ -41,7 +41,7 @@ def test_colours_run_from_the_least_to_the_most():
 def test_hover_says_both_classes_and_the_number_and_names_stay_text():
     text = drawn(names=("<b>x</b>", "y")).data[0].text[1]
     assert "&lt;b&gt;x&lt;/b&gt; (3 rows) and y (5 rows)" in text
-    assert "1.00 components shared, 25 % of the most" in text
+    assert "1.00 components shared, 25% of the most" in text
 
 
 def test_a_pair_without_rows_is_left_blank():
@@ -58,9 +58,9 @@ def test_bars_fall_and_remember_their_components():
     figure = popularity_bars(np.array([0.2, 0.9, 0.5]), ["one", "two", "<i>three</i>"], even=0.5)
     assert figure.data[0].y.tolist() == [0.9, 0.5, 0.2]
     assert [list(line) for line in figure.data[0].customdata] == [
-        ["two", "90.0 %"],
-        ["&lt;i&gt;three&lt;/i&gt;", "50.0 %"],
-        ["one", "20.0 %"],
+        ["two", "90.0%"],
+        ["&lt;i&gt;three&lt;/i&gt;", "50.0%"],
+        ["one", "20.0%"],
     ]
     assert figure.layout.shapes[0].y0 == 0.5
     assert not popularity_bars(np.array([0.2]), ["one"]).layout.shapes
@@ -71,7 +71,7 @@ def test_the_map_has_the_order_of_the_bars():
     figure = popularity_map(shares, ["a", "b"], np.array([0.2, 0.9]), ["one", "two"])
     np.testing.assert_array_equal(figure.data[0].z, [[0.8, 0.1], [1.0, 0.3]])
     assert figure.data[0].customdata[0].tolist() == ["two", "one"]
-    assert list(figure.data[0].text[1]) == ["100 % of class b", "30.0 % of class b"]
+    assert list(figure.data[0].text[1]) == ["100% of class b", "30.0% of class b"]
 
 
 @pytest.mark.parametrize("colour", [False, True])

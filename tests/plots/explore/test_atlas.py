@@ -14,7 +14,7 @@ CLASSES = palette.colour_by("Class", np.array(list("abcab")))
 def panel(rows, **extra) -> Panel:
     rows = np.asarray(rows, np.int32)
     x = rows.astype(np.float32) - 1
-    titles = ("{1,2} · n rows", "10 %")
+    titles = ("{1,2} · n rows", "10%")
     return Panel(*titles, rows, x, 2 * x, "component 1", "component 2", **extra)
 
 

@@ -29,7 +29,7 @@ def test_names_from_files_are_not_read_as_html():
 
 def test_numbers_have_means_and_uses_have_shares():
     assert sides(NUMBER) == ("2.5", "−1")
-    assert sides(SHARE) == ("10 %", "60 %")
+    assert sides(SHARE) == ("10%", "60%")
 
 
 def test_an_empty_list_of_differences_is_still_a_figure():

@@ -59,7 +59,7 @@ def test_wrong_indicators_surplus_factors_and_missing_ones_are_counted():
 def test_factors_that_no_or_hardly_any_row_uses_are_not_judged():
     W, Z = np.eye(3), np.zeros((1000, 3), dtype=bool)
     Z[:, 0] = True
-    Z[:9, 1] = True  # 0.9 % of the rows; the third is used by none
+    Z[:9, 1] = True  # 0.9% of the rows; the third is used by none
     found = np.array([[1.0, 0, 0], [0, 1, 1]])
     told = recovery(W, Z, found, Z[:, :2])
     assert told.cosine_least == 1.0

@@ -102,7 +102,7 @@ def test_matched_rows_are_selected_everywhere_and_come_back_by_the_address(start
     assert any("′ is the other run's own component" in c.value for c in app.caption)
     assert html(app).count("<figure>") == 4 + 5
     share = next(metric for metric in app.metric if metric.label == "Same components").value
-    same = float(share.removesuffix(" %")) / 100
+    same = float(share.removesuffix("%")) / 100
     assert 0 < same < 1
     app.button(key="moved_select").click().run()
     mask = selected(app, wine)
@@ -204,7 +204,7 @@ def test_the_gain_of_choosing_is_said_in_words(wine):
     assert compare_tables.in_words(config, found) == "", "PPCA with K has not been measured"
     every = line("ppca_k", 4, 4, log_likelihood=-12.0)
     said = compare_tables.in_words(config, found._replace(lines=[*found.lines, every]))
-    assert "gains 2.00 nats per row held out over PCA with 2 fixed ones: 50 % of what" in said
+    assert "gains 2.00 nats per row held out over PCA with 2 fixed ones: 50% of what" in said
     surely = found._replace(lines=[*found.lines, every], facts=found.facts | {"gain_error": 0.1})
     assert "gains 2.00 ± 0.10 nats" in compare_tables.in_words(config, surely)
     worse = line("own", 4, 2, log_likelihood=-17.0)

@@ -199,7 +199,7 @@ def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
 def test_the_number_of_components_in_words():
     draws = np.array([[5] * 4 + [6] * 90 + [7] * 6])
     assert diagnostics_chains.number_words(draws, 9) == (
-        "Most often 6; between 5 and 7 in 95 % of the draws."
+        "Most often 6; between 5 and 7 in 95% of the draws."
     )
     always = np.full((2, 10), 4)
     said = "Most often 4; hardly ever another number."

@@ -19,7 +19,7 @@ from tests.ui.conftest import healthy, html, sentences
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 from tests.ui.session.test_background import ScriptedJobs
 
-BUTTON = "Hide 5 % of the cells and compare"
+BUTTON = "Hide 5% of the cells and compare"
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, stored,
     run(gappy, config, JournalStore(home(), FOLDER))
     app = healthy(app.run())
     assert "PPCA with 2, as many as a row uses" in html(app)
-    assert "The model foretells hidden cells best." in text_of(app)
+    assert "The model predicts hidden cells best." in text_of(app)
     assert BUTTON not in [one.label for one in app.button]
 
 
@@ -154,10 +154,10 @@ def config_of(n_active=2):
 @pytest.mark.parametrize(
     ("errors", "said"),
     [
-        ({"own": 1, "ppca_l": 2, "ppca_k": 3, "means": 4}, "The model foretells hidden cells best"),
+        ({"own": 1, "ppca_l": 2, "ppca_k": 3, "means": 4}, "The model predicts hidden cells best"),
         ({"own": 2, "ppca_l": 3, "ppca_k": 1, "means": 4}, "but PPCA with all components is"),
-        ({"own": 3, "ppca_l": 2, "ppca_k": 1, "means": 4}, "PPCA foretells hidden cells better"),
-        ({"own": 3, "ppca_l": 2, "ppca_k": 4, "means": 1}, "Nothing foretells hidden cells better"),
+        ({"own": 3, "ppca_l": 2, "ppca_k": 1, "means": 4}, "PPCA predicts hidden cells better"),
+        ({"own": 3, "ppca_l": 2, "ppca_k": 4, "means": 1}, "Nothing predicts hidden cells better"),
         ({"own": 1, "ppca_l": 1.01, "ppca_k": 3, "means": 4}, "2 of 4 and PPCA with 2, as many"),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_name_is_kept_with_the_run_and_stands_on_other_pages(start):
     assert "<b>loop</b>" not in html(app)
     again = healthy(start(COMPONENTS, **address(app)))
     assert again.text_input(key=f"label-{run.id}-1").value == "my <b>loop</b>"
-    assert RunStore(home()).get(run.id).origin == "fit"  # no longer pruned
+    assert RunStore(home()).get(run.id).kept
 
 
 def test_a_flipped_component_exchanges_its_ends_everywhere(start):
@@ -181,7 +181,7 @@ def test_rows_beyond_a_limit_can_be_selected(start):
     app.get("button_group")[-1].set_value("data").run()
     app.button(key="outliers_select").click().run()
     app.switch_page("pages/explore/subspaces.py").run()
-    assert 18 <= selected(healthy(app)) <= 36  # 1 % beyond either limit
+    assert 18 <= selected(healthy(app)) <= 36  # 1% beyond either limit
 
 
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):

@@ -19,12 +19,12 @@ test('a panel in words names rows, axes and the classes that lead', () => {
   assert.equal(
     describePanel(panel, { x: 'component 1', y: 'component 3' }, classes),
     'Panel {1,3}, 8 rows · 100%; across component 1, up component 3; ' +
-      'most are digit 7 (57 %), then 9 (29 %) and 0 (14 %).',
+      'most are digit 7 (57%), then 9 (29%) and 0 (14%).',
   );
 });
 
 test('rows without a class are counted in the whole but not named', () => {
-  assert.equal(leadingClasses(Int32Array.of(0, 5), classes), 'most are digit 7 (50 %)');
+  assert.equal(leadingClasses(Int32Array.of(0, 5), classes), 'most are digit 7 (50%)');
   assert.equal(leadingClasses(Int32Array.of(5), classes), '');
 });
 
@@ -33,7 +33,7 @@ test('a share too small to round is not called nothing', () => {
   codes[0] = 1;
   const rows = Int32Array.from(codes.keys());
   const said = leadingClasses(rows, { ...classes, codes });
-  assert.equal(said, 'most are digit 0 (100 %), then 7 (under 1 %)');
+  assert.equal(said, 'most are digit 0 (100%), then 7 (under 1%)');
 });
 
 test('of a colouring by a number its name is said, and nothing of none', () => {

@@ -203,4 +203,4 @@ def test_the_pca_panel_holds_all_rows():
     panel = panels.pca_panel(scores, np.array([0.5, 0.2]))
     assert panel.rows.tolist() == [0, 1, 2, 3]
     assert (panel.x.tolist(), panel.y.tolist()) == ([0, 2, 4, 6], [1, 3, 5, 7])
-    assert "70.0 %" in panel.subtitle
+    assert "70.0%" in panel.subtitle

@@ -141,10 +141,11 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     assert "is open, with 1 run and 1 kept selection" in healthy(fresh).success[0].value.replace(
         "\\", ""
     )
-    assert address(fresh)["run"] == run.id
+    opened = address(fresh)["run"]
     fresh.switch_page("pages/explore/subspaces.py").run()
     assert "my own name" in html(healthy(fresh))
-    other = RunStore(tmp_path / "other").get(run.id)
+    other = RunStore(tmp_path / "other").get(opened)
+    assert other.name == f"{run.name} (imported)"
     assert other.fitted.scores.tobytes() == run.fitted.scores.tobytes()
 
 

@@ -71,7 +71,7 @@ def test_rules_on_the_fit_open_with_the_usual_limits(start):
     app = start()
     column = next(box for box in app.selectbox if box.label == "Rows whose")
     column.select("residual").run()
-    assert selected(press(app, "rule-replace")) == 90  # 5 % of 1,797
+    assert selected(press(app, "rule-replace")) == 90  # 5% of 1,797
     column = next(box for box in app.selectbox if box.label == "Rows whose")
     column.select("membership").run()
     app.number_input(key="rule-value-membership-below").set_value(0.9).run()
@@ -145,7 +145,7 @@ def test_the_page_says_what_sets_the_zeros_apart(start, zeros):
     assert selected(healthy(app)) == 178
     sentence = app.markdown[1].value.replace("\\", "")
     assert "178 selected rows" in sentence
-    assert "digit = 0 (100\u00a0% of them, 0\u00a0% of the rest)" in sentence
+    assert "digit = 0 (100% of them, 0% of the rest)" in sentence
     table = app.dataframe[0].value
     assert table["what"][0] == "digit = 0"
     assert table["effect"][0] == 1.0

@@ -134,9 +134,9 @@ def test_where_selected_rows_are_is_said_by_subspaces_or_by_components_that_set_
     fitted = run_of(dataset, [0.1, 0.9], active)
     rows = np.arange(6)
     html = tray.facts(dataset, fitted, rows)
-    assert "8 used by 100 % (all rows 20 %)" in html
+    assert "8 used by 100% (all rows 20%)" in html
     assert re.search(r"−?[\d,]+\.\d\d nats \(all rows −?[\d,]+\.\d\d nats\)", html)
-    assert re.search(r"Membership</dt><dd>[\w. ]+ % \(all rows [\w. ]+ %\)", html)
+    assert re.search(r"Membership</dt><dd>[\w. ]+% \(all rows [\w. ]+%\)", html)
     assert html.count("(all rows") == 3 + 3  # components named, and the three numbers below
     assert "6 different ones" in html
     assert "{" not in html

@@ -26,7 +26,7 @@ class ScriptedJobs:
         self.pauses: list[float] = []
         self.kept: list[str] = []
 
-    def submit(self, kind, spec, key=None, after=0.0):
+    def submit(self, kind, spec, key=None, after=0.0, *, owner, asked=True):
         self.pauses.append(after)
         for job, known in self.keys.items():
             if known == key and self.jobs[job].state not in ENDED:
@@ -50,14 +50,17 @@ class ScriptedJobs:
     def status(self, job):
         return self.jobs.get(job)
 
-    def active(self):
+    def inherit(self, job, owner):
+        return True
+
+    def active(self, owner=None):
         return [job for job in self.jobs.values() if job.state not in ENDED]
 
-    def cancel(self, job):
+    def cancel(self, job, owner):
         self.cancelled.append(job)
         self.end(job, "cancelled", "Cancelled; nothing was stored.")
 
-    def keep(self, job):
+    def keep(self, job, owner):
         self.kept.append(job)
 
 

@@ -3,15 +3,21 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import DTYPES, Dataset
-from appca.data.readers.intake import FileReport, left_to_the_model, note_quality, settle_missing
+from appca.data.dataset import DTYPES, Dataset, NumberedNames
+from appca.data.readers.intake import (
+    FileReport,
+    left_to_the_model,
+    note_quality,
+    row_ids,
+    settle_missing,
+)
 from appca.data.readers.source import LIMITS, ReadLimits, check_matrix
 from appca.data.readers.tables.roles import FEW, is_label_name
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, unknown
 from appca.storage.wording import counted, shortened
 
 _MOST_LISTED = 6
@@ -25,6 +31,16 @@ class ArrayInfo(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype
+
+
+class RowNames(NamedTuple):
+    """Which rows are to be named, and by what a person chose."""
+
+    file: str
+    array: str  # the one with the rows
+    n_rows: int
+    ids: str | None = None  # None looks for an array that can be them
+    labels: tuple[str, ...] | None = None  # None looks for arrays that can be them
 
 
 class Beside(NamedTuple):
@@ -59,14 +75,19 @@ def choose(
     report["arrays"] = {key: _sides(one.shape) for key, one in possible.items()}
     if wanted is not None:
         if wanted not in arrays:
-            known = _listed(arrays) or "none"
-            msg = f"There is no array “{shortened(wanted)}” in “{name}”; choose of {known}."
-            raise InputError(msg, report)
+            error = unknown(
+                "array", wanted, arrays, f" in “{name}”", f"choose of {_listed(arrays) or 'none'}"
+            )
+            error.report = report
+            raise error
         return wanted
     if "X" in possible or len(possible) == 1:
         return "X" if "X" in possible else next(iter(possible))
     if not possible:
         only = f", only {_listed(arrays)}" if arrays else ""
+        if not arrays and report.get("unused"):
+            left_out = [f"“{shortened(key)}” ({why})" for key, why in report["unused"].items()]
+            only = f" that can be read, only {', '.join(left_out[:_MOST_LISTED])}"
         msg = (
             f"“{name}” holds no matrix of numbers{only}; save one with a row for each object and "
             "at least 2 columns."
@@ -79,6 +100,7 @@ def choose(
 def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
     """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
     shape, dtype = array
+    check_sides(name, shape)
     if dtype.hasobject or dtype.kind not in "buif":
         kind = "Python objects" if dtype.hasobject else f"values of type {dtype}"
         msg = f"“{name}” holds {kind}, not plain numbers; save it as an array of float or uint8."
@@ -94,7 +116,15 @@ def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
         least = counted(limits.least_rows, "row")
         msg = f"“{name}” has shape {shape}; at least {least} and 2 values in each are needed."
         raise InputError(msg)
-    check_matrix(name, shape[0], math.prod(shape[1:]), max(4, dtype.itemsize), limits)
+    itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
+    check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits)
+
+
+def check_sides(name: str, shape: tuple[Any, ...]) -> None:
+    """Refuse what a header may give in the place of a side: True, or less than none."""
+    if any(isinstance(side, bool) or side < 0 for side in shape):
+        msg = f"“{name}” states the shape {shape}; sides are whole numbers; save it again."
+        raise InputError(msg)
 
 
 def mapped(file: BinaryIO, array: ArrayInfo, offset: int, *, fortran: bool = False) -> np.ndarray:
@@ -107,16 +137,23 @@ def mapped(file: BinaryIO, array: ArrayInfo, offset: int, *, fortran: bool = Fal
 
 def native(values: np.ndarray) -> np.ndarray:
     """Return numbers in a type data sets have, row by row; a copy only where one is needed."""
-    kept = values.dtype.newbyteorder("=")
+    return np.ascontiguousarray(values, dtype=kept_type(values.dtype))
+
+
+def kept_type(dtype: np.dtype) -> np.dtype:
+    """Return the type in which a data set holds numbers of a type."""
+    kept = dtype.newbyteorder("=")
     if kept == np.float16:
-        kept = np.dtype(np.float32)
-    elif kept not in DTYPES:
-        kept = np.dtype(np.float64)
-    return np.ascontiguousarray(values, dtype=kept)
+        return np.dtype(np.float32)
+    return kept if kept in DTYPES else np.dtype(np.float64)
 
 
 def beside(
-    n_rows: int, arrays: Mapping[str, ArrayInfo], load: Callable[[str], np.ndarray]
+    wanted: RowNames,
+    arrays: Mapping[str, ArrayInfo],
+    load: Callable[[str], np.ndarray],
+    report: FileReport,
+    limits: ReadLimits = LIMITS,
 ) -> Beside:
     """Find ids and label columns among the arrays that have one entry for each row.
 
@@ -125,28 +162,120 @@ def beside(
 
     Parameters
     ----------
-    n_rows : int
+    wanted : RowNames
     arrays : mapping of str to ArrayInfo
+        All that the file holds.
     load : callable
         Returns an array by its name.
+    report : dict
+        Receives ``unused``: vectors that name no rows, and why.
+    limits : ReadLimits
+
+    Raises
+    ------
+    InputError
+        When what is called ids or labels has not one entry for each row of any array.
     """
-    one_each = {
-        key: one.dtype.kind
-        for key, one in arrays.items()
-        if math.prod(one.shape) == n_rows == max(one.shape, default=0)
-    }
-    own = next((key for key in _ID_NAMES if one_each.get(key, "") in ("U", "S", "i", "u")), None)
-    ids = None if own is None else np.ravel(load(own)).astype(str)
-    if ids is not None and len(np.unique(ids)) < n_rows:
-        ids, own = None, None
-    names = [str(one) for one in np.ravel(load(_LABEL_NAMES))] if _named(arrays) else []
+    others = {key: one for key, one in arrays.items() if key != wanted.array and _is_vector(one)}
+    one_each = {key: one for key, one in others.items() if math.prod(one.shape) == wanted.n_rows}
+    names = _written_names(arrays, load, limits)
     written = {f"label_{i}": text for i, text in enumerate(names)}
-    labels = {written.get(key, key): key for key in written if key in one_each}
+    _check_chosen(wanted, arrays, one_each)
+    for key in others.keys() - one_each.keys():
+        _check_length(wanted, key, others[key], arrays, key in written, load)
+    unused = {
+        key: f"{counted(math.prod(one.shape), 'value')} for {counted(wanted.n_rows, 'row')}"
+        for key, one in others.items()
+        if key not in one_each and key != _LABEL_NAMES and math.prod(one.shape) > 1
+    }
+    large = [key for key, one in one_each.items() if _held(one) > limits.n_bytes // 4]
+    unused |= dict.fromkeys(large, "its texts are too long for a label")
+    kinds = {key: one.dtype.kind for key, one in one_each.items() if key not in large}
+    able = sorted(key for key in kinds if _title(key) in _ID_NAMES and kinds[key] in "USiu")
+    own = wanted.ids or min(able, key=lambda key: key not in _ID_NAMES, default=None)
+    ids = None if own is None else _column(np.ravel(load(own))).astype(str)
+    if ids is not None and wanted.ids is None and len(np.unique(ids)) < wanted.n_rows:
+        ids, own = None, None
+    labels = {written.get(key, key): key for key in written if key in kinds}
     if not written:
-        labels = {key: key for key in one_each if key != own}
+        labels = {key: key for key in wanted.labels or kinds if key != own}
     columns = {title: _column(np.ravel(load(key))) for title, key in labels.items()}
-    kept = {title for title, column in columns.items() if written or _names_rows(title, column)}
+    sure = bool(written) or wanted.labels is not None
+    kept = {title for title, column in columns.items() if sure or _names_rows(title, column)}
+    unused |= dict.fromkeys(columns.keys() - kept, "numbers, of which many differ")
+    report["unused"] = report.get("unused", {}) | unused
     return Beside(ids, {title: column for title, column in columns.items() if title in kept})
+
+
+def _check_chosen(
+    wanted: RowNames, arrays: Mapping[str, ArrayInfo], one_each: Mapping[str, ArrayInfo]
+) -> None:
+    """Refuse ids or labels that were asked for by a name that stands for none."""
+    for key in [*filter(None, [wanted.ids]), *(wanted.labels or ())]:
+        if key not in arrays:
+            known = _listed(arrays) or "none"
+            msg = f"There is no array “{shortened(key)}” in “{wanted.file}”; choose of {known}."
+            raise InputError(msg)
+        if key not in one_each:
+            raise _other_length(wanted, key, arrays[key])
+
+
+def _check_length(
+    wanted: RowNames,
+    key: str,
+    one: ArrayInfo,
+    arrays: Mapping[str, ArrayInfo],
+    written: bool,
+    load: Callable[[str], np.ndarray],
+) -> None:
+    """Refuse what is called ids or labels and has another length, unless it goes with others."""
+    length = math.prod(one.shape)
+    title = _title(key)
+    named = written or title in _ID_NAMES or is_label_name(title)
+    matrices = _matrices(arrays, 1)
+    if not named or any(length in (other.shape[0], other.shape[-1]) for other in matrices.values()):
+        return
+    few = one.dtype.kind in "US" and length < wanted.n_rows and not written
+    if few and title not in _ID_NAMES and _held(one) < 1 << 20:
+        texts = np.ravel(load(key))
+        if len(np.unique(texts)) == length:  # the names of the classes, each once
+            return
+    raise _other_length(wanted, key, one)
+
+
+def _other_length(wanted: RowNames, key: str, one: ArrayInfo) -> InputError:
+    return InputError(
+        f"“{shortened(key)}” in “{wanted.file}” has {_sides(one.shape)} entries for the "
+        f"{counted(wanted.n_rows, 'row')} of “{shortened(wanted.array)}”; save one for each row, "
+        "or leave it out of the file."
+    )
+
+
+def _title(key: str) -> str:
+    """Return the last part of an array's path."""
+    return key.rsplit("/", 1)[-1]
+
+
+def _is_vector(array: ArrayInfo) -> bool:
+    shape, dtype = array
+    long = bool(shape) and math.prod(shape) == max(shape) > 0
+    return long and dtype.kind in "USbiuf" and not dtype.hasobject
+
+
+def _held(array: ArrayInfo) -> int:
+    """Return the bytes that a vector takes as a label; texts have four a character."""
+    itemsize = array.dtype.itemsize * (4 if array.dtype.kind == "S" else 1)
+    return math.prod(array.shape) * max(8, itemsize)
+
+
+def _written_names(
+    arrays: Mapping[str, ArrayInfo], load: Callable[[str], np.ndarray], limits: ReadLimits
+) -> list[str]:
+    """Return what label_0, label_1 ... are called in a file that this project has written."""
+    found = arrays.get(_LABEL_NAMES)
+    if found is None or found.dtype.kind != "U" or _held(found) > limits.n_bytes // 4:
+        return []
+    return [str(one) for one in np.ravel(load(_LABEL_NAMES))]
 
 
 def build(
@@ -163,18 +292,17 @@ def build(
     X = array.reshape(len(array), -1)
     report |= {"rows": len(X), "columns": X.shape[1], "image_shape": sides}
     report.setdefault("dtype", str(array.dtype))
-    features = [f"column {j + 1}" for j in range(X.shape[1])]
+    features = NumberedNames("column", X.shape[1])
     gaps = left_to_the_model(X, missing)
     X, rows = settle_missing(X, features, missing, report, limits.least_rows)
     note_quality(X, features, report, limits.least_rows)
-    ids = np.array([f"row-{row + 1}" for row in rows]) if found.ids is None else found.ids[rows]
+    ids = row_ids(rows) if found.ids is None else found.ids[rows]
     return Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
         ids=ids,
         labels={key: column[rows] for key, column in found.labels.items()},
         image_shape=sides,
-        feature_names=None if sides else tuple(features),
         provenance={"source": "file", "files": [name], "report": report},
         missing=gaps,
         least_rows=limits.least_rows,
@@ -198,13 +326,9 @@ def _is_matrix(array: ArrayInfo, least_rows: int) -> bool:
     return plain and len(shape) >= 2 and shape[0] >= least_rows and math.prod(shape[1:]) >= 2
 
 
-def _named(arrays: Mapping[str, ArrayInfo]) -> bool:
-    return _LABEL_NAMES in arrays and arrays[_LABEL_NAMES].dtype.kind == "U"
-
-
 def _names_rows(title: str, column: np.ndarray) -> bool:
     """Whether a vector looks like a label: few whole numbers, texts, or a target by its name."""
-    if column.dtype.kind in "Ub" or is_label_name(title):
+    if column.dtype.kind in "Ub" or is_label_name(_title(title)):
         return True
     return column.dtype.kind in "iu" and len(np.unique(column)) <= FEW
 

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.arrays.choice import ArrayInfo, Beside, build, check_array, mapped
+from appca.data.readers.arrays.choice import (
+    ArrayInfo,
+    Beside,
+    build,
+    check_array,
+    kept_type,
+    mapped,
+)
 from appca.data.readers.arrays.idx_format import header
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
@@ -82,6 +89,8 @@ def _part(name: str, file: File, limits: ReadLimits) -> IdxArray:
         _check_length(name, array, stream.seek(0, 2) - start)
         if len(array.shape) > 1:
             check_array(name, array, limits)
+        else:
+            check_matrix(name, array.shape[0], 1, kept_type(array.dtype).itemsize, limits)
         return IdxArray(name, mapped(stream, array, start))
 
 

@@ -1,13 +1,27 @@
-"""MATLAB's MAT files up to version 7: one of their matrices. Objects and cells are not read."""
+"""MATLAB's MAT files from version 5: one of their matrices. Objects and cells are not read.
+
+Those of version 7.3 are HDF5 files, in which the sides of every matrix stand in reverse.
+"""
 
 import struct
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.arrays.choice import ArrayInfo, beside, build, check_array, choose, native
+from appca.data.readers.arrays import hdf5_contents
+from appca.data.readers.arrays.choice import (
+    ArrayInfo,
+    RowNames,
+    beside,
+    build,
+    check_array,
+    choose,
+    native,
+)
 from appca.data.readers.arrays.mat5 import HEADER, Variable, values, variables
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
@@ -15,7 +29,17 @@ from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
-_TEXT_OF_7_3 = b"\x89HDF\r\n\x1a\n"
+_HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3
+_HEADER_OF_7_3 = 512
+_NUMBERS = {"double", "single", "logical"}
+_NUMBERS |= {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+
+
+class MatVariables(NamedTuple):
+    """What is in a file, and how to get at it."""
+
+    arrays: dict[str, ArrayInfo]
+    load: Callable[[str], np.ndarray]
 
 
 class MatOptions(NamedTuple):
@@ -39,33 +63,59 @@ def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS
         With `image_shape`, pixels are put in row-major order.
     """
     report: FileReport = {}
-    with plain_file(name, file, limits) as stream:
-        _check_version(name, stream)
-        inside = _contents(name, stream, limits)
-        arrays = {key: ArrayInfo(one.shape, one.dtype) for key, one in inside.items()}
+    with (
+        plain_file(name, file, limits) as stream,
+        _opened(name, stream, report, limits) as (arrays, load),
+    ):
         wanted = choose(name, arrays, options.array, report, limits)
         *front, last = arrays[wanted].shape
         turned = arrays[wanted]._replace(shape=(last, *front))
         check_array(shortened(wanted), turned if options.transpose else arrays[wanted], limits)
         report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
-        rows = _load(name, stream, inside[wanted], limits)
+        rows = load(wanted)
         matrix = native(np.moveaxis(rows, -1, 0) if options.transpose else rows)
-        others = {key: one for key, one in arrays.items() if key != wanted}
-        found = beside(len(matrix), others, lambda key: _load(name, stream, inside[key], limits))
+        named = RowNames(name, wanted, len(matrix))
+        found = beside(named, arrays, load, report, limits)
     matrix = _row_major(matrix, options)
     return build(name, matrix, found, options.missing, options.image_shape, report, limits)
 
 
-def _check_version(name: str, stream: BinaryIO) -> None:
-    start = stream.read(HEADER)
-    if start[:10] == b"MATLAB 7.3" or _TEXT_OF_7_3 in start + stream.read(512):
-        msg = (
-            f"“{name}” is a MAT file of version 7.3; save it in MATLAB with "
-            "save('name.mat', 'X', '-v7')."
-        )
-        raise InputError(msg)
+@contextmanager
+def _opened(
+    name: str, stream: BinaryIO, report: FileReport, limits: ReadLimits
+) -> Iterator[MatVariables]:
+    """Open a file of either kind."""
+    start = stream.read(_HEADER_OF_7_3 + len(_HDF5))
+    if start.startswith((_HDF5, b"MATLAB 7.3")) or start.endswith(_HDF5):
+        stream.seek(0)
+        with hdf5_contents.opened(name, stream) as file:
+            yield _of_7_3(name, hdf5_contents.arrays(name, file, report), limits)
+        return
+    _check_version(name, start)
+    inside = _contents(name, stream, limits)
+    yield MatVariables(
+        {key: ArrayInfo(one.shape, one.dtype) for key, one in inside.items()},
+        lambda key: _load(name, stream, inside[key], limits),
+    )
+
+
+def _of_7_3(
+    name: str, inside: dict[str, hdf5_contents.Hdf5Array], limits: ReadLimits
+) -> MatVariables:
+    arrays = {}
+    for key, one in inside.items():
+        kind = one.dataset.attrs.get("MATLAB_class", b"")
+        kind = kind.decode("latin-1") if isinstance(kind, bytes) else kind
+        if not key.startswith("#") and kind in _NUMBERS:
+            arrays[key] = one.info._replace(shape=one.info.shape[::-1])
+    return MatVariables(
+        arrays, lambda key: np.transpose(hdf5_contents.load(name, key, inside[key], limits))
+    )
+
+
+def _check_version(name: str, start: bytes) -> None:
     if len(start) < HEADER or start[126:128] not in (b"IM", b"MI"):
-        msg = f"“{name}” is not a MAT file of version 5 to 7; save it in MATLAB with '-v7'."
+        msg = f"“{name}” is not a MAT file of version 5 or later; save it in MATLAB with '-v7'."
         raise InputError(msg)
 
 
@@ -75,8 +125,8 @@ def _contents(name: str, stream: BinaryIO, limits: ReadLimits) -> dict[str, Vari
         listed = variables(stream, limits.n_bytes)
     except OverflowError as error:
         msg = (
-            f"“{name}” unpacks to more than {limits.n_bytes / 1e6:,.0f} MB; save fewer variables "
-            "or rows."
+            f"“{name}” unpacks to more than {limits.most}; save it with '-v6', which does not "
+            "pack, or fewer variables or rows."
         )
         raise InputError(msg) from error
     except (ValueError, struct.error, zlib.error) as error:

@@ -7,7 +7,14 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.arrays.choice import ArrayInfo, Beside, build, check_array, mapped
+from appca.data.readers.arrays.choice import (
+    ArrayInfo,
+    Beside,
+    build,
+    check_array,
+    check_sides,
+    mapped,
+)
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
 from appca.storage.errors import InputError
@@ -72,6 +79,7 @@ def check_length(name: str, stream: BinaryIO, array: ArrayInfo) -> None:
     start = stream.tell()
     present = stream.seek(0, 2) - start
     stream.seek(start)
+    check_sides(name, array.shape)
     expected = math.prod(array.shape) * array.dtype.itemsize
     if not array.dtype.hasobject and present < expected:
         msg = (

@@ -9,14 +9,20 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.readers.archive import content, members, unpacked
 from appca.data.readers.arrays import npy
-from appca.data.readers.arrays.choice import ArrayInfo, beside, build, check_array, choose, mapped
+from appca.data.readers.arrays.choice import (
+    ArrayInfo,
+    RowNames,
+    beside,
+    build,
+    check_array,
+    choose,
+    mapped,
+)
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, file_stream, temporary_file
 from appca.storage.errors import InputError
 from appca.storage.wording import is_text, shortened
-
-_MOST = 1 << 26  # bytes of an array of ids or labels
 
 
 class NpzOptions(NamedTuple):
@@ -44,12 +50,8 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
         check_array(shortened(wanted), arrays[wanted], limits)
         values = _values(name, archive, inside[wanted], limits)
         report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
-        others = {
-            key: one
-            for key, one in arrays.items()
-            if key != wanted and one.dtype.kind in "USbiuf" and inside[key].file_size <= _MOST
-        }
-        rows = beside(len(values), others, lambda key: _small(name, archive, inside[key]))
+        named = RowNames(name, wanted, len(values))
+        rows = beside(named, arrays, lambda key: _small(name, archive, inside[key]), report, limits)
     return build(name, values, rows, options.missing, options.image_shape, report, limits)
 
 

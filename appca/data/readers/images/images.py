@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import Dataset
+from appca.data.dataset import Dataset, NumberedNames
 from appca.data.readers.archive import content, members, parts
 from appca.data.readers.images import naming
 from appca.data.readers.images.picture import NotAnImageError, decode, grey
@@ -101,7 +101,7 @@ def _dataset(name: str, entries: list[Entry], options: ImageOptions, limits: Rea
         raise InputError(msg, report)
     report.update(rows=len(X), columns=X.shape[1], image_shape=sides)
     report.update(missing={}, filled=0, dropped=0)
-    note_quality(X, [f"pixel {j + 1}" for j in range(X.shape[1])], report, limits.least_rows)
+    note_quality(X, NumberedNames("pixel", X.shape[1]), report, limits.least_rows)
     paths = naming.without_root(paths)
     return Dataset(
         name=Path(name).stem or name,
@@ -168,11 +168,10 @@ class _Rows:
         return self.stack[: self.n].reshape(self.n, math.prod(sides)), sides
 
     def _empty(self, sides: tuple[int, ...]) -> np.ndarray:
-        n_bytes = self.most * math.prod(sides)
-        if n_bytes > self.limits.n_bytes:
+        if self.most * math.prod(sides) > self.limits.n_bytes:
             msg = (
-                f"The pixels of “{self.name}” fill more than "
-                f"{self.limits.n_bytes / 1e6:,.0f} MB; choose a smaller size or fewer images."
+                f"The pixels of “{self.name}” fill more than {self.limits.most}; choose a smaller "
+                "size or fewer images."
             )
             raise InputError(msg)
         return np.empty((self.most, *sides), np.uint8)

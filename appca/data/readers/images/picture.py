@@ -70,6 +70,12 @@ def grey(pixels: np.ndarray) -> np.ndarray:
 
 def _check_pixels(size: tuple[int, int], name: str, limits: ReadLimits) -> None:
     width, height = size
+    if 4 * width * height > limits.n_bytes:  # colours and opacity, as it is unpacked
+        msg = (
+            f"“{name}” unpacks to {width:,} x {height:,} pixels in {4e-6 * width * height:,.0f} "
+            f"MB, more than {limits.most}; make it smaller."
+        )
+        raise InputError(msg)
     if width * height > limits.pixels:
         msg = (
             f"“{name}” has {width:,} x {height:,} pixels, more than "
@@ -87,10 +93,11 @@ def _plain(image: "Image.Image") -> "Image.Image":
     if image.mode.startswith("I;16") or image.mode == "I":  # 16-bit grey: keep the upper byte
         return Image.fromarray((np.asarray(image).clip(0, 65535) >> 8).astype(np.uint8))
     if image.mode in ("RGBA", "LA", "PA", "P"):
-        image = image.convert("RGBA")
-        ground = Image.new("RGBA", image.size, (0, 0, 0, 255))
-        image = Image.alpha_composite(ground, image)
+        opaque = image.convert("RGBA")
+        image = Image.new("RGBA", image.size, (0, 0, 0, 255))
+        image.alpha_composite(opaque)  # in place: a large picture is held as seldom as can be
+        del opaque
     image = image.convert("RGB")
-    pixels = np.asarray(image)
-    coloured = (pixels[..., :1] != pixels[..., 1:]).any()
+    red, green, blue = (np.asarray(image.getchannel(band)) for band in range(3))
+    coloured = not (np.array_equal(red, green) and np.array_equal(green, blue))
     return image if coloured else image.convert("L")

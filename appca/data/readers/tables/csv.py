@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import Reader
-from appca.data.readers.source import LIMITS, File, ReadLimits, file_bytes
+from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, file_bytes
 from appca.data.readers.tables.dialect import BLANK, Dialect, as_text, check_rectangle, guess
-from appca.data.readers.tables.frame import ImageShape, build
+from appca.data.readers.tables.frame import ImageShape, build, check_columns
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -39,6 +39,8 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
     """
     text = as_text(name, file_bytes(name, file, limits), options.encoding)
     dialect = guess(name, text, options.separator, options.header)
+    check_columns(name, len(dialect.columns), limits)
+    check_matrix(name, text.count(b"\n"), len(dialect.columns), 8, limits)
     check_rectangle(name, text, dialect)
     frame = _parse(name, text, dialect)
     named = [

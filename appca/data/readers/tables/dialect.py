@@ -1,5 +1,6 @@
 """How a text table is written: its encoding, separator, decimal sign and header, all guessed."""
 
+import codecs
 import csv
 import io
 import itertools
@@ -15,6 +16,8 @@ from appca.storage.wording import counted, shortened
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 100
+_FEWEST_ROWS = 5  # of the sample, however wide the table is
+_MOST_CELLS = 1000  # of a line that are looked at to guess how it is written
 _PIECE = 1 << 22  # bytes whose separators are counted at a time
 # digits stand in one place only, else a cell of a million of them is tried in a trillion ways
 _NUMBER = re.compile(
@@ -39,24 +42,42 @@ def as_text(name: str, data: bytes, encoding: str | None) -> bytes:
     if encoding == "utf-8" and data[:2] == b"PK":
         msg = f"“{name}” is a packed or spreadsheet file, not text; save it as CSV first."
         raise InputError(msg)
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        msg = (
-            f"“{name}” is not {encoding} text (byte {data[error.start]:#04x} at position "
-            f"{error.start:,}); save it as UTF-8 or name its encoding, such as cp1252."
-        )
-        raise InputError(msg) from error
-    except LookupError as error:
-        msg = f"There is no encoding {encoding!r}; name one such as utf-8, cp1252 or utf-16."
-        raise InputError(msg) from error
-    if "\0" in text:
+    text = _utf8(name, data, encoding)
+    if b"\0" in text:
         msg = f"“{name}” holds zero bytes, so it is not a text table; save it as UTF-8 CSV."
         raise InputError(msg)
     if not text.strip():
         msg = f"“{name}” holds nothing but blanks; choose a file with data in it."
         raise InputError(msg)
-    return text.replace("\r\n", "\n").replace("\r", "\n").encode()
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _utf8(name: str, data: bytes, encoding: str) -> bytes:
+    """Return text as UTF-8; what is UTF-8 is checked by the line, for one sign can take four bytes.
+
+    A whole text held as one `str` takes four bytes a sign as soon as one of them is an emoji.
+    """
+    start = 0
+    try:
+        if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
+            return data.decode(encoding).encode()
+        data = data.removeprefix(codecs.BOM_UTF8)
+        while start < len(data):
+            end = data.rfind(b"\n", start, start + _PIECE) + 1
+            end = end or data.find(b"\n", start) + 1 or len(data)
+            data[start:end].decode()
+            start = end
+    except UnicodeDecodeError as error:
+        place = start + error.start
+        msg = (
+            f"“{name}” is not {encoding} text (byte {data[place]:#04x} at position {place:,}); "
+            "save it as UTF-8 or name its encoding, such as cp1252."
+        )
+        raise InputError(msg) from error
+    except LookupError as error:
+        msg = f"There is no encoding {encoding!r}; name one such as utf-8, cp1252 or utf-16."
+        raise InputError(msg) from error
+    return data
 
 
 def guess(name: str, text: bytes, separator: str | None, header: bool | None) -> Dialect:
@@ -68,10 +89,10 @@ def guess(name: str, text: bytes, separator: str | None, header: bool | None) ->
         msg = f"The separator must be one character; got {separator!r}."
         raise InputError(msg)
     rows = records(lines, separator)
-    body = rows[1:] or rows
-    decimal = "." if separator == "," else _guess_decimal(body)
+    some = _narrow(rows)
+    decimal = "." if separator == "," else _guess_decimal(some[1:] or some)
     if header is None:
-        header = _looks_like_header(rows, decimal)
+        header = _looks_like_header(some, decimal)
     if header and len(rows) < 2:
         msg = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
         raise InputError(msg)
@@ -127,7 +148,7 @@ def _plain_counts(text: bytes, separator: str) -> Iterator[tuple[int, int]]:
 
 
 def _counts(text: bytes, separator: str) -> Iterator[tuple[int, int]]:
-    lines = io.StringIO(text.decode())
+    lines = io.TextIOWrapper(io.BytesIO(text), "utf-8", newline="\n")
     if separator == BLANK:
         yield from ((i + 1, len(line.split())) for i, line in enumerate(lines) if line.strip())
         return
@@ -146,19 +167,33 @@ def _marked_encoding(data: bytes) -> str:
 
 
 def _sample(text: bytes) -> list[str]:
-    part = text[:_SAMPLE_BYTES].decode(errors="ignore")
-    lines = part.split("\n")
-    whole = lines if len(text) <= _SAMPLE_BYTES or len(lines) < 3 else lines[:-1]
-    return list(itertools.islice((line + "\n" for line in whole if line.strip()), _SAMPLE_ROWS))
+    """Return the first lines: a few however long they are, many where they are short."""
+    lines = (line for line in io.BytesIO(text) if line.strip())
+    found: list[str] = []
+    size = 0
+    for line in itertools.islice(lines, _SAMPLE_ROWS):
+        size += len(line)
+        if size > _SAMPLE_BYTES and len(found) >= _FEWEST_ROWS:
+            break
+        found.append(line.decode().removesuffix("\n") + "\n")
+    return found
+
+
+def _narrow(rows: list[list[str]]) -> list[list[str]]:
+    return [row[:_MOST_CELLS] for row in rows]
 
 
 def _guess_separator(lines: list[str]) -> str:
     """Return the separator that gives equal lines of more than one cell, most of them numbers."""
     best, merit = SEPARATORS[0], (False, 0.0, 1)
     for separator in (*SEPARATORS, BLANK):
-        rows = records(lines, separator)
+        try:
+            rows = records(lines, separator)
+        except InputError:  # such as a line that would be one cell, longer than any may be
+            continue
         width = len(rows[0]) if rows else 0
         even = sum(len(row) == width for row in rows) >= 0.9 * len(rows)
+        rows = _narrow(rows)
         cells = [cell for row in rows[1:] or rows for cell in row]
         decimal = "." if separator == "," else _guess_decimal(rows[1:] or rows)
         numbers = sum(_is_number(cell, decimal) for cell in cells) / max(1, len(cells))

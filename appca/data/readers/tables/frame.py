@@ -1,5 +1,6 @@
 """A table whose cells are parsed, from CSV or Parquet: roles, numbers, and then a data set."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,7 @@ from appca.data.readers.intake import (
     are_bytes,
     left_to_the_model,
     note_quality,
+    row_ids,
     settle_missing,
 )
 from appca.data.readers.source import ReadLimits, check_matrix
@@ -20,6 +22,7 @@ from appca.data.readers.tables.roles import (
     guess_roles,
     image_side,
     label_order,
+    likely_labels,
 )
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
 _LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
+_BLOCK_VALUES, _MOST_AT_ONCE = 1 << 20, 1000  # values and columns that are looked at together
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
 KINDS = {
     "number": "numbers",
@@ -63,21 +67,23 @@ def build(
         Whether the column's name is in the file.
     options : CsvOptions or ParquetOptions
     report : dict
-        Receives rows, columns, kinds, roles and what the intake notes.
+        Receives rows, columns, the kinds of columns that are no numbers, roles, features that may
+        be labels (see `likely_labels`) and what the intake notes.
     limits : ReadLimits
     """
     report.update(rows=len(frame), columns=len(frame.columns))
+    check_columns(name, len(frame.columns), limits)
     _check_rows(name, frame, report, limits)
     columns = describe(frame, named)
-    report["kinds"] = {column.name: KINDS[column.kind] for column in columns}
-    try:
-        report["roles"] = roles = _roles(columns, len(frame), options.roles or {}, report)
-    except InputError as error:
-        raise InputError(str(error), report) from error
+    report["kinds"] = {one.name: KINDS[one.kind] for one in columns if one.kind != "number"}
+    report["roles"] = roles = _roles(columns, len(frame), options.roles or {}, report)
     features = _with(roles, "feature")
     _check_features(name, features, roles, report)
     check_matrix(name, len(frame), len(features), 8, limits)
     _check_texts(frame, roles, limits)
+    report["likely_labels"] = likely_labels(
+        columns, roles, lambda column: frame[column].to_numpy(np.float64)
+    )
     matrix = _matrix(frame, features, report)
     X, rows = settle_missing(matrix, features, options.missing, report, limits.least_rows)
     note_quality(X, features, report, limits.least_rows)
@@ -100,6 +106,16 @@ def build(
     )
 
 
+def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
+    """Refuse a table of more columns than are read."""
+    if n_columns > limits.columns:
+        msg = (
+            f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; "
+            "take fewer, turn it so that these are rows, or save the numbers as NPY."
+        )
+        raise InputError(msg)
+
+
 def _roles(
     columns: list[Column], n: int, chosen: dict[str, str], report: FileReport
 ) -> dict[str, str]:
@@ -107,35 +123,52 @@ def _roles(
         return guess_roles(columns, n, chosen)
     except InputError as error:
         odd = [one.name for one in columns if one.kind == "mixed" and one.name not in chosen]
-        report |= {"unsettled": odd} if odd else {}
-        raise InputError(str(error), report) from error
+        error.report = report | ({"unsettled": odd} if odd else {})
+        raise
 
 
 def describe(frame: "pd.DataFrame", named: list[bool]) -> list[Column]:
     """Say of every column what the guess of its role needs to know."""
-    found = []
-    for j, (label, values) in enumerate(frame.items()):
-        name = str(label)
-        if values.dtype.kind in "iuf":
-            found.append(_numbers(values.to_numpy(), name, named[j], counts_matter(name, j)))
-        else:
-            found.append(_words(values, name, named[j]))
-    return found
+    names = [str(label) for label in frame.columns]
+    plain = np.array([kind.kind in "iuf" for kind in frame.dtypes], bool)
+    found: dict[int, Column] = {}
+    step = _at_once(frame)
+    numbers = np.flatnonzero(plain)
+    for start in range(0, len(numbers), step):
+        part = numbers[start : start + step]
+        block = frame.iloc[:, part].to_numpy()  # numbers of one kind stay what they are
+        found |= zip(part.tolist(), _numbers(block, part, names, named), strict=True)
+    for j in np.flatnonzero(~plain).tolist():
+        found[j] = _words(frame.iloc[:, j], names[j], named[j])
+    return [found[j] for j in range(len(names))]
 
 
-def _numbers(values: np.ndarray, name: str, named: bool, matter: bool) -> Column:
-    """Describe a column of numbers; without pandas, for there may be thousands."""
-    gaps = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
-    complete = not gaps.any()
-    present = values if complete else values[~gaps]
-    if not len(present):
-        return Column(name, named, "empty", 0, whole=False, complete=False, counts=False)
-    whole = values.dtype.kind != "f" or bool(
-        np.isfinite(present).all() and (present == np.floor(present)).all()
-    )
-    steps = complete and whole and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
-    distinct = len(np.unique(present)) if matter else 0
-    return Column(name, named, "number", distinct, whole, complete, counts=steps)
+def _numbers(
+    block: np.ndarray, places: np.ndarray, names: list[str], named: list[bool]
+) -> Iterator[Column]:
+    """Describe columns of numbers (n, d) together, for there may be very many."""
+    real = block.dtype.kind == "f"
+    gaps = np.isnan(block).sum(axis=0) if real else np.zeros(block.shape[1], int)
+    filled = np.where(np.isnan(block), 0, block) if gaps.any() else block
+    whole = np.ones(block.shape[1], bool)
+    if real:
+        whole = np.isfinite(filled).all(axis=0) & (filled == np.floor(filled)).all(axis=0)
+    low, high = filled.min(axis=0), filled.max(axis=0)
+    steps = (gaps == 0) & whole & (filled[0] >= 0) & (filled[0] <= 1)
+    steps[steps] = (np.diff(filled[:, steps], axis=0) == 1).all(axis=0)
+    for i, j in enumerate(places.tolist()):
+        if gaps[i] == len(block):
+            yield Column(names[j], named[j], "empty", 0, whole=False, complete=False, counts=False)
+            continue
+        distinct = 0
+        if counts_matter(names[j], j):
+            values = block[:, i]
+            distinct = len(np.unique(values[~np.isnan(values)] if gaps[i] else values))
+        yield Column(
+            *(names[j], named[j], "number", distinct, bool(whole[i]), not gaps[i], bool(steps[i])),
+            low=float(low[i]),
+            high=float(high[i]),
+        )
 
 
 def _words(values: "pd.Series[Any]", name: str, named: bool) -> Column:
@@ -208,9 +241,15 @@ def _check_features(
 def _matrix(frame: "pd.DataFrame", features: list[str], report: FileReport) -> np.ndarray:
     import pandas as pd
 
-    kinds = frame.dtypes
-    words = [name for name in features if not pd.api.types.is_numeric_dtype(kinds[name])]
-    for column in words:
+    places = frame.columns.get_indexer(pd.Index(features, dtype=object))
+    X = np.empty((len(frame), len(places)))
+    plain = np.array([kind.kind in "iuf" for kind in frame.dtypes.iloc[places]], bool)
+    step, numeric = _at_once(frame), np.flatnonzero(plain)
+    for start in range(0, len(numeric), step):  # pandas copies each column of a selection apart
+        part = numeric[start : start + step]
+        X[:, part] = frame.iloc[:, places[part]].to_numpy(np.float64)
+    for j in np.flatnonzero(~plain):
+        column = features[j]
         numbers = _as_numbers(frame[column].astype("object"))
         odd = frame[column][numbers.isna() & frame[column].notna()]
         if len(odd):
@@ -219,8 +258,13 @@ def _matrix(frame: "pd.DataFrame", features: list[str], report: FileReport) -> n
                 f"“{shortened(odd.iloc[0])}” in row {odd.index[0] + 1}; make it a label or ignored."
             )
             raise InputError(msg, report)
-        frame = frame.assign(**{column: numbers})
-    return np.ascontiguousarray(frame[features].to_numpy(np.float64))
+        X[:, j] = numbers.to_numpy(np.float64)
+    return X
+
+
+def _at_once(frame: "pd.DataFrame") -> int:
+    """Return how many columns are looked at together."""
+    return min(_MOST_AT_ONCE, max(1, _BLOCK_VALUES // max(1, len(frame))))
 
 
 def _image_shape(
@@ -242,12 +286,14 @@ def image_range(X: np.ndarray) -> list[float]:
 
 
 def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: ReadLimits) -> None:
-    """Refuse labels and ids whose longest text, times the rows, would fill the memory."""
+    """Refuse labels and ids whose longest texts, times the rows, would fill the memory."""
+    total = 0
     for column in [*_with(roles, "label"), *_with(roles, "id")]:
         if frame[column].dtype.kind in "iufb":
             continue
         longest = max((len(str(one)) for one in _distinct(frame[column])[0]), default=0)
-        if 4 * longest * len(frame) > limits.n_bytes:
+        total += 4 * longest * len(frame)
+        if total > limits.n_bytes // 2:
             msg = (
                 f"Column “{shortened(column)}” holds texts of up to {longest:,} characters, too "
                 "long for a label or an id; make it ignored."
@@ -274,5 +320,5 @@ def _labels(frame: "pd.DataFrame", roles: dict[str, str]) -> dict[str, np.ndarra
 def _ids(frame: "pd.DataFrame", roles: dict[str, str]) -> np.ndarray:
     column = _with(roles, "id")
     if not column:
-        return np.array([f"row-{row + 1}" for row in range(len(frame))])
+        return row_ids(np.arange(len(frame)))
     return _label(frame[column[0]]).astype(str)

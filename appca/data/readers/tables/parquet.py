@@ -1,12 +1,16 @@
 """Parquet tables: columns with types of their own, with the roles that a CSV's would get."""
 
 import re
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, plain_file
-from appca.data.readers.tables.frame import ImageShape, build
+from appca.data.readers.tables.frame import ImageShape, build, check_columns
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NO_TIME = re.compile(r"( 00:00:00)?\.0+$")  # of a date written as a point in time
+_MOST_PARTS = 1_000_000  # columns times row groups
 _INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
 
 
@@ -51,7 +56,8 @@ def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
         file = parquet.ParquetFile(stream)
         words = [one.name for one in file.schema_arrow if _is_text(one.type)]
         _check_names(name, file.schema_arrow.names)
-        _check_size(name, file.metadata, limits)
+        nested = any(pa.types.is_nested(kind) for kind in file.schema_arrow.types)
+        _check_size(name, file.metadata, limits, nested=nested)
         # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
         # No threads, to read ahead either: one left over from a broken file can abort at exit.
         return parquet.read_table(
@@ -68,15 +74,29 @@ def _frame(name: str, table: "pa.Table", limits: ReadLimits) -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
 
-    columns: dict[str, Any] = {}
+    table = table.replace_schema_metadata(None)  # else pandas makes an index of some columns
+    titles = ["index" if key == _INDEX else key for key in table.column_names]
+    plain = [_is_number(one) for one in table.schema.types]
+    frames: list[pd.DataFrame] = []
+    n_columns, start = 0, 0
     try:
-        for key, values in zip(table.column_names, table.columns, strict=True):
-            columns |= _columns("index" if key == _INDEX else key, values, limits)
+        for is_plain, group in groupby(plain):  # numbers at once: there may be very many columns
+            stop = start + len(list(group))
+            part = table.select(range(start, stop))
+            if is_plain:
+                frames.append(part.rename_columns(titles[start:stop]).to_pandas())
+            else:
+                frames += map(partial(_columns, limits=limits), titles[start:stop], part.columns)
+            n_columns = sum(len(one.columns) for one in frames)
+            check_columns(name, n_columns, limits)
+            start = stop
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         reason = shortened(str(error), 100)
         msg = f"“{shortened(name)}” holds what cannot be read ({reason}); write it again."
         raise InputError(msg) from error
-    return pd.DataFrame(columns, copy=False)
+    frame = frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
+    _check_names(name, list(frame.columns))
+    return frame
 
 
 def _again(stream: BinaryIO) -> BinaryIO:
@@ -90,15 +110,21 @@ def _check_names(name: str, names: list[str]) -> None:
         raise InputError(msg)
 
 
-def _check_size(name: str, metadata: Any, limits: ReadLimits) -> None:
+def _check_size(name: str, metadata: Any, limits: ReadLimits, *, nested: bool) -> None:
+    check_columns(name, metadata.num_columns, limits)
     check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
-    unpacked = sum(
-        metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)
-    )
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    if len(groups) * metadata.num_columns > _MOST_PARTS:
+        msg = f"“{name}” is cut into {len(groups):,} row groups; write it with fewer."
+        raise InputError(msg)
+    unpacked = sum(one.total_byte_size for one in groups)
+    if nested:  # few rows may hold very many values; PyArrow can abort here, so else it is left out
+        chunks = (one.column(j) for one in groups for j in range(one.num_columns))
+        unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
     if unpacked > limits.n_bytes:
         msg = (
-            f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than "
-            f"{limits.n_bytes / 1e6:,.0f} MB; keep fewer rows or columns."
+            f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
+            "rows or columns."
         )
         raise InputError(msg)
 
@@ -110,25 +136,39 @@ def _is_text(kind: "pa.DataType") -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
 
 
-def _columns(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> dict[str, Any]:
+def _is_number(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _columns(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> "pd.DataFrame":
     """Return a column by its name, or a list's places as columns name[0], name[1], ..."""
+    import pandas as pd
+
+    if len(values) and (block := _places(name, values, limits)) is not None:
+        return pd.DataFrame(block, columns=[f"{name}[{j}]" for j in range(block.shape[1])])
+    return pd.DataFrame({name: _cells(values)}, copy=False)
+
+
+def _cells(values: "pa.ChunkedArray") -> "pd.Series":
     import pandas as pd
     import pyarrow as pa
 
     types, kind = pa.types, values.type
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _places(name, values, limits)
     if types.is_nested(kind):
-        return {name: _left_out(len(values))}
+        return pd.Series([[]] * len(values), dtype=object)
     if types.is_dictionary(kind):
-        return {name: _texts(values)}
+        return _texts(values)
     if types.is_temporal(kind):
         texts = values.cast(pa.string()).to_pylist()
         short = [text if text is None else _NO_TIME.sub("", text) for text in texts]
-        return {name: pd.Series(short, dtype=object)}
+        return pd.Series(short, dtype=object)
     if types.is_boolean(kind):
-        return {name: pd.Series(values.to_pylist(), dtype=object)}
-    return {name: (values.cast(pa.float64()) if types.is_decimal(kind) else values).to_pandas()}
+        return pd.Series(values.to_pylist(), dtype=object)
+    plain = values.cast(pa.float64()) if types.is_decimal(kind) else values
+    series: pd.Series = plain.to_pandas()
+    return series
 
 
 def _texts(values: "pa.ChunkedArray") -> "pd.Series":
@@ -145,26 +185,24 @@ def _texts(values: "pa.ChunkedArray") -> "pd.Series":
     )
 
 
-def _places(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> dict[str, Any]:
-    """Return a column for each place in lists of numbers that are all equally long."""
+def _places(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> np.ndarray | None:
+    """Return lists of numbers that are all equally long as a matrix; None of anything else."""
     import pyarrow as pa
     from pyarrow import compute
 
+    types, kind = pa.types, values.type
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return None
     lengths = compute.min_max(compute.list_value_length(values)).as_py()
     width = lengths["max"] or 0
     flat = compute.list_flatten(values)
     numbers = pa.types.is_integer(flat.type) or pa.types.is_floating(flat.type)
     if values.null_count or width == 0 or width != lengths["min"] or not numbers:
-        return {name: _left_out(len(values))}
+        return None
+    check_columns(name, width, limits)
     check_matrix(name, len(values), width, 8, limits)
-    block = flat.to_numpy().reshape(len(values), width)
-    return {f"{name}[{j}]": block[:, j] for j in range(width)}
-
-
-def _left_out(rows: int) -> "pd.Series":
-    import pandas as pd
-
-    return pd.Series([[]] * rows, dtype=object)
+    block: np.ndarray = flat.to_numpy().reshape(len(values), width)
+    return block
 
 
 READER = Reader(ParquetOptions, read)

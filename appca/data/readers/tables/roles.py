@@ -1,12 +1,13 @@
 """What each column of a table is for: the rows' names, a label, a feature, or nothing."""
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from appca.data.readers.intake import are_bytes
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, unknown
 from appca.storage.wording import counted, shortened
 
 ROLES = ("id", "label", "feature", "ignored")
@@ -16,6 +17,8 @@ _LABEL_NAME = re.compile(
 _ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
 FEW = 100  # distinct values up to which a column of whole numbers may be a label
+_FEW_CLASSES = 30  # of such a column whose name does not say that it is one
+_MOST_LIKELY = 5  # columns that are said to be perhaps labels; more are counts
 
 
 class Column(NamedTuple):
@@ -30,6 +33,8 @@ class Column(NamedTuple):
     counts: bool  # 0, 1, 2, ... or 1, 2, 3, ...
     example: str = ""  # of the words in a mixed column
     n_odd: int = 0  # how many words a mixed column holds
+    low: float = 0.0  # the least and the greatest of whole numbers
+    high: float = 0.0
 
 
 def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> dict[str, str]:
@@ -41,14 +46,15 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
         When a chosen column or role does not exist, when two columns are ids, or when a column of
         numbers holds some words and no role was chosen for it.
     """
-    _check_choice(chosen, {column.name for column in columns})
+    _check_choice(chosen, [column.name for column in columns])
     roles = dict(chosen)
+    free = "id" not in roles.values()
     for j, column in enumerate(columns):
         if column.name in roles:
             continue
-        free = "id" not in roles.values()
         if free and column.distinct == n_rows and column.complete and _is_id(column, j, n_rows):
             roles[column.name] = "id"
+            free = False
         elif column.kind == "mixed":
             msg = (
                 f"Column “{shortened(column.name)}” has {counted(column.n_odd, 'word')} among its "
@@ -62,6 +68,39 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
         msg = "Only one column can be the id; make the others labels or ignored."
         raise InputError(msg)
     return {column.name: roles[column.name] for column in columns}
+
+
+def likely_labels(
+    columns: list[Column], roles: dict[str, str], values_of: Callable[[str], np.ndarray]
+) -> dict[str, int]:
+    """Return the features that may be labels, with how many values each has.
+
+    They hold few whole numbers, each of them more than once on average, as a group, a batch or a
+    population does. Nobody can tell them from counts, so they are features until a person says
+    otherwise; where most columns are of that kind, none is named.
+
+    Parameters
+    ----------
+    columns : list of Column
+    roles : dict of str to str
+    values_of : callable
+        Returns a column's values by its name.
+    """
+    features = [column for column in columns if roles[column.name] == "feature"]
+    narrow = [
+        column
+        for column in features
+        if column.whole and column.complete and 1 <= column.high - column.low < FEW
+    ]
+    if len(narrow) > 2 * _MOST_LIKELY:
+        return {}
+    found = {}
+    for column in narrow:
+        values = values_of(column.name)
+        distinct = len(np.unique(values))
+        if distinct <= min(_FEW_CLASSES, len(values) // 3):
+            found[column.name] = distinct
+    return found if len(found) <= min(_MOST_LIKELY, len(features) // 2) else {}
 
 
 def label_order(names: list[str], distinct: dict[str, int], n_rows: int) -> list[str]:
@@ -114,11 +153,11 @@ def _plain_role(column: Column) -> str:
     return "label" if few and _LABEL_NAME.fullmatch(column.name.strip()) else "feature"
 
 
-def _check_choice(chosen: dict[str, str], names: set[str]) -> None:
+def _check_choice(chosen: dict[str, str], names: list[str]) -> None:
     for name, role in chosen.items():
         if name not in names:
-            msg = f"There is no column “{shortened(name)}”; roles can be given to those there are."
-            raise InputError(msg)
+            refusal = unknown("column", name, names)
+            raise refusal
         if role not in ROLES:
             msg = f"A role is one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
             raise InputError(msg)

@@ -7,6 +7,7 @@ from scipy.io import savemat
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
 from appca.storage.errors import InputError
+from tests.data.fuzz_targets import hdf5
 
 
 def saved(compress=True, **variables):
@@ -74,8 +75,8 @@ def version_73():
     ("data", "options", "words"),
     [
         (b"", {}, "is empty"),
-        (b"words", {}, "is not a MAT file of version 5 to 7"),
-        (version_73(), {}, r"version 7.3; save it in MATLAB with save\('name.mat', 'X', '-v7'\)"),
+        (b"words", {}, "is not a MAT file of version 5 or later"),
+        (version_73(), {}, "is no HDF5 file or is damaged; write it again"),
         (saved(a=np.eye(3), b=np.eye(4)), {}, "several arrays"),
         (saved(a=np.eye(3)), {"array": "b"}, "no array “b”"),
         (saved(a="words"), {}, "no matrix of numbers"),
@@ -94,3 +95,12 @@ def test_a_variable_that_unpacks_beyond_the_limit_is_refused_before_it_is_read()
     assert len(data) < 100_000
     with pytest.raises(InputError, match="unpacks to more than 1 MB"):
         load(data, limits=ReadLimits(n_bytes=1_000_000))
+
+
+def test_version_7_3_is_read_with_its_sides_the_right_way_round(seed):
+    X = values(seed, 6, 4)
+    dataset = load(hdf5({"X": X, "gnd": np.array([[1.0, 1, 2, 2, 3, 3]]).T}, "double"))
+    np.testing.assert_array_equal(dataset.X, X)
+    assert dataset.labels["gnd"].tolist() == [1, 1, 2, 2, 3, 3]
+    turned = load(hdf5({"X": X}, "double", compression="gzip"), transpose=True)
+    np.testing.assert_array_equal(turned.X, X.T)

@@ -38,7 +38,9 @@ def test_types_are_kept_or_widened_without_changing_a_number(given, kept, seed):
     dataset = load(array)
     assert dataset.X.dtype == np.dtype(kept)
     np.testing.assert_array_equal(dataset.X, array)
-    assert dataset.feature_names == ("column 1", "column 2", "column 3")
+    assert dataset.feature_names is None  # and yet each column can be named
+    assert list(dataset.column_names) == ["feature 1", "feature 2", "feature 3"]
+    assert dataset.column_names[1:] == ["feature 2", "feature 3"]
     assert dataset.ids[0] == "row-1"
 
 

@@ -42,6 +42,29 @@ def test_the_only_matrix_is_taken_and_vectors_of_its_length_name_the_rows(seed):
     assert dataset.provenance["report"]["array"] == "values"
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("y", np.arange(5) % 2),
+        ("labels", np.array(list("aabba"))),
+        ("ids", np.arange(7)),
+        ("target", np.zeros(9)),
+    ],
+)
+def test_labels_of_another_length_are_refused(name, given, seed):
+    with pytest.raises(InputError, match=f"“{name}” in “data.npz” has {len(given)} entries for"):
+        load(saved(X=values(seed, 6, 4), **{name: given}))
+
+
+def test_labels_of_another_length_may_go_with_another_array_or_name_the_classes(seed):
+    train, test = values(seed, 6, 4), values([seed, 1], 5, 4)
+    labels = {"y": np.arange(6) % 2, "labels": np.arange(5) % 2}
+    dataset = load(saved(X=train, X_test=test, **labels, species=np.array(["u", "v"])))
+    assert list(dataset.labels) == ["y"]
+    unused = dataset.provenance["report"]["unused"]
+    assert unused == {"labels": "5 values for 6 rows", "species": "2 values for 6 rows"}
+
+
 def test_x_wins_among_several_and_another_can_be_chosen(seed):
     first, second = values(seed, 5, 3), values([seed, 1], 5, 3)
     data = saved(A=second, X=first)

@@ -262,7 +262,7 @@ def test_a_file_or_a_matrix_beyond_the_limit_is_refused():
     text = "a,b\n" + "1,2\n3,4\n" * 100
     with pytest.raises(InputError, match="more than the 0 MB one file may have"):
         table(text, limits=ReadLimits(n_bytes=500))
-    with pytest.raises(InputError, match="200 x 2 numbers"):
+    with pytest.raises(InputError, match="201 x 2 numbers"):
         table(text, limits=ReadLimits(n_bytes=1000))
 
 
@@ -402,3 +402,34 @@ def test_whole_numbers_of_any_length_are_read_or_refused(digits):
 def test_columns_too_large_to_be_averaged_are_refused(value, how):
     with pytest.raises(InputError, match="“b” holds numbers too large to be averaged"):
         table(f"a,b\n1,{value}\n2,{value}\n3,\n4,{value}", missing=how)
+
+
+def test_a_table_of_20_000_columns_is_read_and_beyond_the_bound_is_one_sentence(seed):
+    X = np.random.default_rng(seed).normal(size=(4, 20_000)).round(3)
+    names = [f"gene_{j}" for j in range(20_000)]
+    head = ",".join(["sample", *names])
+    lines = [",".join([f"s{i}", *map(str, row)]) for i, row in enumerate(X.tolist())]
+    dataset = table("\n".join([head, *lines]))
+    np.testing.assert_array_equal(dataset.X, X)
+    assert dataset.feature_names == tuple(names)
+    assert dataset.ids.tolist() == ["s0", "s1", "s2", "s3"]
+    with pytest.raises(InputError, match="20,001 columns, more than the 20,000 of a table"):
+        table("\n".join([head, *lines]), limits=ReadLimits(columns=20_000))
+
+
+def test_few_whole_numbers_are_features_that_may_be_labels(seed):
+    rng = np.random.default_rng(seed)
+    rows = [f"{i % 11 + 1},{i % 2},{i},{a}" for i, a in enumerate(rng.normal(size=44))]
+    text = "\n".join(["population,sex,age,a", *rows])
+    dataset = table(text)
+    assert dataset.feature_names == ("population", "sex", "age", "a")  # nobody is surprised
+    assert dataset.provenance["report"]["likely_labels"] == {"population": 11, "sex": 2}
+    chosen = table(text, roles={"population": "label"})
+    assert list(chosen.labels) == ["population"]
+    assert chosen.provenance["report"]["likely_labels"] == {"sex": 2}
+
+
+def test_where_most_columns_are_counts_none_is_taken_for_a_label(seed):
+    counts = np.random.default_rng(seed).integers(5, size=(50, 8))
+    text = "\n".join([",".join("abcdefgh"), *(",".join(map(str, row)) for row in counts)])
+    assert table(text).provenance["report"]["likely_labels"] == {}

@@ -114,3 +114,19 @@ def test_a_table_beyond_the_limit_is_refused_by_its_footer():
     assert len(data) < 10_000
     with pytest.raises(InputError, match="would become 200,000 x 2 numbers"):
         load(data, limits=ReadLimits(n_bytes=1_000_000))
+
+
+def test_lists_and_thousands_of_columns_become_one_matrix(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4, 3000))
+    frame = pd.DataFrame(X[:, :2000], columns=[f"g{j}" for j in range(2000)])
+    frame.insert(1000, "vector", list(X[:, 2000:]))
+    frame.insert(500, "kind", list("abab"))
+    data = written(pa.Table.from_pandas(frame))
+    dataset = load(data)
+    assert dataset.n_features == 3000
+    order = [*range(1000), *range(2000, 3000), *range(1000, 2000)]
+    np.testing.assert_array_equal(dataset.X, X[:, order])
+    assert dataset.feature_names[999:1002] == ("g999", "vector[0]", "vector[1]")
+    with pytest.raises(InputError, match="has 3,001 columns, more than the 3,000 of a table"):
+        load(data, limits=ReadLimits(columns=3000))

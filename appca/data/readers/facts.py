@@ -1,0 +1,107 @@
+"""What was found in files, as lines for people: on the page Data and on the command line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from appca.data.dataset import Dataset, categories
+from appca.storage.wording import counted
+
+MOST_NAMES = 5
+_DONE = (
+    ("modelled", "cell", "left to the model to fill"),
+    ("filled", "cell", "filled"),
+    ("dropped", "row", "left out"),
+)
+_ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
+
+
+def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str, str]:
+    """Return what was found: until files were refused, or with the data set they became.
+
+    Parameters
+    ----------
+    report : dict
+        Of a reader.
+    dataset : Dataset or None
+
+    Returns
+    -------
+    dict of str to str
+        What a line is about, and what there is to say.
+    """
+    lines = _size(report) | _roles(report)
+    if dataset is not None:
+        lines |= labels(dataset)
+    return lines | _missing(report) | _oddities(report)
+
+
+def labels(dataset: Dataset) -> dict[str, str]:
+    """Say of each label column which classes it holds."""
+    lines = {}
+    for name, column in list(dataset.labels.items())[:MOST_NAMES]:
+        classes, codes = categories(column)
+        counts = np.bincount(codes, minlength=len(classes))
+        first = zip(classes[:MOST_NAMES], counts[:MOST_NAMES], strict=True)
+        some = few([f"{one} ({count:,})" for one, count in first], len(classes))
+        lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
+    return lines
+
+
+def _size(report: Mapping[str, Any]) -> dict[str, str]:
+    lines = {}
+    if report.get("files"):
+        lines["Files"] = f"{report['files']:,}"
+    if report.get("rows"):
+        lines["Found"] = f"{counted(report['rows'], 'row')} × {report.get('columns', 0):,}"
+    if report.get("image_shape"):
+        lines["Images of"] = " × ".join(map(str, report["image_shape"])) + " pixels"
+    return lines
+
+
+def _roles(report: Mapping[str, Any]) -> dict[str, str]:
+    given = report.get("roles", {})
+    named = {_ROLES[role]: few([n for n in given if given[n] == role]) for role in _ROLES}
+    return {label: names for label, names in named.items() if names}
+
+
+def _missing(report: Mapping[str, Any]) -> dict[str, str]:
+    if "missing" not in report:
+        return {}
+    cells = report["missing"]
+    if not cells:
+        return {"Missing": "none"}
+    columns = few([f"{name} ({count:,})" for name, count in cells.items()])
+    total = report.get("n_missing", sum(cells.values()))
+    lines = {"Missing": f"{counted(total, 'cell')}: {columns}"}
+    for done, what, words in _DONE:
+        if report.get(done):
+            lines["Done about it"] = f"{counted(report[done], what)} {words}"
+    return lines
+
+
+def _oddities(report: Mapping[str, Any]) -> dict[str, str]:
+    lines = {}
+    if report.get("constant"):
+        constant = report["constant"]
+        n_constant = report.get("n_constant", len(constant))
+        names = " pixels" if report.get("image_shape") else f": {few(constant, n_constant)}"
+        lines["Constant features"] = f"{n_constant:,}{names}"
+    if report.get("likely_labels"):
+        likely = report["likely_labels"].items()
+        lines["Features that may be labels"] = few([f"{name} ({n} values)" for name, n in likely])
+    if report.get("unused"):
+        unused = report["unused"].items()
+        lines["Arrays not used"] = few([f"{name} ({why})" for name, why in unused])
+    if report.get("skipped"):
+        lines["Files left out"] = f"{len(report['skipped']):,}: {few(report['skipped'])}"
+    if report.get("duplicates"):
+        lines["Repeated rows"] = f"{report['duplicates']:,}"
+    return lines
+
+
+def few(names: list[str], n: int | None = None) -> str:
+    """Name the first of `n`; by default of those given."""
+    more = (len(names) if n is None else n) - MOST_NAMES
+    return ", ".join(map(str, names[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,132 @@
+"""The process that reads uploads for the server, see `process.py`: a folder a line, until the end.
+
+It answers each line when the outcome stands in the folder, and leaves when it has grown.
+"""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.data.readers import read_many
+from appca.data.readers.process import DONE, OUTCOME, REQUEST, too_much
+from appca.data.readers.source import ReadLimits
+from appca.storage.errors import InputError
+from appca.storage.wording import counted, shortened
+
+_LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow to import
+_LARGEST = 400 << 20  # bytes at most in use, beyond which the process is not used again
+
+
+def main() -> None:
+    """Read until nothing more is asked."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
+    if hasattr(os, "nice"):
+        os.nice(5)  # pages go first
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        fit = outcome(Path(json.loads(line)))
+        print(DONE if fit else "last", file=answers, flush=True)
+        if not fit:
+            return
+
+
+def outcome(place: Path) -> bool:
+    """Read what a folder asks for and write the outcome there; return whether to go on."""
+    request = json.loads((place / REQUEST).read_text("utf-8"))
+    files = [(str(name), str(path)) for name, path in request["files"]]
+    title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
+    options = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in request["options"].items()
+    }
+    fit = True
+    with _bounded(request["memory"], request["seconds"]):
+        try:
+            dataset = read_many(files, limits=ReadLimits(**request["limits"]), **options)
+            found = _written(dataset, place)
+        except InputError as error:
+            fit = not _for_lack_of_memory(error)
+            sentence = str(error) if fit else too_much(title, request["memory"])
+            found = {"sentence": sentence, "report": error.report if fit else None}
+        except MemoryError:
+            fit = False
+            found = {"sentence": too_much(title, request["memory"]), "report": None}
+    (place / OUTCOME).write_text(json.dumps(found, default=_plain), "utf-8")
+    return fit and _peak() < _LARGEST
+
+
+@contextmanager
+def _bounded(memory: int, seconds: float) -> Iterator[None]:
+    """Bound memory and seconds of computing, counted from what is in use, where the system can."""
+    in_use = _status("VmData")
+    _limit("RLIMIT_DATA", in_use + memory if in_use else None)
+    _limit("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 1)
+    try:
+        yield
+    finally:
+        _limit("RLIMIT_DATA", None)
+        _limit("RLIMIT_CPU", None)
+
+
+def _limit(name: str, most: int | None) -> None:
+    with suppress(ImportError, AttributeError, ValueError, OSError):
+        import resource
+
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (hard if most is None else most, hard))
+
+
+def _written(dataset: Dataset, place: Path) -> dict[str, Any]:
+    """Write a data set for the server to map, and return what else there is to know of it."""
+    columns = {f"label_{i}": column for i, column in enumerate(dataset.labels.values())}
+    gaps = {} if dataset.missing is None else {"missing": dataset.missing}
+    for name, values in {"X": dataset.X, "ids": dataset.ids, **columns, **gaps}.items():
+        np.save(place / f"{name}.npy", values, allow_pickle=False)
+    about = {
+        "name": dataset.name,
+        "image_shape": dataset.image_shape,
+        "feature_names": dataset.feature_names,
+        "provenance": dataset.provenance,
+        "least_rows": dataset.least_rows,
+    }
+    return {"about": about, "labels": list(dataset.labels), "gaps": bool(gaps)}
+
+
+def _for_lack_of_memory(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy's as one of Python's."""
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _peak() -> int:
+    return _status("VmHWM")
+
+
+def _status(field: str) -> int:
+    """Read what the system says of this process's memory, in bytes; 0 where it says nothing."""
+    try:
+        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(field)), 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""What is known of jobs: their folders, and ends that a full disk did not let be written."""
+
+import contextlib
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from appca.jobs.folder import ENDED, Curve, JobFolder, JobState, JobStatus
+from appca.storage import atomic
+from appca.storage.identity import is_id
+from appca.storage.presence import Presence
+from appca.storage.refusal import refused
+
+GONE = "The app was closed before this job was over; start it again."
+UNREADABLE = (OSError, ValueError, KeyError, TypeError)  # a folder somebody has tampered with
+FOLDERS_KEPT = 200
+FOLDER_DAYS = 7
+_CURVES_KEPT = 32
+
+
+class JobRecords:
+    """Reads and closes the books on jobs, also those of an earlier server.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the folders of jobs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.presence = Presence(folder)
+        self._lock = threading.RLock()
+        self._curves: OrderedDict[str, Curve] = OrderedDict()
+        self._unwritten: dict[str, JobState] = {}  # ends of jobs that a full disk refused
+        self._refused: OrderedDict[str, JobStatus] = OrderedDict()  # those it did not let begin
+
+    def create(self, kind: str, spec: dict[str, Any], key: str) -> JobFolder:
+        """Note a job to be done by this server."""
+        task = {"kind": kind, "spec": spec, "key": key, "server": self.presence.token}
+        return JobFolder.create(self.folder, task)
+
+    def status(self, job_id: str) -> JobStatus | None:
+        """Return how far a job is, also one of an earlier server; None if it is not known."""
+        if not is_id(job_id):
+            return None
+        if job_id in self._refused:
+            return self._refused[job_id]
+        folder = JobFolder(self.folder / job_id)
+        try:
+            job, state = folder.job(), self._unwritten.get(job_id) or folder.read()
+            kind, spec = job["kind"], job["spec"]
+        except UNREADABLE:
+            return None
+        if state.state not in ENDED and not self.presence.alive(job.get("server", "")):
+            state = state._replace(state="failed", message=GONE, seconds_left=None)
+        until = state.ended or time.time()
+        return JobStatus(
+            id=job_id,
+            kind=kind,
+            state=state.state,
+            stage="ending" if self._ending(folder, state) else state.stage,
+            fraction=state.fraction,
+            iteration=state.iteration,
+            curve=self._curve(folder),
+            seconds=round(until - state.started, 1) if state.started else 0.0,
+            seconds_left=state.seconds_left,
+            result=state.result or {},
+            message=state.message,
+            spec=spec,
+        )
+
+    def log(self, job_id: str, size: int = 4000) -> str:
+        """End of what a job printed."""
+        known = self.status(job_id) is not None
+        return JobFolder(self.folder / job_id).log_tail(size) if known else ""
+
+    def note(self, job_id: str, state: JobState) -> None:
+        """Remember an end that could not be written."""
+        self._unwritten[job_id] = state
+
+    def end(self, folder: JobFolder, state: str, message: str) -> None:
+        """Close the books on a job whose worker cannot do it."""
+        try:
+            folder.end(state, message)
+        except (OSError, ValueError):
+            self._unwritten[folder.id] = JobState(state, message=message, ended=time.time())
+
+    def refuse(self, kind: str, spec: dict[str, Any], error: OSError) -> str:
+        """Remember a job that could not be noted."""
+        told = f"The job could not be noted in {self.folder}"
+        msg = str(refused(told, error, "free some space, then start it again"))
+        job = uuid.uuid4().hex[:12]
+        self._refused[job] = JobStatus(
+            id=job,
+            kind=kind,
+            state="failed",
+            stage="",
+            fraction=0.0,
+            iteration=None,
+            curve=[],
+            seconds=0.0,
+            seconds_left=None,
+            result={},
+            message=msg,
+            spec=spec,
+        )
+        while len(self._refused) > _CURVES_KEPT:
+            self._refused.popitem(last=False)
+        return job
+
+    def is_over(self, folder: JobFolder) -> bool:
+        """Whether the worker has ended the job, though its answer may still be on the way."""
+        return folder.id in self._unwritten or state_of(folder) in ENDED
+
+    def clean(self, open_ids: set[str]) -> None:
+        """Remove folders of jobs that were over long ago, and signs of servers that are gone."""
+        self.presence.sweep()
+        for log in self.folder.glob(".worker-*"):
+            if not self.presence.alive(log.name.removeprefix(".worker-").rpartition("-")[0]):
+                log.unlink(missing_ok=True)
+        folders = [path for path in self.folder.glob("[0-9a-f]*") if path.name not in open_ids]
+        ages = sorted((_age(path), path) for path in folders)
+        for place, (age, path) in enumerate(ages):
+            if age > FOLDER_DAYS * 86_400 or place >= FOLDERS_KEPT:
+                atomic.remove(path)
+        atomic.sweep(self.folder)
+
+    def _ending(self, folder: JobFolder, state: JobState) -> bool:
+        return state.state == "running" and folder.requested("cancel")
+
+    def _curve(self, folder: JobFolder) -> list[tuple[int, float]]:
+        with self._lock:
+            curve = self._curves.setdefault(folder.id, Curve(folder.curve_file))
+            self._curves.move_to_end(folder.id)
+            while len(self._curves) > _CURVES_KEPT:
+                self._curves.popitem(last=False)
+            return curve.read()
+
+
+def state_of(folder: JobFolder) -> str:
+    """Return the state in the folder; that of a folder that was tampered with is unknown."""
+    try:
+        return folder.read().state
+    except UNREADABLE:
+        return "unknown"
+
+
+def _age(path: Path) -> float:
+    for file in (path / "status.json", path):
+        with contextlib.suppress(OSError):
+            return time.time() - file.stat().st_mtime
+    return 0.0

@@ -1,0 +1,1 @@
+"""Who waits for which job, which job comes next, and how many may wait."""

@@ -1,0 +1,55 @@
+"""A job that is not over, and the windows that wait for it."""
+
+from collections.abc import Callable
+
+from appca.jobs.folder import JobFolder
+from appca.jobs.turns.needs import Needs
+
+
+class Job:
+    """A job of this server that is not over.
+
+    Parameters
+    ----------
+    folder : JobFolder
+    key : str
+        Of what it makes.
+    needs : Needs
+        What it will take.
+
+    Attributes
+    ----------
+    claims : dict of str to bool
+        The windows that wait for it, and whether each has asked for it (else its preview did).
+    """
+
+    def __init__(self, folder: JobFolder, key: str, needs: Needs) -> None:
+        self.folder, self.key, self.needs = folder, key, needs
+        self.claims: dict[str, bool] = {}
+        self.missed: set[str] = set()  # windows that were gone at the last look
+        self.cancelled = False
+        self.attempts = 0
+        self.begins = 0.0  # not before this time of the monotonic clock
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a person has asked for it."""
+        return any(self.claims.values())
+
+    def claim(self, owner: str, asked: bool) -> None:
+        """Let a window wait for it; what it has asked for stays asked for."""
+        self.claims[owner] = asked or self.claims.get(owner, False)
+
+    def inherit(self, owner: str, is_open: Callable[[str], bool]) -> bool:
+        """Let a window wait in place of one that is gone; whether that had asked for it."""
+        gone = sorted((one for one in self.claims if not is_open(one)), key=self.claims.__getitem__)
+        self.claim(owner, bool(gone) and self.claims.pop(gone[-1]))
+        return self.claims[owner]
+
+    def desert(self, is_open: Callable[[str], bool]) -> bool:
+        """Forget windows gone for two looks that had not asked; whether nobody waits any more."""
+        gone = {one for one, asked in self.claims.items() if not (asked or is_open(one))}
+        for one in gone & self.missed:
+            del self.claims[one]
+        self.missed = gone
+        return not self.claims

@@ -1,0 +1,126 @@
+"""How many jobs may wait, and how much memory there is for those that run.
+
+``APPCA_JOBS`` is the number of jobs that may wait in all, ``APPCA_JOBS_PER_WINDOW`` that of one
+window, ``APPCA_MEMORY`` the memory that jobs may take together, as ``8GB``; by default what the
+machine, or the container, has left.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from appca.jobs.turns.job import Job
+from appca.jobs.turns.needs import Needs
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
+
+WAITING, WAITING_PER_WINDOW = 100, 20
+_SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?(MB|GB)")
+_BYTES = {"MB": 10**6, "GB": 10**9}
+_GROUP = Path("/sys/fs/cgroup")
+
+
+class Limits(NamedTuple):
+    """Bounds of the queue."""
+
+    waiting: int = WAITING
+    waiting_per_window: int = WAITING_PER_WINDOW
+    memory: int | None = None  # bytes for all jobs; None: what is there
+
+    @classmethod
+    def from_environment(cls) -> "Limits":
+        """Read the bounds that somebody has set."""
+        return cls(
+            number("APPCA_JOBS", WAITING),
+            number("APPCA_JOBS_PER_WINDOW", WAITING_PER_WINDOW),
+            size("APPCA_MEMORY", None),
+        )
+
+    def check(self, owner: str, needs: Needs, waiting: Sequence[Job]) -> None:
+        """Raise InputError when one more job of a window is too many, or can never run."""
+        own = sum(owner in job.claims for job in waiting)
+        if own >= self.waiting_per_window:
+            msg = (
+                f"{counted(own, 'job')} of this window {'is' if own == 1 else 'are'} waiting, as "
+                "many as may; cancel one, or wait until one has begun."
+            )
+            raise InputError(msg)
+        if len(waiting) >= self.waiting:
+            n = len(waiting)
+            msg = (
+                f"{counted(n, 'job')} of all windows {'is' if n == 1 else 'are'} waiting, as many "
+                "as may; start this one again when some are over."
+            )
+            raise InputError(msg)
+        most = self.memory or total_memory()
+        if most is not None and needs.memory > most:
+            raise InputError(too_large(needs.memory, most))
+
+    def fits(self, needs: Needs, running: Sequence[Job]) -> bool:
+        """Whether there is memory for a job beside those that run.
+
+        What running jobs may still take is counted in whole: their memory is not taken at once.
+        """
+        taken = sum(job.needs.memory for job in running)
+        free = self.free()
+        if self.memory is not None and needs.memory + taken > self.memory:
+            return False
+        return free is None or needs.memory + taken <= free
+
+    def free(self) -> int | None:
+        """Return the bytes that jobs could take now; None where this cannot be known."""
+        found = [one for one in (available_memory(), self.memory) if one is not None]
+        return min(found, default=None)
+
+
+def too_large(needed: int, free: int) -> str:
+    """Say that a job needs more memory than there is."""
+    return (
+        f"This needs about {needed / 1e9:.1f} GB of memory, and jobs may take "
+        f"{free / 1e9:.1f} GB; take fewer rows or fewer features."
+    )
+
+
+def number(name: str, default: int) -> int:
+    """Return the whole number in a variable of the environment, if it is one above zero."""
+    text = os.environ.get(name, "").strip()
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) and int(text) else default
+
+
+def size(name: str, default: int | None) -> int | None:
+    """Return the bytes that a variable of the environment names, as ``500MB`` or ``8GB``."""
+    found = _SIZE.fullmatch(os.environ.get(name, "").strip())
+    return int(float(found[1]) * _BYTES[found[2]]) or default if found else default
+
+
+def total_memory() -> int | None:
+    """Return the bytes of memory of the machine or the container; None where unknown."""
+    found = [_of_machine("MemTotal"), _of_group("memory.max")]
+    return min((one for one in found if one is not None), default=None)
+
+
+def available_memory() -> int | None:
+    """Return the bytes of memory that programs could still take; None where unknown."""
+    most, used = _of_group("memory.max"), _of_group("memory.current")
+    found = [_of_machine("MemAvailable")]
+    if most is not None and used is not None:
+        found.append(max(0, most - used))
+    return min((one for one in found if one is not None), default=None)
+
+
+def _of_machine(name: str) -> int | None:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _of_group(name: str) -> int | None:
+    """Return a number of the container's control group; "max" is none."""
+    with contextlib.suppress(OSError, ValueError):
+        return int((_GROUP / name).read_text(encoding="ascii"))
+    return None

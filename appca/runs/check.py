@@ -1,0 +1,143 @@
+"""Looking through a home for what was damaged, block by block, whatever its files mean."""
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from appca.storage import digests
+from appca.storage.files import number_of, read_json, read_numbered, write_json, write_numbered
+from appca.storage.formats import FILES, TooNew
+from appca.storage.refusal import reason
+
+JOURNAL = "records.txt"
+BEFORE = "stored before there were digests"
+# folder of a home -> the description that every folder in it has, and its kind in `formats.STEPS`
+_DESCRIBED = {
+    "datasets": ("meta.json", "data set"),
+    "runs": ("config.json", "run"),
+    "studies": ("config.json", "study"),
+    "grids": ("config.json", "journal"),
+    "stability": ("config.json", "journal"),
+    "masked": ("config.json", "journal"),
+    "jobs": ("job.json", "job"),
+}
+_SINGLE = ("selections", "embeddings", "projections", "autoencoders", "quality")
+FOLDERS = (*_DESCRIBED, *_SINGLE, "uploads")
+
+
+class StoredFinding(NamedTuple):
+    """A file that is not as it was stored, or of which that is not known."""
+
+    file: Path
+    why: str
+    damaged: bool  # else it was stored before there were digests
+
+
+def findings(home: Path) -> Iterator[StoredFinding]:
+    """Look at all that is stored in a home.
+
+    Files that are hidden or of another kind are not appca's; drafts and signs of life are hidden.
+    """
+    for name in (*_DESCRIBED, *_SINGLE):
+        for folder in _folders(home / name):
+            in_home = folder.parent.name if folder.parent.parent == home else ""
+            kind = _DESCRIBED.get(in_home, ("", ""))
+            found = list(_in_folder(folder, *kind))
+            if any(one.damaged for one in found):  # or somebody wrote to it just now: look again
+                found = list(_in_folder(folder, *kind)) if folder.is_dir() else []
+            yield from found
+
+
+def give_digests(finding: StoredFinding, home: Path) -> None:
+    """Store anew, with digests, what was stored before there were any.
+
+    Raises
+    ------
+    InputError, OSError, ValueError
+    """
+    file, what = finding.file, finding.file.name
+    if file.suffix == ".npz":
+        write_numbered(file, read_numbered(file, what), what)
+        return
+    kind = _DESCRIBED.get(file.relative_to(home).parts[0], ("", ""))[1]
+    facts = read_json(file, what, kind)
+    if FILES in facts and facts[FILES] is None:
+        names = [one.name for one in _files(file.parent) if one.suffix != ".json"]
+        facts[FILES] = digests.digests_of(file.parent, names)
+    write_json(file, facts, what)
+
+
+def _folders(top: Path) -> Iterator[Path]:
+    """Yield a folder and those in it; none where there is none."""
+    with suppress(OSError):
+        inside = sorted(one for one in top.iterdir() if not one.name.startswith("."))
+        yield top
+        for one in inside:
+            if one.is_dir() and not one.is_symlink():
+                yield from _folders(one)
+
+
+def _files(folder: Path) -> list[Path]:
+    found = (one for one in folder.iterdir() if not one.name.startswith("."))
+    return sorted(one for one in found if one.is_file())
+
+
+def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFinding]:
+    """Look at the files of one folder: at descriptions first, which say what others must be."""
+    if description and not (folder / description).is_file():
+        yield StoredFinding(folder / description, f"{description} is missing", True)
+        return
+    entries, known = _files(folder), set[str]()
+    for file in (one for one in entries if one.suffix == ".json"):
+        try:
+            facts = read_json(file, file.name, kind if file.name == description else "")
+        except TooNew as error:
+            yield StoredFinding(file, str(error), True)
+            return
+        except Exception as error:  # a damaged file fails in as many ways as its parsers can
+            yield StoredFinding(file, reason(error), True)
+            if file.name == description:
+                return  # nothing is known of the others
+            continue
+        yield from _of_description(file, facts, known)
+    for file in entries:
+        if file.name not in known and file.suffix in {".npz", ".txt"}:
+            yield from _alone(file)
+
+
+def _of_description(file: Path, facts: dict[str, Any], known: set[str]) -> Iterator[StoredFinding]:
+    """Look at the files that a description lists, and note what needs no other look."""
+    if FILES not in facts:
+        if not digests.is_sealed(file, file.read_bytes()):
+            yield StoredFinding(file, BEFORE, False)
+        return
+    listed = facts[FILES]
+    if not isinstance(listed, dict) or any(Path(name).name != name for name in listed):
+        known.update(one.name for one in _files(file.parent))  # nothing is known of them
+        why = BEFORE if listed is None else "it lists other files than its own"
+        yield StoredFinding(file, why, listed is not None)
+        return
+    for name, blocks in listed.items():
+        known.add(name)
+        try:
+            digests.check_file(file.parent / name, blocks, anew=True)
+        except Exception as error:
+            yield StoredFinding(file.parent / name, reason(error), True)
+
+
+def _alone(file: Path) -> Iterator[StoredFinding]:
+    """Look at a file that no description lists."""
+    try:
+        if file.name == JOURNAL:
+            n_damaged = digests.lines_in(file.read_bytes())[1]
+            if n_damaged:
+                yield StoredFinding(file, f"{file.name} has damaged lines ({n_damaged})", True)
+        elif file.suffix == ".npz" and not digests.is_sealed_zip(file):
+            with zipfile.ZipFile(file) as archive:
+                if archive.testzip() is not None or number_of(file) > 1:
+                    raise digests.Damaged(file)
+            yield StoredFinding(file, BEFORE, False)
+    except Exception as error:
+        yield StoredFinding(file, reason(error), True)

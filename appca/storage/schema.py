@@ -1,0 +1,147 @@
+"""Shapes of what a stranger may have written: typed, bounded, and checked as a whole by msgspec.
+
+The shapes stand beside what they describe; here is what turns a value into one, or into a clause
+that people can read.
+"""
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from appca.storage.errors import InputError
+from appca.storage.wording import shortened
+
+MOST = (1 << 53) - 1  # of whole numbers that every reader of JSON knows
+Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+FromOne = Annotated[int, Meta(ge=1, le=MOST)]
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Text = Annotated[str, Meta(max_length=1000)]
+Facts = Annotated[dict[Text, Any], Meta(max_length=10_000)]
+
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a group of named values",
+    "null": "nothing",
+}
+_BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
+_SOME = "a value"
+_MOST_KINDS = 3  # that are told one by one
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]|(\[\.\.\.\])")
+
+
+class Misfit(ValueError):
+    """A value has another shape; its message is a clause: “it lacks “k”” or so."""
+
+
+def fitted(shape: Any, given: object, *, from_text: bool = False) -> Any:
+    """Return a value of JSON as a value of a type, with all that is in it checked.
+
+    Parameters
+    ----------
+    shape : type
+        A Struct, a dataclass, a named tuple or an annotated type.
+    given : object
+    from_text : bool
+        Whether numbers are written as texts, as in an address.
+
+    Raises
+    ------
+    Misfit
+    InputError
+        When a dataclass refuses what it is made of, with its own sentence.
+    """
+    try:
+        if hasattr(shape, "_field_defaults"):
+            return shape(**msgspec.structs.asdict(_converted(_of_tuple(shape), given, from_text)))
+        return _converted(shape, given, from_text)
+    except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, InputError):
+            raise error.__cause__ from None
+        raise Misfit(_clause(str(error), given)) from error
+
+
+def _converted(shape: Any, given: object, from_text: bool) -> Any:
+    return msgspec.convert(given, shape, strict=not from_text)
+
+
+@cache
+def _of_tuple(shape: Any) -> Any:
+    """Return the Struct with the fields of a named tuple, which msgspec would write as a list."""
+    defaults = shape._field_defaults
+    kinds = shape.__annotations__
+    named = [(name, kinds[name]) for name in shape._fields if name not in defaults]
+    later = [(name, kinds[name], value) for name, value in defaults.items()]
+    return msgspec.defstruct(shape.__name__, [*named, *later], kw_only=True)
+
+
+def _clause(told: str, given: object) -> str:
+    """Turn msgspec's “Expected `int`, got `str` - at `$.runs[0].k`” into words."""
+    what, _, path = told.partition(" - at `")
+    lacking = re.match(r"Object missing required field `(\w+)`", what)
+    if lacking:
+        of = _place(path)
+        return f"it lacks “{lacking[1]}”{of and f' of {of}'}"
+    value, place = _at(given, path), _place(path)
+    if "[...]" in path:  # msgspec does not say which of the values it is
+        return f"{place} is not {_rule(what)}"
+    return f"it has {_shown(value)}{place and f' for {place}'}, where {_rule(what)} belongs"
+
+
+def _place(path: str) -> str:
+    """Return “n_iter” of “info” of “runs” 1 for `$.runs[0].info.n_iter`."""
+    words: list[str] = []
+    for name, number, other in _STEP.findall(path):
+        if name:
+            words.append(f"“{name}”")
+        elif number and words and words[-1] != _SOME:
+            words[-1] += f" {int(number) + 1}"
+        elif other:
+            words.append(_SOME)
+    return " of ".join(reversed(words))
+
+
+def _at(given: object, path: str) -> object:
+    for name, number, _ in _STEP.findall(path):
+        if name and isinstance(given, Mapping):
+            given = given.get(name)
+        elif number and isinstance(given, Sequence):
+            given = given[int(number)]
+    return given
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return _TYPES["object"]
+    return _TYPES["array"] if isinstance(value, list | tuple) else shortened(repr(value))
+
+
+def _rule(what: str) -> str:
+    kinds = re.match(r"Expected `([^`]+)`(.*)", what)
+    if kinds is None:
+        return "another value"
+    several = kinds[1].split(" | ")
+    of = " or ".join(_TYPES.get(kind, kind) for kind in several[:_MOST_KINDS])
+    if len(several) > _MOST_KINDS:
+        return "a single number or text, or a list of those"
+    long = re.match(r" of length ([<>]=) (\d+)", kinds[2])
+    if long:
+        parts = "items" if kinds[1] in ("array", "object") else "characters"
+        return f"{of} {_BOUNDS[long[1]]} {int(long[2]):,} {parts}"
+    bound = re.match(r" ([<>]=?) (\S+)", kinds[2])
+    if bound is None:
+        return f"{of} of another form" if "regex" in kinds[2] else of
+    limit = float(bound[2])
+    if abs(limit) > 1e300:
+        return "a finite number"
+    return f"{of} {_BOUNDS[bound[1]]} {int(limit) if limit.is_integer() else limit:,}"

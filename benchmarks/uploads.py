@@ -1,0 +1,144 @@
+"""What a hostile upload costs the server, and the page of another visitor.
+
+`python -m benchmarks.uploads [FILE ...]`: starts the server on a new home folder, and uploads each
+file of `tests.attacks.hostile_files` (or those named) on the page Data in one window of Chromium.
+Another window opens the page Fit meanwhile, again and again, until the file is answered: the
+longest of these openings counts, and before the first upload there are some for comparison. Memory
+is the highest sum of the server's and its reading processes' in use, sampled, beyond what it was
+before. Linux only; writes results/uploads.json.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from threading import Event, Thread
+
+from benchmarks import results
+from benchmarks.first_picture import FLAGS, ROOT
+
+MINUTE = 60_000  # milliseconds
+ALONE = 5  # openings without an upload
+PAUSE = 0.02  # seconds between two looks at the memory
+FITTED = "() => document.querySelector('.appca-explorer')?.dataset.points === '1797'"
+
+
+def main() -> None:
+    """Print one line a file, and write all."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.attacks.hostile_files import COSTLY, HOSTILE
+
+    parser = results.arguments(__doc__)
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    given = parser.parse_args()
+    chosen = [one for one in (*HOSTILE, *COSTLY) if not given.files or one.name in given.files]
+    rows = []
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
+        server, address = started(home)
+        try:
+            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+            uploader, other = browser.new_page(), browser.new_page()
+            opened(other, address)
+            alone = [opened(other, address) for _ in range(ALONE)]
+            rows.append({"file": "none", "page_s": max(alone), "openings": ALONE})
+            for one in chosen:
+                rows.append(row_of(one, address, server.pid, uploader, other))
+                print(rows[-1], flush=True)
+            browser.close()
+        finally:
+            server.terminate()
+            server.wait()
+    results.write(given.out, "uploads", rows)
+
+
+def started(home: str) -> tuple[subprocess.Popen, str]:
+    """Start the server; return it and its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    server = subprocess.Popen(
+        [*command, "--server.port", str(port)],
+        cwd=ROOT,
+        env={**os.environ, "APPCA_HOME": home},
+        stdout=subprocess.DEVNULL,
+    )
+    return server, f"http://127.0.0.1:{port}"
+
+
+def opened(page, address: str) -> float:
+    """Open the subspaces anew; return the seconds until they are drawn."""
+    began = time.perf_counter()
+    while True:
+        try:
+            page.goto(address)
+            break
+        except Exception:  # the port is not open yet
+            if time.perf_counter() - began > 60:
+                raise
+            time.sleep(0.1)
+    page.wait_for_function(FITTED, timeout=2 * MINUTE)
+    return time.perf_counter() - began
+
+
+def row_of(one, address: str, server: int, uploader, other) -> results.Row:
+    """Upload a file and open pages until it is answered."""
+    data = one.make()
+    uploader.goto(f"{address}/data")
+    uploader.get_by_role("tab", name="Your files").click(timeout=MINUTE)
+    box = uploader.locator('[class*="st-key-upload-"] input[type=file]')
+    box.wait_for(state="attached", timeout=MINUTE)
+    before, done, peak = memory(server), Event(), [0]
+
+    def watch() -> None:
+        while not done.is_set():
+            peak[0] = max(peak[0], memory(server))
+            time.sleep(PAUSE)
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    began = time.perf_counter()
+    box.set_input_files(
+        [{"name": one.name, "mimeType": "application/octet-stream", "buffer": data}]
+    )
+    answer = uploader.locator("[data-testid=stAlert], .st-key-upload_use").first
+    openings = []
+    while not openings or not answer.is_visible():
+        openings.append(opened(other, address))
+        if time.perf_counter() - began > 120:
+            break
+    done.set()
+    watcher.join()
+    return {
+        "file": one.name,
+        "bytes": len(data),
+        "grown_mb": (peak[0] - before) / 1e6,
+        "page_s": max(openings),
+        "openings": len(openings),
+    }
+
+
+def memory(server: int) -> int:
+    """Return the bytes in use of the server and of the processes that read files for it."""
+    found = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            status = (folder / "status").read_text()
+            command = (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if int(folder.name) == server or (
+            f"PPid:\t{server}\n" in status and b"appca.data.readers.worker" in command
+        ):
+            used = re.search(r"VmRSS:\s+(\d+)", status)
+            found += int(used[1]) << 10 if used else 0
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+"""Session files from strangers: none answers for a fit, each is checked as a whole."""
+
+import io
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from appca.data.store import DatasetStore
+from appca.runs.fit import fit_run
+from appca.runs.preview import preview
+from appca.runs.session import Session, pack, unpack
+from appca.runs.store import RunStore, title
+from appca.storage.errors import InputError
+from tests.attacks.forged import altered, fitted, npy, rolled, setting, small, sound
+from tests.sentences import faults_of
+
+SIZES = {"n_components": 3, "n_active": 2}
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return small()
+
+
+@pytest.fixture(scope="module")
+def run(dataset, tmp_path_factory):
+    return fitted(tmp_path_factory.mktemp("sender"), dataset, **SIZES)
+
+
+@pytest.fixture(scope="module")
+def content(run, dataset):
+    return sound(run, dataset)
+
+
+def opened(file, home):
+    found = unpack("x.appca", file, home)
+    return found, [RunStore(home).get(one) for one in found.runs]
+
+
+def test_rolled_scores_never_stand_for_the_fit_of_the_same_settings(content, run, tmp_path):
+    found, (forged,) = opened(rolled(content), tmp_path)
+    assert RunStore(tmp_path).get(run.id) is None
+    assert forged.id == found.opened != run.id
+    assert forged.config.imported == forged.fitted.digest()
+    assert forged.name == "aPPCA, K = 3, L = 2 (imported)" == title(forged.config)
+    assert forged.config.to_be_fitted() == run.config
+
+
+def test_a_forged_run_stands_beside_the_fit_that_is_here(content, run, dataset, tmp_path):
+    own = fitted(tmp_path, dataset, **SIZES)
+    _, (forged,) = opened(rolled(content), tmp_path)
+    assert {own.id, forged.id} == {one.id for one in RunStore(tmp_path).list()}
+    assert np.array_equal(RunStore(tmp_path).get(run.id).fitted.scores, run.fitted.scores)
+
+
+def test_the_very_run_that_was_fitted_here_is_that_run(content, run, dataset, tmp_path):
+    own = fitted(tmp_path, dataset, **SIZES)
+    found, (same,) = opened(io.BytesIO(content), tmp_path)
+    assert (found.runs, found.opened, same.config.imported) == ((own.id,), own.id, None)
+
+
+def test_the_mark_survives_being_sent_on_and_brought_back(content, run, dataset, tmp_path):
+    _, (first,) = opened(io.BytesIO(content), tmp_path / "a")
+    again = pack(Session(dataset, [first], opened=first.id))
+    assert again == content
+    found, (second,) = opened(io.BytesIO(again), tmp_path / "b")
+    assert (second.id, second.name, found.opened) == (first.id, first.name, first.id)
+    back, _ = opened(io.BytesIO(again), run.path.parents[1])
+    assert back.runs == (run.id,)
+
+
+def test_a_file_cannot_say_that_its_run_is_no_import(content, run, tmp_path):
+    for told in (None, "0" * 64):
+        file = altered(content, setting("runs", 0, "config", "imported", value=told))
+        (one,) = unpack("x.appca", file, tmp_path).runs
+        assert RunStore(tmp_path).get(one).config.imported == run.fitted.digest()
+
+
+def test_an_imported_run_is_not_fitted(content, dataset, tmp_path):
+    _, (one,) = opened(io.BytesIO(content), tmp_path)
+    for fit in (fit_run, preview):
+        with pytest.raises(InputError, match="came in a session file"):
+            fit(dataset, one.config)
+
+
+def test_a_name_kept_for_a_run_stays_without_the_mark(content, tmp_path):
+    _, (one,) = opened(altered(content, setting("runs", 0, "name", value="my run")), tmp_path)
+    assert (one.name, one.given) == ("my run (imported)", "my run")
+    assert RunStore(tmp_path).rename(one.id, "").name == "aPPCA, K = 3, L = 2 (imported)"
+
+
+def test_data_that_are_here_keep_their_name_and_source(content, dataset, tmp_path):
+    DatasetStore(tmp_path).put(dataset)
+    file = altered(content, setting("dataset", "name", value="evil"))
+    found = unpack("x.appca", file, tmp_path)
+    assert DatasetStore(tmp_path).get(found.dataset).name == dataset.name
+
+
+def test_a_selection_of_a_like_name_is_not_replaced(dataset, run, tmp_path):
+    from appca.analysis.groups.selections import SavedSelection, SelectionStore
+
+    mine, theirs = np.arange(dataset.n_rows) < 3, np.arange(dataset.n_rows) > 30
+    SelectionStore(tmp_path).save(dataset.digest, "few", mine)
+    both = [SavedSelection(" few\n", theirs, 0.0), SavedSelection("few", ~theirs, 0.0)]
+    found = unpack("x.appca", io.BytesIO(pack(Session(dataset, [run], both))), tmp_path)
+    assert found.selections == ("few (2)", "few (3)")
+    kept = {one.name: one.mask for one in SelectionStore(tmp_path).list(dataset.digest, 45)}
+    assert np.array_equal(kept["few"], mine)
+
+
+def test_what_a_full_disk_left_out_is_added_by_opening_the_file_again(
+    content, tmp_path, monkeypatch
+):
+    def refuse(*_, **__):
+        raise InputError("The disk is full; free some space.")
+
+    with monkeypatch.context() as now:
+        now.setattr(RunStore, "save", refuse)
+        with pytest.raises(InputError, match="disk is full"):
+            unpack("x.appca", io.BytesIO(content), tmp_path)
+    (data,) = DatasetStore(tmp_path).list()
+    assert DatasetStore(tmp_path).get(data.digest).n_rows == 45
+    assert RunStore(tmp_path).list() == []
+    assert len(unpack("x.appca", io.BytesIO(content), tmp_path).runs) == 1
+
+
+def test_columns_of_long_names_are_sent_and_received(dataset, tmp_path):
+    names = tuple(f"{'long ' * 400}{j}" for j in range(dataset.n_features))
+    long = replace(dataset, feature_names=names, provenance={"report": {"roles": {names[0]: "x"}}})
+    found = unpack("x.appca", io.BytesIO(pack(Session(long, []))), tmp_path)
+    assert DatasetStore(tmp_path).get(found.dataset).feature_names == names
+
+
+def parameter(name, value):
+    return setting("runs", 0, "config", "parameters", name, value=value)
+
+
+def config(name, value):
+    return setting("runs", 0, "config", name, value=value)
+
+
+def info(name, value):
+    return setting("runs", 0, "info", name, value=value)
+
+
+RUN = "Run 1 in “bad.appca” cannot be opened: "
+AGAIN = "; save the file again."
+WHOLE, EVIL = "must be a whole number of at least", "1); import os; ("
+BAD = {
+    "K a text": (
+        parameter("n_components", "abc"),
+        f"{RUN}n_components {WHOLE} 1 and at most 100,000; got 'abc'{AGAIN}",
+    ),
+    "K negative": (
+        parameter("n_components", -4),
+        f"{RUN}n_components {WHOLE} 1 and at most 100,000; got -4{AGAIN}",
+    ),
+    "K true": (
+        parameter("n_components", True),
+        f"{RUN}n_components {WHOLE} 1 and at most 100,000; got True{AGAIN}",
+    ),
+    "K fractional": (
+        parameter("n_components", 2.5),
+        f"{RUN}n_components {WHOLE} 1 and at most 100,000; got 2.5{AGAIN}",
+    ),
+    "K enormous": (
+        parameter("n_components", 10**15),
+        f"{RUN}n_components {WHOLE} 1 and at most 100,000; got 1000000000000000{AGAIN}",
+    ),
+    "K not that of the arrays": (
+        parameter("n_components", 7),
+        "“bad.appca” is damaged; save it again.",
+    ),
+    "L above K": (
+        parameter("n_active", 9),
+        f"{RUN}n_active must be at most n_components=3; got 9: lower n_active or raise "
+        f"n_components{AGAIN}",
+    ),
+    "L nothing": (
+        parameter("n_active", None),
+        f"{RUN}n_active {WHOLE} 1 and at most 100,000; got None{AGAIN}",
+    ),
+    "passes a text": (parameter("max_iter", "x"), f"{RUN}max_iter {WHOLE} 1; got 'x'{AGAIN}"),
+    "seed negative": (parameter("random_state", -1), f"{RUN}random_state {WHOLE} 0; got -1{AGAIN}"),
+    "tol without end": (
+        parameter("tol", float("inf")),
+        f"{RUN}tol must be a finite number, a text or yes/no to be recorded; got inf{AGAIN}",
+    ),
+    "start code": (
+        parameter("init", EVIL),
+        f"{RUN}init must be 'auto', 'quartimax', 'annealed', 'ica', 'pca' or 'random' or an array; "
+        f"got {EVIL!r}{AGAIN}",
+    ),
+    "parameters a list": (
+        config("parameters", [1]),
+        f"{RUN}it has a list for “parameters”, where a group of named values belongs{AGAIN}",
+    ),
+    "stop that is code": (
+        config("stopped_at", EVIL),
+        f"{RUN}it has {EVIL!r} for “stopped_at”, where a whole number or nothing belongs{AGAIN}",
+    ),
+    "stop at none": (
+        config("stopped_at", 0),
+        f"{RUN}it has 0 for “stopped_at”, where a whole number of at least 1 belongs{AGAIN}",
+    ),
+    "model a list": (
+        config("model", ["aPPCA"]),
+        f"{RUN}it has a list for “model”, where a text belongs{AGAIN}",
+    ),
+    "another model": (
+        config("model", "__import__"),
+        f"{RUN}There is no model “__import__”; choose one of aPPCA, aFA, NPPCA, isFA, fsFA, PPCA"
+        f"{AGAIN}",
+    ),
+    "a field too many": (
+        config("hook", "x"),
+        f"{RUN}it has “hook”, which is none of its settings{AGAIN}",
+    ),
+    "scale unknown": (
+        config("preprocessing", {"scale": "x'"}),
+        f'{RUN}scale must be one of none, feature, global; got "x\'"{AGAIN}',
+    ),
+    "likelihood NaN": (
+        info("log_likelihood", float("nan")),
+        f"{RUN}it has nan for “log_likelihood”, where a finite number belongs{AGAIN}",
+    ),
+    "seconds a text": (
+        info("seconds", "1"),
+        f"{RUN}it has '1' for “seconds”, where a number belongs{AGAIN}",
+    ),
+    "reason too long": (
+        info("stop_reason", "x" * 2000),
+        f"{RUN}it has '{'x' * 38}… for “stop_reason”, where a text of at most 1,000 characters "
+        f"belongs{AGAIN}",
+    ),
+    "no rows": (
+        info("n_rows", 0),
+        f"{RUN}it has 0 for “n_rows”, where a whole number of at least 1 belongs{AGAIN}",
+    ),
+    "rows of other data": (info("n_rows", 44), "“bad.appca” is damaged; save it again."),
+    "runs a number": (
+        setting("runs", value=3),
+        "“bad.appca” is damaged: it has 3 for “runs”, where a list belongs; save it again.",
+    ),
+    "too many runs": (
+        lambda all_: all_.update(runs=all_["runs"] * 1001),
+        "“bad.appca” is damaged: it has a list for “runs”, where a list of at most 1,000 items "
+        "belongs; save it again.",
+    ),
+    "sign of 7": (
+        setting("runs", 0, "components", "signs", value=[7, 1, 1]),
+        "“bad.appca” is damaged: it has 7 for “signs” 1 of “components” of “runs” 1, where another "
+        "value belongs; save it again.",
+    ),
+    "digest a path": (
+        setting("dataset", "digest", value="../../x"),
+        "“bad.appca” is damaged: it has '../../x' for “digest” of “dataset”, where a text of "
+        "another form belongs; save it again.",
+    ),
+    "images of negative size": (
+        setting("dataset", "image_shape", value=[-1, -13]),
+        "“bad.appca” is damaged: it has -1 for “image_shape” 1 of “dataset”, where a whole number "
+        "of at least 1 belongs; save it again.",
+    ),
+    "options that are code": (
+        setting("dataset", "provenance", "options", value={"n": [[EVIL]]}),
+        "“bad.appca” is damaged: a value of “options” is not a single number or text, or a list of "
+        "those; save it again.",
+    ),
+    "roles a number": (
+        setting("dataset", "provenance", "report", value={"roles": 5}),
+        "“bad.appca” is damaged: it has 5 for “roles” of “report”, where a group of named values "
+        "belongs; save it again.",
+    ),
+    "grey values without end": (
+        setting("dataset", "provenance", "image_range", value=[0, float("inf")]),
+        "“bad.appca” is damaged: it has inf for “image_range” 2, where a finite number belongs; "
+        "save it again.",
+    ),
+    "a brain of 10^15 voxels": (
+        setting("dataset", "provenance", "grid", value=[100_000] * 3),
+        "“bad.appca” is damaged: it has 100000 for “grid” 1, where a whole number of at most 512 "
+        "belongs; save it again.",
+    ),
+    "a name that is a number": (
+        setting("dataset", "name", value=5),
+        "“bad.appca” is damaged: it has 5 for “name” of “dataset”, where a text belongs; save it "
+        "again.",
+    ),
+    "no data named": (
+        lambda all_: all_.pop("dataset"),
+        "“bad.appca” is damaged: it lacks “dataset”; save it again.",
+    ),
+    "a version before the first": (
+        setting("version", value=0),
+        "“bad.appca” is no session file that this version of appca reads; it says “appca session”, "
+        "version 0.",
+    ),
+    "a version that is true": (
+        setting("version", value=True),
+        "“bad.appca” is no session file that this version of appca reads; it says “appca session”, "
+        "version True.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_forged_file_gets_its_sentence_and_nothing_is_stored(content, tmp_path, name):
+    change, sentence = BAD[name]
+    with pytest.raises(InputError) as told:
+        unpack("bad.appca", altered(content, change), tmp_path)
+    assert str(told.value) == sentence
+    assert faults_of(sentence, "bad.appca") == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+ARRAYS = {
+    "scores of other rows": {"runs/0/scores.npy": npy(np.zeros((9, 3), np.float32))},
+    "components without end": {"runs/0/components.npy": npy(np.full((3, 13), np.inf))},
+    "choices that are numbers": {"runs/0/active.npy": npy(np.ones((45, 3)))},
+    "a text for the mean": {"runs/0/mean.npy": npy(np.array(["x"] * 13))},
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_forged_arrays_are_refused_and_nothing_is_stored(content, tmp_path, name):
+    with pytest.raises(InputError, match=r"^“bad\.appca” is damaged; save it again\.$"):
+        unpack("bad.appca", altered(content, lambda _: None, **ARRAYS[name]), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_imported_before_there_was_a_mark_still_opens(run, dataset, tmp_path):
+    """It lies under the id of its settings, as fits do, and cannot be told from one."""
+    shutil.copytree(run.path, tmp_path / "runs" / run.id)
+    assert RunStore(tmp_path).get(run.id).config.imported is None

@@ -1,0 +1,81 @@
+"""Tables of very many columns on the pages: no widget and no table grows with them."""
+
+import io
+
+import numpy as np
+import pytest
+
+from tests.ui.conftest import healthy, html, sentences
+from tests.ui.data.test_uploads import field, give
+
+MOST_OPTIONS = 2000  # of one widget
+MOST_LETTERS = 500_000  # of all HTML of a page
+PAGES = (
+    "data/data",
+    "explore/fit",
+    "explore/subspaces",
+    "explore/point",
+    "groups/group",
+    "components/components",
+    "check/diagnostics",
+    "export/export",
+)
+
+
+def expression_table(columns, rows=8):
+    """Genes as columns, as they come from a sequencer: a sample's name, its group, numbers."""
+    rng = np.random.default_rng(0)
+    text = io.StringIO()
+    text.write(",".join(["sample", "kind", *(f"gene_{j}" for j in range(columns))]) + "\n")
+    for i in range(rows):
+        cells = rng.normal(size=columns).round(2).astype(str).tolist()
+        text.write(",".join([f"s{i}", "ab"[i % 2], *cells]) + "\n")
+    return text.getvalue().encode()
+
+
+def options_of(app):
+    widgets = [*app.selectbox, *app.multiselect, *app.radio]
+    return {one.label: len(one.options) for one in widgets}
+
+
+@pytest.mark.parametrize("columns", [3000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_the_pages_stay_usable_with_very_many_columns(columns, start):
+    app = start("data/data")
+    app.default_timeout = 100
+    give(app, ("genes.csv", expression_table(columns)))
+    assert f"8 rows × {columns + 2:,}" in html(healthy(app))
+    field(app, "Find columns by name").set_value("gene_17").run()
+    assert max(options_of(healthy(app)).values()) < MOST_OPTIONS
+    app.button(key="upload_use").click().run()
+    assert f"{columns:,} columns" in html(healthy(app))
+    for page in PAGES:
+        app.switch_page(f"pages/{page}.py").run()
+        assert max(options_of(healthy(app)).values(), default=0) < MOST_OPTIONS
+        assert len(html(app)) < MOST_LETTERS
+
+
+def test_columns_with_words_among_numbers_are_left_out_together_where_they_are_many(start):
+    head = ",".join(f"c{j}" for j in range(600))
+    cells = ["0", "1", "2", "oops", "4", "5", "6", "7", "8"]
+    rows = [",".join([str(i), *[cell] * 597, f"{i}.5", "1.5"]) for i, cell in enumerate(cells)]
+    app = give(start("data/data"), ("t.csv", "\n".join([head, *rows]).encode()))
+    assert "1 word among its numbers" in sentences(app)[0]
+    assert not app.multiselect
+    next(one for one in app.toggle if "597 columns with words" in one.label).set_value(True).run()
+    assert "Ignored" in html(healthy(app))
+
+
+def test_whole_numbers_that_may_be_labels_are_said_and_become_labels_by_one_click(start):
+    rng = np.random.default_rng(1)
+    lines = [f"{i % 11 + 1},{a},{b}" for i, (a, b) in enumerate(rng.normal(size=(44, 2)))]
+    app = give(start("data/data"), ("t.csv", "\n".join(["population,a,b", *lines]).encode()))
+    shown = html(healthy(app))
+    assert "Features that may be labels" in shown
+    assert "population (11 values)" in shown
+    next(one for one in app.button if "population" in one.label).click().run()
+    shown = html(healthy(app))
+    assert "Features that may be labels" not in shown
+    assert "Label “population”" in shown
+    assert not [one for one in app.button if "population" in one.label]
+    app.button(key="upload_use").click().run()
+    assert "44 rows × 2" in html(healthy(app))

@@ -1,0 +1,131 @@
+"""Two windows at once: neither ends nor changes anything of the other's."""
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appca.jobs.queue import Jobs
+from appca.jobs.turns.limits import Limits
+from appca.ui.session import fitting, services
+from tests.ui.conftest import address, healthy, sentences
+
+IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")  # a worker that never ends a job
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch) -> Iterator[Jobs]:
+    """Jobs as on large data: every fit is one, and none comes to its end."""
+    jobs = Jobs(tmp_path, command=IDLE, limits=Limits(waiting_per_window=6))
+    monkeypatch.setattr(services, "jobs", lambda: jobs)
+    monkeypatch.setattr(fitting, "LIVE_SECONDS", -1.0)
+    yield jobs
+    jobs.close()
+
+
+def listed(app) -> set[str]:
+    """Jobs in the sidebar."""
+    keys = (button.key or "" for button in app.sidebar.button)
+    return {key.removeprefix("cancel-") for key in keys if key.startswith("cancel-")}
+
+
+def going_on(jobs: Jobs, ids: set[str]) -> bool:
+    found = [jobs._find(job) for job in ids]
+    return all(job is not None and not job.cancelled for job in found)
+
+
+def test_a_slider_does_not_end_the_fit_that_another_window_has_asked_for(start, jobs):
+    ann = start("explore/fit")
+    ann.number_input(key="set-random_state").set_value(11).run()
+    ann.button(key="start_fit").click().run()
+    (asked,) = {address(ann)["job"]}
+    bob = start(**{key: address(ann)[key] for key in ("data", "k", "l")})
+    bob = healthy(bob.switch_page("pages/explore/fit.py").run())
+    bob.number_input(key="set-random_state").set_value(11).run()
+    bob = healthy(bob.switch_page("pages/explore/subspaces.py").run())
+    assert address(bob)["run"] == address(ann)["run"], "equal fits are one job"
+    assert asked in listed(bob)
+    bob.slider(key="k").set_value(6).run()
+    assert asked not in listed(bob), "the window has moved on"
+    assert going_on(jobs, {asked})
+    assert asked in listed(healthy(ann.run()))
+
+
+def test_a_window_lists_and_cancels_its_own_jobs_alone(start, jobs):
+    ann, bob = start(k="5"), start(k="7")
+    assert len(listed(ann)) == len(listed(bob)) == 1
+    assert not listed(ann) & listed(bob)
+    (job,) = listed(bob)
+    bob.button(key=f"cancel-{job}").click().run()
+    assert listed(healthy(bob)) == set()
+    assert going_on(jobs, listed(healthy(ann.run())))
+
+
+def test_a_reload_takes_all_jobs_that_were_asked_for_along(start, jobs):
+    ann = start("explore/fit")
+    for seed in (11, 12):
+        ann.number_input(key="set-random_state").set_value(seed).run()
+        ann.button(key="start_fit").click().run()
+    asked = set(address(ann)["job"].split(","))
+    assert len(asked) == 2
+    jobs.is_open = lambda _: False
+    again = start("explore/fit", **address(ann))
+    assert listed(healthy(again)) == asked
+    for job in asked:
+        again.button(key=f"cancel-{job}").click().run()
+        assert not going_on(jobs, {job}), "the window before was this one"
+
+
+def test_a_full_queue_is_one_sentence(start, jobs):
+    ann = start("explore/fit")
+    for seed in range(11, 30):
+        ann.number_input(key="set-random_state").set_value(seed).run()
+        ann.button(key="start_fit").click().run()
+        if ann.error:
+            break
+    assert sentences(ann) == [
+        "6 jobs of this window are waiting, as many as may; cancel one, or wait until one has "
+        "begun."
+    ]
+    bob = healthy(start(k="3"))
+    assert len(listed(bob)) == 1, "another window has its own turn"
+
+
+def test_a_preview_that_may_not_be_refined_says_so_only_when_asked(start, jobs):
+    jobs.limits = Limits(waiting_per_window=0)
+    ann = healthy(start())
+    assert listed(ann) == set()
+    ann.button(key="refine").click().run()
+    assert ["of this window are waiting" in said for said in sentences(ann)] == [True]
+
+
+def act(rng: random.Random, app) -> None:
+    """Do something that a person may do."""
+    kinds = ["slider", "slider", "page", "cancel"]
+    kind = rng.choice(kinds)
+    if kind == "slider" and app.slider:
+        key = rng.choice("kl")
+        app.slider(key=key).set_value(rng.randint(1, 6))
+    elif kind == "cancel" and listed(app):
+        app.button(key=f"cancel-{rng.choice(sorted(listed(app)))}").click()
+    else:
+        page = rng.choice(["explore/fit", "explore/subspaces", "data/data"])
+        app.switch_page(f"pages/{page}.py").run()
+        starts = [one for one in app.button if one.key in ("start_fit", "refine")]
+        if starts:
+            rng.choice(starts).click()
+    app.run()
+
+
+def test_two_windows_at_random_leave_each_other_alone(start, jobs, seed):
+    rng = random.Random(seed)
+    windows = [start(k="4"), start(k="5")]
+    for _ in range(12):
+        one, other = rng.sample(windows, 2)
+        before, mine = address(other), listed(other)
+        act(rng, healthy(one))
+        assert going_on(jobs, mine)
+        healthy(other.run())
+        assert (address(other), listed(other)) == (before, mine)
