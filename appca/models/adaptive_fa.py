@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, Callback
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.data_checks import refuse_constant
+from appca.models.base.data_checks import refuse_constant, warn_of_end
 from appca.models.base.estimator import generator
 from appca.models.base.factor_queries import FactorModel
 from appca.models.base.parameters import (
@@ -216,6 +216,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         self.log_likelihoods_: Array = np.array(done.log_likelihoods)
         self.n_iter_ = len(done.log_likelihoods)
         self.stop_reason_ = done.stop_reason
+        warn_of_end(done.stop_reason, self.max_iter)
         return self
 
     def _fit_gibbs(

@@ -14,7 +14,7 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.dask_queries import OnDask
-from appca.models.base.data_checks import refuse_constant, refuse_sizes
+from appca.models.base.data_checks import refuse_constant, refuse_sizes, warn_of_end
 from appca.models.base.estimator import SampledModel, generator
 from appca.models.base.parameters import (
     ARRAY,
@@ -231,6 +231,7 @@ class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
         found = fit_incomplete(rng, X, rows, self._start(rows.d), control)
         self._forget_draws()
         self._publish_incomplete(X, found, self.n_active)
+        warn_of_end(found.stop_reason, self.max_iter)
         return self
 
     def fit_blocks(self, blocks: Blocks) -> Self:
@@ -279,6 +280,8 @@ class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
         self._publish(rows, fit.state, self.n_active, fit.second)
         if self.inference == "gibbs":
             self._keep_query_draws()
+        else:
+            warn_of_end(fit.stop_reason, self.max_iter)
         self.log_likelihoods_: Array = np.array(fit.log_likelihoods)
         self.n_iter_ = len(fit.log_likelihoods)
         self.stop_reason_ = fit.stop_reason

@@ -1,9 +1,14 @@
-"""Data that no model can be fitted to are refused in one sentence."""
+"""Data that no model can be fitted to are refused in one sentence; what a fit lacks is said."""
+
+import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Block, Observations
+
+ROUNDING = 1e-13  # variances below this share of the largest are none
 
 
 def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
@@ -62,3 +67,38 @@ def _common_row(block: Block) -> Array | None:
     """Return what all rows of a block are, if they are all the same."""
     head: Array = block.X[0].copy()
     return None if (head != block.X).any() else head
+
+
+def warn_of_end(reason: str, max_iter: int) -> None:
+    """Warn where EM ended before it converged, or on the floor of the noise variance."""
+    if reason.startswith("reached max_iter"):
+        msg = f"EM ended at max_iter={max_iter} before it converged: raise max_iter or tol."
+        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+    elif "reached its floor" in reason:
+        msg = (
+            "The noise variance reached its floor, 1e-8 of the mean feature variance: the "
+            "components reproduce X all but exactly, and likelihoods say little; lower "
+            "n_components or n_active, or look for repeated rows."
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+
+
+def warn_of_rank(total: Array, second: Array, n_rows: int, n_features: int, eps: float) -> None:
+    """Warn where rows vary in fewer directions than they are given components.
+
+    Parameters
+    ----------
+    total, second : (K,), (K, K) sums over the rows of projections on orthonormal components and of
+        their products.
+    eps : of the dtype of the rows.
+    """
+    K = len(second)
+    values = np.linalg.eigvalsh(second - np.outer(total, total) / n_rows)
+    least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # of sums, and of projections
+    rank = int((values > least * values[-1]).sum())
+    if 0 < rank < K:
+        msg = (
+            f"X varies in {rank} of the n_components={K} directions only, as repeated rows do; "
+            f"the others are arbitrary: ask for at most {rank} components."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=5)

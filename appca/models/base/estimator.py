@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.base.data_checks import refuse_not_finite
+from appca.models.base.data_checks import refuse_not_finite, warn_of_rank
 from appca.models.base.parameters import Rule, refuse
 from appca.models.orthonormal.em import SubspaceState
 from appca.models.polynomials import subsets
@@ -85,12 +85,16 @@ class Gate(NamedTuple):
     n_active: int
 
 
-def _active_power(block: Block, gate: Gate) -> tuple[Array, Array]:
-    """Sum (K,) the squared projections of the rows that use a component, and count those."""
+def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]:
+    """Sum (K,) the squared projections of the rows that use a component, and count those.
+
+    And sum up the projections of all rows (K,) and their products (K, K).
+    """
     P = block.times(gate.W) + gate.shift
     active = subsets.top(gaussian.logits(P, gate.noise, gate.latent), gate.n_active)
     squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
-    return squares.sum(axis=0), active.sum(axis=0)
+    P = P.astype(np.float64, copy=False)
+    return squares.sum(axis=0), active.sum(axis=0), P.sum(axis=0), P.T @ P
 
 
 class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -201,7 +205,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         gate = Gate(
             self.components_.T, shift, self.noise_variance_, self.latent_variance_, self.n_active_
         )
-        power, used = rows.summed(partial(_active_power, gate=gate), (np.zeros(K), np.zeros(K)))
+        zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
+        power, used, total, second = rows.summed(partial(_active_power, gate=gate), zeros)
+        warn_of_rank(total, second, rows.n, rows.n_features, float(np.finfo(rows.dtype).eps))
         scale: Array = self._shrinkage() * np.sqrt(power / np.maximum(used, 1))
         return np.where(scale > 0.0, scale, 1.0)
 

@@ -63,6 +63,8 @@ def executed(texts: list[str], folder: Path) -> list[tuple[dict[str, np.ndarray]
             "error",
             "-W",
             "ignore:max_components",
+            "-W",
+            "ignore:EM ended at max_iter",
             "-c",
             "\n".join(f"exec({text!r}, {{}})" for text in whole),
         ],
