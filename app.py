@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from appca.ui.explorer import serving
 from appca.ui.frame import frame, origins
 
 FIRST = "explore/subspaces"
@@ -50,4 +51,4 @@ if __name__ == "__main__":  # for every visitor
     frame.sidebar()
 else:  # once, imported by `streamlit run` before it serves
     origins.ask_nobody()
-    app = st.App(__file__)
+    app = st.App(__file__, routes=serving.routes())

@@ -187,6 +187,15 @@ SECTIONS = (
         readings.slider_reading,
     ),
     Section(
+        "canvas",
+        "The picture of all subspaces",
+        "Planted rows with K = 10, L = 3 and one map, in Chromium at 1400 x 900 with WebGL by "
+        "software. Packing is warm. plotly.js draws the same number of points in 12 panels.",
+        "python -m benchmarks.canvas",
+        readings.canvas_lines,
+        readings.canvas_reading,
+    ),
+    Section(
         "visitors",
         "Many visitors at once",
         "Windows over the app's websocket, each moving K or L on 10,000 rows of MNIST at random, "

@@ -295,6 +295,56 @@ def first_picture_reading(rows: Sequence[Row]) -> list[str]:
     return [f"The median is {number(median(row['clock_s'] for row in rows))} s."]
 
 
+CANVAS = {  # column of results -> what it is, what was asked of it at each number of rows
+    "first_view_bytes_a_row": ("bytes a row of the first view", {100_000: 20, 1_000_000: 20}),
+    "layouts_s": ("laying out, s", {10_000: 0.15, 100_000: 1, 1_000_000: 6}),
+    "picture_ms": ("navigation to picture, ms", {10_000: 1000, 1_000_000: 1500}),
+    "pan_js_ms": ("JavaScript a frame, pan, ms", dict.fromkeys((10_000, 100_000, 1_000_000), 4)),
+    "zoom_js_ms": ("JavaScript a frame, zoom, ms", dict.fromkeys((10_000, 100_000, 1_000_000), 10)),
+    "pan_gap_ms": ("from frame to frame, pan, ms", dict.fromkeys((10_000, 100_000, 1_000_000), 45)),
+    "zoom_gap_ms": (
+        "from frame to frame, zoom, ms",
+        dict.fromkeys((10_000, 100_000, 1_000_000), 80),
+    ),
+    "recolour_ms": ("recolour to picture, ms", {100_000: 80, 1_000_000: 400}),
+    "lasso_js_ms": ("lasso, processor, ms", {100_000: 20}),
+    "lasso_ms": ("lasso to picture, ms", {100_000: 120}),
+    "tour_gap_ms": ("frame of a tour, ms", {10_000: 40, 100_000: 60}),
+    "heap_mb": ("heap of the page, MB", {1_000_000: 120}),
+    "fetched_ms": ("all parts over HTTP, ms", {}),
+    "transferred_again": ("bytes transferred after a reload", {}),
+    "plotly_first_ms": ("plotly.js: first picture, ms", {}),
+    "plotly_recolour_ms": ("plotly.js: recolour, ms", {}),
+    "plotly_lasso_ms": ("plotly.js: selection, ms", {}),
+    "plotly_pan_one_ms": ("plotly.js: one panel moved, ms", {}),
+    "plotly_heap_mb": ("plotly.js: heap, MB", {}),
+}
+
+
+def canvas_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a measurement, with what was asked."""
+    lines = []
+    for name, (what, asked) in CANVAS.items():
+        line = {"": what}
+        for row in rows:
+            bound = asked.get(row["rows"])
+            said = f" (at most {number(bound)})" if bound else ""
+            line[f"{number(row['rows'])} rows"] = number(row[name]) + said
+        lines.append(line)
+    return lines
+
+
+def canvas_reading(rows: Sequence[Row]) -> list[str]:
+    """Count the bounds that are held."""
+    held = [
+        row[name] <= asked[row["rows"]]
+        for name, (_, asked) in CANVAS.items()
+        for row in rows
+        if row["rows"] in asked
+    ]
+    return [f"{sum(held)} of {len(held)} bounds are held."]
+
+
 def slider_lines(rows: Sequence[Row]) -> Cells:
     """Write a line a number of digits."""
     lines = []

@@ -204,7 +204,7 @@ def _needed(meta: dict[str, Any]) -> list[str]:
 
 
 def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:
-    X: np.ndarray = np.load(folder / "matrix.npy", mmap_mode="r", allow_pickle=False)
+    X = _mapped(folder / "matrix.npy")
     if X.shape != (meta["n_rows"], meta["n_features"]) or str(X.dtype) != meta["dtype"]:
         msg = "matrix.npy is not the matrix that meta.json describes"
         raise ValueError(msg)
@@ -213,14 +213,24 @@ def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:
 
 def _column(file: Path) -> np.ndarray:
     """Read ids or labels by way of a map, which is never longer than the file."""
-    return np.array(np.load(file, mmap_mode="r", allow_pickle=False))
+    return np.array(_mapped(file))
+
+
+def _mapped(file: Path) -> np.ndarray:
+    try:
+        values: np.ndarray = np.load(file, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # what the parser says is for programmers
+        msg = f"{file.name} cannot be read"
+        raise ValueError(msg) from error
+    return values
 
 
 def _missing(folder: Path, meta: dict[str, Any]) -> np.ndarray | None:
     if not meta.get("n_missing"):  # said there, so that a lost file is not taken for no gaps
         return None
-    missing: np.ndarray = np.load(folder / "missing.npy", mmap_mode="r", allow_pickle=False)
-    return missing
+    return _mapped(folder / "missing.npy")
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _DESCRIBED = {
     "masked": ("config.json", "journal"),
     "jobs": ("job.json", "job"),
 }
-_SINGLE = ("selections", "embeddings", "projections", "autoencoders", "quality")
+_SINGLE = ("selections", "embeddings", "projections", "autoencoders", "quality", "numbers")
 FOLDERS = (*_DESCRIBED, *_SINGLE, "uploads")
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 import stat
 import tempfile
 from contextlib import suppress
@@ -9,7 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from appca.runs.check import FOLDERS
-from appca.storage import rights
+from appca.storage import atomic, lock, rights
+
+SECRET, SECRET_BYTES = "secret", 32
 
 MEMORY = Path("/dev/shm")  # files there are memory; anybody may make some, so see `is_own`
 
@@ -35,6 +38,26 @@ def _private(folder: Path) -> Path:
                 rights.tighten(folder / name)
         rights.restrict(folder, rights.FOLDER)
     return folder
+
+
+def secret(folder: Path) -> bytes:
+    """Return 32 random bytes that are the same for all processes with this home, and no others.
+
+    Raises
+    ------
+    OSError
+        When the home cannot be written to.
+    """
+    with lock.held(rights.make_folder(folder)):
+        file = folder / SECRET
+        with suppress(OSError):
+            found = file.read_bytes()
+            private = os.name != "posix" or file.stat().st_mode & 0o077 == 0
+            if len(found) == SECRET_BYTES and private:
+                return found
+        made = secrets.token_bytes(SECRET_BYTES)  # others may have read one with wider rights
+        atomic.write(file, made)
+        return made
 
 
 def in_memory(folder: Path) -> Path:

@@ -18,7 +18,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.home import in_memory, is_own
 from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
-from appca.storage.digests import check_files, digests_of
+from appca.storage.digests import Damaged, check_files, digests_of
 from appca.storage.errors import InputError
 from appca.storage.files import read_arrays, read_json, write_arrays, write_json
 from appca.storage.formats import FILES, TooNew, or_none
@@ -71,8 +71,9 @@ class Run:
                     "kept: remove the cause and look again."
                 )
                 raise InputError(msg) from error
-            why = reason(error)
-            msg = f"The arrays of run {self.id} cannot be read ({why}); {remedy(self.config)}."
+            # what a parser says is for programmers
+            why = f" ({reason(error)})" if isinstance(error, (OSError, Damaged)) else ""
+            msg = f"The arrays of run {self.id} cannot be read{why}; {remedy(self.config)}."
             raise InputError(msg) from error
 
     @property

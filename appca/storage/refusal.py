@@ -24,7 +24,8 @@ def reason(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is too little memory"
     why = error.strerror if isinstance(error, OSError) else None
-    return shortened(why or str(error) or "it cannot be read", 120).strip(".")
+    first = str(error).partition(". ")[0]  # what a parser advises besides is for programmers
+    return shortened(why or first or "it cannot be read", 120).strip(".")
 
 
 def refused(what: str, error: OSError, remedy: str = ROOM) -> InputError:

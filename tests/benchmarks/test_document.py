@@ -253,6 +253,14 @@ def test_a_column_that_no_row_has_is_left_out():
     ]
 
 
+def test_the_canvas_has_a_line_a_measurement_with_what_was_asked():
+    row = dict.fromkeys(readings.CANVAS, 50.0) | {"rows": 100_000}
+    lines = readings.canvas_lines([row])
+    assert lines[0] == {"": "bytes a row of the first view", "100,000 rows": "50 (at most 20)"}
+    assert lines[-1]["100,000 rows"] == "50"
+    assert readings.canvas_reading([row]) == ["4 of 10 bounds are held."]
+
+
 def test_the_cost_of_uploads_is_compared_with_none():
     rows = [
         {"file": "none", "page_s": 0.5, "openings": 5},

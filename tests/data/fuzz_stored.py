@@ -2,9 +2,11 @@
 
 import atexit
 import io
+import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +20,9 @@ from appca.runs.fit import fit_run, project
 from appca.runs.model_file import model_bytes, read_model
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import Run, RunStore, title
+from appca.storage.digests import digests_of
 from appca.storage.errors import InputError
+from tests.forged import reseal, rewrite
 from tests.sentences import faults_of
 
 MEMORY = Path("/dev/shm")  # where thousands of small files are written without waiting for a disk
@@ -128,14 +132,26 @@ def _use(run: Run) -> None:
 
 
 class _Broken:
-    """The stored file is another one as long as this lasts."""
+    """The stored file is another one, with digests that fit, as long as this lasts.
+
+    Without those, whatever it says would be refused before it is looked at.
+    """
 
     def __init__(self, name: str, data: bytes) -> None:
         self.file, self.data = work().file(name), data
+        described = "config.json" if name in ("config.json", "arrays.npz") else "meta.json"
+        self.description = self.file.with_name(described)
 
     def __enter__(self) -> None:
-        self.sound = self.file.read_bytes()
+        self.sound = {path: path.read_bytes() for path in (self.file, self.description)}
         self.file.write_bytes(self.data)
+        if self.file == self.description:
+            with suppress(ValueError, RecursionError):
+                reseal(self.file)
+        else:
+            files = json.loads(self.description.read_text())["files"]
+            rewrite(self.description, files=files | digests_of(self.file.parent, [self.file.name]))
 
     def __exit__(self, *_: object) -> None:
-        self.file.write_bytes(self.sound)
+        for path, content in self.sound.items():
+            path.write_bytes(content)

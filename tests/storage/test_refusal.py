@@ -35,6 +35,7 @@ def test_other_errors_pass():
         (MemoryError(), "there is too little memory"),
         (PermissionError(13, "Permission denied"), "Permission denied"),
         (ValueError("a\nb."), "a b"),
+        (ValueError("Objects inside. If you trust it, load it."), "Objects inside"),
         (ValueError(), "it cannot be read"),
     ],
 )

@@ -77,7 +77,11 @@ def _slider(label: str, key: str, parameter: str, value: int, most: int, help_te
     if most < 2:
         st.slider(label, 1, 2, 1, key=f"{key}-fixed", disabled=True, **box)
         return
-    st.session_state[key] = value
+    # Only where it differs: what a run sets moves the slider back that a person moves meanwhile.
+    # One of another range is another slider, and begins anew.
+    of_range = f"{key}-most"
+    if (st.session_state.get(key), st.session_state.get(of_range)) != (value, most):
+        st.session_state[key], st.session_state[of_range] = value, most
     st.slider(label, 1, most, key=key, on_change=_changed, args=[key, parameter], **box)
 
 

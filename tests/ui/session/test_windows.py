@@ -129,3 +129,12 @@ def test_two_windows_at_random_leave_each_other_alone(start, jobs, seed):
         assert going_on(jobs, mine)
         healthy(other.run())
         assert (address(other), listed(other)) == (before, mine)
+
+
+def test_a_run_that_a_job_brings_about_sets_no_slider_that_shows_its_value_already(start, jobs):
+    ann = healthy(start(k="5"))
+    ann.run()
+    sliders = [ann.slider(key=key) for key in "kl"]
+    assert [(one.value, one.proto.set_value) for one in sliders] == [(5, False), (2, False)]
+    ann.slider(key="l").set_value(6).run()  # pushes K
+    assert [ann.slider(key=key).value for key in "kl"] == [6, 6]

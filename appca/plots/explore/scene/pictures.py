@@ -1,0 +1,64 @@
+"""Pictures of the components, for headers and the diagonal: one sheet, light and dark."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset
+from appca.plots.components.components import pixels_of
+from appca.plots.explore.scene.sheets import cell_of, on_sheet, png_of
+from appca.plots.explore.sprites import LARGEST_TILE, SHEET_SIDE, resized
+
+# below zero, zero and above, on white and on a dark ground, where zero is the panel
+LIGHT = ((47, 111, 179), (250, 250, 250), (200, 60, 40))
+DARK = ((106, 169, 233), (22, 29, 39), (242, 133, 123))
+
+
+class ComponentSheet(NamedTuple):
+    """The pictures of all components on one sheet."""
+
+    header: dict[str, Any]
+    png: bytes
+
+
+def component_pictures(
+    fitted: FittedRun, dataset: Dataset, order: np.ndarray
+) -> ComponentSheet | None:
+    """Draw the components in an order, first as on white, then as in the dark.
+
+    None where they are no images.
+    """
+    shape = dataset.image_shape
+    if shape is None or not len(order):
+        return None
+    in_data = fitted.preprocessing.directions(fitted.components.T).T[order]
+    values = np.stack([pixels_of(one, shape) for one in in_data])
+    limit = np.abs(values).max(axis=(1, 2), keepdims=True)
+    values = values / np.where(limit > 0, limit, 1.0)
+    tile = _tile(values.shape[1:])
+    both = np.concatenate([_coloured(values, ends) for ends in (LIGHT, DARK)])
+    cell = cell_of(max(tile))
+    columns = SHEET_SIDE // cell
+    header = {
+        "tile": [*tile, 3],
+        "cell": cell,
+        "columns": min(columns, len(both)),
+        "per_sheet": len(both),
+        "count": 1,
+    }
+    return ComponentSheet(header, png_of(on_sheet(resized(both, tile), cell, columns)))
+
+
+def _tile(shape: tuple[int, ...]) -> tuple[int, int]:
+    shrink = min(1.0, LARGEST_TILE / max(shape))
+    return max(1, round(shape[0] * shrink)), max(1, round(shape[1] * shrink))
+
+
+def _coloured(values: np.ndarray, ends: tuple[tuple[int, int, int], ...]) -> np.ndarray:
+    """Signed values from -1 to 1 as colours between three."""
+    low, zero, high = (np.array(end, np.float64) for end in ends)
+    strength = np.abs(values)[..., None]
+    end = np.where(values[..., None] < 0, low, high)
+    colours: np.ndarray = np.rint(zero + (end - zero) * strength)
+    return colours.astype(np.uint8)

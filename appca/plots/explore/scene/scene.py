@@ -1,0 +1,157 @@
+"""A scene: what the canvas draws of a run, as a header, raw buffers and image sheets."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset
+from appca.plots import palette
+from appca.plots.explore.scene import pictures
+from appca.plots.explore.scene.axes import of_components
+from appca.plots.explore.scene.layouts import first_of, layouts_of, map_layout
+from appca.plots.explore.scene.sheets import Sheets, sheets_of
+from appca.plots.explore.scene.texts import RowText, hover_buffers
+from appca.plots.explore.scene.usage import SHUFFLE, Usage, usage_of
+
+FORMAT = 1
+DOUBT_BELOW = 128  # of 255: a row whose support is less probable than 1/2 is drawn hollow
+MASKED, OUTLIER, NEW = 1, 2, 4  # flags of "outside"
+
+
+class NumberedComponent(NamedTuple):
+    """What people see of a component: the number stays the same over K, L, seeds and previews."""
+
+    number: int  # from 1
+    name: str = ""
+    colour: str = ""  # by the number where none is given
+
+
+class Map(NamedTuple):
+    """Coordinates of all rows in a plane."""
+
+    title: str
+    coordinates: np.ndarray  # (N, 2)
+
+
+class Scene(NamedTuple):
+    """What the canvas is mounted with."""
+
+    meta: dict[str, Any]
+    buffers: dict[str, np.ndarray]
+    sheets: Sheets | None
+    component_sheet: bytes | None  # PNG
+
+
+def scene_of(
+    fitted: FittedRun,
+    dataset: Dataset,
+    components: Sequence[NumberedComponent] = (),
+    colourings: Mapping[str, palette.Colour] | None = None,
+    maps: Mapping[str, Map] | None = None,
+    outside: np.ndarray | None = None,
+    lines: Sequence[RowText] = (),
+) -> Scene:
+    """Lay a run out for the canvas.
+
+    Parameters
+    ----------
+    fitted : FittedRun
+    dataset : Dataset
+        The rows that were fitted.
+    components : sequence of NumberedComponent
+        One a component of the run; by default they are numbered as they come.
+    colourings : mapping of str to Colour
+        By key; the first is shown first.
+    maps : mapping of str to Map
+        By name of the layout: "pca", "umap".
+    outside : ndarray of uint8, shape (N,), optional
+        Flags MASKED, OUTLIER, NEW.
+    lines : sequence of RowText
+        Of the hover card.
+    """
+    numbered = _numbered(components, fitted)
+    order = np.argsort([one.number for one in numbered], kind="stable")
+    usage = usage_of(fitted, order)
+    found = layouts_of(usage)
+    headers = {name: layout.header for name, layout in found.items()}
+    doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
+    buffers = {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
+    buffers |= {f"order.{name}": layout.order for name, layout in found.items()}
+    first = first_of(found)
+    for name, one in (maps or {}).items():
+        layout, buffers[f"map.{name}"] = map_layout(usage, one.title, one.coordinates)
+        headers[name], buffers[f"order.{name}"] = layout.header, layout.order
+    colours = {}
+    for name, colour in (colourings or {}).items():
+        colours[name], buffers[f"codes.{name}"] = _colouring(colour, dataset.n_rows)
+    if outside is not None and outside.any():
+        buffers["outside"] = outside.astype(np.uint8)
+    hover, texts = hover_buffers(dataset.ids, lines)
+    buffers |= texts
+    sheets = sheets_of(dataset, usage.priority)
+    drawn = pictures.component_pictures(fitted, dataset, order)
+    meta = {
+        "format": FORMAT,
+        "rows": dataset.n_rows,
+        "seed": SHUFFLE,
+        "components": _described(usage, fitted, numbered, order),
+        "score_unit": usage.unit,
+        "n_active": fitted.n_active,
+        "most_used": usage.most_used,
+        "first": first,
+        "doubt_below": DOUBT_BELOW,
+        "layouts": headers,
+        "colourings": colours,
+        "hover": hover,
+        "sheets": None if sheets is None else sheets.header,
+        "component_pictures": None if drawn is None else drawn.header,
+        "words": {"row": "image" if sheets else "row", "rows": "images" if sheets else "rows"},
+        "buffers": {name: [one.dtype.str[1:], one.size] for name, one in buffers.items()},
+    }
+    return Scene(meta, buffers, sheets, None if drawn is None else drawn.png)
+
+
+def _numbered(
+    components: Sequence[NumberedComponent], fitted: FittedRun
+) -> list[NumberedComponent]:
+    if not components:
+        names = fitted.names or ("",) * len(fitted.components)
+        components = [NumberedComponent(k, name) for k, name in enumerate(names, start=1)]
+    return [
+        one._replace(colour=one.colour or palette.class_colour(one.number - 1))
+        for one in components
+    ]
+
+
+def _described(
+    usage: Usage, fitted: FittedRun, numbered: list[NumberedComponent], order: np.ndarray
+) -> list[dict[str, Any]]:
+    used, ranges = usage.active.sum(axis=0), of_components(usage)
+    return [
+        {
+            **numbered[k]._asdict(),
+            "variance": float(f"{fitted.explained_variance[k]:.6g}"),
+            "used": int(used[place]),
+            "range": [float(f"{end:.6g}") for end in ranges[place]],
+        }
+        for place, k in enumerate(order)
+    ]
+
+
+def _colouring(colour: palette.Colour, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:
+    """Return a colouring for the header and its codes (N,); the last code is for missing values."""
+    levels = palette.levels(colour, n_rows)
+    header: dict[str, Any] = {
+        "kind": "category" if colour.kind == "category" else "quantity",
+        "title": colour.name,
+        "names": list(colour.names),
+        "table": list(levels.table),
+        "dark": list(levels.table),
+        "limits": levels.limits,
+        "clipped": levels.clipped,
+    }
+    if len(set(levels.shapes)) > 1:
+        header["shapes"] = list(levels.shapes)
+    return header, levels.codes

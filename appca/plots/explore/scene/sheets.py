@@ -1,0 +1,99 @@
+"""Image sheets: many small images in one picture, in cells whose sides are powers of two.
+
+Tile t is the image of the row that comes t-th in the priority, which is the same for every run of
+a data set: a browser keeps the sheets, and the first one has what a far view shows.
+"""
+
+import io
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from appca.data.dataset import Dataset
+from appca.plots.explore.sprites import LARGEST_TILE, SHEET_SIDE, resized, style_of
+
+JUDGED = 200  # images by which strokes are told from photographs
+GREY_SHEET, COLOUR_SHEET = 4096, 1024  # tiles of a sheet at most
+
+
+class Sheets(NamedTuple):
+    """The thumbnails of a data set, drawn sheet by sheet when they are wanted."""
+
+    tile: tuple[int, int, int]  # height, width, channels
+    cell: int  # side of a cell, pixels
+    columns: int
+    per_sheet: int
+    style: str  # "ink": strokes on black, drawn in the class colour; "photo"
+    rows: np.ndarray  # (N,) row of each tile
+    images: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def n_sheets(self) -> int:
+        """Count the sheets."""
+        return -(-len(self.rows) // self.per_sheet)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """Say how the sheets are divided."""
+        return {
+            "tile": list(self.tile),
+            "cell": self.cell,
+            "columns": self.columns,
+            "per_sheet": self.per_sheet,
+            "count": self.n_sheets,
+            "style": self.style,
+        }
+
+    def png(self, number: int) -> bytes:
+        """Draw one sheet."""
+        first = number * self.per_sheet
+        return self.of_rows(self.rows[first : first + self.per_sheet])
+
+    def of_rows(self, rows: np.ndarray) -> bytes:
+        """Draw the images of some rows, in their order."""
+        tiles = resized(self.images(rows), self.tile[:2])
+        return png_of(on_sheet(tiles, self.cell, self.columns))
+
+
+def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
+    """Describe the sheets of a data set; None where its rows are not images."""
+    if dataset.image_shape is None:
+        return None
+    height, width = dataset.image_shape[:2]
+    shrink = min(1.0, LARGEST_TILE / max(height, width))
+    tile = max(1, round(height * shrink)), max(1, round(width * shrink))
+    channels = 3 if len(dataset.image_shape) == 3 else 1
+    cell = cell_of(max(tile))
+    columns = SHEET_SIDE // cell
+    per_sheet = min(columns * columns, GREY_SHEET if channels == 1 else COLOUR_SHEET)
+    columns = min(columns, 1 << math.ceil(math.log2(math.sqrt(per_sheet))))
+    style = style_of(dataset.images(priority[:JUDGED]))
+    return Sheets((*tile, channels), cell, columns, per_sheet, style, priority, dataset.images)
+
+
+def cell_of(side: int) -> int:
+    """Return the power of two that holds a side and a seam, which keeps smaller copies apart."""
+    return 1 << max(3, math.ceil(math.log2(side + 2 if side < LARGEST_TILE else side)))
+
+
+def on_sheet(tiles: np.ndarray, cell: int, columns: int) -> np.ndarray:
+    """Lay tiles (n, h, w) or (n, h, w, 3) out in the middle of square cells, line by line."""
+    n, height, width = tiles.shape[:3]
+    lines = -(-n // columns)
+    columns = min(columns, n) if lines == 1 else columns
+    sheet = np.zeros((lines, cell, columns, cell, *tiles.shape[3:]), np.uint8)
+    top, left = (cell - height) // 2, (cell - width) // 2
+    place = np.arange(n)
+    line, column = place // columns, place % columns
+    sheet[line, top : top + height, column, left : left + width] = tiles
+    return sheet.reshape(lines * cell, columns * cell, *tiles.shape[3:])
+
+
+def png_of(image: np.ndarray) -> bytes:
+    """Encode grey or RGB values as PNG; fast rather than small."""
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "PNG", compress_level=2)
+    return buffer.getvalue()

@@ -1,0 +1,277 @@
+"""ComponentNumbers of components that stay: one registry a data set and model, kept in the home.
+
+When a run is first shown, its components are matched to those that the registry knows. A component
+that is known keeps its number, sign and name, whatever K, L, seed or settings the run has; a new
+one gets the least number that is free. What was decided is stored with the run, so that every
+window, export and script gives the same. The registry never changes the direction that it knows a
+number by: K = 6, 7, 6 leads back to the numbers of the first 6.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.components.alignment import ROUGHLY
+from appca.analysis.fitted import FittedModel, FittedRun
+from appca.runs.configuration import RunConfig
+from appca.runs.labels import NAME_LENGTH, Labels, labelled, labels
+from appca.runs.store import Run
+from appca.storage import lock, rights
+from appca.storage.files import read_json, read_numbered, write_json, write_numbered
+from appca.storage.formats import or_none
+from appca.storage.identity import digest_of
+from appca.storage.refusal import storing
+
+FILE = "numbers.json"  # in the folder of a run
+PREVIEWS = 8  # whose components keep the numbers they were shown with until they are fitted
+_STORED = ""  # instead of the id of a preview
+
+
+class Numbering(NamedTuple):
+    """How people see the components of a run, in the order of the run."""
+
+    numbers: tuple[int, ...]  # (K,) from 1, all different
+    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
+    names: tuple[str, ...]  # (K,) empty where nobody gave one
+
+
+class _Known(NamedTuple):
+    """The components that a registry knows."""
+
+    numbers: np.ndarray  # (M,) int64
+    directions: np.ndarray  # (M, D) float32, of length one in data units, as first seen
+    turned: np.ndarray  # (M,) bool: a person turned it round since
+    names: np.ndarray  # (M,) str
+    preview: np.ndarray  # (M,) str: id of the settings whose preview it is from, or _STORED
+
+    def place_of(self, number: int) -> int | None:
+        """Return where a number stands, None where it does not."""
+        found = np.flatnonzero(self.numbers == number)
+        return int(found[0]) if len(found) else None
+
+    def some(self, places: np.ndarray) -> "_Known":
+        """Return some of them."""
+        return _Known(*(one[places] for one in self))
+
+    def followed_by(self, others: "_Known") -> "_Known":
+        """Return these and others."""
+        return _Known(*(np.concatenate(two) for two in zip(self, others, strict=True)))
+
+
+class ComponentNumbers:
+    """The registries of a home, below ``<home>/numbers/``."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = Path(home) / "numbers"
+
+    def of_run(self, run: Run) -> Numbering:
+        """Return the numbering of a stored run, decided now if it was never shown before.
+
+        On a disk that refuses, it is decided anew the next time.
+        """
+        stored, known = _stored(run), self._read(run.config, len(run.fitted.preprocessing.offset))
+        if stored is None or not set(stored.numbers) <= set(known.numbers.tolist()):
+            with self._held(run.config):  # another window may just have decided
+                stored, known = self._decided(run)
+        return _as_shown(stored, known)
+
+    def of_preview(self, config: RunConfig, fitted: FittedModel) -> Numbering:
+        """Return the numbering of a preview, which the fit of the same settings will continue."""
+        with self._held(config):
+            found = _directions(fitted)
+            known = _without_old_previews(self._read(config, found.shape[1]))
+            numbering, known, new = _matched(found, known, config.id)
+            if new:
+                self._keep(config, known)
+        return _as_shown(numbering, known)
+
+    def rename(self, run: Run, component: int, name: str) -> Numbering:
+        """Name a component, counted from 0, in all runs that have it; an empty name is none.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        return self._change(run, component, name=" ".join(name.split())[:NAME_LENGTH])
+
+    def flip(self, run: Run, component: int) -> Numbering:
+        """Turn a component, counted from 0, and its scores round in all runs that have it.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses.
+        """
+        return self._change(run, component)
+
+    def _change(self, run: Run, component: int, name: str | None = None) -> Numbering:
+        with storing(f"The names of run {run.id}", self._folder), self._held(run.config):
+            stored, known = self._decided(run)
+            place = known.place_of(stored.numbers[component])
+            if place is None:  # the registry could not be written to
+                return _as_shown(stored, known)
+            if name is None:
+                known.turned[place] ^= True
+            else:
+                texts = known.names.tolist()
+                texts[place] = name
+                known = known._replace(names=np.array(texts, dtype=str))
+                own = list(stored.names)
+                own[component] = ""
+                stored = stored._replace(names=tuple(own))
+                _store(run, stored)
+            self._write(run.config, known)
+        return _as_shown(stored, known)
+
+    def _decided(self, run: Run) -> tuple[Numbering, _Known]:
+        """Return what is stored of a run, without what the registry says, and the registry."""
+        stored, found = _stored(run), _directions(run.fitted)
+        known = self._read(run.config, found.shape[1])
+        if stored is not None:  # the registry was lost: the run still knows
+            lost = [k for k, n in enumerate(stored.numbers) if known.place_of(n) is None]
+            if lost:
+                signs = np.array(stored.signs)[lost, None]
+                numbers = np.array(stored.numbers)[lost]
+                known = known.followed_by(_entries(numbers, found[lost] * signs, _STORED))
+                self._keep(run.config, known)
+            return stored, known
+        old = set(known.numbers[known.preview == _STORED].tolist())
+        decided, known, _ = _matched(found, known, _STORED)
+        mine = known.preview != run.config.id  # its fit has taken what it needs of its preview
+        decided, known = _with_given(decided, known.some(np.flatnonzero(mine)), run, old)
+        self._keep(run.config, known)
+        with suppress(OSError):
+            _store(run, decided)
+        return decided, known
+
+    def _keep(self, config: RunConfig, known: _Known) -> None:
+        with suppress(OSError):
+            self._write(config, known)
+
+    def _write(self, config: RunConfig, known: _Known) -> None:
+        write_numbered(self._file(config), known._asdict(), "The numbers of components")
+
+    def _read(self, config: RunConfig, n_features: int) -> _Known:
+        file = self._file(config)
+        found = or_none(lambda: _Known(**read_numbered(file, "The numbers of components")))
+        if found is not None and found.directions.shape == (len(found.numbers), n_features):
+            return found
+        return _entries(np.empty(0, np.int64), np.empty((0, n_features)), _STORED)
+
+    def _file(self, config: RunConfig) -> Path:
+        name = digest_of({"dataset": config.dataset, "model": config.model})
+        return self._folder / name / "registry.npz"
+
+    @contextmanager
+    def _held(self, config: RunConfig) -> Iterator[None]:
+        folder = self._file(config).parent
+        with suppress(OSError):
+            rights.make_folder(folder)
+        with lock.held(folder):
+            yield
+
+
+def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
+    """Return a run as people see it: components and scores turned, with names."""
+    return labelled(fitted, Labels(numbering.names, numbering.signs))
+
+
+def _matched(found: np.ndarray, known: _Known, source: str) -> tuple[Numbering, _Known, bool]:
+    """Match directions (K, D) to those that are known; return also the known with the new ones."""
+    from scipy.optimize import linear_sum_assignment
+
+    cosine = found @ known.directions.T
+    sure = np.where(np.abs(cosine) >= ROUGHLY, np.abs(cosine), 0.0)
+    own, theirs = linear_sum_assignment(-sure)
+    alike = sure[own, theirs] > 0
+    own, theirs = own[alike], theirs[alike]
+    numbers, signs = np.zeros(len(found), np.int64), np.ones(len(found), np.int64)
+    numbers[own] = known.numbers[theirs]
+    signs[own] = np.where(cosine[own, theirs] < 0, -1, 1)
+    if source == _STORED:  # what a preview began belongs to its fit from now on
+        begun = known.preview[theirs] != _STORED
+        known.directions[theirs[begun]] = (found * signs[:, None])[own[begun]]
+        known.preview[theirs[begun]] = _STORED
+    new = np.flatnonzero(numbers == 0)
+    taken = set(known.numbers.tolist())
+    free = (number for number in count(1) if number not in taken)
+    numbers[new] = list(islice(free, len(new)))
+    known = known.followed_by(_entries(numbers[new], found[new], source))
+    names = ("",) * len(found)
+    return Numbering(tuple(numbers.tolist()), tuple(signs.tolist()), names), known, len(new) > 0
+
+
+def _entries(numbers: np.ndarray, directions: np.ndarray, source: str) -> _Known:
+    n = len(numbers)
+    names, sources = np.array([""] * n, dtype=str), np.array([source] * n, dtype=str)
+    return _Known(numbers, directions.astype(np.float32), np.zeros(n, bool), names, sources)
+
+
+def _with_given(
+    decided: Numbering, known: _Known, run: Run, old: set[int]
+) -> tuple[Numbering, _Known]:
+    """Take over the names and signs that a person gave a run before there were registries.
+
+    A new component gets both; one that was known gets the name if it has none. A name that clashes
+    stays with its run alone, as do all that came in a file.
+    """
+    given, names, own = labels(run), known.names.tolist(), []
+    foreign = run.config.imported is not None
+    for number, name, sign in zip(decided.numbers, *given, strict=True):
+        place = known.place_of(number)
+        assert place is not None  # all that were decided are known
+        names[place] = names[place] or ("" if foreign else name)
+        known.turned[place] |= number not in old and sign == -1
+        own.append(name if names[place] != name else "")
+    known = known._replace(names=np.array(names, dtype=str))
+    return decided._replace(names=tuple(own)), known
+
+
+def _as_shown(stored: Numbering, known: _Known) -> Numbering:
+    """Add what the registry says now to what is stored of a run."""
+    places = [known.place_of(number) for number in stored.numbers]
+    turned = [place is not None and bool(known.turned[place]) for place in places]
+    signs = (-s if turn else s for s, turn in zip(stored.signs, turned, strict=True))
+    names = (
+        own or ("" if place is None else str(known.names[place]))
+        for own, place in zip(stored.names, places, strict=True)
+    )
+    return Numbering(stored.numbers, tuple(signs), tuple(names))
+
+
+def _without_old_previews(known: _Known) -> _Known:
+    """Forget the components of all previews but the last few."""
+    sources = list(dict.fromkeys(one for one in known.preview.tolist() if one != _STORED))
+    old = sources[: max(0, len(sources) - PREVIEWS + 1)]
+    return known.some(np.flatnonzero(~np.isin(known.preview, old)))
+
+
+def _directions(fitted: FittedModel) -> np.ndarray:
+    """Return the components (K, D) in data units, at length one."""
+    in_data = fitted.preprocessing.directions(fitted.components.T.astype(np.float64)).T
+    lengths = np.linalg.norm(in_data, axis=1, keepdims=True)
+    directions: np.ndarray = in_data / np.where(lengths > 0, lengths, 1.0)
+    return directions
+
+
+def _stored(run: Run) -> Numbering | None:
+    """Return the numbering in a run's folder; None where there is none, or a damaged one."""
+    try:
+        kept = read_json(run.path / FILE, f"The numbers of run {run.id}", "numbers")
+        numbers = tuple(int(number) for number in kept["numbers"])
+        signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
+        names = tuple(str(name)[:NAME_LENGTH] for name in kept["names"])
+    except Exception:  # a damaged file fails in as many ways as there are types
+        return None
+    whole = len(set(numbers)) == len(signs) == len(names) == len(run.fitted.components)
+    return Numbering(numbers, signs, names) if whole and min(numbers, default=1) > 0 else None
+
+
+def _store(run: Run, numbering: Numbering) -> None:
+    with lock.held(run.path):
+        write_json(run.path / FILE, numbering._asdict(), f"The numbers of run {run.id}")

@@ -1,0 +1,152 @@
+/** One frame: grounds, points (direct or from the layer), images, and what lies over them. */
+
+import { drawGrounds } from './gl/grounds.js';
+import { chooseImages, drawImages, imageSize } from './gl/images.js';
+import { drawPoints, jobsOf } from './gl/points.js';
+import { carried } from './layout/camera.js';
+import { placeView, pointToPage, tableOf } from './layout/place.js';
+import { HIDDEN } from './scene/rows.js';
+import { rgb } from './theme.js';
+
+/** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
+
+const DIRECT = 60000; // points drawn anew in every frame
+const IMAGES_EVERY = 130; // ms between choices of images while moving
+
+/** @param {Stage} stage */
+export function drawFrame(stage) {
+  const { gpu, theme, rows, views, width, height, dpr } = stage;
+  const { gl } = gpu;
+  /** @type {Look} */
+  const look = { width, height, dpr, selecting: rows.selected > 0, only: stage.only, grey: theme.grey };
+  gpu.update(rows, stage.colouring, stage.dark);
+  stage.placed = views.flatMap(placeView);
+  const table = tableOf(stage.placed, stage.panels);
+  stage.tour?.place(stage, table);
+  gpu.setTable(table);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+  gl.disable(gl.SCISSOR_TEST);
+  gl.clearColor(...rgb(theme.ground), 1);
+  gl.clear(gl.COLOR_BUFFER_BIT);
+  const heavy = prepareLayer(stage, look);
+  gl.enable(gl.SCISSOR_TEST);
+  stage.stats.points = 0;
+  for (const view of views) {
+    scissor(stage, view.rect);
+    const here = stage.placed.filter((one) => one.view === view);
+    drawGrounds(gpu, [...(stage.morph?.fading(view) ?? []), ...here.map((one) => groundOf(stage, one))], theme, look);
+    if (stage.morph?.view === view) stage.morph.draw(stage, look);
+    else if (heavy) drawHeavy(stage, view, here, look, heavy);
+    else direct(stage, here.filter((one) => !stage.tour?.hides(one)), look, Infinity);
+  }
+  gl.disable(gl.SCISSOR_TEST);
+  drawAllImages(stage, look);
+  stage.tour?.draw(stage, look);
+  drawOver(stage);
+}
+
+/** @param {Stage} stage @param {Placed} one */
+function groundOf(stage, one) {
+  const zero = one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(one, 0, 0);
+  const focus = one.view.focus === one.panel.index && !one.part.inset && one.view.focusShown;
+  const fade = stage.morph?.view === one.view ? stage.morph.t : 1;
+  return { card: one.card, plot: one.plot, zero, focus, strength: one.strength * fade };
+}
+
+/** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
+function direct(stage, placed, look, budget) {
+  for (const job of jobsOf(placed, budget)) {
+    drawPoints(stage.gpu, look, { array: stage.gpu.layout(job.layout).array }, job.base, job.firsts, job.counts);
+    stage.stats.points += job.total;
+  }
+}
+
+/** Whether points come from the layer, which is brought up to date while nothing moves. @param {Stage} stage @param {Look} look */
+function prepareLayer(stage, look) {
+  const { layer, placed, rows, views } = stage;
+  const total = placed.reduce((sum, one) => sum + one.panel.count, 0);
+  if (total * look.dpr <= DIRECT || stage.morph) return '';
+  const shape = `${stage.width} ${stage.height} ${look.dpr} ${views.map((view) => `${view.layout.name} ${view.layout.revision} ${view.rect.x} ${view.opened ? `${view.opened.panel} ${view.opened.range}` : ''}`)}`;
+  const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
+  const key = `${shape}|${cams}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}`;
+  const still = !stage.moving && views.every((view) => view.shift >= 1);
+  if (still && layer.key !== key && layer.building !== key) layer.begin(key, jobsOf(placed.filter((one) => !stage.tour?.hides(one)), Infinity), look, views.map(({ cam }) => ({ ...cam })));
+  if (still && layer.building) {
+    layer.step(look);
+    stage.schedule();
+  }
+  return shape;
+}
+
+/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} shape */
+function drawHeavy(stage, view, placed, look, shape) {
+  const { layer, width, height } = stage;
+  const { rect } = view;
+  const from = layer.cameras[stage.views.indexOf(view)];
+  const scale = from ? view.cam.k / from.k : 0;
+  if (!layer.key.startsWith(`${shape}|`) || view.shift < 1 || scale < 0.35 || scale > 3) {
+    direct(stage, placed, look, stage.budget);
+    return;
+  }
+  const to = view.opened ? rect : carried(from, view.cam, rect);
+  layer.show({ x: to.x / width, y: to.y / height, w: to.w / width, h: to.h / height }, { x: rect.x / width, y: rect.y / height, w: rect.w / width, h: rect.h / height });
+  stage.stats.points += placed.reduce((sum, one) => sum + one.panel.count, 0);
+  const edges = [
+    { x: rect.x, y: rect.y, w: to.x - rect.x, h: rect.h }, { x: to.x + to.w, y: rect.y, w: rect.x + rect.w - to.x - to.w, h: rect.h },
+    { x: to.x, y: rect.y, w: to.w, h: to.y - rect.y }, { x: to.x, y: to.y + to.h, w: to.w, h: rect.y + rect.h - to.y - to.h },
+  ].filter(({ w, h }) => w > 1 && h > 1);
+  for (const edge of edges) {
+    scissor(stage, edge);
+    const near = placed.filter(({ card }) => card.x < edge.x + edge.w && card.x + card.w > edge.x && card.y < edge.y + edge.h && card.y + card.h > edge.y);
+    direct(stage, near, look, stage.budget / edges.length);
+  }
+  scissor(stage, rect);
+}
+
+/** @param {Stage} stage @param {import('./types.js').Rect} rect */
+function scissor({ gpu: { gl }, dpr, height }, rect) {
+  gl.scissor(Math.round(rect.x * dpr), Math.round((height - rect.y - rect.h) * dpr), Math.max(0, Math.round(rect.w * dpr)), Math.max(0, Math.round(rect.h * dpr)));
+}
+
+/** @type {WeakMap<Stage, {wanted: import('./gl/images.js').Wanted, px: number, card: string}[]>} */
+const chosen = new WeakMap();
+
+/** @param {Stage} stage @param {Look} look */
+function drawAllImages(stage, look) {
+  const { sheets, scene, rows, gpu } = stage;
+  stage.stats.images = 0;
+  if (!sheets || stage.options.images === false || stage.morph) return;
+  const old = chosen.get(stage);
+  const now = performance.now();
+  if (!old || stage.frame === '' || (stage.moving && now - Number(stage.frame) > IMAGES_EVERY)) {
+    stage.frame = String(now);
+    const groups = stage.views.flatMap((view) => [true, false].map((open) => stage.placed.filter((one) => one.view === view && one.open === open && !stage.tour?.hides(one))));
+    const found = groups.filter((group) => group.length).map((group) => {
+      const sides = group.filter((one) => !one.part.inset).map(({ plot }) => Math.min(plot.w, plot.h)).sort((a, b) => a - b);
+      const px = imageSize(sides[sides.length >> 1] ?? 300, Math.min(340, stage.height * 0.6));
+      return { px, card: stage.theme.panel, wanted: chooseImages(group, () => px, (row) => scene.tile[row], (row) => (rows.flags[row] & HIDDEN) !== 0) };
+    });
+    chosen.set(stage, found);
+    /** @type {Map<number, number>} */
+    const sheetsWanted = new Map();
+    for (const tile of found.flatMap(({ wanted }) => wanted.tile)) {
+      const sheet = Math.floor(tile / sheets.meta.per_sheet);
+      sheetsWanted.set(sheet, (sheetsWanted.get(sheet) ?? 0) + 1);
+    }
+    sheets.ask(sheetsWanted);
+  }
+  for (const { wanted, px, card } of chosen.get(stage) ?? []) stage.stats.images += drawImages(gpu, sheets, wanted, look, px, card);
+}
+
+/** @param {Stage} stage */
+export const imagesShown = (stage) => chosen.get(stage) ?? [];
+
+/** @param {Stage} stage */
+function drawOver(stage) {
+  const { context, dpr, over } = stage;
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.clearRect(0, 0, over.width, over.height);
+  context.setTransform(dpr, 0, 0, dpr, 0, 0);
+  stage.overlays.forEach((one) => one(stage));
+}

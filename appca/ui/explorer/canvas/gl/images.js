@@ -1,0 +1,80 @@
+/** Images over points, as room allows: the first of each panel's room order that keep their distance. */
+
+import { rgb } from '../theme.js';
+import { prepare } from './points.js';
+import { vertices } from './programs.js';
+
+/** @typedef {import('../layout/place.js').Placed} Placed */
+/** @typedef {{raw: number[], row: number[], panel: number[], tile: number[], from?: number[]}} Wanted */
+
+const MOST = 900;
+
+/** Side of images in pixels where a panel's plot has this side. @param {number} side @param {number} most */
+export function imageSize(side, most) {
+  const slow = 18 * (Math.max(side, 60) / 75) ** 0.17;
+  return Math.min(most, slow * Math.max(1, side / 4000) ** 0.55);
+}
+
+/** How many of a panel's images have room. @param {Placed} one @param {number} px */
+export function roomFor({ panel, plot, range, part: { layout: { spacing } } }, px) {
+  const { levels } = panel;
+  if (!levels.length) return 0;
+  const zoom = Math.max(1e-9, (panel.range[1] - panel.range[0]) / (range[1] - range[0])); // an opened panel has its own range
+  const side = Math.min(plot.w, plot.h) * zoom;
+  const apart = (px * (1.22 + 0.55 * Math.exp(-side / 260))) / side;
+  const step = Math.floor(4 * Math.log2(spacing / apart));
+  return step < 0 ? 0 : (levels[Math.min(step, levels.length - 1)] ?? 0);
+}
+
+/** Images of the panels shown that stand inside the view. @param {Placed[]} placed @param {(side: number) => number} size @param {(row: number) => number} tileOf @param {(row: number) => boolean} hidden @returns {Wanted} */
+export function chooseImages(placed, size, tileOf, hidden) {
+  /** @type {Wanted} */
+  const wanted = { raw: [], row: [], panel: [], tile: [] };
+  for (const one of placed) {
+    const { part: { layout, base }, panel, plot, range, view, strength } = one;
+    const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, roomFor(one, size(Math.min(plot.w, plot.h))));
+    const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
+    for (let i = panel.start; i < panel.start + room && wanted.row.length < MOST; i += 1) {
+      const [x, y, row] = [layout.xy[2 * i], layout.xy[2 * i + 1], layout.rows[i]];
+      const [px, py] = [plot.x + (x - range[0]) * kx, plot.y + plot.h - (y - range[2]) * ky];
+      const inside = px > view.rect.x - 40 && px < view.rect.x + view.rect.w + 40 && py > -40 && py < view.rect.y + view.rect.h + 40;
+      if (!inside || x < range[0] || x > range[1] || y < range[2] || y > range[3] || hidden(row)) continue;
+      wanted.raw.push(x, y, 0, 0);
+      wanted.row.push(row);
+      wanted.panel.push(base + panel.index);
+      wanted.tile.push(tileOf(row));
+    }
+  }
+  return wanted;
+}
+
+/** Draw the images whose sheet is there; says how many. @param {import('./gpu.js').Gpu} gpu @param {import('./sheets.js').Sheets} sheets @param {Wanted} wanted @param {import('./points.js').Look} look @param {number} px @param {string} card @param {Partial<import('./points.js').Source>} [source] */
+export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
+  const { gl, images } = gpu;
+  const places = wanted.tile.map((tile) => sheets.place(tile));
+  const there = [...places.keys()].filter((i) => places[i] >= 0);
+  if (!there.length) return 0;
+  const columns = wanted.from ? [{ at: 3, data: Float32Array.from(there.flatMap((i) => /** @type {number[]} */ (wanted.from).slice(3 * i, 3 * i + 3))), size: 3, kind: gl.FLOAT }] : [];
+  const made = vertices(gl, [
+    { at: 0, data: Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))), size: 4, kind: gl.SHORT },
+    { at: 1, data: Uint32Array.from(there, (i) => wanted.row[i]), size: 1, kind: gl.UNSIGNED_INT, whole: true },
+    { at: 2, data: Uint16Array.from(there, (i) => wanted.panel[i]), size: 1, kind: gl.UNSIGNED_SHORT, whole: true },
+    { at: 4, data: Uint32Array.from(there, (i) => places[i]), size: 1, kind: gl.UNSIGNED_INT, whole: true },
+    ...columns,
+  ], 1);
+  prepare(gpu, images, look, 0, source);
+  const { tile: [h, w, channels], cell, columns: across, per_sheet: per, style } = sheets.meta;
+  gl.activeTexture(gl.TEXTURE4);
+  gl.bindTexture(gl.TEXTURE_2D_ARRAY, sheets.texture);
+  gl.uniform1i(images.at.uSheets, 4);
+  gl.uniform1f(images.at.uPx, px);
+  gl.uniform4f(images.at.uSheet, h, w, cell, across);
+  gl.uniform1f(images.at.uPer, per);
+  gl.uniform3fv(images.at.uCard, rgb(card));
+  gl.uniform1i(images.at.uInk, style === 'ink' && channels === 1 ? 1 : channels === 1 ? 2 : 0);
+  gl.uniform1f(images.at.uHeavy, look.selecting ? 0.8 : 0);
+  gl.bindVertexArray(made.array);
+  gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, there.length);
+  made.free();
+  return there.length;
+}

@@ -1,0 +1,106 @@
+/** Points of a heavy view as a picture: drawn in chunks while nothing moves, shifted and scaled meanwhile. */
+
+import { drawPoints, passesOf } from './points.js';
+import { texture } from './programs.js';
+
+/** @typedef {import('./gpu.js').Gpu} Gpu @typedef {import('./points.js').Job} Job @typedef {import('./points.js').Look} Look */
+/** @typedef {import('../layout/camera.js').Camera} Camera */
+/** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
+/** @typedef {{source: WebGLVertexArrayObject, base: number, first: number, count: number, passes: number[]}} Chunk */
+
+export class Layer {
+  /** @param {Gpu} gpu */
+  constructor(gpu) {
+    this.gpu = gpu;
+    /** @type {(Sheet | null)[]} */
+    this.sheets = [null, null];
+    this.key = ''; // of the picture that is shown
+    this.building = '';
+    /** @type {Chunk[]} */
+    this.queue = [];
+    /** @type {Camera[]} cameras the picture was drawn from, one a view */
+    this.cameras = [];
+    /** @type {Camera[]} */
+    this.next = [];
+    this.chunk = 90000; // points a frame, adapted
+    this.last = 0;
+  }
+
+  /** Begin another picture; `key` says of what. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras */
+  begin(key, jobs, look, cameras) {
+    const { gl } = this.gpu;
+    const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
+    let back = this.sheets[1];
+    if (!back || back.width !== width || back.height !== height) back = this.sheets[1] = this.sheet(back, width, height);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, back.target);
+    gl.disable(gl.SCISSOR_TEST);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    this.building = key;
+    this.next = cameras;
+    this.queue = passesOf(look).flatMap((pass) => jobs.flatMap((job) => job.firsts.map((first, i) => (
+      { source: this.gpu.layout(job.layout).array, base: job.base, first, count: job.counts[i], passes: [pass] }))));
+  }
+
+  /** Draw the next chunk; true when the picture stands. @param {Look} look */
+  step(look) {
+    const { gl } = this.gpu;
+    const now = performance.now();
+    const gap = now - this.last;
+    if (gap < 1000 && this.last) this.chunk = Math.min(400000, Math.max(20000, this.chunk * (gap > 60 ? 0.7 : gap < 40 ? 1.35 : 1)));
+    this.last = now;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
+    let left = this.chunk;
+    while (left > 0 && this.queue.length) {
+      const { source, base, passes } = this.queue[0];
+      const firsts = [];
+      const counts = [];
+      while (left > 0 && this.queue[0]?.source === source && this.queue[0].base === base && this.queue[0].passes[0] === passes[0]) {
+        const one = this.queue[0];
+        const count = Math.min(one.count, Math.max(1, Math.round(left)));
+        firsts.push(one.first);
+        counts.push(count);
+        left -= count;
+        if (count === one.count) this.queue.shift();
+        else { one.first += count; one.count -= count; }
+      }
+      drawPoints(this.gpu, look, { array: source }, base, firsts, counts, passes);
+    }
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    if (this.queue.length) return false;
+    [this.sheets[0], this.sheets[1]] = [this.sheets[1], this.sheets[0]];
+    this.key = this.building;
+    this.cameras = this.next;
+    this.building = '';
+    this.last = 0;
+    return true;
+  }
+
+  /** Show a view's part of the picture where `to` says, in shares of the canvas. @param {import('../types.js').Rect} to @param {import('../types.js').Rect} from */
+  show(to, from) {
+    const { gl, blit } = this.gpu;
+    if (!this.sheets[0]) return;
+    gl.useProgram(blit.program);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, this.sheets[0].texture);
+    gl.uniform1i(blit.at.uLayer, 0);
+    gl.uniform1f(blit.at.uStrength, 1);
+    gl.uniform4f(blit.at.uTo, to.x, 1 - to.y - to.h, to.w, to.h);
+    gl.uniform4f(blit.at.uFrom, from.x, 1 - from.y - from.h, from.w, from.h);
+    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+  }
+
+  /** @private @param {Sheet | null} old @param {number} width @param {number} height @returns {Sheet} */
+  sheet(old, width, height) {
+    const { gl } = this.gpu;
+    if (old) { gl.deleteTexture(old.texture); gl.deleteFramebuffer(old.target); }
+    const made = texture(gl, gl.TEXTURE_2D, gl.LINEAR);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
+    const target = gl.createFramebuffer();
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, made, 0);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    return { texture: made, target, width, height };
+  }
+}

@@ -1,0 +1,75 @@
+/** Points of many panels in one call: prefixes of the panels' ranges, so that fewer are a fair sample. */
+
+import { rgb } from '../theme.js';
+
+/**
+ * @typedef {object} Look what all points share
+ * @property {number} width @property {number} height @property {number} dpr
+ * @property {boolean} selecting @property {number} only a code shown alone, or -1 @property {string} grey
+ *
+ * @typedef {object} Job points of one layout: firsts and counts in its buffer
+ * @property {import('../scene/layouts.js').Layout} layout @property {number} base of its panels in the table
+ * @property {number[]} firsts @property {number[]} counts @property {number} total
+ *
+ * @typedef {{array: WebGLVertexArrayObject, x?: number[], y?: number[], mode?: number, t?: number, fade?: [number, number]}} Source
+ */
+
+/** Set what points and images have in common. @param {import('./gpu.js').Gpu} gpu @param {import('./programs.js').Program} program @param {Look} look @param {number} base @param {Partial<Source>} source */
+export function prepare(gpu, program, look, base, source) {
+  const { gl } = gpu;
+  const { at } = program;
+  gl.useProgram(program.program);
+  [gpu.table, gpu.palette, gpu.codes, gpu.flags].forEach((one, i) => {
+    gl.activeTexture(gl.TEXTURE0 + i);
+    gl.bindTexture(gl.TEXTURE_2D, one);
+  });
+  gl.uniform1i(at.uPanels, 0);
+  gl.uniform1i(at.uPalette, 1);
+  gl.uniform1i(at.uCodes, 2);
+  gl.uniform1i(at.uFlags, 3);
+  gl.uniform4fv(at.uX, source.x ?? [1, 0, 0, 0]);
+  gl.uniform4fv(at.uY, source.y ?? [0, 1, 0, 0]);
+  gl.uniform2f(at.uView, look.width, look.height);
+  gl.uniform2fv(at.uFade, source.fade ?? [1, 1]);
+  gl.uniform1i(at.uBase, base);
+  gl.uniform1i(at.uMode, source.mode ?? 0);
+  gl.uniform1f(at.uT, source.t ?? 1);
+  gl.uniform1i(at.uSelecting, look.selecting ? 1 : 0);
+  gl.uniform1i(at.uOnly, look.only);
+  gl.uniform3fv(at.uGrey, rgb(look.grey));
+  gl.uniform1f(at.uDpr, look.dpr);
+}
+
+/** @param {import('./gpu.js').Gpu} gpu @param {Look} look @param {Source} source @param {number} base @param {number[]} firsts @param {number[]} counts @param {number[]} [passes] */
+export function drawPoints(gpu, look, source, base, firsts, counts, passes = passesOf(look)) {
+  const { gl, multi, points } = gpu;
+  prepare(gpu, points, look, base, source);
+  gl.bindVertexArray(source.array);
+  for (const pass of passes) {
+    gl.uniform1i(points.at.uPass, pass);
+    if (multi) multi.multiDrawArraysWEBGL(gl.POINTS, firsts, 0, counts, 0, firsts.length);
+    else firsts.forEach((first, i) => gl.drawArrays(gl.POINTS, first, counts[i]));
+  }
+  gl.bindVertexArray(null);
+}
+
+/** Grey points first, then those that stand out. @param {Look} look */
+export const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
+
+/** Ranges of the panels shown, at most `budget` points in all, each panel by its share. @param {import('../layout/place.js').Placed[]} placed @param {number} budget @returns {Job[]} */
+export function jobsOf(placed, budget) {
+  const all = placed.reduce((sum, one) => sum + one.panel.count, 0);
+  const share = Math.min(1, budget / Math.max(1, all));
+  /** @type {Map<object, Job>} */
+  const jobs = new Map();
+  for (const { part, panel, strength } of placed) {
+    if (strength <= 0.02) continue;
+    const job = jobs.get(part) ?? { layout: part.layout, base: part.base, firsts: [], counts: [], total: 0 };
+    const count = share === 1 ? panel.count : Math.ceil(panel.count * share);
+    job.firsts.push(panel.start);
+    job.counts.push(count);
+    job.total += count;
+    jobs.set(part, job);
+  }
+  return [...jobs.values()];
+}

@@ -1,0 +1,97 @@
+/** The shaders. A panel's place comes from the panel table, what is known of a row from its two textures. */
+
+const ROWS = `
+precision highp sampler2D; precision highp usampler2D;
+layout(location=0) in vec4 aRaw; layout(location=1) in uint aRow; layout(location=2) in uint aPanel;
+layout(location=3) in vec3 aFrom;
+uniform sampler2D uPanels, uPalette; uniform usampler2D uCodes, uFlags;
+uniform vec4 uX, uY; uniform vec2 uView, uFade; uniform int uBase, uMode, uSelecting, uOnly; uniform float uT; uniform vec3 uGrey;
+vec4 plot, look; uint flags; bool on; float strength;
+vec2 place() { // pixels; raw scores through the two axes into the panel's plot
+  int panel = int(aPanel) + uBase; ivec2 row = ivec2(int(aRow & 2047u), int(aRow >> 11u));
+  vec4 at = texelFetch(uPanels, ivec2(0, panel), 0);
+  plot = texelFetch(uPanels, ivec2(1, panel), 0); look = texelFetch(uPanels, ivec2(2, panel), 0);
+  flags = texelFetch(uFlags, row, 0).r;
+  vec2 p = at.xy + at.zw * vec2(dot(uX, aRaw), dot(uY, aRaw));
+  strength = (flags & 8u) != 0u ? 0. : look.y;
+  if (uMode == 1) { p = mix(aFrom.xy, p, uT); strength *= aFrom.z > .5 ? 1. : smoothstep(.66, 1., uT); }
+  else if (any(lessThan(p, plot.xy - .5)) || any(greaterThan(p, plot.zw + .5))) strength = 0.;
+  if (uMode == 2) strength *= min(1., dot(aFrom.xy, uFade));
+  return p;
+}
+vec3 colour() {
+  ivec2 row = ivec2(int(aRow & 2047u), int(aRow >> 11u)); int code = int(texelFetch(uCodes, row, 0).r);
+  on = (uSelecting == 0 || (flags & 1u) != 0u) && (uOnly < 0 || code == uOnly);
+  return on ? texelFetch(uPalette, ivec2(code & 255, code >> 8), 0).rgb : uGrey;
+}
+vec4 clip(vec2 p) { return vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.); }
+const vec4 NOWHERE = vec4(2., 2., 2., 1.);
+`;
+
+export const POINTS = [`${ROWS}
+uniform int uPass; uniform float uDpr; flat out vec4 vColour; flat out vec2 vShape;
+void main() {
+  vec2 p = place(); vec3 c = colour(); float size = look.x; float a = strength;
+  if (!on) a *= .38; else if (uSelecting + (uOnly + 1) > 0) { size *= 1.15; a = min(1., a * 1.4 + .1 * sign(a)); }
+  float mark = (flags & 4u) != 0u ? 2. : (flags & 2u) != 0u ? 1. : 0.;
+  if (mark > 0. && on) { if (size > 3.6) size += 1.2; else a *= .55; }
+  size *= uDpr; vColour = vec4(c, a); vShape = vec2(size, size < 3.6 * uDpr ? 0. : mark);
+  gl_Position = a <= 0. || (uPass == 1 && on) || (uPass == 2 && !on) ? NOWHERE : clip(p);
+  gl_PointSize = max(1., size);
+}`, `
+flat in vec4 vColour; flat in vec2 vShape; out vec4 o;
+void main() {
+  float a = vColour.a; vec2 q = (gl_PointCoord - .5) * vShape.x;
+  if (vShape.x > 2.) {
+    float d = length(q), r = vShape.x * .5 - .5;
+    a *= 1. - smoothstep(r - .5, r + .5, d);
+    if (vShape.y > 0.) { a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d); if (vShape.y > 1.5 && sin(atan(q.y, q.x) * 5.) < -.1) a *= .15; }
+  }
+  o = vec4(vColour.rgb * a, a);
+}`];
+
+export const IMAGES = [`${ROWS}
+layout(location=4) in uint aTile; uniform float uPx, uDpr; uniform vec4 uSheet; // tile height, width, cell, columns
+uniform float uPer; flat out vec3 vColour; flat out vec3 vInfo; flat out vec4 vPlot; out vec3 vUv; out vec2 vAt; out vec2 vPage;
+void main() {
+  vec2 p = place(); vColour = colour(); vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
+  float per = uPer, tile = mod(float(aTile), per); float layer = floor(float(aTile) / per + .0001);
+  vec2 half_ = uPx * .5 * vec2(uSheet.y, uSheet.x) / max(uSheet.x, uSheet.y); vec2 cell = vec2(mod(tile, uSheet.w), floor(tile / uSheet.w));
+  vec2 off = (uSheet.zz - uSheet.yx) * .5;
+  vUv = vec3((cell * uSheet.z + off + corner * uSheet.yx) / (uSheet.z * uSheet.w), layer);
+  vAt = (corner - .5) * half_ * 2.; vInfo = vec3(half_, on ? 1. : 0.); vPlot = uMode == 1 ? vec4(-1e6, -1e6, 1e6, 1e6) : plot;
+  vec2 page = floor((p - half_) * uDpr + .5) / uDpr + corner * half_ * 2.; vPage = page;
+  gl_Position = strength <= 0. ? NOWHERE : clip(page);
+}`, `
+precision mediump sampler2DArray; uniform sampler2DArray uSheets; uniform vec3 uCard; uniform int uInk; uniform float uDpr, uHeavy;
+flat in vec3 vColour; flat in vec3 vInfo; flat in vec4 vPlot; in vec3 vUv; in vec2 vAt; in vec2 vPage; out vec4 o;
+void main() {
+  if (any(lessThan(vPage, vPlot.xy)) || any(greaterThan(vPage, vPlot.zw))) discard;
+  vec4 t = texture(uSheets, vUv); float radius = min(4., vInfo.x * .3); vec2 k = abs(vAt) - (vInfo.xy - radius);
+  float far = length(max(k, 0.)) + min(max(k.x, k.y), 0.) - radius; float inside = 1. - smoothstep(-.7 / uDpr, .3 / uDpr, far);
+  float frame = smoothstep(-1.4 - uHeavy, -.7 - uHeavy, far) * (vInfo.z > .5 ? .45 + .55 * step(.5, uHeavy) : .3);
+  vec3 c = uInk == 1 ? mix(uCard, vColour, t.r) : uInk == 2 ? t.rrr : t.rgb; c = mix(c, vColour, frame);
+  float a = inside * (vInfo.z > .5 ? (uInk == 1 ? .95 : 1.) : .35); o = vec4(c * a, a);
+}`];
+
+export const GROUNDS = [`
+layout(location=0) in vec4 aCard; layout(location=1) in vec4 aPlot; layout(location=2) in vec4 aLook;
+uniform vec2 uView; out vec2 vAt; flat out vec4 vCard, vPlot, vLook;
+void main() {
+  vec2 p = aCard.xy + vec2(gl_VertexID & 1, gl_VertexID >> 1) * aCard.zw; vAt = p; vCard = aCard; vPlot = aPlot; vLook = aLook;
+  gl_Position = vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.);
+}`, `
+in vec2 vAt; flat in vec4 vCard, vPlot, vLook; uniform vec3 uFill, uLine, uAxis, uAccent; uniform float uDpr; out vec4 o;
+void main() { // vLook: zero's x and y, focus, strength
+  float radius = min(12., 3. + .02 * vCard.z); vec2 k = abs(vAt - vCard.xy - vCard.zw * .5) - (vCard.zw * .5 - radius);
+  float far = length(max(k, 0.)) + min(max(k.x, k.y), 0.) - radius; float inside = 1. - smoothstep(-.5 / uDpr, .5 / uDpr, far);
+  float wide = vLook.z > .5 ? 2. : 1.; float edge = smoothstep(-wide - .5 / uDpr, -wide + .5 / uDpr, far);
+  vec2 zero = abs(vAt - vLook.xy); bool within = all(greaterThan(vAt, vPlot.xy)) && all(lessThan(vAt, vPlot.zw));
+  vec3 c = within && min(zero.x, zero.y) < .55 ? uAxis : uFill; c = mix(c, vLook.z > .5 ? uAccent : uLine, edge);
+  float a = inside * vLook.w; o = vec4(c * a, a);
+}`];
+
+export const BLIT = [`
+uniform vec4 uTo, uFrom; out vec2 vUv;
+void main() { vec2 k = vec2(gl_VertexID & 1, gl_VertexID >> 1); vUv = uFrom.xy + k * uFrom.zw; vec2 p = uTo.xy + k * uTo.zw; gl_Position = vec4(p * 2. - 1., 0., 1.); }`, `
+in vec2 vUv; uniform sampler2D uLayer; uniform float uStrength; out vec4 o; void main() { o = texture(uLayer, vUv) * uStrength; }`];

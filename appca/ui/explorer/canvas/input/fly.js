@@ -1,0 +1,49 @@
+/** Go to a panel, a row or a class. */
+
+import { fitting } from '../layout/camera.js';
+import { pointToPage } from '../layout/place.js';
+
+/** @typedef {{panel?: number | string, layout?: string, row?: number, code?: number}} Target */
+
+/** @param {import('../stage.js').Stage} stage @param {import('./actions.js').Actions} actions @param {Target} target */
+export async function fly(stage, actions, target) {
+  let [view] = stage.views;
+  if (target.layout && target.layout !== view.layout.name) {
+    await actions.morph(view, target.layout);
+    [view] = stage.views;
+  }
+  if (target.code !== undefined) {
+    const hits = stage.rows.codes;
+    stage.rows.applyList([...hits.keys()].filter((row) => hits[row] === target.code), 'replace');
+    actions.selected();
+    return;
+  }
+  const index = typeof target.panel === 'string' ? view.layout.panels.findIndex(({ name }) => name === target.panel) : target.panel;
+  if (index !== undefined && index >= 0) {
+    if (view.arrangement.kind !== 'map') actions.open(view, index);
+    return;
+  }
+  if (target.row === undefined) return;
+  const { layout } = view;
+  const point = layout.rows.indexOf(target.row);
+  const panel = layout.panels.find(({ start, count }) => point >= start && point < start + count);
+  if (!panel) return;
+  if (view.opened) actions.close(view);
+  view.shift = 1;
+  stage.tweens.stop('shift');
+  const rect = view.parts[0].rects[panel.index];
+  const cam = layout.kind === 'map' ? { ...view.home, k: view.home.k * 8 } : fitting(rect, view.rect, 0.3);
+  const kept = view.cam;
+  view.cam = cam; // where the row is seen from there
+  stage.draw();
+  const one = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
+  if (one && layout.kind === 'map') {
+    const [x, y] = pointToPage(one, layout.xy[2 * point], layout.xy[2 * point + 1]);
+    cam.x += (x - view.rect.x - view.rect.w / 2) / cam.k;
+    cam.y += (y - view.rect.y - view.rect.h / 2) / cam.k;
+  }
+  view.cam = kept;
+  actions.flyTo(view, cam);
+  stage.rows.applyList([target.row], 'replace');
+  actions.selected();
+}

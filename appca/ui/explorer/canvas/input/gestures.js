@@ -1,0 +1,157 @@
+/** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest. */
+
+import { zoomed } from '../layout/camera.js';
+import { miniOf } from '../text/minimap.js';
+import { panelAt } from './pick.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
+/** @typedef {import('./actions.js').Actions} Actions */
+
+const CLICK = 4; // px a press may move and still be a click
+
+export class Gestures {
+  /** @param {Stage} stage @param {Actions} actions */
+  constructor(stage, actions) {
+    this.stage = stage;
+    this.actions = actions;
+    /** @type {Map<number, [number, number]>} */
+    this.pointers = new Map();
+    /** @type {{x: number, y: number, view: View, cam: import('../layout/camera.js').Camera, kind: 'pan' | 'lasso' | 'box' | 'mini', range?: import('../types.js').Range, moved: boolean} | null} */
+    this.drag = null;
+    this.pinch = 0;
+    /** @type {[number, number][]} the lasso or box being drawn */
+    this.path = [];
+    /** @type {[number, number] | null} where the hand is */
+    this.at = null;
+    const on = (/** @type {string} */ kind, /** @type {(event: any) => void} */ run, passive = true) => stage.hit.addEventListener(kind, run, { passive });
+    on('wheel', (event) => this.wheel(event), false);
+    on('pointerdown', (event) => this.down(event));
+    on('pointermove', (event) => this.move(event));
+    on('pointerup', (event) => this.up(event));
+    on('pointercancel', (event) => { this.path = []; this.up(event); });
+    on('pointerleave', () => { this.at = null; actions.rest(null); });
+    on('dblclick', (event) => { const [x, y] = this.place(event); const one = panelAt(stage, x, y); if (one && !one.open) actions.open(one.view, one.panel.index, one.part); else if (one) actions.close(one.view); });
+  }
+
+  /** @param {MouseEvent} event @returns {[number, number]} */
+  place(event) {
+    const box = this.stage.root.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  /** @param {WheelEvent} event */
+  wheel(event) {
+    event.preventDefault();
+    const [x, y] = this.place(event);
+    const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));
+    zoomView(this.stage, this.stage.viewAt(x), x, y, factor);
+  }
+
+  /** @param {PointerEvent} event */
+  down(event) {
+    const { stage, pointers, actions } = this;
+    const [x, y] = this.place(event);
+    stage.hit.focus({ preventScroll: true });
+    stage.hit.setPointerCapture?.(event.pointerId);
+    pointers.set(event.pointerId, [x, y]);
+    actions.rest(null);
+    const view = stage.viewAt(x);
+    stage.tweens.stop('fly');
+    if (pointers.size === 2) { this.path = []; this.drag = null; this.pinch = this.spread(); return; }
+    const mini = miniOf(stage, view)?.box;
+    const inMini = mini && x >= mini.x && y >= mini.y && x <= mini.x + mini.w && y <= mini.y + mini.h;
+    const tool = stage.options.tool ?? 'pan';
+    const kind = inMini ? 'mini' : event.button === 0 && tool === 'pan' && (event.shiftKey || event.ctrlKey || event.metaKey) ? 'lasso' : event.button === 0 ? tool : 'pan';
+    this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
+    this.path = kind === 'lasso' || kind === 'box' ? [[x, y]] : [];
+    if (kind === 'mini') this.jump(x, y);
+  }
+
+  spread() {
+    const [a, b] = [...this.pointers.values()];
+    return Math.hypot(a[0] - b[0], a[1] - b[1]);
+  }
+
+  /** @param {PointerEvent} event */
+  move(event) {
+    const { stage, pointers, drag } = this;
+    const [x, y] = this.at = this.place(event);
+    stage.active = stage.views.indexOf(stage.viewAt(x));
+    if (pointers.size === 2 && pointers.has(event.pointerId)) {
+      const before = [...pointers.values()];
+      pointers.set(event.pointerId, [x, y]);
+      const now = [...pointers.values()];
+      const [mx, my] = [(now[0][0] + now[1][0]) / 2, (now[0][1] + now[1][1]) / 2];
+      const view = stage.viewAt(mx);
+      panView(stage, view, mx - (before[0][0] + before[1][0]) / 2, my - (before[0][1] + before[1][1]) / 2);
+      zoomView(stage, view, mx, my, this.spread() / Math.max(1, this.pinch));
+      this.pinch = this.spread();
+      return;
+    }
+    if (!drag) { this.actions.rest([x, y]); return; }
+    drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK;
+    if (drag.kind === 'mini') this.jump(x, y);
+    else if (drag.kind !== 'pan') {
+      if (drag.kind === 'box') this.path = [[drag.x, drag.y], [x, drag.y], [x, y], [drag.x, y]];
+      else this.path.push([x, y]);
+      stage.schedule();
+    } else if (drag.moved) {
+      drag.view.cam = { ...drag.view.cam, x: drag.cam.x, y: drag.cam.y };
+      if (drag.view.opened && drag.range) drag.view.opened.range = drag.range;
+      panView(stage, drag.view, x - drag.x, y - drag.y);
+    }
+  }
+
+  /** @param {PointerEvent} event */
+  up(event) {
+    const { stage, drag, path, actions } = this;
+    this.pointers.delete(event.pointerId);
+    this.drag = null;
+    this.path = [];
+    if (!drag) return;
+    const how = event.shiftKey ? 'add' : event.ctrlKey || event.metaKey || event.altKey ? 'subtract' : 'replace';
+    if (!drag.moved && event.type === 'pointerup' && drag.kind !== 'mini') actions.click(...this.place(event), how);
+    else if (path.length > 2) actions.lasso(drag.view, path, how);
+    stage.settleSoon();
+  }
+
+  /** Go to a place of the mini map. @param {number} x @param {number} y */
+  jump(x, y) {
+    const view = this.drag?.view ?? this.stage.viewAt(x);
+    const mini = miniOf(this.stage, view);
+    if (!mini) return;
+    view.cam = { ...view.cam, x: mini.world.x + (x - mini.x) / mini.k, y: mini.world.y + (y - mini.y) / mini.k };
+    this.stage.moved();
+  }
+}
+
+/** Zoom about a point; in an opened panel its range changes instead. @param {Stage} stage @param {View} view @param {number} x @param {number} y @param {number} factor */
+export function zoomView(stage, view, x, y, factor) {
+  const one = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
+  if (view.opened && one && !stage.tour) {
+    const { plot, range: [x0, x1, y0, y1], panel: { own } } = one;
+    const by = Math.max((own[1] - own[0]) / (x1 - x0) / 4000, Math.min(factor, 1e9)) ** -1;
+    const limited = (x1 - x0) * by > 3 * (own[1] - own[0]) || (x1 - x0) * by < (own[1] - own[0]) / 4000 ? 1 : by;
+    const [cx, cy] = [x0 + ((x - plot.x) / plot.w) * (x1 - x0), y1 - ((y - plot.y) / plot.h) * (y1 - y0)];
+    view.opened.range = [cx + (x0 - cx) * limited, cx + (x1 - cx) * limited, cy + (y0 - cy) * limited, cy + (y1 - cy) * limited];
+  } else if (!view.opened) view.cam = zoomed(view.cam, view.rect, x, y, factor, view.home.k * 0.5, view.home.k * 4000);
+  stage.moved();
+}
+
+/** @param {Stage} stage @param {View} view @param {number} dx @param {number} dy */
+export function panView(stage, view, dx, dy) {
+  const one = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
+  if (view.opened && one) {
+    const { plot } = one;
+    const [x0, x1, y0, y1] = view.opened.range;
+    const [sx, sy] = [(-dx * (x1 - x0)) / plot.w, (dy * (y1 - y0)) / plot.h];
+    view.opened.range = [x0 + sx, x1 + sx, y0 + sy, y1 + sy];
+  } else {
+    const { x, y, w, h } = view.arrangement.world;
+    const hold = (/** @type {number} */ value, /** @type {number} */ low, /** @type {number} */ high) => Math.min(high, Math.max(low, value));
+    const tall = view.arrangement.kind === 'columns' ? Math.max(h, ...view.parts[0].rects.map((rect) => rect.y + rect.h)) : h;
+    view.cam = { ...view.cam, x: hold(view.cam.x - dx / view.cam.k, x, x + w), y: hold(view.cam.y - dy / view.cam.k, y, y + tall) };
+  }
+  stage.moved();
+}
+

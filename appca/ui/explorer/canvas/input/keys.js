@@ -1,0 +1,87 @@
+/** Keys: every panel and every view can be reached and used without a pointer. */
+
+import { panView } from './gestures.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
+
+/** @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+/** The nearest panel in a direction. @param {View} view @param {number} from @param {[number, number]} direction */
+export function neighbour(view, from, [dx, dy]) {
+  const { rects } = view.parts[0];
+  if (from < 0 || !rects[from]) return 0;
+  const middle = (/** @type {import('../types.js').Rect} */ { x, y, w, h }) => [x + w / 2, y + h / 2];
+  const [fx, fy] = middle(rects[from]);
+  let best = from;
+  let least = Infinity;
+  rects.forEach((rect, i) => {
+    const [x, y] = middle(rect);
+    const along = (x - fx) * dx + (y - fy) * dy;
+    const cost = along + 3 * Math.abs((x - fx) * dy + (y - fy) * dx);
+    if (i !== from && along > 0.2 && cost < least) { least = cost; best = i; }
+  });
+  return best;
+}
+
+/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void}} parts */
+export function listenToKeys(stage, actions, parts) {
+  const { hit } = stage;
+  hit.tabIndex = 0;
+  hit.setAttribute('role', 'application');
+  hit.addEventListener('focus', () => stage.views.forEach((view) => { view.focusShown = hit.matches(':focus-visible'); stage.schedule(); }));
+  hit.addEventListener('blur', () => stage.views.forEach((view) => { view.focusShown = false; stage.schedule(); }));
+  /** @type {Record<string, (view: View) => void>} */
+  const plain = {
+    '+': (view) => actions.zoom(view, 1.4), '=': (view) => actions.zoom(view, 1.4), '-': (view) => actions.zoom(view, 1 / 1.4), 0: (view) => actions.home(view),
+    m: () => parts.choose('pan'), l: () => parts.choose('lasso'), b: () => parts.choose('box'), p: () => parts.strip(), t: () => parts.tour(), '/': () => parts.search(),
+    Enter: (view) => { if (view.focus >= 0) actions.open(view, view.focus); }, Escape: (view) => escape(stage, actions, view),
+    a: (view) => selectPanel(stage, actions, view),
+  };
+  hit.addEventListener('keydown', (event) => {
+    if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== 'a')) return;
+    const view = stage.views[0];
+    const arrow = ARROWS[event.key];
+    const run = plain[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!arrow && !run) return;
+    event.preventDefault();
+    if (arrow && event.shiftKey) panView(stage, view, -60 * arrow[0], -60 * arrow[1]);
+    else if (arrow) step(stage, actions, view, arrow);
+    else run(view);
+  });
+}
+
+/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view @param {[number, number]} direction */
+function step(stage, actions, view, direction) {
+  const next = neighbour(view, view.opened?.panel ?? view.focus, direction);
+  view.focusShown = true;
+  view.focus = next;
+  if (view.opened) actions.open(view, next);
+  else {
+    const { name, count } = view.layout.panels[next];
+    actions.say(`${name}, ${count.toLocaleString('en')} rows`);
+    const placed = stage.placed.find((one) => one.view === view && !one.part.inset && one.panel.index === next);
+    const seen = placed && placed.card.x >= view.rect.x && placed.card.y >= view.rect.y && placed.card.x + placed.card.w <= view.rect.x + view.rect.w && placed.card.y + placed.card.h <= view.rect.y + view.rect.h;
+    if (!seen) {
+      const rect = view.parts[0].rects[next];
+      actions.flyTo(view, { ...view.cam, x: rect.x + rect.w / 2, y: rect.y + rect.h / 2 });
+    }
+    stage.schedule();
+  }
+}
+
+/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view */
+function escape(stage, actions, view) {
+  if (stage.tour) { actions.endTour(); actions.after(); }
+  else if (view.opened) actions.close(view);
+  else if (!view.atFit) actions.home(view);
+  else if (stage.rows.selected) { stage.rows.applyList([], 'replace'); actions.selected(); }
+}
+
+/** Select the rows of the panel in focus. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view */
+function selectPanel(stage, actions, view) {
+  const panel = view.layout.panels[view.focus];
+  if (!panel) return;
+  stage.rows.applyList(view.layout.rows.subarray(panel.start, panel.start + panel.count), 'replace');
+  actions.selected();
+}

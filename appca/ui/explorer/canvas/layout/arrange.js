@@ -1,0 +1,75 @@
+/** Where the panels of a layout stand in the world: triangle, grid, strips, one map, or two columns on a phone. */
+
+/** @typedef {import('../types.js').Rect} Rect @typedef {import('../scene/layouts.js').Layout} Layout */
+/** @typedef {{layout: Layout, base: number, rects: Rect[], inset: boolean}} Part panels of one layout; `base` is their place in the panel table */
+/**
+ * @typedef {object} Arrangement
+ * @property {Part[]} parts @property {Rect} world what "all panels" shows
+ * @property {{component: number, rect: Rect}[]} diagonal @property {Rect | null} free space for title and legend
+ * @property {'triangle' | 'grid' | 'strips' | 'map' | 'columns'} kind
+ */
+
+const CARD = 0.935; // of a cell
+
+/** @param {Layout} layout @param {Layout | null} map shown in the free half of a triangle @param {number} components @param {Rect} view @returns {Arrangement} */
+export function arrange(layout, map, components, view) {
+  const aspect = view.w / Math.max(1, view.h);
+  const part = { layout, base: 0, inset: false };
+  const plain = { diagonal: [], free: null };
+  if (layout.kind === 'map') {
+    const rects = [{ x: 0, y: 0, w: aspect, h: 1 }];
+    return { ...plain, kind: 'map', parts: [{ ...part, rects }], world: rects[0] };
+  }
+  if (view.w < 560 && layout.panels.length > 2 && layout.kind !== 'strips') return columns(layout, view);
+  if (layout.kind === 'triangle') return triangle(layout, map, components, aspect);
+  if (layout.kind === 'strips') {
+    const rects = layout.panels.map((_, i) => ({ x: 0, y: i * 1.06, w: Math.max(3, aspect * layout.panels.length), h: 1 }));
+    return { ...plain, kind: 'strips', parts: [{ ...part, rects }], world: around(rects) };
+  }
+  const across = Math.max(1, Math.ceil(Math.sqrt(layout.panels.length * aspect)));
+  const rects = layout.panels.map(({ cell, size }, i) => {
+    const [column, row] = cell ?? [i % across, Math.floor(i / across)];
+    return inCell(column, row, size);
+  });
+  return { ...plain, kind: 'grid', parts: [{ ...part, rects }], world: around(rects) };
+}
+
+/** Row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {number} aspect @returns {Arrangement} */
+function triangle(layout, map, count, aspect) {
+  const rects = layout.panels.map(({ cell: [column, row] = [0, 0], components }) => inCell(column, row, components.length > 1 ? 1 : 0.8));
+  const extra = Math.min(0.75 * count, Math.max(0.1, aspect * (count + 0.25) - count));
+  const world = { x: -extra, y: 0, w: count + extra, h: count + 0.25 };
+  const diagonal = Array.from({ length: count }, (_, k) => ({ component: k, rect: inCell(k, k, 0.8) }));
+  const parts = [{ layout, base: 0, rects, inset: false }];
+  const top = Math.min(count - 2, Math.max(1, Math.ceil((count - extra) / 2)));
+  if (map && count > 3) {
+    const rect = { x: -extra + 0.06, y: top + 0.1, w: extra + top - 0.2, h: count - top };
+    parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
+  }
+  const free = { x: -extra + 0.06, y: 0.06, w: Math.max(extra - 0.1, 0.1), h: top - 0.2 };
+  return { kind: 'triangle', parts, world, diagonal, free };
+}
+
+/** Two columns, the fullest first. @param {Layout} layout @param {Rect} view @returns {Arrangement} */
+function columns(layout, view) {
+  /** @type {Rect[]} */
+  const rects = [];
+  const order = layout.panels.map(({ count }, i) => [count, i]).sort((a, b) => b[0] - a[0]);
+  order.forEach(([, panel], i) => { rects[panel] = inCell(i % 2, Math.floor(i / 2), 1); });
+  const rows = Math.ceil(rects.length / 2);
+  const h = Math.min(rows, (2 * view.h) / view.w);
+  return { kind: 'columns', parts: [{ layout, base: 0, rects, inset: false }], world: { x: 0, y: 0, w: 2, h }, diagonal: [], free: null };
+}
+
+/** @param {number} column @param {number} row @param {number} size @returns {Rect} */
+function inCell(column, row, size) {
+  const side = CARD * size;
+  return { x: column + (1 - side) / 2, y: row + (1 - side) / 2, w: side, h: side };
+}
+
+/** @param {Rect[]} rects @returns {Rect} */
+export function around(rects) {
+  const x = Math.min(...rects.map((one) => one.x));
+  const y = Math.min(...rects.map((one) => one.y));
+  return { x, y, w: Math.max(...rects.map((one) => one.x + one.w)) - x, h: Math.max(...rects.map((one) => one.y + one.h)) - y };
+}

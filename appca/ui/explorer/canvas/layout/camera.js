@@ -1,0 +1,45 @@
+/** The camera over the world of panels (one cell is one unit), in double precision. */
+
+/** @typedef {{x: number, y: number, k: number}} Camera the world's point at the middle, pixels a unit */
+/** @typedef {import('../types.js').Rect} Rect */
+
+/** @param {Camera} cam @param {Rect} view @param {Rect} world @returns {Rect} */
+export function toPage(cam, view, world) {
+  return {
+    x: (world.x - cam.x) * cam.k + view.x + view.w / 2, y: (world.y - cam.y) * cam.k + view.y + view.h / 2,
+    w: world.w * cam.k, h: world.h * cam.k,
+  };
+}
+
+/** @param {Camera} cam @param {Rect} view @param {number} x @param {number} y @returns {[number, number]} */
+export function toWorld(cam, view, x, y) {
+  return [(x - view.x - view.w / 2) / cam.k + cam.x, (y - view.y - view.h / 2) / cam.k + cam.y];
+}
+
+/** The camera that shows a part of the world with some air. @param {Rect} world @param {Rect} view @param {number} [air] @returns {Camera} */
+export function fitting(world, view, air = 0.03) {
+  const k = (1 - air) * Math.min(view.w / world.w, view.h / world.h);
+  return { x: world.x + world.w / 2, y: world.y + world.h / 2, k };
+}
+
+/** Zoom by a factor about a point of the page that stays where it is. @param {Camera} cam @param {Rect} view @param {number} x @param {number} y @param {number} factor @param {number} least @param {number} most */
+export function zoomed(cam, view, x, y, factor, least, most) {
+  const [wx, wy] = toWorld(cam, view, x, y);
+  const k = Math.min(most, Math.max(least, cam.k * factor));
+  return { x: wx - (x - view.x - view.w / 2) / k, y: wy - (y - view.y - view.h / 2) / k, k };
+}
+
+/** On the way between two cameras: sizes change evenly, and what is aimed at does not swing out. @param {Camera} a @param {Camera} b @param {number} t @returns {Camera} */
+export function between(a, b, t) {
+  const rate = Math.log(b.k / a.k);
+  const k = a.k * Math.exp(rate * t);
+  const share = Math.abs(rate) < 1e-6 ? t : (1 - Math.exp(-rate * t)) / (1 - Math.exp(-rate));
+  return { x: a.x + (b.x - a.x) * share, y: a.y + (b.y - a.y) * share, k };
+}
+
+/** How a picture drawn from camera `a` lies in the view of camera `b`. @param {Camera} a @param {Camera} b @param {Rect} view @returns {Rect} */
+export function carried(a, b, view) {
+  const scale = b.k / a.k;
+  const [cx, cy] = [view.x + view.w / 2 + (a.x - b.x) * b.k, view.y + view.h / 2 + (a.y - b.y) * b.k];
+  return { x: cx - (view.w / 2) * scale, y: cy - (view.h / 2) * scale, w: view.w * scale, h: view.h * scale };
+}

@@ -1,0 +1,103 @@
+/** Where each panel stands on the page now, from camera, opened panel and whatever is on its way. */
+
+import { density } from './density.js';
+import { toPage } from './camera.js';
+
+/** @typedef {import('../types.js').Rect} Rect @typedef {import('../types.js').Range} Range */
+/** @typedef {import('./view.js').View} View @typedef {import('./arrange.js').Part} Part */
+/**
+ * @typedef {object} Placed
+ * @property {View} view @property {Part} part @property {import('../scene/layouts.js').Panel} panel
+ * @property {Rect} card @property {Rect} plot inside the card @property {Range} range of scores in the plot
+ * @property {number} strength 0 to 1 @property {boolean} open
+ */
+
+/** The strip above a panel's plot that holds its name and count. @param {number} height of the card */
+export const header = (height) => Math.min(28, Math.max(9, 0.15 * height));
+
+/** @param {View} view @returns {Placed[]} panels that touch the view */
+export function placeView(view) {
+  /** @type {Placed[]} */
+  const placed = [];
+  for (const part of view.parts) {
+    for (const panel of part.layout.panels) {
+      const target = view.opened ? openTarget(view, part, panel) : cameraTarget(view, part, panel);
+      const from = view.from?.get(part.base + panel.index);
+      const now = view.shift < 1 ? onTheWay(from, target, view.shift) : target;
+      if (!now || now.strength <= 0 || !touches(now.card, view.rect)) continue;
+      placed.push({ view, part, panel, ...now, plot: plotOf(now.card, now.open, part.inset) });
+    }
+  }
+  return placed;
+}
+
+/** @typedef {{card: Rect, range: Range, strength: number, open: boolean}} Target */
+
+/** @param {View} view @param {Part} part @param {import('../scene/layouts.js').Panel} panel @returns {Target | null} */
+function cameraTarget(view, part, panel) {
+  const card = toPage(view.cam, view.rect, part.rects[panel.index]);
+  const shown = view.shows(panel, part);
+  const range = part.layout.kind === 'map' ? squared(panel.range, plotOf(card, false, part.inset)) : panel.range;
+  return { card, range, strength: shown ? 1 : 0.12, open: false };
+}
+
+/** @param {View} view @param {Part} part @param {import('../scene/layouts.js').Panel} panel @returns {Target | null} */
+function openTarget(view, part, panel) {
+  const opened = /** @type {import('./view.js').Opened} */ (view.opened);
+  const card = part.inset ? undefined : opened.rects.get(panel.index);
+  if (!card) return null;
+  const large = panel.index === opened.panel;
+  return { card, range: large ? opened.range : panel.range, strength: 1, open: large };
+}
+
+/** @param {Target | undefined} a @param {Target | null} b @param {number} t @returns {Target | null} */
+function onTheWay(a, b, t) {
+  if (!a || !b) {
+    const only = a ?? b;
+    return only && { ...only, strength: only.strength * (a ? 1 - t : t) };
+  }
+  const mix = (/** @type {number} */ from, /** @type {number} */ to) => from + (to - from) * t;
+  return {
+    card: { x: mix(a.card.x, b.card.x), y: mix(a.card.y, b.card.y), w: mix(a.card.w, b.card.w), h: mix(a.card.h, b.card.h) },
+    range: /** @type {Range} */ (a.range.map((value, i) => mix(value, b.range[i]))), strength: mix(a.strength, b.strength), open: b.open,
+  };
+}
+
+/** @param {Rect} card @param {boolean} open with room for ticks @param {boolean} inset @returns {Rect} */
+export function plotOf(card, open, inset) {
+  if (open) return { x: card.x + 44, y: card.y + 36, w: Math.max(10, card.w - 60), h: Math.max(10, card.h - 64) };
+  const top = inset ? 26 : header(card.h);
+  const pad = Math.min(3, card.w * 0.02);
+  return { x: card.x + pad, y: card.y + top, w: card.w - 2 * pad, h: card.h - top - pad };
+}
+
+/** A range widened so that both axes have one scale. @param {Range} range @param {Rect} plot @returns {Range} */
+export function squared([x0, x1, y0, y1], plot) {
+  const unit = Math.max((x1 - x0) / plot.w, (y1 - y0) / plot.h);
+  const [cx, cy, w, h] = [(x0 + x1) / 2, (y0 + y1) / 2, (unit * plot.w) / 2, (unit * plot.h) / 2];
+  return [cx - w, cx + w, cy - h, cy + h];
+}
+
+/** Three texels a panel: place and scale, plot, size and strength of points. @param {Placed[]} placed @param {number} panels in the table @param {number} scale of points */
+export function tableOf(placed, panels, scale = 1) {
+  const table = new Float32Array(12 * Math.max(1, panels));
+  for (const { part, panel, plot, range, strength } of placed) {
+    const look = density(panel.count, plot.w * plot.h);
+    const kx = plot.w / (range[1] - range[0] || 1);
+    const ky = plot.h / (range[3] - range[2] || 1);
+    table.set([
+      plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky, kx, -ky,
+      plot.x, plot.y, plot.x + plot.w, plot.y + plot.h,
+      look.size * scale, strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1), 0, 0,
+    ], 12 * (part.base + panel.index));
+  }
+  return table;
+}
+
+/** @param {Rect} a @param {Rect} b */
+export const touches = (a, b) => a.x < b.x + b.w && a.x + a.w > b.x && a.y < b.y + b.h && a.y + a.h > b.y;
+
+/** Scores to the page. @param {Placed} one @param {number} x @param {number} y @returns {[number, number]} */
+export function pointToPage({ plot, range }, x, y) {
+  return [plot.x + ((x - range[0]) / (range[1] - range[0])) * plot.w, plot.y + plot.h - ((y - range[2]) / (range[3] - range[2])) * plot.h];
+}

@@ -1,0 +1,83 @@
+/** One view: a layout in a part of the canvas, its camera, and the panel that is opened in it. */
+
+import { arrange } from './arrange.js';
+import { fitting } from './camera.js';
+import { neighbours, openRects } from './open.js';
+import { placeView } from './place.js';
+
+/** @typedef {import('../types.js').Rect} Rect @typedef {import('../types.js').Range} Range @typedef {import('../scene/layouts.js').Layout} Layout */
+/** @typedef {{panel: number, rects: Map<number, Rect>, range: Range, groups: import('./open.js').Group[]}} Opened */
+
+export class View {
+  /** @param {Layout} layout @param {Layout | null} map @param {number} components */
+  constructor(layout, map, components) {
+    this.layout = layout;
+    this.map = map;
+    this.components = components;
+    /** @type {Rect} */
+    this.rect = { x: 0, y: 0, w: 1, h: 1 };
+    /** @type {import('./camera.js').Camera} */
+    this.cam = { x: 0, y: 0, k: 1 };
+    /** @type {Opened | null} */
+    this.opened = null;
+    /** @type {Map<number, import('./place.js').Target> | null} where panels were before they began to move */
+    this.from = null;
+    this.shift = 1;
+    this.focus = -1; // the panel that keys have reached
+    this.focusShown = false;
+    /** @type {import('../types.js').Filter} */
+    this.filter = {};
+    this.arrangement = arrange(layout, map, components, this.rect);
+  }
+
+  get parts() {
+    return this.arrangement.parts;
+  }
+
+  /** @param {Rect} rect */
+  resize(rect) {
+    const atFit = this.rect.w <= 1 || this.atFit;
+    this.rect = rect;
+    this.arrangement = arrange(this.layout, this.map, this.components, this.inner);
+    if (atFit) this.cam = this.home;
+    if (this.opened) this.open(this.opened.panel, this.opened.range);
+  }
+
+  /** Where "all panels" is drawn: beside bars that stand over the view. */
+  get inner() {
+    const top = this.layout.kind === 'triangle' && this.rect.w >= 560 ? 8 : 44;
+    return { x: this.rect.x + 8, y: this.rect.y + top, w: Math.max(1, this.rect.w - 16), h: Math.max(1, this.rect.h - top - 8) };
+  }
+
+  /** The camera that shows all panels. */
+  get home() {
+    const { inner, rect } = this;
+    const cam = fitting(this.arrangement.world, inner, this.arrangement.kind === 'map' ? 0 : 0.012);
+    return { ...cam, x: cam.x - (inner.x + inner.w / 2 - rect.x - rect.w / 2) / cam.k, y: cam.y - (inner.y + inner.h / 2 - rect.y - rect.h / 2) / cam.k };
+  }
+
+  get atFit() {
+    const { home, cam } = this;
+    return Math.abs(cam.k / home.k - 1) < 0.02 && Math.hypot(cam.x - home.x, cam.y - home.y) * cam.k < 12;
+  }
+
+  /** Keep where panels are now, to move them from there. */
+  hold() {
+    this.from = new Map(placeView(this).map((one) => [one.part.base + one.panel.index, one]));
+    this.shift = 0;
+  }
+
+  /** Show one panel large. @param {number} panel @param {Range} [range] */
+  open(panel, range = this.layout.panels[panel].own) {
+    const groups = neighbours(this.layout, panel);
+    this.opened = { panel, range, groups, rects: openRects(groups, panel, this.rect) };
+    this.focus = panel;
+  }
+
+  /** Whether the filter shows a panel. @param {import('../scene/layouts.js').Panel} panel @param {import('./arrange.js').Part} part */
+  shows(panel, part) {
+    if (part.inset || this.layout.kind === 'map') return true;
+    const { components, least } = this.filter;
+    return panel.count >= (least ?? 0) && (components ?? []).every((one) => panel.components.includes(one));
+  }
+}

@@ -1,0 +1,119 @@
+/** Mount the picture in an element and hand back what a host can do with it. */
+
+import { Actions } from './input/actions.js';
+import { fly } from './input/fly.js';
+import { Gestures } from './input/gestures.js';
+import { listenToKeys } from './input/keys.js';
+import { buildBar } from './parts/bar.js';
+import { buildCard } from './parts/card.js';
+import { buildSearch, find } from './parts/search.js';
+import { buildSpoken } from './parts/spoken.js';
+import { buildStrip } from './parts/strip.js';
+import { buildTools } from './parts/tools.js';
+import { buildTourbar } from './parts/tourbar.js';
+import { Stage } from './stage.js';
+import { drawGhosts } from './text/ghosts.js';
+import { drawHeaders, Pictures } from './text/headers.js';
+import { drawLabels, placeLabels } from './text/labels.js';
+import { drawMini } from './text/minimap.js';
+import { drawAxes, drawNames } from './text/names.js';
+import { occupancyOf } from './text/occupancy.js';
+import { update } from './update.js';
+
+/** @typedef {ReturnType<typeof mount>} Handle */
+
+/** @param {HTMLElement} element @param {import('./types.js').Input} input @param {import('./types.js').Callbacks} [callbacks] */
+export function mount(element, input, callbacks = {}) {
+  element.classList.add('appca-explorer');
+  element.dataset.theme = input.options?.theme ?? 'light';
+  const stage = new Stage(element, input, callbacks);
+  const actions = new Actions(stage);
+  const gestures = new Gestures(stage, actions);
+  const pictures = new Pictures(stage);
+  const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
+  buildSpoken(stage, actions);
+  const bar = buildBar(stage, actions);
+  const strip = buildStrip(stage, actions);
+  const tools = buildTools(stage, actions, strip.toggle);
+  const tourbar = buildTourbar(stage, actions);
+  const search = buildSearch(stage, go);
+  /** @type {import('./text/labels.js').Label[]} */
+  let labels = [];
+  buildCard(stage, actions, () => labels);
+  listenToKeys(stage, actions, { choose: tools.choose, strip: strip.toggle, tour: tourbar.run, search: search.open });
+
+  const near = (/** @type {import('./types.js').Rect} */ { x, y, w, h }) => {
+    const at = gestures.at;
+    return at && at[0] > x - 80 && at[0] < x + w + 80 && at[1] > y - 80 && at[1] < y + h + 80 && !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h) ? 0.4 : 1;
+  };
+  stage.overlays.unshift(
+    drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.arrange,
+    () => tools.bar.classList.toggle('appca-faded', near({ x: stage.width - 290, y: stage.height - 54, w: 280, h: 44 }) < 1),
+  );
+  stage.settled.push(() => { labels = placeLabels(stage, occupancyOf(stage)); });
+  stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
+  stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
+  const reduced = matchMedia('(prefers-reduced-motion: reduce)');
+  stage.tweens.reduced = reduced.matches;
+  reduced.addEventListener('change', () => { stage.tweens.reduced = reduced.matches; });
+  const sizes = new ResizeObserver(() => stage.resize());
+  const ready = (async () => {
+    await stage.scene.open();
+    stage.rows.readMarks(stage.scene);
+    const { layout = stage.meta.first ?? Object.keys(stage.meta.layouts)[0], beside } = stage.options;
+    stage.views = await Promise.all([layout, beside].filter((name) => name !== undefined && name in stage.meta.layouts).map((name) => stage.makeView(/** @type {string} */ (name))));
+    await stage.recolour();
+    if (stage.gone) return;
+    stage.startSheets();
+    sizes.observe(element);
+    stage.resize();
+    actions.after();
+    if (stage.options.filter) actions.filter(stage.options.filter);
+  })();
+  return {
+    ready, stage, actions,
+    /** Another scene of the same data, or options. @param {Partial<import('./types.js').Input>} next */
+    update: (next) => update(stage, actions, pictures, next),
+    /** @param {string} layout @param {number} [view] */
+    morph: (layout, view = 0) => actions.morph(stage.views[view], layout),
+    /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */
+    tour: (from, to, t) => {
+      const [view] = stage.views;
+      const index = (/** @type {string | number} */ given) => (typeof given === 'number' ? given : view.layout.panels.findIndex(({ name }) => name === given));
+      if (view.opened?.panel !== index(from) && !(stage.tour && stage.tour.a.index === index(from))) { actions.open(view, index(from)); view.shift = 1; stage.tweens.stop('shift'); }
+      actions.tour(view, index(to), t);
+    },
+    /** @param {Uint8Array | Iterable<number>} rows packed bits or row numbers */
+    select: (rows) => {
+      if (rows instanceof Uint8Array) stage.rows.unpack(rows);
+      else stage.rows.applyList(rows, 'replace');
+      stage.settleSoon();
+    },
+    fly: go,
+    find: (/** @type {string} */ query) => find(stage, query),
+    destroy: () => {
+      stage.gone = true;
+      clearTimeout(stage.timer);
+      cancelAnimationFrame(stage.request);
+      sizes.disconnect();
+      stage.gpu.destroy();
+      element.replaceChildren();
+      element.classList.remove('appca-explorer');
+    },
+  };
+}
+
+/** The lasso or box being drawn. @param {Stage} stage @param {[number, number][]} path */
+function drawPath({ context, theme }, path) {
+  if (path.length < 2) return;
+  context.beginPath();
+  path.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
+  context.closePath();
+  context.fillStyle = `${theme.primary}22`;
+  context.fill();
+  context.setLineDash([5, 4]);
+  context.strokeStyle = theme.primary;
+  context.lineWidth = 1.5;
+  context.stroke();
+  context.setLineDash([]);
+}

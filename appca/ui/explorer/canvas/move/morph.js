@@ -1,0 +1,111 @@
+/** Points on their way from where their rows stood to where another layout has them. */
+
+import { drawPoints } from '../gl/points.js';
+import { vertices } from '../gl/programs.js';
+import { placeView, pointToPage } from '../layout/place.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
+/** @typedef {{rows: Uint32Array, xy: Float32Array, grounds: import('../gl/grounds.js').Ground[]}} Places rows and where they are on the page */
+
+const MOST = 70000; // points that move
+
+/** Where the points of a view are now, also in the middle of another morph. @param {Stage} stage @param {View} view @returns {Places} */
+export function placesOf(stage, view) {
+  const placed = placeView(view).filter(({ part }) => !part.inset);
+  const grounds = placed.map((one) => ({ card: one.card, plot: one.plot, zero: one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(one, 0, 0), focus: false, strength: one.strength }));
+  if (stage.morph?.view === view) return { ...stage.morph.now(), grounds };
+  const total = placed.reduce((sum, { panel }) => sum + panel.count, 0);
+  const rows = new Uint32Array(total);
+  const xy = new Float32Array(2 * total);
+  let at = 0;
+  for (const one of placed) {
+    const { part: { layout }, panel, plot, range } = one;
+    const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
+    for (let i = panel.start; i < panel.start + panel.count; i += 1, at += 1) {
+      rows[at] = layout.rows[i];
+      xy[2 * at] = plot.x + (layout.xy[2 * i] - range[0]) * kx;
+      xy[2 * at + 1] = plot.y + plot.h - (layout.xy[2 * i + 1] - range[2]) * ky;
+    }
+  }
+  return { rows, xy, grounds };
+}
+
+/**
+ * For each new place the nearest old place of its row; [x, y, known] a point.
+ * @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Pick<Places, 'rows' | 'xy'>} old @param {number} count of rows in the data
+ */
+export function origins(rows, to, old, count) {
+  const first = new Int32Array(count).fill(-1);
+  const next = new Int32Array(rows.length);
+  rows.forEach((row, i) => { next[i] = first[row]; first[row] = i; });
+  const from = new Float32Array(3 * rows.length);
+  const best = new Float32Array(rows.length).fill(Infinity);
+  for (let o = 0; o < old.rows.length; o += 1) {
+    for (let i = first[old.rows[o]] ?? -1; i >= 0; i = next[i]) {
+      const far = (old.xy[2 * o] - to[2 * i]) ** 2 + (old.xy[2 * o + 1] - to[2 * i + 1]) ** 2;
+      if (far >= best[i]) continue;
+      best[i] = far;
+      from.set([old.xy[2 * o], old.xy[2 * o + 1], 1], 3 * i);
+    }
+  }
+  for (let i = 0; i < rows.length; i += 1) if (!from[3 * i + 2]) from.set([to[2 * i], to[2 * i + 1], 0], 3 * i);
+  return from;
+}
+
+export class Morph {
+  /** @param {Stage} stage @param {View} view already with its new layout @param {Places} old */
+  constructor(stage, view, old) {
+    this.view = view;
+    this.t = 0;
+    this.old = old;
+    const placed = placeView(view);
+    const total = placed.reduce((sum, { panel }) => sum + panel.count, 0);
+    const share = Math.min(1, MOST / Math.max(1, total));
+    const layers = placed.map((one) => ({ ...one, count: Math.ceil(one.panel.count * share) }));
+    const count = layers.reduce((sum, one) => sum + one.count, 0);
+    this.rows = new Uint32Array(count);
+    this.to = new Float32Array(2 * count);
+    const raw = new Int16Array(2 * count);
+    const panels = new Uint16Array(count);
+    let at = 0;
+    for (const one of layers) {
+      for (let i = one.panel.start; i < one.panel.start + one.count; i += 1, at += 1) {
+        const [x, y] = [one.part.layout.xy[2 * i], one.part.layout.xy[2 * i + 1]];
+        this.rows[at] = one.part.layout.rows[i];
+        this.to.set(pointToPage(one, x, y), 2 * at);
+        raw.set([x, y], 2 * at);
+        panels[at] = one.part.base + one.panel.index;
+      }
+    }
+    this.from = origins(this.rows, this.to, old, stage.rows.count);
+    const { gl } = stage.gpu;
+    this.made = vertices(gl, [
+      { at: 0, data: raw, size: 2, kind: gl.SHORT }, { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
+      { at: 2, data: panels, size: 1, kind: gl.UNSIGNED_SHORT, whole: true }, { at: 3, data: this.from, size: 3, kind: gl.FLOAT },
+    ]);
+  }
+
+  free() {
+    this.made.free();
+  }
+
+  /** The cards of the old layout, fading. @param {View} view */
+  fading(view) {
+    return view === this.view ? this.old.grounds.map((one) => ({ ...one, strength: one.strength * (1 - this.t) })) : [];
+  }
+
+  /** @returns {Pick<Places, 'rows' | 'xy'>} */
+  now() {
+    const xy = this.to.map((value, i) => {
+      const from = this.from[3 * (i >> 1) + (i & 1)];
+      return from + (value - from) * this.t;
+    });
+    return { rows: this.rows, xy };
+  }
+
+  /** @param {Stage} stage @param {import('../gl/points.js').Look} look */
+  draw(stage, look) {
+    drawPoints(stage.gpu, look, { array: this.made.array, mode: 1, t: this.t }, 0, [0], [this.rows.length]);
+    stage.stats.points += this.rows.length;
+  }
+}

@@ -1,0 +1,128 @@
+/** A tour from one panel to another: rows of both on the opened panel while its axes turn. */
+
+import { drawImages, imageSize } from '../gl/images.js';
+import { drawPoints } from '../gl/points.js';
+import { vertices } from '../gl/programs.js';
+import { density } from '../layout/density.js';
+import { sine } from './tween.js';
+import { frameAt, said } from './frames.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View @typedef {import('../layout/place.js').Placed} Placed @typedef {import('../types.js').Range} Range */
+
+const MOST = 90000; // rows that move
+const IMAGES = 120;
+
+export class Tour {
+  /** @param {Stage} stage @param {View} view that has panel `a` opened @param {number} a @param {number} b */
+  constructor(stage, view, a, b) {
+    this.view = view;
+    this.t = 0;
+    const { panels } = view.layout;
+    this.a = panels[a];
+    this.b = panels[b];
+    /** @type {Map<number, number>} row to 1 (in a), 2 (in b), 3 (in both) */
+    this.members = new Map();
+    const share = Math.min(1, MOST / (this.a.count + this.b.count));
+    for (const [panel, bit] of /** @type {[typeof this.a, number][]} */ ([[this.a, 1], [this.b, 2]])) {
+      for (let i = panel.start; i < panel.start + Math.ceil(panel.count * share); i += 1) {
+        const row = view.layout.rows[i];
+        this.members.set(row, (this.members.get(row) ?? 0) | bit);
+      }
+    }
+    this.basis = frameAt(this.a.axes, this.b.axes, 0).basis;
+    this.rows = Uint32Array.from(this.members.keys());
+    this.raw = new Int16Array(4 * this.rows.length);
+    this.rows.forEach((row, i) => this.basis.forEach((component, k) => { this.raw[4 * i + k] = stage.scene.score(row, component); }));
+    /** @type {Placed | null} */
+    this.stagePanel = null;
+    this.restore(stage);
+    this.images = this.chooseImages(stage);
+  }
+
+  /** @param {Stage} stage */
+  restore(stage) {
+    const { gl } = stage.gpu;
+    const marks = Float32Array.from([...this.members.values()].flatMap((bits) => [bits & 1, bits >> 1, 0]));
+    this.made = vertices(gl, [
+      { at: 0, data: this.raw, size: 4, kind: gl.SHORT }, { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
+      { at: 2, data: new Uint16Array(this.rows.length), size: 1, kind: gl.UNSIGNED_SHORT, whole: true }, { at: 3, data: marks, size: 3, kind: gl.FLOAT },
+    ]);
+  }
+
+  /** Range at this moment: each panel's own at the ends, wide enough for both between. @returns {Range} */
+  get range() {
+    const e = sine(this.t);
+    const wide = Math.min(1, Math.min(this.t, 1 - this.t) * 6);
+    return /** @type {Range} */ (this.a.own.map((value, i) => {
+      const other = this.b.own[i];
+      const plain = value + (other - value) * e;
+      const both = i % 2 ? Math.max(value, other) : Math.min(value, other);
+      return plain + (both - plain) * wide;
+    }));
+  }
+
+  get frame() { return frameAt(this.a.axes, this.b.axes, this.t); }
+  /** @returns {[number, number]} strength of rows of each panel */
+  get fade() { return [1 - Math.max(0, this.t - 0.6) / 0.4, Math.min(1, this.t / 0.4)]; }
+
+  /** The opened panel is drawn by the tour. @param {Placed} one */
+  hides(one) {
+    return one.view === this.view && one.open;
+  }
+
+  /** What the opened panel shows now. @param {Placed} one @returns {Placed} */
+  shown(one) {
+    return { ...one, range: this.range };
+  }
+
+  /** @param {import('../types.js').Meta} meta */
+  title(meta) {
+    return { name: `${this.a.name} → ${this.b.name}`, about: said(meta, this.a.axes, this.b.axes, this.t) };
+  }
+
+  /** Write the stage's line of the panel table. @param {Stage} stage @param {Float32Array} table */
+  place(stage, table) {
+    const one = stage.placed.find((placed) => this.hides(placed));
+    this.stagePanel = one ?? null;
+    if (!one) return;
+    const { plot } = one;
+    const range = this.range;
+    const look = density(this.rows.length, plot.w * plot.h);
+    const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
+    table.set([plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky, kx, -ky, plot.x, plot.y, plot.x + plot.w, plot.y + plot.h, look.size, look.alpha * one.strength, 0, 0], table.length - 12);
+  }
+
+  /** @param {Stage} stage @param {import('../gl/points.js').Look} look */
+  draw(stage, look) {
+    if (!this.stagePanel || !this.made) return;
+    const { x, y } = this.frame;
+    const source = { array: this.made.array, x, y, mode: 2, fade: this.fade };
+    drawPoints(stage.gpu, look, source, stage.panels - 1, [0], [this.rows.length]);
+    stage.stats.points += this.rows.length;
+    const { plot } = this.stagePanel;
+    const px = imageSize(Math.min(plot.w, plot.h), 300);
+    if (stage.sheets && this.images) stage.stats.images += drawImages(stage.gpu, stage.sheets, { ...this.images, panel: this.images.row.map(() => stage.panels - 1) }, look, px, stage.theme.panel, source);
+  }
+
+  /** Images of both panels that keep apart at both ends. @private @param {Stage} stage */
+  chooseImages(stage) {
+    const wanted = { raw: /** @type {number[]} */ ([]), row: /** @type {number[]} */ ([]), panel: /** @type {number[]} */ ([]), tile: /** @type {number[]} */ ([]), from: /** @type {number[]} */ ([]) };
+    /** @type {number[][]} */
+    const taken = [];
+    const ends = [[this.a, 0], [this.b, 1]].map(([panel, t]) => ({ own: /** @type {typeof this.a} */ (panel).own, frame: frameAt(this.a.axes, this.b.axes, /** @type {number} */ (t)) }));
+    const dot = (/** @type {number[]} */ axis, /** @type {number} */ i) => axis.reduce((sum, value, k) => sum + value * this.raw[4 * i + k], 0);
+    const order = [...this.rows.keys()].sort((p, q) => stage.scene.tile[this.rows[p]] - stage.scene.tile[this.rows[q]]);
+    for (const i of order.slice(0, 3000)) {
+      const at = ends.flatMap(({ own, frame }) => [(dot(frame.x, i) - own[0]) / (own[1] - own[0]), (dot(frame.y, i) - own[2]) / (own[3] - own[2])]);
+      const clear = taken.every((other) => [0, 2].every((k) => Math.abs(other[k] - at[k]) > 0.05 || Math.abs(other[k + 1] - at[k + 1]) > 0.075));
+      if (!clear || taken.length >= IMAGES) continue;
+      taken.push(at);
+      const bits = this.members.get(this.rows[i]) ?? 0;
+      wanted.raw.push(...this.raw.subarray(4 * i, 4 * i + 4));
+      wanted.row.push(this.rows[i]);
+      wanted.tile.push(stage.scene.tile[this.rows[i]]);
+      wanted.from.push(bits & 1, bits >> 1, 0);
+    }
+    return wanted;
+  }
+}

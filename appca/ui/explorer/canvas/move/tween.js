@@ -1,0 +1,40 @@
+/** What is on its way, by name: one step a frame, each can be taken over by another. */
+
+/** The easing cubic-bezier(.3, 0, .1, 1), nearly. @param {number} t */
+export const ease = (t) => 1 - (1 - t) ** 3 * (1 - 0.6 * t * (1 - t));
+
+/** @param {number} t */
+export const sine = (t) => (1 - Math.cos(Math.PI * t)) / 2;
+
+export class Tweens {
+  constructor() {
+    /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
+    this.running = new Map();
+    this.reduced = false;
+  }
+
+  /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
+  start(name, ms, step, done) {
+    this.running.set(name, { start: performance.now(), ms: this.reduced ? Math.min(ms, 120) : ms, step, done });
+    step(0);
+  }
+
+  /** @param {string} name */
+  stop(name) {
+    this.running.delete(name);
+  }
+
+  get moving() {
+    return this.running.size > 0;
+  }
+
+  /** @param {number} now */
+  tick(now) {
+    for (const [name, one] of [...this.running]) {
+      const t = Math.min(1, Math.max(0, (now - one.start) / Math.max(1, one.ms)));
+      if (t >= 1) this.running.delete(name);
+      one.step(t);
+      if (t >= 1) one.done?.();
+    }
+  }
+}

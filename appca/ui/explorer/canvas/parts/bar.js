@@ -1,0 +1,68 @@
+/** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
+
+import { toPage } from '../layout/camera.js';
+import { countOf } from '../scene/names.js';
+import { element, icon } from './dom.js';
+import { fillLegend } from './legend.js';
+
+const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
+
+/** @param {import('../types.js').Meta} meta @param {import('../types.js').Kind} kind */
+export function sentences(meta, kind) {
+  const { words, n_active: active, components } = meta;
+  const one = words?.row ?? 'row';
+  const many = words?.rows ?? `${one}s`;
+  const Many = many[0].toUpperCase() + many.slice(1);
+  if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
+  const mixed = active >= components.length;
+  const uses = mixed ? `Each ${one} uses some of ${components.length} components` : `Each ${one} uses ${active} of ${components.length} components`;
+  if (kind === 'triangle' && (active > 2 || mixed)) return [uses, `Panel {1,2} holds the ${many} that use both 1 and 2.`];
+  return [uses, `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : NUMBERS[active] ?? active} share a panel.`];
+}
+
+/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
+export function buildBar(stage, actions) {
+  const title = element('b', 'appca-title');
+  const under = element('span', 'appca-under');
+  const heading = element('div', 'appca-heading', {}, title, under);
+  const back = element('button', 'appca-back', { type: 'button' }, icon('back'), 'All panels');
+  back.addEventListener('click', () => actions.close(stage.views[0]));
+  const name = element('b', '');
+  const about = element('span', 'appca-count');
+  const legend = element('div', 'appca-legend', { role: 'group', 'aria-label': 'Classes' });
+  const key = element('span', 'appca-keytitle');
+  const bar = element('div', 'appca-bar', {}, back, name, about, heading, key, legend);
+  stage.root.append(bar);
+  let filled = '';
+
+  /** Once the picture stands. */
+  const settle = () => {
+    const { views: [view], rows, colouring } = stage;
+    const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${stage.dark}`;
+    if (now !== filled) { filled = now; fillLegend(stage, legend); }
+    const [first, second] = sentences(stage.meta, view.layout.kind);
+    [title.textContent, under.textContent, key.textContent] = [first, second, colouring?.title ?? ''];
+    const panel = view.opened && view.layout.panels[view.opened.panel];
+    back.hidden = name.hidden = about.hidden = !panel;
+    heading.hidden = Boolean(panel);
+    if (panel) {
+      const full = Math.max(...view.layout.panels.map(({ count }) => count));
+      name.textContent = panel.name;
+      about.textContent = `${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)} %${panel.count === full ? ': the fullest panel' : ''}`;
+    }
+    arrange();
+  };
+  const arrange = () => {
+    const { views: [view], width } = stage;
+    const { free } = view.arrangement;
+    const box = free && !view.opened ? toPage(view.home, view.rect, free) : null;
+    const block = Boolean(box && box.h > 130 && width > 560);
+    bar.classList.toggle('appca-block', block);
+    bar.classList.toggle('appca-narrow', Boolean(box && box.w < 200));
+    bar.hidden = block ? !view.atFit || Boolean(stage.morph) : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
+    bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${Math.max(150, box.w < 200 ? box.w + box.h * 0.42 : box.w)}px;max-height:${box.h}px` : `width:${view.rect.w}px`;
+  };
+  stage.settled.push(settle);
+  actions.changed.push(() => { if (bar.classList.contains('appca-block')) bar.hidden = true; });
+  return { arrange: () => { if (bar.classList.contains('appca-block')) bar.hidden = !stage.views[0].atFit || Boolean(stage.views[0].opened) || Boolean(stage.morph); } };
+}

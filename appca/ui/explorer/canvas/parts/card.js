@@ -1,0 +1,122 @@
+/** The card of the point under the resting hand: in the quadrant with the fewest data, on a dotted leader. */
+
+import { pick } from '../input/pick.js';
+import { componentName, grouped, setName, signed } from '../scene/names.js';
+import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
+import { occupancyOf } from '../text/occupancy.js';
+import { element } from './dom.js';
+import { cellAt, fillMean } from './mean.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect */
+
+const REST = 80; // ms
+const [WIDE, HIGH] = [252, 92];
+
+/** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => import('../text/labels.js').Label[]} labels */
+export function buildCard(stage, actions, labels) {
+  const picture = element('canvas', 'appca-picture');
+  const lines = element('div', 'appca-lines');
+  const card = element('div', 'appca-card', {}, picture, lines);
+  card.hidden = true;
+  stage.root.append(card);
+  /** @type {import('../input/pick.js').Found | import('./mean.js').CellFound | null} */
+  let shown = null;
+  /** @type {Rect | null} */
+  let place = null;
+  let timer = 0;
+  const hide = () => {
+    if (shown) { stage.callbacks.onHover?.(null); stage.schedule(); }
+    shown = null;
+    card.hidden = true;
+  };
+  const show = (/** @type {number} */ x, /** @type {number} */ y) => {
+    if (stage.moving) { hide(); return; }
+    const found = pick(stage, x, y) ?? cellAt(stage, labels(), x, y);
+    if (!found) { hide(); return; }
+    shown = found;
+    if ('said' in found) fillMean(stage, found, picture, lines);
+    else fill(stage, found.row, picture, lines);
+    place = emptiest(stage, found);
+    card.style.transform = `translate(${Math.round(place.x)}px, ${Math.round(place.y)}px)`;
+    card.hidden = false;
+    stage.schedule();
+    if ('said' in found) return;
+    stage.callbacks.onHover?.(found.row);
+    describe(stage, found.row, lines, () => shown?.row === found.row);
+  };
+  actions.rest = (at) => {
+    clearTimeout(timer);
+    if (shown && (!at || Math.hypot(at[0] - shown.x, at[1] - shown.y) > 10)) hide();
+    if (at && !shown) timer = setTimeout(() => show(...at), REST);
+  };
+  stage.overlays.push(({ context, theme }) => {
+    if (!shown || !place || card.hidden) return;
+    const px = Math.min(Math.max(shown.x, place.x), place.x + WIDE);
+    const py = Math.min(Math.max(shown.y, place.y), place.y + HIGH);
+    context.setLineDash([2, 3]);
+    context.strokeStyle = theme.primary;
+    context.lineWidth = 1.4;
+    context.beginPath();
+    context.moveTo(shown.x, shown.y);
+    context.lineTo(px, py);
+    context.stroke();
+    context.setLineDash([]);
+    if ('said' in shown) return;
+    context.beginPath();
+    context.arc(shown.x, shown.y, 5.5, 0, 7);
+    context.stroke();
+  });
+  return { show, hide };
+}
+
+/** Image, class and how the row is made. @param {Stage} stage @param {number} row @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
+function fill(stage, row, picture, lines) {
+  const { scene, meta, rows, colouring, sheets } = stage;
+  const word = meta.words?.row ?? 'row';
+  const code = rows.codes[row];
+  const said = colouring?.kind === 'category' && code < colouring.names.length ? `${colouring.title ?? ''} ${colouring.names[code]}` : '';
+  const used = [...scene.components.subarray(row * scene.active, (row + 1) * scene.active)].filter((one) => one < meta.components.length);
+  const largest = [...used].sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a))).slice(0, 3);
+  const terms = largest.map((one) => `${signed(scene.score(row, one) * meta.score_unit)} × ${componentName(meta, one)}`);
+  const marks = [rows.flags[row] & DOUBTFUL ? `not certain (${Math.round((100 * scene.doubt[row]) / 255)} %)` : '', rows.flags[row] & OUTSIDE ? 'marked' : ''].filter(Boolean);
+  lines.replaceChildren(
+    element('b', '', {}, `${word[0].toUpperCase()}${word.slice(1)} ${grouped(row)}`), element('span', 'appca-count', {}, ` ${said}`),
+    element('p', '', {}, used.length ? `average + ${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll('+ −', '− ') : 'the average alone'),
+    element('p', 'appca-count', {}, [`in ${setName(meta, used)}`, ...marks].join(' · ')),
+  );
+  const bytes = sheets?.read(scene.tile[row]);
+  picture.hidden = !bytes;
+  if (bytes && sheets) paint(picture, bytes, sheets.meta);
+}
+
+/** @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {import('../types.js').SheetMeta} sheet */
+export function paint(into, bytes, { tile: [h, w, channels], style }) {
+  [into.width, into.height] = [w, h];
+  for (let i = 0; i < bytes.length; i += 4) {
+    if (channels === 1) bytes[i] = bytes[i + 1] = bytes[i + 2] = style === 'ink' ? 255 - bytes[i] : bytes[i];
+    bytes[i + 3] = 255;
+  }
+  into.getContext('2d')?.putImageData(new ImageData(/** @type {any} */ (bytes), w, h), 0, 0);
+}
+
+/** Lines the host knows of the row. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */
+async function describe(stage, row, lines, still) {
+  const [found] = (await stage.callbacks.describe?.([row])) ?? [];
+  if (found && still()) lines.append(...found.map((text) => element('p', 'appca-count', {}, text)));
+}
+
+/** Of the places around a point the one over the fewest data. @param {Stage} stage @param {{x: number, y: number, one: import('../layout/place.js').Placed}} found @returns {Rect} */
+function emptiest(stage, { x, y, one }) {
+  const room = occupancyOf(stage);
+  const { rect } = one.view;
+  const places = [];
+  for (const far of [70, 130, 220]) {
+    for (const [sx, sy] of [[1, -1], [1, 1], [-1, 1], [-1, -1]]) {
+      const at = { x: sx > 0 ? x + far : x - far - WIDE, y: sy > 0 ? y + far * 0.6 : y - far * 0.6 - HIGH, w: WIDE, h: HIGH };
+      const inside = at.x >= rect.x + 6 && at.y >= rect.y + 6 && at.x + WIDE <= rect.x + rect.w - 6 && at.y + HIGH <= rect.y + rect.h - 6;
+      if (inside) places.push({ at, cost: room.under(at) + far / 40 });
+    }
+  }
+  places.sort((a, b) => a.cost - b.cost);
+  return places[0]?.at ?? { x: Math.max(6, Math.min(rect.x + rect.w - WIDE - 6, x + 24)), y: Math.max(6, y - HIGH - 24), w: WIDE, h: HIGH };
+}

@@ -1,0 +1,35 @@
+/** Elements in one line; the icons, drawn in the manner of Material Symbols. */
+
+/** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
+export function element(tag, name, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+const ICONS = {
+  pan: 'M8 12V5a1.4 1.4 0 0 1 2.8 0v5-7a1.4 1.4 0 0 1 2.8 0v7-5.5a1.4 1.4 0 0 1 2.8 0V12 8a1.4 1.4 0 0 1 2.6 0v7c0 4-2.5 6.500-6.300 6.500-3 0-4.600-1.400-6.100-4L4.300 13.200c-.9-1.700 1-2.900 2.200-1.600L8 13.200',
+  lasso: 'M7 18c-3-1-4.500-3.500-4.500-6.500C2.500 7 6.500 4 12 4s9.500 3 9.500 7-4 7-8.500 7c-2.500 0-4.500-.5-5-2s1-2.500 2.500-2 1.500 3-.5 6',
+  box: 'M4 7V4h3M17 4h3v3M20 17v3h-3M7 20H4v-3M10.500 4h3M10.500 20h3M4 10.500v3M20 10.500v3',
+  minus: 'M5 12h14', plus: 'M5 12h14M12 5v14', fit: 'M4 9V5h4M16 5h4v4M20 15v4h-4M8 19H4v-4M9 10h6v4H9z',
+  play: 'M8 5.500v13l10.500-6.500z', pause: 'M8 5v14M16 5v14', back: 'M20 12H5M11 6l-6 6 6 6', strip: 'M4 20V11M9 20V5M14 20v-7M19 20V9',
+};
+
+/** @param {keyof typeof ICONS} name */
+export function icon(name) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+  for (const [key, value] of Object.entries({ viewBox: '0 0 24 24', width: '18', height: '18', fill: 'none', stroke: 'currentColor', 'stroke-width': '1.8', 'stroke-linecap': 'round', 'stroke-linejoin': 'round', 'aria-hidden': 'true' })) made.setAttribute(key, value);
+  path.setAttribute('d', ICONS[name]);
+  made.append(path);
+  return made;
+}
+
+/** A button with an icon, its word as name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
+export function iconButton(name, word, run) {
+  const made = element('button', 'appca-tool', { type: 'button', title: word, 'aria-label': word }, icon(name));
+  made.addEventListener('click', run);
+  return made;
+}

@@ -1,0 +1,39 @@
+/** The mean image of a sign cell, from the images that are loaded, while the hand is on its words. */
+
+import { element } from './dom.js';
+import { paint } from './card.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../text/labels.js').Label} Label @typedef {import('../layout/place.js').Placed} Placed */
+/** @typedef {{x: number, y: number, one: Placed, row: number, said: Label['lines'], cell: number}} CellFound */
+
+const MOST = 240; // images in a mean
+
+/** The sign cell whose words are at a place. @param {Stage} stage @param {Label[]} labels @param {number} x @param {number} y @returns {CellFound | null} */
+export function cellAt(stage, labels, x, y) {
+  for (const { key, u, v, width, lines, cell } of labels) {
+    const one = stage.placed.find(({ part, panel }) => `${part.base + panel.index}` === key);
+    if (!one || cell === undefined) continue;
+    const [left, top] = [one.plot.x + u * one.plot.w, one.plot.y + v * one.plot.h];
+    if (x >= left - 4 && x <= left + width + 4 && y >= top - 2 && y <= top + 34) return { x: left + width / 2, y: top + 16, one, row: -1, said: lines, cell };
+  }
+  return null;
+}
+
+/** @param {Stage} stage @param {CellFound} found @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
+export function fillMean({ sheets, scene }, { one: { part: { layout }, panel }, said, cell }, picture, lines) {
+  /** @type {Float32Array | null} */
+  let sum = null;
+  let count = 0;
+  for (let i = panel.start; sheets && i < panel.start + panel.count && count < MOST; i += 1) {
+    if ((layout.xy[2 * i] > 0 ? 1 : 0) + (layout.xy[2 * i + 1] > 0 ? 2 : 0) !== cell) continue;
+    const bytes = sheets.read(scene.tile[layout.rows[i]]);
+    if (!bytes) continue;
+    const total = sum ?? new Float32Array(bytes.length);
+    sum = total;
+    bytes.forEach((value, k) => { total[k] += value; });
+    count += 1;
+  }
+  picture.hidden = !sum;
+  if (sum && sheets) paint(picture, Uint8ClampedArray.from(sum, (value) => value / count), sheets.meta);
+  lines.replaceChildren(element('b', '', {}, said[0].text), element('p', '', {}, said[1]?.text ?? ''), element('p', 'appca-count', {}, sum ? `mean of ${count}` : ''));
+}

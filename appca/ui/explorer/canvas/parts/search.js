@@ -1,0 +1,84 @@
+/** Find a row, a class, a value or a panel, and go there. */
+
+import { setName } from '../scene/names.js';
+import { element } from './dom.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../input/actions.js').Actions} Actions */
+/** @typedef {{kind: 'panel' | 'row' | 'class' | 'value', label: string, target: import('../input/fly.js').Target}} Hit */
+
+/** "2,5", "{5 2}" or "2 and 5" as numbers of components, ascending. @param {string} query @returns {number[] | null} */
+export function setOf(query) {
+  const parts = query.replace(/[{}]/g, '').split(/\s*(?:,|;|\s|and|\+)\s*/).filter(Boolean);
+  return parts.length > 1 && parts.every((one) => /^\d+$/.test(one)) ? parts.map(Number).sort((a, b) => a - b) : null;
+}
+
+/** @param {Stage} stage @param {string} text @returns {Promise<Hit[]>} the likeliest first */
+export async function find(stage, text) {
+  const query = text.trim().toLowerCase();
+  if (!query) return [];
+  const { scene, meta, rows } = stage;
+  /** @type {Hit[]} */
+  const hits = [];
+  const wanted = setOf(query) ?? (/^\{\d+\}$/.test(query) ? [Number(query.slice(1, -1))] : null);
+  for (const layout of Object.keys(meta.layouts)) {
+    const at = wanted ? meta.layouts[layout].panels.findIndex(({ components }) => components.length === wanted.length && components.every((one, i) => meta.components[one].number === wanted[i])) : -1;
+    if (at >= 0 && !hits.length) hits.push({ kind: 'panel', label: `Panel ${setName(meta, meta.layouts[layout].panels[at].components)}`, target: { layout, panel: at } });
+  }
+  if (/^(row |#)?\d+$/.test(query)) {
+    const row = Number(query.replace(/\D/g, ''));
+    if (row < rows.count) hits.push({ kind: 'row', label: `${meta.words?.row ?? 'Row'} ${row}`, target: { row } });
+  }
+  const { colouring } = stage;
+  if (colouring?.kind === 'category') {
+    colouring.names.forEach((name, code) => { if (name.toLowerCase().includes(query) && hits.length < 6) hits.push({ kind: 'class', label: `${colouring.title ?? 'Class'} ${name}`, target: { code } }); });
+  }
+  for (const name of Object.keys(scene.input.buffers).filter((one) => one.startsWith('hover.'))) {
+    const texts = await scene.texts(name);
+    const exact = texts.findIndex((one) => String(one).toLowerCase() === query);
+    const row = exact >= 0 ? exact : texts.findIndex((one) => String(one).toLowerCase().includes(query));
+    if (row >= 0) hits.push({ kind: 'value', label: `${name.slice(6)} ${texts[row]}`, target: { row } });
+  }
+  return hits.slice(0, 8);
+}
+
+/** @param {Stage} stage @param {(target: import('../input/fly.js').Target) => void} fly */
+export function buildSearch(stage, fly) {
+  const input = element('input', '', { type: 'search', placeholder: 'Find a row, class or {2,5}', 'aria-label': 'Find a row, class, value or panel', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': 'appca-found' });
+  const list = element('div', 'appca-found', { role: 'listbox', id: 'appca-found' });
+  const box = element('div', 'appca-search', {}, input, list);
+  box.hidden = true;
+  stage.root.append(box);
+  /** @type {Hit[]} */
+  let hits = [];
+  let chosen = 0;
+  const close = () => { box.hidden = true; stage.hit.focus(); };
+  const go = (/** @type {number} */ i) => { if (hits[i]) { fly(hits[i].target); close(); } };
+  const fill = () => {
+    list.replaceChildren(...hits.map(({ label }, i) => {
+      const item = element('div', '', { role: 'option', id: `appca-hit-${i}`, 'aria-selected': String(i === chosen) }, label);
+      item.addEventListener('pointerdown', () => go(i));
+      return item;
+    }));
+    input.setAttribute('aria-expanded', String(hits.length > 0));
+    input.setAttribute('aria-activedescendant', hits.length ? `appca-hit-${chosen}` : '');
+    if (input.value && !hits.length) list.append(element('div', 'appca-count', {}, 'Nothing found'));
+  };
+  input.addEventListener('input', async () => {
+    const asked = input.value;
+    const found = await find(stage, asked);
+    if (asked !== input.value) return;
+    hits = found;
+    chosen = 0;
+    fill();
+  });
+  input.addEventListener('keydown', async (event) => {
+    if (event.key === 'Escape') close();
+    else if (event.key === 'Enter') { hits = await find(stage, input.value); go(Math.min(chosen, hits.length - 1)); } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      chosen = (chosen + (event.key === 'ArrowDown' ? 1 : -1) + hits.length) % Math.max(1, hits.length);
+      fill();
+      event.preventDefault();
+    }
+  });
+  input.addEventListener('blur', () => setTimeout(() => { box.hidden = true; }, 150));
+  return { open: () => { box.hidden = false; input.value = ''; hits = []; fill(); input.focus(); } };
+}

@@ -1,0 +1,72 @@
+/** Panels as a list, the fullest first: components, count and mix of classes; sliders filter by size and certainty. */
+
+import { countsOf, ranked } from '../scene/counts.js';
+import { grouped } from '../scene/names.js';
+import { cssOf } from '../theme.js';
+import { element } from './dom.js';
+
+const SHOWN = 120;
+
+/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
+export function buildStrip(stage, actions) {
+  const list = element('div', 'appca-list', { role: 'listbox', 'aria-label': 'Panels, the fullest first', tabindex: '0' });
+  const least = element('input', '', { type: 'range', min: '0', max: '20', value: '0', 'aria-label': 'Least rows of a panel' });
+  const sure = element('input', '', { type: 'range', min: '0', max: '99', value: '0', 'aria-label': 'Least certainty of a row' });
+  const [leastSaid, sureSaid] = [element('span', 'appca-count', {}, 'any size'), element('span', 'appca-count', {}, 'any certainty')];
+  const box = element('div', 'appca-strip', {}, element('div', 'appca-filters', {}, element('label', '', {}, 'Rows ', least, leastSaid), element('label', '', {}, 'Certain ', sure, sureSaid)), list);
+  box.hidden = true;
+  stage.root.append(box);
+  let chosen = 0;
+  /** @type {number[]} */
+  let order = [];
+
+  const fill = () => {
+    if (box.hidden) return;
+    const [{ layout }] = stage.views;
+    order = layout.panels.map(({ index }) => index).filter((i) => layout.panels[i].count).sort((a, b) => layout.panels[b].count - layout.panels[a].count).slice(0, SHOWN);
+    const most = layout.panels[order[0]]?.count ?? 1;
+    list.replaceChildren(...order.map((index, i) => {
+      const panel = layout.panels[index];
+      const { classes } = countsOf(layout, panel, stage.rows, panel.range);
+      let at = 0;
+      const mix = ranked(classes).slice(0, 6).map(([code, count]) => `${cssOf(stage.palette, code)} ${at}% ${(at += (100 * count) / panel.count)}%`);
+      const bar = element('i', 'appca-mix');
+      bar.style.cssText = `height:${Math.max(3, (44 * panel.count) / most)}px;background:linear-gradient(to top,${mix},${stage.theme.grey} ${at}%)`;
+      const dots = element('span', 'appca-dots', {}, ...stage.meta.components.map((_, k) => element('i', panel.components.includes(k) ? 'appca-on' : '')));
+      const item = element('div', 'appca-item', { role: 'option', id: `appca-item-${i}`, 'aria-label': `${panel.name}, ${grouped(panel.count)} rows`, title: `${panel.name} ${grouped(panel.count)}` }, element('span', 'appca-count', {}, grouped(panel.count)), bar, dots);
+      item.addEventListener('click', () => { mark(i); actions.open(stage.views[0], index); });
+      item.addEventListener('pointerenter', () => { stage.views[0].focus = index; stage.views[0].focusShown = true; stage.schedule(); });
+      return item;
+    }));
+    mark(Math.min(chosen, order.length - 1));
+  };
+  const mark = (/** @type {number} */ i) => {
+    chosen = Math.max(0, i);
+    [...list.children].forEach((one, k) => one.setAttribute('aria-selected', String(k === chosen)));
+    list.setAttribute('aria-activedescendant', `appca-item-${chosen}`);
+    if (!box.hidden) list.children[chosen]?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  };
+  list.addEventListener('keydown', (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -1e9, End: 1e9 }[event.key];
+    if (step) {
+      event.preventDefault();
+      mark(Math.min(order.length - 1, Math.max(0, chosen + step)));
+      stage.views[0].focus = order[chosen];
+      stage.views[0].focusShown = true;
+      stage.schedule();
+    } else if (event.key === 'Enter') { actions.open(stage.views[0], order[chosen]); event.preventDefault(); } else if (event.key === 'Escape') { toggle(); stage.hit.focus(); }
+  });
+  const filter = () => {
+    const rows = least.value === '0' ? 0 : Math.round(2 ** (Number(least.value) / 1.6));
+    const certainty = Number(sure.value) / 100;
+    leastSaid.textContent = rows ? `≥ ${grouped(rows)}` : 'any size';
+    sureSaid.textContent = certainty ? `≥ ${sure.value} %` : 'any certainty';
+    actions.filter({ ...stage.options.filter, least: rows, certainty });
+  };
+  least.addEventListener('change', filter);
+  sure.addEventListener('change', filter);
+  const toggle = () => { box.hidden = !box.hidden; fill(); if (!box.hidden) list.focus({ preventScroll: true }); };
+  actions.changed.push(fill);
+  stage.settled.push(() => { if (!list.children.length) fill(); });
+  return { toggle };
+}

@@ -1,0 +1,34 @@
+/** Names and numbers as people read them. */
+
+/** @param {import('../types.js').Meta} meta @param {number[]} components */
+export function setName(meta, components) {
+  return `{${components.map((index) => meta.components[index].number).join(',')}}`;
+}
+
+/** Number and, when it has one, name of a component. @param {import('../types.js').Meta} meta @param {number} index */
+export function componentName(meta, index) {
+  const { number, name } = meta.components[index];
+  return name ? `${number} ${name}` : `${number}`;
+}
+
+/** @param {number} count */
+export const grouped = (count) => count.toLocaleString('en');
+
+/** A score with a true minus. @param {number} value @param {number} [digits] */
+export const signed = (value, digits = 1) => value.toFixed(digits).replace('-', '−');
+
+/** @param {import('../types.js').Meta} meta @param {number} count */
+export function countOf(meta, count) {
+  const one = meta.words?.row ?? 'row';
+  return `${grouped(count)} ${count === 1 ? one : (meta.words?.rows ?? `${one}s`)}`;
+}
+
+/** Numbers at round distances inside a range. @param {number} low @param {number} high @param {number} wanted */
+export function ticks(low, high, wanted) {
+  const raw = (high - low) / Math.max(1, wanted);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 5, 10].find((times) => times * power >= raw) ?? 10) * power;
+  const found = [];
+  for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(i * step);
+  return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
+}

@@ -1,0 +1,105 @@
+/** A scene: what `meta` says and the buffers it names, fetched when they are first needed. */
+
+import { buildLayout } from './layouts.js';
+
+/** @typedef {import('../types.js').Input} Input */
+
+const KINDS = { i2: Int16Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
+
+export class Scene {
+  /** @param {Input} input */
+  constructor(input) {
+    this.input = input;
+    this.meta = input.meta;
+    this.rows = input.meta.rows;
+    this.active = input.meta.n_active;
+    /** @type {Map<string, Promise<any>>} */
+    this.loads = new Map();
+    /** @type {Map<string, import('./layouts.js').Layout>} layouts at hand */
+    this.layouts = new Map();
+    this.components = new Uint8Array(0); // or Uint16Array
+    this.scores = new Int16Array(0);
+    this.priority = shuffled(this.rows, input.meta.seed); // rows in the order of their images
+    this.tile = new Uint32Array(this.rows); // number of each row's image
+    this.priority.forEach((row, tile) => { this.tile[row] = tile; });
+    this.doubt = new Uint8Array(0);
+    this.outside = new Uint8Array(0);
+  }
+
+  /** Fetch what every layout needs. */
+  async open() {
+    const wide = this.meta.components.length > 255;
+    const get = (/** @type {string} */ name, /** @type {keyof typeof KINDS} */ kind) =>
+      this.has(name) ? this.array(name, kind) : new KINDS[kind](0);
+    [this.components, this.scores, this.doubt, this.outside] = await Promise.all([
+      get('components', wide ? 'u2' : 'u1'), get('scores', 'i2'), get('doubt', 'u1'), get('outside', 'u1'),
+    ]);
+    return this;
+  }
+
+  /** @param {string} name */
+  has(name) {
+    return name in this.input.buffers;
+  }
+
+  /** A buffer as numbers; bytes at an odd offset are copied by the host. @param {string} name @param {keyof typeof KINDS} kind @returns {Promise<any>} */
+  array(name, kind) {
+    return this.once(name, async () => {
+      const found = await this.input.buffers[name]();
+      return new KINDS[kind](found);
+    });
+  }
+
+  /** Texts of a hover buffer (a JSON list). @param {string} name @returns {Promise<string[]>} */
+  texts(name) {
+    return this.once(name, async () => JSON.parse(new TextDecoder().decode(await this.input.buffers[name]())));
+  }
+
+  /** @param {string} name @returns {Promise<import('./layouts.js').Layout>} */
+  layout(name) {
+    return this.once(`layout ${name}`, async () => {
+      const meta = this.meta.layouts[name];
+      const map = meta.kind === 'map' ? await this.array(`map.${name}`, 'u2') : null;
+      const order = await this.array(`order.${name}`, 'u4');
+      const layout = buildLayout(this, name, order, map);
+      this.layouts.set(name, layout);
+      return layout;
+    });
+  }
+
+  /** @param {string} name @returns {Promise<Uint8Array | Uint16Array>} */
+  async codes(name) {
+    if (!this.has(`codes.${name}`)) return new Uint8Array(this.rows);
+    return this.array(`codes.${name}`, this.meta.colourings[name].names.length > 255 ? 'u2' : 'u1');
+  }
+
+  /** The row's score on a component in units of the buffer, 0 where the row does not use it. @param {number} row @param {number} component */
+  score(row, component) {
+    for (let at = row * this.active, end = at + this.active; at < end; at += 1) {
+      if (this.components[at] === component) return this.scores[at];
+    }
+    return 0;
+  }
+
+  /** @private @param {string} key @param {() => Promise<any>} make */
+  once(key, make) {
+    const known = this.loads.get(key) ?? make();
+    this.loads.set(key, known);
+    known.catch(() => this.loads.delete(key)); // asked again later
+    return known;
+  }
+}
+
+/** All rows in an order that host and browser agree on. @param {number} count @param {number} seed */
+export function shuffled(count, seed) {
+  const rows = Uint32Array.from({ length: count }, (_, row) => row);
+  let state = seed | 0;
+  for (let i = count - 1; i > 0; i -= 1) {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    const j = Math.floor((((t ^ (t >>> 14)) >>> 0) * (i + 1)) / 4294967296);
+    [rows[i], rows[j]] = [rows[j], rows[i]];
+  }
+  return rows;
+}

@@ -1,0 +1,55 @@
+/** Selected rows in panels they are not part of: marks on the edge of the axis they share, rings where the host knows their projection. */
+
+import { SELECTED } from '../scene/rows.js';
+import { cssOf } from '../theme.js';
+import { pointToPage } from '../layout/place.js';
+
+const MOST = 1500; // rows that leave ghosts
+
+/** @type {WeakMap<import('../stage.js').Stage, {key: number, rows: number[], scores: Float32Array | null}>} */
+const known = new WeakMap();
+
+/** @param {import('../stage.js').Stage} stage */
+function ghostsOf(stage) {
+  const found = known.get(stage);
+  if (found?.key === stage.rows.flagsChanged) return found;
+  const rows = [];
+  const step = Math.max(1, Math.ceil(stage.rows.selected / MOST));
+  for (let row = 0, k = 0; row < stage.rows.count; row += 1) if (stage.rows.flags[row] & SELECTED && k++ % step === 0) rows.push(row);
+  const made = { key: stage.rows.flagsChanged, rows, scores: /** @type {Float32Array | null} */ (null) };
+  known.set(stage, made);
+  stage.callbacks.project?.(rows).then((scores) => { made.scores = scores; stage.schedule(); });
+  return made;
+}
+
+/** @param {import('../stage.js').Stage} stage */
+export function drawGhosts(stage) {
+  const { context, rows, scene, placed, palette, meta } = stage;
+  if (!stage.options.ghosts || !rows.selected || stage.moving || stage.morph || stage.tour) return;
+  const { rows: list, scores } = ghostsOf(stage);
+  const { components, active } = scene;
+  for (const one of placed) {
+    const { panel, plot, part, range } = one;
+    const [x, y] = panel.axes;
+    if (part.layout.kind === 'map' || plot.w < 40) continue;
+    for (const [i, row] of list.entries()) {
+      const used = components.subarray(row * active, (row + 1) * active);
+      if (part.layout.kind === 'triangle' ? used.includes(x) && used.includes(y) : panel.components.every((c) => used.includes(c))) continue;
+      const [onX, onY] = [used.includes(x), used.includes(y)];
+      context.strokeStyle = cssOf(palette, rows.codes[row]);
+      context.globalAlpha = onX || onY ? 0.75 : 0.4;
+      context.lineWidth = 1;
+      context.beginPath();
+      const [px, py] = pointToPage(one, onX ? scene.score(row, x) : range[0], onY ? scene.score(row, y) : range[2]);
+      if (onX && px > plot.x && px < plot.x + plot.w) { context.moveTo(px, plot.y + plot.h); context.lineTo(px, plot.y + plot.h - 5); }
+      if (onY && py > plot.y && py < plot.y + plot.h) { context.moveTo(plot.x, py); context.lineTo(plot.x + 5, py); }
+      if (scores) {
+        const at = i * meta.components.length;
+        const [gx, gy] = pointToPage(one, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit);
+        if (gx > plot.x && gx < plot.x + plot.w && gy > plot.y && gy < plot.y + plot.h) { context.moveTo(gx + 2.5, gy); context.arc(gx, gy, 2.5, 0, 7); }
+      }
+      context.stroke();
+    }
+  }
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,104 @@
+/** Pictures and names of components on the diagonal; they stick to the edges when their place is out of sight. */
+
+import { toPage } from '../layout/camera.js';
+import { componentName } from '../scene/names.js';
+import { font, widthOf, write } from './write.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect @typedef {import('../layout/view.js').View} View */
+
+/** The sheet of component pictures. */
+export class Pictures {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    /** @type {ImageBitmap | null} */
+    this.sheet = null;
+    this.load();
+  }
+
+  async load() {
+    const { input } = this.stage.scene;
+    if (!input.meta.component_pictures || !input.sheets?.components) return;
+    this.sheet = await createImageBitmap(await input.sheets.components());
+    this.stage.schedule();
+  }
+
+  /** @param {number} component @param {Rect} to @param {CanvasRenderingContext2D} [into] */
+  draw(component, to, into = this.stage.context) {
+    const { meta, dark, theme } = this.stage;
+    const info = meta.component_pictures;
+    const place = component + (dark ? meta.components.length : 0);
+    into.save();
+    into.beginPath();
+    into.roundRect(to.x, to.y, to.w, to.h, Math.min(8, to.w * 0.16));
+    into.fillStyle = theme.panel;
+    into.fill();
+    if (this.sheet && info) {
+      const { tile: [h, w], cell, columns } = info;
+      into.clip();
+      into.drawImage(this.sheet, (place % columns) * cell + ((cell - w) >> 1), Math.floor(place / columns) * cell + ((cell - h) >> 1), w, h, to.x, to.y, to.w, to.h);
+    }
+    into.strokeStyle = theme.line;
+    into.lineWidth = 1;
+    into.stroke();
+    into.restore();
+    if (!this.sheet && into === this.stage.context) write(into, `${meta.components[component].number}`, to.x + to.w / 2, to.y + to.h / 2 - to.w * 0.19, { style: font(Math.max(10, to.w * 0.34), 600), colour: theme.soft, align: 'center' });
+  }
+
+  get there() { return this.sheet !== null; }
+}
+
+/** @param {Stage} stage @param {Pictures} pictures */
+export function drawHeaders(stage, pictures) {
+  for (const view of stage.views) {
+    const { context, theme, meta } = stage;
+    if (view.opened || !view.arrangement.diagonal.length) continue;
+    context.save();
+    context.beginPath();
+    context.rect(view.rect.x, view.rect.y, view.rect.w, view.rect.h);
+    context.clip();
+    context.globalAlpha = (view.from && view.shift < 1 ? view.shift : 1) * (stage.morph?.view === view ? stage.morph.t : 1);
+    for (const { component, rect } of view.arrangement.diagonal) {
+      const at = toPage(view.cam, view.rect, rect);
+      const side = Math.min(at.w * 0.78, 150);
+      const cx = at.x + at.w / 2;
+      if (at.y + at.h > view.rect.y && at.y < view.rect.y + view.rect.h && cx > view.rect.x - at.w && cx < view.rect.x + view.rect.w + at.w) {
+        const text = componentName(meta, component);
+        const style = font(Math.min(14, Math.max(10.5, at.w * 0.17)), 600);
+        const words = pictures.there || meta.components[component].name ? Math.min(14, at.w * 0.17) + 4 : 0;
+        pictures.draw(component, { x: cx - side / 2, y: at.y + (at.h - side - words) / 2, w: side, h: side });
+        if (words && at.w > 26) write(context, text, cx, at.y + (at.h - side - words) / 2 + side + 4, { style, colour: theme.text, align: 'center' });
+      }
+    }
+    if (view.cam.k > view.home.k * 1.3) rulers(stage, view, pictures);
+    context.restore();
+  }
+}
+
+const [TOP, LEFT] = [40, 58]; // of the rulers
+
+/** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view @param {Pictures} pictures */
+function rulers(stage, view, pictures) {
+  const { context, theme, meta } = stage;
+  const { rect, cam, arrangement: { diagonal } } = view;
+  context.fillStyle = theme.ground;
+  context.fillRect(rect.x, rect.y, rect.w, TOP);
+  context.fillRect(rect.x, rect.y, LEFT, rect.h);
+  const style = font(12.5, 600);
+  const side = 28;
+  for (const { component, rect: world } of diagonal) {
+    const at = toPage(cam, rect, world);
+    const [cx, cy] = [at.x + at.w / 2, at.y + at.h / 2];
+    const text = componentName(meta, component);
+    const w = side + (pictures.there ? 6 + widthOf(context, text, style) : 0);
+    if (component > 0 && cx - w / 2 > rect.x + LEFT && cx + w / 2 < rect.x + rect.w) {
+      pictures.draw(component, { x: cx - w / 2, y: rect.y + 6, w: side, h: side });
+      if (pictures.there) write(context, text, cx - w / 2 + side + 6, rect.y + 14, { style, colour: theme.text });
+    }
+    if (component < diagonal.length - 1 && cy > rect.y + TOP + 30 && cy < rect.y + rect.h - 140) {
+      const big = 36;
+      pictures.draw(component, { x: rect.x + (LEFT - big) / 2, y: cy - big / 2 - 8, w: big, h: big });
+      if (pictures.there) write(context, `${meta.components[component].number}`, rect.x + LEFT / 2, cy + big / 2 - 4, { style, colour: theme.text, align: 'center' });
+    }
+  }
+}

@@ -1,0 +1,143 @@
+/** Words inside plots, placed when the picture rests where neither data nor other words are: sign cells, clusters, what lies beyond. */
+
+import { axesOf } from '../layout/open.js';
+import { countsOf, mostly, ranked } from '../scene/counts.js';
+import { grouped } from '../scene/names.js';
+import { HIDDEN } from '../scene/rows.js';
+import { cssOf } from '../theme.js';
+import { pointToPage } from '../layout/place.js';
+import { font, widthOf, write } from './write.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('./occupancy.js').Occupancy} Occupancy @typedef {import('../types.js').Rect} Rect */
+/** @typedef {{key: string, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number}} Label at a share of the plot */
+
+const LARGE = 250; // px of a plot that has words in it
+
+/** @param {Stage} stage @param {Occupancy} room @returns {Label[]} */
+export function placeLabels(stage, room) {
+  const large = stage.placed.filter((one) => Math.min(one.plot.w, one.plot.h) > LARGE && one.strength > 0.9 && !stage.tour?.hides(one));
+  return large.flatMap((one) => [...(one.part.layout.kind === 'map' ? [] : signCells(stage, one, room)), ...clusters(stage, one, room), ...beyond(stage, one, room)]);
+}
+
+/** @param {Placed} one */
+const keyOf = ({ part, panel }) => `${part.base + panel.index}`;
+
+/** "+2 −5", how many, mostly which: in the corner of its quadrant. @param {Stage} stage @param {Placed} one @param {Occupancy} room @returns {Label[]} */
+function signCells(stage, one, room) {
+  const { context, theme, rows, meta } = stage;
+  const [x, y] = axesOf(one.panel).map((index) => meta.components[index].number);
+  if (y === undefined) return [];
+  const { cells } = countsOf(one.part.layout, one.panel, rows, one.range);
+  const names = stage.colouring?.kind === 'category' ? stage.colouring.names : [];
+  return cells.flatMap((cell, i) => {
+    if (!cell.count) return [];
+    const [right, top] = [i % 2, i >> 1];
+    const said = mostly(cell, names);
+    const lines = [
+      { text: `${right ? '+' : '−'}${x} ${top ? '+' : '−'}${y}`, style: font(12.5, 600), colour: theme.text },
+      { text: `${grouped(cell.count)} rows${said ? `, ${said}` : ''}`, style: font(11.5), colour: theme.soft },
+    ];
+    return corner(context, one, room, lines, right, top).map((made) => ({ ...made, cell: i }));
+  });
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Placed} one @param {Occupancy} room @param {Label['lines']} lines @param {number} right @param {number} top @returns {Label[]} */
+function corner(context, one, room, lines, right, top) {
+  const { plot } = one;
+  const w = Math.max(...lines.map(({ text, style }) => widthOf(context, text, style)));
+  const h = 32;
+  const steps = [0, 1, 2, 3, 4, 5];
+  const places = steps.flatMap((down) => steps.map((in_) => ({
+    x: right ? plot.x + plot.w - w - 10 - in_ * 24 : plot.x + 10 + in_ * 24,
+    y: top ? plot.y + 8 + down * 16 : plot.y + plot.h - h - 8 - down * 16, w, h,
+  })));
+  const [zx, zy] = pointToPage(one, 0, 0);
+  const quadrant = { x: right ? Math.max(plot.x, zx) : plot.x, y: top ? plot.y : Math.max(plot.y, zy), w: right ? plot.x + plot.w - Math.max(plot.x, zx) : zx - plot.x, h: top ? zy - plot.y : plot.y + plot.h - zy };
+  const found = room.take(places, quadrant);
+  return found ? [label(one, found, lines, right ? 'right' : 'left')] : [];
+}
+
+/** The name of a class beside the place where it is densest. @param {Stage} stage @param {Placed} one @param {Occupancy} room @returns {Label[]} */
+function clusters(stage, one, room) {
+  const { context, rows, colouring, palette } = stage;
+  if (colouring?.kind !== 'category') return [];
+  const { classes } = countsOf(one.part.layout, one.panel, rows, one.range);
+  const many = ranked(classes).filter(([code, count]) => code < colouring.names.length && count > 0.04 * one.panel.count).slice(0, 14);
+  return many.flatMap(([code]) => {
+    const at = densest(stage, one, code);
+    if (!at) return [];
+    const style = font(13, 650);
+    const text = colouring.names[code];
+    const w = widthOf(context, text, style);
+    const places = [];
+    for (let far = 10; far < 110; far += 9) {
+      for (let turn = 0; turn < 16; turn += 1) {
+        const angle = (turn / 16) * 2 * Math.PI - Math.PI / 2;
+        places.push({ x: at[0] + Math.cos(angle) * far - w / 2, y: at[1] + Math.sin(angle) * far - 8, w, h: 15 });
+      }
+    }
+    const found = room.take(places, one.plot);
+    return found ? [label(one, found, [{ text, style, colour: cssOf(palette, code) }], 'left')] : [];
+  });
+}
+
+/** @param {Stage} stage @param {Placed} one @param {number} code @returns {[number, number] | null} */
+function densest(stage, one, code) {
+  const { part: { layout }, panel, plot } = one;
+  const bins = new Map();
+  const step = Math.max(1, Math.floor(panel.count / 20000));
+  let best = null;
+  let most = 1;
+  for (let i = panel.start; i < panel.start + panel.count; i += step) {
+    const row = layout.rows[i];
+    if (stage.rows.codes[row] !== code || stage.rows.flags[row] & HIDDEN) continue;
+    const [px, py] = pointToPage(one, layout.xy[2 * i], layout.xy[2 * i + 1]);
+    const key = `${Math.floor(px / 44)} ${Math.floor(py / 44)}`;
+    const bin = bins.get(key) ?? { n: 0, x: 0, y: 0 };
+    bins.set(key, bin);
+    bin.n += 1;
+    bin.x += px;
+    bin.y += py;
+    if (bin.n > most && px > plot.x && px < plot.x + plot.w) { most = bin.n; best = bin; }
+  }
+  return best && [best.x / best.n, best.y / best.n];
+}
+
+/** How many points lie beyond an edge. @param {Stage} stage @param {Placed} one @param {Occupancy} room @returns {Label[]} */
+function beyond(stage, one, room) {
+  const { beyond: counts } = countsOf(one.part.layout, one.panel, stage.rows, one.range);
+  const { plot } = one;
+  const style = font(11.5);
+  return counts.flatMap((count, edge) => {
+    if (!count) return [];
+    const text = [`← ${grouped(count)} more`, `${grouped(count)} more →`, `↓ ${grouped(count)} more`, `↑ ${grouped(count)} more`][edge];
+    const w = widthOf(stage.context, text, style);
+    const places = [];
+    for (let share = 0.5; share < 0.95; share += 0.04) {
+      for (const s of [share, 1 - share]) {
+        places.push({ x: edge < 2 ? (edge ? plot.x + plot.w - w - 4 : plot.x + 4) : plot.x + s * plot.w, y: edge < 2 ? plot.y + s * plot.h : edge === 2 ? plot.y + plot.h - 18 : plot.y + 3, w, h: 14 });
+      }
+    }
+    const found = room.take(places, plot);
+    return found ? [label(one, found, [{ text, style, colour: stage.theme.faint }], 'left')] : [];
+  });
+}
+
+/** @param {Placed} one @param {Rect} at @param {Label['lines']} lines @param {CanvasTextAlign} align @returns {Label} */
+function label(one, at, lines, align) {
+  const { plot } = one;
+  return { key: keyOf(one), u: (at.x - plot.x) / plot.w, v: (at.y - plot.y) / plot.h, lines, align, width: at.w };
+}
+
+/** @param {Stage} stage @param {Label[]} labels */
+export function drawLabels(stage, labels) {
+  const { context, placed, theme } = stage;
+  if (stage.morph || !labels.length) return;
+  const by = new Map(placed.map((one) => [keyOf(one), one]));
+  for (const { key, u, v, lines, align, width } of labels) {
+    const one = by.get(key);
+    if (!one || one.strength < 0.9 || stage.tour?.hides(one)) continue;
+    const x = one.plot.x + u * one.plot.w + (align === 'right' ? width : 0);
+    lines.forEach(({ text, style, colour }, i) => write(context, text, x, one.plot.y + v * one.plot.h + i * 17, { style, colour, halo: theme.panel, align }));
+  }
+}

@@ -1,0 +1,79 @@
+/** Name and count of each panel in the strip above its plot; ticks and axis names of the opened one. */
+
+import { HIDDEN, SELECTED } from '../scene/rows.js';
+import { componentName, grouped, signed, ticks } from '../scene/names.js';
+import { axesOf } from '../layout/open.js';
+import { font, widthOf, write } from './write.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed */
+
+/** @type {WeakMap<object, {key: string, count: number, kept: number}>} selected and kept rows of a panel */
+const counted = new WeakMap();
+
+/** @param {Stage} stage @param {Placed} one */
+export function selectedIn(stage, { part: { layout }, panel }) {
+  const { rows } = stage;
+  const key = `${rows.flagsChanged} ${layout.name}`;
+  const known = counted.get(panel);
+  if (known?.key === key || (known && stage.moving)) return known;
+  const found = { key, count: 0, kept: 0 };
+  for (let i = panel.start; i < panel.start + panel.count; i += 1) {
+    const flags = rows.flags[layout.rows[i]];
+    found.count += flags & SELECTED;
+    found.kept += flags & HIDDEN ? 0 : 1;
+  }
+  counted.set(panel, found);
+  return found;
+}
+
+/** @param {Stage} stage */
+export function drawNames(stage) {
+  const { context, theme, rows, placed } = stage;
+  for (const one of placed) {
+    const { card, panel, part, strength, open, view } = one;
+    if (card.w < 44) continue;
+    const tour = stage.tour?.hides(one) ? stage.tour.title(stage.meta) : null;
+    const size = open ? 15 : part.inset ? 13 : Math.min(13, Math.max(9.5, card.w * 0.142));
+    const top = open ? card.y + 10 : card.y + Math.max(1.5, Math.min(7, (Math.min(28, 0.15 * card.h) - size) / 2));
+    if (top < view.rect.y - 20) continue;
+    context.globalAlpha = strength * (stage.morph?.view === view ? stage.morph.t : 1);
+    const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
+    const style = font(size, 600);
+    const title = tour?.name ?? (part.inset ? 'Map' : panel.name);
+    write(context, title, left, top, { style, colour: theme.text });
+    const used = widthOf(context, title, style);
+    const many = rows.selected || rows.hidden ? selectedIn(stage, one) : null;
+    const all = many && rows.hidden ? many.kept : panel.count;
+    const picked = rows.selected && many?.count ? `${grouped(many.count)} of ` : '';
+    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : open ? `${picked}${grouped(all)} rows` : picked && card.w > 120 ? picked + grouped(all) : grouped(all);
+    const plain = font(part.inset || open ? 12.5 : Math.min(12, size));
+    const room = card.w - used - (left - card.x) * 2 - 6;
+    if (widthOf(context, text, plain) > room) continue;
+    const look = { style: plain, colour: picked ? theme.primary : theme.soft };
+    if (part.inset || open) write(context, text, left + used + 8, top + (open ? 2.5 : 0.5), look);
+    else write(context, text, card.x + card.w - (left - card.x), top + (size - Math.min(12, size)) / 2, { ...look, align: 'right' });
+  }
+  context.globalAlpha = 1;
+}
+
+/** Ticks and axis names stand beside the plot of the opened panel, where no data are. @param {Stage} stage */
+export function drawAxes(stage) {
+  const { context, theme, meta, placed } = stage;
+  const one = placed.find(({ open, strength }) => open && strength > 0.5);
+  if (!one || one.card.w < 300) return;
+  const { plot, range, card, panel } = stage.tour?.shown(one) ?? one;
+  const unit = meta.score_unit;
+  const look = { style: font(11.5), colour: theme.faint };
+  const across = ticks(range[0] * unit, range[1] * unit, plot.w / 90);
+  for (const value of across.found) write(context, signed(value, across.digits), plot.x + ((value / unit - range[0]) / (range[1] - range[0])) * plot.w, plot.y + plot.h + 8, { ...look, align: 'center' });
+  const up = ticks(range[2] * unit, range[3] * unit, plot.h / 70);
+  for (const value of up.found) write(context, signed(value, up.digits), plot.x - 8, plot.y + plot.h - ((value / unit - range[2]) / (range[3] - range[2])) * plot.h - 6, { ...look, align: 'right' });
+  if (stage.tour) return;
+  const [x, y] = axesOf(panel);
+  const bold = { style: font(12.5, 600), colour: theme.text };
+  if (y !== undefined) write(context, `↑ ${componentName(meta, y)}`, card.x + card.w - 14, card.y + 11, { ...bold, align: 'right' });
+  const name = `${componentName(meta, x)} →`;
+  context.fillStyle = theme.panel;
+  context.fillRect(card.x + card.w - 26 - widthOf(context, name, bold.style), plot.y + plot.h + 3, widthOf(context, name, bold.style) + 20, 20);
+  write(context, name, card.x + card.w - 16, plot.y + plot.h + 7, { ...bold, align: 'right' });
+}

@@ -1,0 +1,36 @@
+/** Words on the canvas: fonts, measured widths, a halo of the ground's colour. */
+
+export const FAMILY = '"Source Sans", "Source Sans 3", "Source Sans Pro", system-ui, sans-serif';
+
+/** @param {number} size @param {number} [weight] */
+export const font = (size, weight = 400) => `${weight} ${size}px ${FAMILY}`;
+
+/** @type {Map<string, number>} */
+const widths = new Map();
+
+/** @param {CanvasRenderingContext2D} context @param {string} text @param {string} style */
+export function widthOf(context, text, style) {
+  const key = `${style}|${text}`;
+  const known = widths.get(key);
+  if (known !== undefined) return known;
+  context.font = style;
+  const width = context.measureText(text).width;
+  if (widths.size > 5000) widths.clear();
+  widths.set(key, width);
+  return width;
+}
+
+/** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y top @param {{style: string, colour: string, halo?: string, align?: CanvasTextAlign, wide?: number}} look */
+export function write(context, text, x, y, { style, colour, halo, align = 'left', wide = 3 }) {
+  context.font = style;
+  context.textAlign = align;
+  context.textBaseline = 'top';
+  if (halo) {
+    context.lineWidth = wide;
+    context.lineJoin = 'round';
+    context.strokeStyle = halo;
+    context.strokeText(text, x, y);
+  }
+  context.fillStyle = colour;
+  context.fillText(text, x, y);
+}

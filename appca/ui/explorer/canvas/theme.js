@@ -1,0 +1,50 @@
+/** Colours of the canvas: tokens of both themes, and the table of a colouring as bytes. */
+
+export const THEMES = {
+  light: {
+    ground: '#f4f6f9', panel: '#ffffff', line: '#dde3ea', axis: '#d5dce5', text: '#1c2733', soft: '#576474',
+    faint: '#6a7786', primary: '#2f6fb3', tint: '#e8f0f9', grey: '#8f9bab', low: '#b9d0ea', high: '#183e6e',
+  },
+  dark: {
+    ground: '#0c1016', panel: '#161d27', line: '#2c3743', axis: '#313d4b', text: '#e6ebf1', soft: '#a3afbd',
+    faint: '#7e8b99', primary: '#6aa9e9', tint: '#1d2f44', grey: '#667486', low: '#2f4d73', high: '#cfe3fa',
+  },
+};
+/** @typedef {typeof THEMES.light} Theme */
+
+/** @param {string} hex @returns {[number, number, number]} 0..1 */
+export function rgb(hex) {
+  return /** @type {[number, number, number]} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255));
+}
+
+/**
+ * Colours of all codes as 256 x 256 texels: codes above the table and "missing" are grey.
+ * @param {import('./types.js').Colouring | undefined} colouring @param {boolean} dark
+ */
+export function paletteBytes(colouring, dark) {
+  const theme = dark ? THEMES.dark : THEMES.light;
+  const hexes = (dark && colouring?.dark) || colouring?.table || [];
+  const ramp = colouring?.kind === 'quantity';
+  const stops = (ramp && hexes.length < 2 ? [theme.low, theme.high] : hexes).map(rgb);
+  const bytes = new Uint8Array(65536 * 4);
+  const grey = rgb(theme.grey);
+  const used = ramp ? 255 : stops.length;
+  for (let code = 0; code < 65536; code += 1) {
+    const colour = code >= used ? grey : ramp ? between(stops, code / 254) : stops[code];
+    for (let i = 0; i < 3; i += 1) bytes[4 * code + i] = Math.round(colour[i] * 255);
+    bytes[4 * code + 3] = 255;
+  }
+  return bytes;
+}
+
+/** @param {number[][]} stops @param {number} share */
+function between(stops, share) {
+  const at = Math.min(share, 0.9999) * (stops.length - 1);
+  const [a, b, t] = [stops[Math.floor(at)], stops[Math.floor(at) + 1], at % 1];
+  return a.map((value, i) => value + (b[i] - value) * t);
+}
+
+/** The colour of one code as CSS. @param {Uint8Array} palette @param {number} code */
+export function cssOf(palette, code) {
+  return `rgb(${palette[4 * code]},${palette[4 * code + 1]},${palette[4 * code + 2]})`;
+}

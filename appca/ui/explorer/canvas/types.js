@@ -1,0 +1,67 @@
+/**
+ * The types that modules of the canvas share; what the parts of `meta` mean stands with the packer.
+ *
+ * @typedef {{x: number, y: number, w: number, h: number}} Rect
+ * @typedef {[number, number, number, number]} Range lowest x, highest x, lowest y, highest y
+ * @typedef {'triangle' | 'grid' | 'strips' | 'map'} Kind
+ *
+ * @typedef {object} Component
+ * @property {number} number what people see
+ * @property {string} [name] what a person called it
+ * @property {number} [variance] @property {number} [used] @property {string} [colour]
+ *
+ * @typedef {object} PanelMeta
+ * @property {number[]} components indices into `meta.components`, ascending
+ * @property {number[]} axes the components of x and y
+ * @property {number} start of its listed rows in `order.*` @property {number} listed @property {number} count of all
+ * @property {[number, number]} cell column and row @property {number} [size] of its card in a grid
+ * @property {number[]} levels images that have room at a distance of spacing / 2 ** (k / 4) sides
+ * @property {Limits} range scores shown
+ *
+ * @typedef {[[number, number], [number, number]]} Limits of x and y
+ * @typedef {{kind: Kind, title: string, panels: PanelMeta[], spacing: number, limits?: Limits, other?: {start: number, count: number, subspaces: number}, drawn?: {rows: number, points: number, of: number}}} LayoutMeta
+ *
+ * @typedef {object} Colouring
+ * @property {'category' | 'quantity'} kind @property {string} [title]
+ * @property {string[]} names of the classes; the code after the last is "missing"
+ * @property {string[]} table @property {string[]} [dark] @property {[number, number]} [limits]
+ *
+ * @typedef {object} SheetMeta
+ * @property {[number, number, number]} tile height, width, channels
+ * @property {number} cell @property {number} columns @property {number} per_sheet @property {number} count
+ * @property {'ink' | 'photo'} style
+ *
+ * @typedef {object} Meta
+ * @property {1} format @property {number} rows
+ * @property {Component[]} components @property {number} score_unit @property {number} n_active
+ * @property {Record<string, LayoutMeta>} layouts @property {Record<string, Colouring>} colourings
+ * @property {SheetMeta} [sheets] @property {{cell: number, columns: number, tile: [number, number, number]}} [component_pictures] with those for a dark ground after the light ones
+ * @property {{row?: string, rows?: string}} [words]
+ * @property {number} seed of the order in which rows have their images @property {string} [first] layout
+ * @property {number} doubt_below a row is drawn hollow, of 255
+ *
+ * @typedef {object} Input
+ * @property {Meta} meta
+ * @property {Record<string, () => Promise<ArrayBuffer>>} buffers
+ * @property {{tile?: (sheet: number) => Promise<Blob>, components?: () => Promise<Blob>}} [sheets]
+ * @property {Options} [options]
+ *
+ * @typedef {object} Options
+ * @property {string} [layout] @property {string} [beside] the layout of a second view, '' for none
+ * @property {string} [colouring] @property {'light' | 'dark'} [theme]
+ * @property {boolean} [ghosts] @property {boolean} [images] @property {Filter} [filter]
+ * @property {'pan' | 'lasso' | 'box'} [tool] @property {number} [dpr] @property {boolean} [strip]
+ *
+ * @typedef {object} Filter
+ * @property {number[]} [components] indices; a panel shows when it has all of them
+ * @property {number[]} [classes] codes that are shown @property {number} [least] rows of a panel
+ * @property {number} [certainty] 0..1
+ *
+ * @typedef {object} Callbacks
+ * @property {(bits: Uint8Array, count: number) => void} [onSelect]
+ * @property {(row: number | null) => void} [onHover]
+ * @property {(view: object) => void} [onView] @property {(panel: string | null) => void} [onOpen]
+ * @property {(rows: number[]) => Promise<Float32Array>} [project] scores of rows on all components, for ghosts
+ * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row
+ */
+export {};

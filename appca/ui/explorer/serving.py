@@ -1,0 +1,77 @@
+"""The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
+
+import secrets
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import streamlit as st
+from starlette.routing import Route
+from streamlit.runtime import exists, get_instance
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from appca.data.dataset import Dataset
+from appca.plots.explore.scene.scene import Scene
+from appca.plots.explore.scene.texts import RowText, texts_of
+from appca.runs.home import home, secret
+from appca.ui.explorer.parcels import Parcels, publish
+from appca.ui.explorer.routes import PREFIX, Delivery, RowQuestions, SessionKeys
+
+
+@cache
+def delivery() -> Delivery:
+    """Return what this server serves to the canvas."""
+    try:
+        own = secret(home())
+    except OSError:  # the pages say so; names are then good for as long as the server runs
+        own = secrets.token_bytes(32)
+    return Delivery(Parcels(own), SessionKeys(_is_alive), _hosts)
+
+
+def routes() -> list[Route]:
+    """Return the routes for `st.App`."""
+    return delivery().routes(_base())
+
+
+def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) -> dict[str, Any]:
+    """Offer a scene to the present session; return what its page needs to fetch it.
+
+    Parameters
+    ----------
+    scene : Scene
+    dataset : Dataset
+        Of its rows.
+    run : str
+        Key of what is shown: what rows are asked for under it must not change.
+    lines : sequence of RowText
+        Of the hover card, for those who ask row by row.
+    """
+    context, here = get_script_run_ctx(), delivery()
+    names = publish(scene, dataset.digest, here.parcels)
+    sheets = scene.sheets
+    questions = RowQuestions(
+        dataset.n_rows,
+        lambda rows: texts_of(dataset.ids, lines, rows),
+        None if sheets is None else sheets.of_rows,
+    )
+    return names | {
+        "at": f"{_base()}{PREFIX}/",
+        "key": here.keys.of("" if context is None else context.session_id),
+        "questions": here.ask(f"{dataset.digest} {run}", questions),
+    }
+
+
+def _base() -> str:
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}" if base else ""
+
+
+def _hosts() -> set[str]:
+    """Names of this server beside those of the machine itself, as far as it was told."""
+    told = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
+    named = [*told, *(st.get_option("server.allowedHosts") or ())]
+    return {str(one).strip().lower().rstrip(".") for one in named if one}
+
+
+def _is_alive(session: str) -> bool:
+    return exists() and get_instance().is_active_session(session)

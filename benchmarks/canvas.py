@@ -1,0 +1,141 @@
+"""What the canvas costs: bytes, packing, the way to the browser, and the picture, beside plotly.js.
+
+`python -m benchmarks.canvas [ROWS ...]` (default 10000 100000 1000000): planted rows with K = 10,
+L = 3 and one map. Packing is warm: compiled code is loaded first. A first view is what a page
+fetches before its first picture: components, scores, doubt, one colouring, the layout that opens
+and the map. The browser draws without a graphics card (SwiftShader) at 1400 x 900; milliseconds are
+medians. Writes results/canvas.json.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from appca.plots.explore.scene import layouts
+from appca.plots.explore.scene.scene import Scene
+from appca.plots.explore.scene.usage import usage_of
+from appca.ui.explorer.parcels import Parcels, publish
+from benchmarks import canvas_browser, results
+from benchmarks.first_picture import FLAGS, ROOT
+from benchmarks.scenes import planted, scene_from, write
+
+TIMES = 3
+PORT = 8598
+
+
+def main() -> None:
+    """Print a line a measurement and write all."""
+    from playwright.sync_api import sync_playwright
+
+    parser = results.arguments(__doc__)
+    parser.add_argument("rows", nargs="*", type=int, default=[10_000, 100_000, 1_000_000])
+    given = parser.parse_args()
+    rows: list[results.Row] = []
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        for n in given.rows:
+            found = packing(n, Path(folder))
+            browser = playwright.chromium.launch(
+                executable_path="/usr/bin/chromium", args=[*FLAGS, *canvas_browser.FLAGS]
+            )
+            with canvas_browser.files(Path(folder)) as address:
+                found |= canvas_browser.drawing(browser, address, str(n))
+                found |= canvas_browser.plotly(browser, n)
+            with page_server(Path(folder)) as address:
+                found |= fetching(browser, f"{address}/?n={n}")
+            browser.close()
+            rows.append({"rows": n, **found})
+            print(f"{n:,} rows; the machine's load is {os.getloadavg()[0]:.1f}")
+            for name, value in found.items():
+                print(f"  {name}: {value:,.4g}", flush=True)
+    results.write(given.out, "canvas", rows)
+
+
+def packing(n: int, folder: Path) -> results.Row:
+    """Measure a scene's size and what it takes to make it; leave it in the folder."""
+    fitted, dataset = planted(n)
+    scene = scene_from(fitted, dataset)
+    usage = usage_of(fitted, np.arange(len(fitted.components)))
+    parcels = Parcels(b"benchmark")
+    found = {
+        "first_view_bytes_a_row": first_view(scene) / n,
+        "layouts_s": median(lambda: layouts.layouts_of(usage)),
+        "map_layout_s": median(lambda: layouts.map_layout(usage, "PCA", fitted.scores[:, :2])),
+        "scene_s": median(lambda: scene_from(fitted, dataset)),
+        "publish_s": median(lambda: publish(scene, dataset.digest, parcels)),
+    }
+    write(scene, folder / str(n))
+    return found
+
+
+def first_view(scene: Scene) -> int:
+    """Count the bytes that a page fetches before its first picture."""
+    colouring = next(iter(scene.meta["colourings"]))
+    names = ["components", "scores", "doubt", f"codes.{colouring}"]
+    names += [f"order.{scene.meta['first']}", "order.pca", "map.pca"]
+    return sum(scene.buffers[name].nbytes for name in names)
+
+
+def fetching(browser: Any, address: str) -> results.Row:
+    """Measure how long all parts of a scene take to the browser, and again after a reload."""
+    page = browser.new_context().new_page()
+    page.goto(address)
+    box = ".fetched[data-names]"
+    found = []
+    for _ in range(2):
+        page.wait_for_selector(box, state="attached", timeout=120_000)
+        found.append(page.evaluate(f"() => ({{...document.querySelector('{box}').dataset}})"))
+        page.reload()
+    page.close()
+    first, again = found
+    return {
+        "all_bytes": int(first["bytes"]),
+        "fetched_ms": float(first["ms"]),
+        "fetched_again_ms": float(again["ms"]),
+        "transferred_again": int(again["transferred"]),
+    }
+
+
+def median(work: Callable[[], object]) -> float:
+    """Return the median of the seconds that some work takes."""
+    taken = []
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
+@contextmanager
+def page_server(home: Path) -> Iterator[str]:
+    """Serve the page of `canvas_page` by Streamlit."""
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "benchmarks/canvas_page.py")]
+    command += ["--server.headless", "true", "--server.port", str(PORT)]
+    environment = {**os.environ, "APPCA_HOME": str(home / "home"), "PYTHONPATH": str(ROOT)}
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{PORT}"
+    try:
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+                break
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()

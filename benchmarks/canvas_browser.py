@@ -1,0 +1,73 @@
+"""The canvas and plotly.js in a browser, with hands that move as the screen is refreshed."""
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from benchmarks import results
+from benchmarks.first_picture import ROOT
+
+FLAGS = ["--enable-precise-memory-info", "--js-flags=--expose-gc"]
+PANELS = 12  # of plotly.js: as many as the old explorer showed at a time
+PAGE = "tests/browser/canvas.html"
+HANDS = ROOT / "benchmarks" / "canvas.js"
+
+
+def drawing(browser: Any, address: str, scene: str) -> results.Row:
+    """Measure a scene in the canvas."""
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(f"{address}/{PAGE}?d={scene}")
+    settled = "() => document.querySelector('.appca-explorer')?.dataset.settled === 'yes'"
+    page.wait_for_function(settled, timeout=120_000)
+    picture = page.evaluate("() => performance.now()")
+    page.add_script_tag(path=str(HANDS))
+    found: results.Row = {"picture_ms": picture, **page.evaluate("measureCanvas()")}
+    page.close()
+    return found
+
+
+def plotly(browser: Any, n: int) -> results.Row:
+    """Measure as many points in twelve panels of plotly.js."""
+    import plotly as package
+
+    script = Path(package.__file__).parent / "package_data" / "plotly.min.js"
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.set_content("<!doctype html><body></body>")
+    page.add_script_tag(path=str(script))
+    page.add_script_tag(path=str(HANDS))
+    found: results.Row = page.evaluate("(given) => measurePlotly(given)", [n, PANELS])
+    page.close()
+    return found
+
+
+@contextmanager
+def files(scenes: Path) -> Iterator[str]:
+    """Serve the project's files, and scenes below /scenes."""
+    handler = functools.partial(_Files, scenes)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    def __init__(self, scenes: Path, *given: Any) -> None:
+        self._scenes = scenes
+        super().__init__(*given, directory=str(ROOT))
+
+    def translate_path(self, path: str) -> str:
+        """Find a file of the project, or of a scene."""
+        if path.startswith("/scenes/"):
+            name, file = path.removeprefix("/scenes/").split("/")
+            return str(self._scenes / name / unquote(file))
+        return super().translate_path(path)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
