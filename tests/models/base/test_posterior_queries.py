@@ -195,6 +195,18 @@ def test_a_fit_by_em_answers_as_before(kind):
         model.component_bands()
 
 
+def test_a_dask_array_gets_the_same_averages():
+    da = pytest.importorskip("dask.array")
+    Y = planted(60, D, K, L, seed=3).X
+    model = AdaptivePPCA(**FIXED, **SHORT).fit(Y)
+    parts = da.from_array(Y, chunks=(25, D))
+    for support in ("auto", "map"):
+        expected = model.transform(Y, support)
+        np.testing.assert_allclose(model.transform(parts, support).compute(), expected, atol=1e-12)
+    np.testing.assert_allclose(model.score_samples(parts).compute(), model.score_samples(Y))
+    np.testing.assert_array_equal(model.allocate(parts).compute(), model.allocate(Y))
+
+
 def test_draws_that_queries_use_are_bounded(monkeypatch):
     Y = planted(60, D, K, L, seed=3).X
     model = AdaptivePPCA(**FIXED, **(SHORT | {"n_draws": 80})).fit(Y)
