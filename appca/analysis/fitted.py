@@ -16,7 +16,7 @@ from appca.data.preprocessing import Fitted
 if TYPE_CHECKING:
     from appca.models.base.estimator import Description
 
-PREPROCESSING, POSTERIOR = "pre_", "posterior_"  # prefixes of names
+PREPROCESSING, POSTERIOR, DRAWS = "pre_", "posterior_", "draws_"  # prefixes of names
 CURVE, IMPUTED = "log_likelihoods", "imputed"
 
 
@@ -113,6 +113,9 @@ class FittedModel:
     alpha : float, optional
         Where rows differ in that: the mass parameter of the IBP.
     preprocessing : Fitted
+    draws : mapping of str to ndarray
+        Of a sampled fit: the S draws that queries average over, as
+        `appca.models.sampling.query_draws.QueryDraws`; empty for others, and for runs from before.
     log_likelihoods : ndarray, shape (n_iter,)
         In nats, one an iteration.
     names : tuple of str
@@ -129,6 +132,7 @@ class FittedModel:
     weights: np.ndarray | None = None
     alpha: float | None = None
     preprocessing: Fitted
+    draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.empty(0))
     names: tuple[str, ...] = ()
 
@@ -162,6 +166,7 @@ class FittedModel:
             found["n_active"] = np.asarray(self.n_active)
         if self.weights is not None:
             found |= {"n_components": np.asarray(len(self.components)), "weights": self.weights}
+        found |= _with(DRAWS, self.draws)
         return found if self.alpha is None else found | {"alpha": np.asarray(self.alpha)}
 
     def model_arrays(self) -> dict[str, np.ndarray]:
@@ -231,12 +236,16 @@ ROW_ARRAYS = tuple(one.name for one in fields(DescribedRows))[:-1]  # the last i
 def belongs_to_model(name: str) -> bool:
     """Whether an array of this name is one of those of a model file."""
     known = (*_EVERY_MODEL, "n_active", "n_components", "weights", "alpha", CURVE)
-    return name in known or name.startswith(PREPROCESSING)
+    return name in known or name.startswith((PREPROCESSING, DRAWS))
 
 
 def _model(
     arrays: Mapping[str, np.ndarray], preprocessing: Fitted, curve: np.ndarray
 ) -> FittedModel:
+    draws = _without(DRAWS, arrays)
+    if draws and not _are_draws(draws, arrays["components"]):
+        msg = "the draws that queries average over do not fit together"
+        raise ValueError(msg)
     return FittedModel(
         components=arrays["components"],
         mean=arrays["mean"],
@@ -248,8 +257,29 @@ def _model(
         weights=arrays.get("weights"),
         alpha=float(_number(arrays["alpha"])) if "alpha" in arrays else None,
         preprocessing=preprocessing,
+        draws=draws,
         log_likelihoods=curve,
     )
+
+
+def _are_draws(draws: Mapping[str, np.ndarray], components: np.ndarray) -> bool:
+    """Whether arrays are S draws of at least K components each: others would fail later."""
+    shape = draws["components"].shape
+    if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
+        return False
+    S, width, D = shape
+    wanted = {
+        "chain": (S,),
+        "draw": (S,),
+        "components": shape,
+        "mean": (S, D),
+        "noise_variance": (S,),
+        "latent_variance": (S, width),
+        "weights": (S, width),
+    }
+    fits = all(wanted.get(name) == value.shape for name, value in draws.items())
+    enough = S > 0 and set(wanted) - set(draws) <= {"weights"}
+    return fits and enough and bool((draws["noise_variance"] > 0).all())
 
 
 def _number(value: np.ndarray) -> Any:

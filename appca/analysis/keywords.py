@@ -12,7 +12,18 @@ from typing import Any, Self
 from appca.storage.identity import Recorded, without
 
 # model -> keyword -> the value that does what was done before
-LATER: dict[str, dict[str, object]] = {}
+_WEAK: dict[str, object] = {"noise_shape": 1.0, "noise_scale": 0.01}
+_SCORES: dict[str, object] = {"latent_shape": 1.0, "latent_scale": 0.01}
+_LOADINGS: dict[str, object] = {"loading_shape": 1.0, "loading_scale": 0.01}
+_MASS: dict[str, object] = {"alpha_shape": 1.0, "alpha_rate": 1.0}
+_STARTS: dict[str, object] = {"chain_starts": "init"}
+LATER: dict[str, dict[str, object]] = {
+    "aPPCA": _WEAK | _SCORES | _STARTS,
+    "aFA": _WEAK | _LOADINGS | _STARTS,
+    "NPPCA": _WEAK | _SCORES | _MASS,
+    "isFA": _WEAK | _LOADINGS | _MASS | _STARTS,
+    "fsFA": _WEAK | _LOADINGS | _MASS | _STARTS,
+}
 
 
 class OfModel(Recorded):

@@ -11,16 +11,20 @@ from sklearn.utils.validation import check_array
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, Callback
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.estimator import generator, refuse_constant
+from appca.models.base.data_checks import refuse_constant, warn_of_end
+from appca.models.base.estimator import generator
 from appca.models.base.factor_queries import FactorModel
 from appca.models.base.parameters import (
     ARRAY,
+    CHAIN_STARTS,
     NONE,
     NOT_NEGATIVE,
+    OVERDISPERSED,
     POSITIVE,
     SAMPLING,
     Rule,
     either,
+    hyperparameters,
     one_of,
     whole,
 )
@@ -33,13 +37,15 @@ from appca.models.factors.factor_fit import (
     fit,
     given_start,
     named_start,
+    turned_start,
 )
-from appca.models.factors.factor_gibbs import CachedGibbsState
+from appca.models.factors.factor_gibbs import CachedGibbsState, FactorPrior
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.rows.independent_components import NAMED
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Schedule, generators, initial_states, sample
+from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
 from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
@@ -63,7 +69,7 @@ class AdaptiveFactorAnalysis(FactorModel):
     n_active : int
         Number L of factors that a row uses, at most K.
     inference : {"em", "gibbs"}
-        "gibbs" samples the posterior, each chain from its own fit by EM.
+        "gibbs" samples the posterior, starting from EM.
     init : {"ica", "pca", "dictionary", "random"} or array (K, D)
         Start of W: independent components (the default; from it EM finds the factors that PCA, the
         paper's start, does not), principal components, rows of the data, random, or as given.
@@ -94,6 +100,15 @@ class AdaptiveFactorAnalysis(FactorModel):
         more than 5,000 sets; the error falls with its root.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+    chain_starts : {"overdispersed", "init"}
+        Where the chains of "gibbs" start: the first from a fit by EM and each other one from its
+        own random rotation of the principal components, so that chains that agree have found the
+        same posterior from different places; or each from its own fit by EM from `init`.
+    noise_shape, noise_scale : float
+        For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
+        variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    loading_shape, loading_scale : float
+        The same for sigma2_W, where it is not fixed by `loading_variance`.
     random_state : int, Generator, RandomState or None
         For starts, draws, and `sample`. Queries about rows use no randomness but a row's own.
     callback : callable or None
@@ -146,6 +161,8 @@ class AdaptiveFactorAnalysis(FactorModel):
         "tol": NOT_NEGATIVE,
         "least_change": NOT_NEGATIVE,
         "n_paths": whole(2),
+        "chain_starts": CHAIN_STARTS,
+        **hyperparameters("loading_shape", "loading_scale"),
         **SAMPLING,
     }
 
@@ -167,6 +184,11 @@ class AdaptiveFactorAnalysis(FactorModel):
     burn_in: int = 200
     n_draws: int = 500
     thin: int = 1
+    chain_starts: str = OVERDISPERSED
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    loading_shape: float = 1.0
+    loading_scale: float = 0.01
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
@@ -194,6 +216,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         self.log_likelihoods_: Array = np.array(done.log_likelihoods)
         self.n_iter_ = len(done.log_likelihoods)
         self.stop_reason_ = done.stop_reason
+        warn_of_end(done.stop_reason, self.max_iter)
         return self
 
     def _fit_gibbs(
@@ -208,8 +231,7 @@ class AdaptiveFactorAnalysis(FactorModel):
         A callback that stops the fit by EM gets chains of a single sweep.
         """
         data, given = data_of(rows), self.loading_variance
-        variance = control.settings.floor / NOISE_FLOOR
-        prior = factor_chains.defaults(variance, given, math.inf if self.mean == "learned" else 0.0)
+        prior = self._prior(control.settings.floor / NOISE_FLOOR)
         rngs, callback = generators(rng, self.n_chains), control.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
 
@@ -218,7 +240,14 @@ class AdaptiveFactorAnalysis(FactorModel):
             state = factor_chains.first_state(own, rows, found, given)
             return look(data, state), found.stop_reason
 
-        starts, stopped = initial_states(rngs, start, callback)
+        def afar(own: np.random.Generator) -> CachedGibbsState:
+            begin = partial(turned_start, self.n_components, self.n_active)
+            short = control._replace(callback=None, annealing=0, max_iter=1)
+            found = fit(own, rows, [("random rotation", begin)], short)
+            return look(data, factor_chains.first_state(own, rows, found, given))
+
+        others = afar if self.chain_starts == OVERDISPERSED else None
+        starts, stopped = initial_states(rngs, start, callback, others)
         if stopped:
             schedule, callback = schedule.shortest, None
         chains = sample(rngs, starts, factor_chains.sampler(data, prior), schedule, callback)
@@ -228,10 +257,20 @@ class AdaptiveFactorAnalysis(FactorModel):
         self._publish_factors(rows, (W, origin + mean, noise), second, members)
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large
         self.posterior_ = chains.posterior
+        self._keep_query_draws()
         self.log_likelihoods_ = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = STOPPED if stopped else chains.stop_reason
         return self
+
+    def _prior(self, variance: float) -> FactorPrior:
+        """Priors for data with mean feature variance `variance`; a learned mean has a flat one."""
+        loading = InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance)
+        return FactorPrior(
+            noise=InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance),
+            loading=loading if self.loading_variance is None else None,
+            mean_variance=math.inf if self.mean == "learned" else 0.0,
+        )
 
     def _control(self, rows: Rows) -> FactorEMControl:
         few = enumeration.n_sets(self.n_components, self.n_active) <= SETS_IN_PASSING

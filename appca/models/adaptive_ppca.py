@@ -14,19 +14,24 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.dask_queries import OnDask
-from appca.models.base.estimator import SampledModel, generator, refuse_constant, refuse_sizes
+from appca.models.base.data_checks import refuse_constant, refuse_sizes, warn_of_end
+from appca.models.base.estimator import SampledModel, generator
 from appca.models.base.parameters import (
     ARRAY,
+    CHAIN_STARTS,
     NOT_NEGATIVE,
+    OVERDISPERSED,
     POSITIVE,
     SAMPLING,
     SWITCH,
     Rule,
     either,
+    hyperparameters,
     one_of,
     refuse,
     whole,
 )
+from appca.models.base.posterior_queries import PosteriorQueries
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal import starts
@@ -35,11 +40,13 @@ from appca.models.orthonormal.em import EMSettings, floor_of, worth_compiling
 from appca.models.orthonormal.em_fit import SubspaceFit, fit_by_em, fit_in_closed_form
 from appca.models.orthonormal.gibbs_fit import Plan, fit_by_gibbs
 from appca.models.orthonormal.screening import EMControl
+from appca.models.polynomials import subsets
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
 from appca.models.sampling.chains import Schedule
+from appca.models.sampling.conditionals import InverseGamma
 
 __all__ = ["AdaptivePPCA"]
 
@@ -52,7 +59,7 @@ INFERENCES = ("em", "gibbs", "hard")
 
 
 @dataclass(eq=False, repr=False)
-class AdaptivePPCA(OnDask, MissingValues, SampledModel):
+class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
@@ -100,8 +107,17 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
-        For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw. All chains start
-        from one fit by EM, with init="random" each from its own.
+        For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+    chain_starts : {"overdispersed", "init"}
+        Where the chains of "gibbs" start: the first from the fit by EM and each other one from its
+        own random rotation of the principal directions, so that chains that agree have found the
+        same posterior from different places; or all from one fit by EM (with init="random" each
+        from its own), which only shows that they move well around it.
+    noise_shape, noise_scale : float
+        For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
+        variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    latent_shape, latent_scale : float
+        The same for tau2, where it is not fixed by `latent_variance`.
     random_state : int, Generator, RandomState or None
         For random rotations, the sample of rows that starts are screened on, and `sample`.
     callback : callable or None
@@ -155,6 +171,8 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         "max_iter": whole(1),
         "tol": NOT_NEGATIVE,
         "accelerate": SWITCH,
+        "chain_starts": CHAIN_STARTS,
+        **hyperparameters("latent_shape", "latent_scale"),
         **SAMPLING,
     }
 
@@ -175,6 +193,11 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
     burn_in: int = 200
     n_draws: int = 500
     thin: int = 1
+    chain_starts: str = OVERDISPERSED
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    latent_shape: float = 1.0
+    latent_scale: float = 0.01
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
@@ -208,6 +231,7 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         found = fit_incomplete(rng, X, rows, self._start(rows.d), control)
         self._forget_draws()
         self._publish_incomplete(X, found, self.n_active)
+        warn_of_end(found.stop_reason, self.max_iter)
         return self
 
     def fit_blocks(self, blocks: Blocks) -> Self:
@@ -254,10 +278,17 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
         else:
             fit = begin(rng, control)
         self._publish(rows, fit.state, self.n_active, fit.second)
+        if self.inference == "gibbs":
+            self._keep_query_draws()
+        else:
+            warn_of_end(fit.stop_reason, self.max_iter)
         self.log_likelihoods_: Array = np.array(fit.log_likelihoods)
         self.n_iter_ = len(fit.log_likelihoods)
         self.stop_reason_ = fit.stop_reason
         return self
+
+    def _likely(self, inclusion: Array) -> Array:
+        return subsets.top(inclusion, self.n_active_)
 
     def _begin(
         self, rng: np.random.Generator, control: EMControl, rows: Observations
@@ -272,6 +303,9 @@ class AdaptivePPCA(OnDask, MissingValues, SampledModel):
             self.z_update,
             "sample" if self.w_update == "auto" else self.w_update,
             own_starts=isinstance(self.init, str) and self.init == "random",
+            overdispersed=self.chain_starts == OVERDISPERSED,
+            noise=InverseGamma(self.noise_shape, self.noise_scale),
+            latent=InverseGamma(self.latent_shape, self.latent_scale),
         )
 
     def _control(self, rows: Observations) -> EMControl:

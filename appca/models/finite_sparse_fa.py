@@ -20,11 +20,10 @@ class FiniteSparseFA(SparseFA):
     max_components : int
         Number K of factors of the model; those that no row uses are not published.
     alpha : "infer" or float
-        Concentration; "infer" gives it a Gamma(1, 1) prior.
+        Concentration; "infer" learns it.
     init : {"ica", "pca", "random"}
-        Where every chain starts: independent components (its own run of them), principal
-        components, or a random rotation of those. Only "ica" leads to the true columns when there
-        is little noise.
+        Where chains start: independent components, principal components, or a random rotation of
+        those. Only "ica" leads to the true columns when there is little noise.
     mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_paths : int
@@ -32,6 +31,18 @@ class FiniteSparseFA(SparseFA):
         factors; the error falls with its root.
     n_chains, burn_in, n_draws, thin : int
         Chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+    chain_starts : {"overdispersed", "init"}
+        Where chains after the first start: each from its own random rotation of the principal
+        components, so that chains that agree have found the same posterior from different places;
+        or as `init` says, like the first (each with its own run of "ica").
+    noise_shape, noise_scale : float
+        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
+        features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    loading_shape, loading_scale : float
+        The same for sigma2_W.
+    alpha_shape, alpha_rate : float
+        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
+        `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
     callback : callable or None

@@ -21,12 +21,10 @@ class InfiniteSparseFA(SparseFA):
         Most factors: the process is conditioned on no more, exactly. Choose it well above the
         number that is found, and the bound does not matter.
     alpha : "infer" or float
-        Concentration of the process: alpha H_N factors are expected. "infer" gives it a Gamma(1, 1)
-        prior.
+        Concentration of the process: alpha H_N factors are expected. "infer" learns it.
     init : {"ica", "pca", "random"}
-        Where every chain starts: independent components (its own run of them), principal
-        components, or a random rotation of those. Only "ica" leads to the true columns when there
-        is little noise.
+        Where chains start: independent components, principal components, or a random rotation of
+        those. Only "ica" leads to the true columns when there is little noise.
     mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_paths : int
@@ -34,6 +32,18 @@ class InfiniteSparseFA(SparseFA):
         factors; the error falls with its root.
     n_chains, burn_in, n_draws, thin : int
         Chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+    chain_starts : {"overdispersed", "init"}
+        Where chains after the first start: each from its own random rotation of the principal
+        components, so that chains that agree have found the same posterior from different places;
+        or as `init` says, like the first (each with its own run of "ica").
+    noise_shape, noise_scale : float
+        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
+        features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    loading_shape, loading_scale : float
+        The same for sigma2_W.
+    alpha_shape, alpha_rate : float
+        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
+        `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
     callback : callable or None
@@ -44,9 +54,11 @@ class InfiniteSparseFA(SparseFA):
 
     Attributes
     ----------
-    components_ : (K, D) columns of W used in the draw of largest posterior density, by explained
-        variance, largest entry positive; they have lengths, and angles between them.
-    n_components_ : int.
+    components_ : (K, D) columns of W used in the published draw, by explained variance, largest
+        entry positive; they have lengths, and angles between them. The published draw is that of
+        largest posterior density among the draws with the most frequent number of factors:
+        densities of draws that differ in it depend on the unit of the data.
+    n_components_ : int, the most frequent number of factors.
     weights_ : (K,) probability that a new row uses a factor.
     mean_ : (D,).
     noise_variance_ : float, sigma2.

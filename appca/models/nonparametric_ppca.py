@@ -8,13 +8,13 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
 from appca.models.base.free_model import RULES, Draw, FreeModel, FreeQuery
-from appca.models.base.parameters import POSITIVE, Rule, either, one_of
-from appca.models.orthonormal import subspace_gibbs
+from appca.models.base.parameters import POSITIVE, Rule, either, hyperparameters, one_of
 from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
-from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, look
+from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, SubspacePrior, look
 from appca.models.rows.observations import Rows
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
+from appca.models.sampling.conditionals import InverseGamma
 from appca.models.supports import independent_supports
 from appca.models.supports.free_supports import Best
 from appca.models.supports.row_supports import SupportEstimate
@@ -35,8 +35,7 @@ class NonparametricPPCA(FreeModel):
     max_components : int
         Most components; never more than D or N - 1 of them.
     alpha : "infer" or float
-        Concentration of the prior of Z: alpha H_N columns are expected. "infer" gives it a
-        Gamma(1, 1) prior.
+        Concentration of the prior of Z: alpha H_N columns are expected. "infer" learns it.
     prior : {"ibp", "beta-bernoulli"}
         The buffet, or pi_k ~ Beta(alpha / max_components, 1) for each of the columns.
     latent_variance : "shared" or float
@@ -44,7 +43,17 @@ class NonparametricPPCA(FreeModel):
     mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+        Chains, sweeps thrown away, draws kept a chain, sweeps a draw. Chains start far from one
+        another: the first from the principal directions, each other one from its own random
+        rotation of them.
+    noise_shape, noise_scale : float
+        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
+        features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    latent_shape, latent_scale : float
+        The same for tau2, where it is not fixed by `latent_variance`.
+    alpha_shape, alpha_rate : float
+        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
+        `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
     callback : callable or None
@@ -90,6 +99,7 @@ class NonparametricPPCA(FreeModel):
     _rules: ClassVar[dict[str, Rule]] = RULES | {
         "prior": one_of(*PRIORS),
         "latent_variance": either(one_of("shared"), POSITIVE),
+        **hyperparameters("latent_shape", "latent_scale"),
     }
 
     max_components: int = 10
@@ -102,6 +112,12 @@ class NonparametricPPCA(FreeModel):
     burn_in: int = 200
     n_draws: int = 500
     thin: int = 1
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    latent_shape: float = 1.0
+    latent_scale: float = 0.01
+    alpha_shape: float = 1.0
+    alpha_rate: float = 1.0
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
@@ -112,11 +128,14 @@ class NonparametricPPCA(FreeModel):
         del Y
         K = min(self.max_components, rows.n - 1, rows.n_features)
         data = data_of(rows)
-        prior = subspace_gibbs.defaults(
-            data.squares / data.size,
-            self.latent_variance,
-            self._mean_variance(),
-            self._alpha_prior(),
+        variance = data.squares / data.size
+        latent = InverseGamma(self.latent_shape, self.latent_scale).in_units_of(variance)
+        prior = SubspacePrior(
+            noise=self._noise_prior(variance),
+            latent=latent if isinstance(self.latent_variance, str) else None,
+            each=False,
+            mean_variance=self._mean_variance(),
+            alpha=self._alpha_prior(),
         )
         tau2 = None if prior.latent else float(self.latent_variance)
         alpha = self._first_alpha()
@@ -137,6 +156,18 @@ class NonparametricPPCA(FreeModel):
 
     def _summed(self, seen: FreeQuery) -> SupportEstimate:
         return independent_supports.summed(seen.question)
+
+    def _expected(self, seen: FreeQuery) -> Array:
+        return independent_supports.expected(seen.question)
+
+    def _log_support(self, seen: FreeQuery, Z: Array) -> Array:
+        return independent_supports.log_shares(seen.question, Z)
+
+    def _drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        return independent_supports.draw_scores(rng, self._seen(X).question)
+
+    def _supports_of_a_row(self) -> float:
+        return 1.0
 
     def _means(self, seen: FreeQuery, supports: Array) -> Array:
         return independent_supports.scores(seen.question, supports)

@@ -10,7 +10,8 @@ from appca.models.algebra.loop import Callback
 from appca.models.algebra.stiefel import polar
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.dask_queries import OnDask
-from appca.models.base.estimator import generator, refuse_constant, refuse_sizes
+from appca.models.base.data_checks import refuse_constant, refuse_sizes
+from appca.models.base.estimator import generator
 from appca.models.base.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.queries import MissingValues

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from appca.models.base.parameters import Rule
 
 MOST_COMPONENTS = 100_000  # to be asked for; sums over supports are never longer
-SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1}
+_NOISE_PRIOR = {"noise_shape": 1.0, "noise_scale": 0.01}
+SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1, **_NOISE_PRIOR}
+_LATENT_PRIOR = {"latent_shape": 1.0, "latent_scale": 0.01}
+_LOADING_PRIOR = {"loading_shape": 1.0, "loading_scale": 0.01}
+_ALPHA_PRIOR = {"alpha_shape": 1.0, "alpha_rate": 1.0}
+_PRIORS = (*_NOISE_PRIOR, *_LATENT_PRIOR, *_LOADING_PRIOR, *_ALPHA_PRIOR)
+_STARTS = {"chain_starts": "overdispersed"}
+_STARTS_CHOICES = {"chain_starts": ("overdispersed", "init")}
 
 
 class ModelSpec(NamedTuple):
@@ -43,9 +50,17 @@ _SPARSE = {
     "mean": "learned",
     "n_paths": 16,
     **SAMPLING,
+    **_STARTS,
+    **_LOADING_PRIOR,
+    **_ALPHA_PRIOR,
     "random_state": 0,
 }
-_SPARSE_CHOICES = {"alpha": ("infer",), "init": ("ica", "pca", "random"), "mean": MEANS}
+_SPARSE_CHOICES = {
+    "alpha": ("infer",),
+    "init": ("ica", "pca", "random"),
+    "mean": MEANS,
+    **_STARTS_CHOICES,
+}
 
 MODELS: dict[str, ModelSpec] = {
     "aPPCA": ModelSpec(
@@ -73,8 +88,9 @@ MODELS: dict[str, ModelSpec] = {
             "w_update": ("auto", "polar", "pymanopt"),
             "mean": MEANS,
             "z_update": ("block", "swap"),
+            **_STARTS_CHOICES,
         },
-        sampling={"z_update": "block", **SAMPLING},
+        sampling={"z_update": "block", **SAMPLING, **_STARTS, **_LATENT_PRIOR},
         can=CAPABILITIES["aPPCA"],
     ),
     "aFA": ModelSpec(
@@ -102,8 +118,9 @@ MODELS: dict[str, ModelSpec] = {
             "init": ("ica", "pca", "dictionary", "random"),
             "allocation": ("auto", "exact", "best"),
             "mean": MEANS,
+            **_STARTS_CHOICES,
         },
-        sampling=SAMPLING,
+        sampling={**SAMPLING, **_STARTS, **_LOADING_PRIOR},
         can=CAPABILITIES["aFA"],
     ),
     "NPPCA": ModelSpec(
@@ -117,6 +134,8 @@ MODELS: dict[str, ModelSpec] = {
             "latent_variance": "shared",
             "mean": "learned",
             **SAMPLING,
+            **_LATENT_PRIOR,
+            **_ALPHA_PRIOR,
             "random_state": 0,
         },
         choices={
@@ -189,7 +208,7 @@ def _other_values() -> dict[str, "Rule"]:
         **dict.fromkeys(("n_components", "max_components", "n_active"), components),
         **{name: base.whole(number) for name, number in least.items()},
         **dict.fromkeys(("tol", "least_change"), base.NOT_NEGATIVE),
-        **dict.fromkeys(("alpha", "latent_variance"), positive),
+        **dict.fromkeys(("alpha", "latent_variance", *_PRIORS), positive),
         "loading_variance": base.either(base.NONE, positive),
         "accelerate": base.SWITCH,
         "init": base.ARRAY,

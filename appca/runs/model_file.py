@@ -73,7 +73,7 @@ class LoadedModel(NamedTuple):
         return prepared(self.config, self.preprocessing, X)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Scores (N, K), zero where a component is not used."""
+        """Scores (N, K), zero where a component is not used; after sampling averages over draws."""
         values: np.ndarray = self.estimator.transform(self.prepared(X))
         return values
 

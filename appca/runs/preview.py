@@ -182,7 +182,7 @@ def _on_ground(ground: Ground, config: RunConfig) -> tuple[Any, "Description", F
 def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
     """Climb from the first of the starts that the configuration names."""
     from appca.models.algebra.stiefel import polar
-    from appca.models.base.estimator import refuse_constant
+    from appca.models.base.data_checks import refuse_constant
     from appca.models.orthonormal.em import EMSettings, floor_of
     from appca.models.orthonormal.em_fit import fit_by_em, fit_in_closed_form
     from appca.models.orthonormal.screening import EMControl

@@ -311,7 +311,11 @@ def test_keep_stops_the_fit_after_the_pass_was_reported(context):
     ("model", "parameters", "curve"),
     [
         ("PPCA", {"n_components": 2}, "fit"),
-        ("aFA", {"inference": "gibbs", "burn_in": 3, "n_draws": 3}, "chain 1 of 2: fit"),
+        (
+            "aFA",
+            {"inference": "gibbs", "burn_in": 3, "n_draws": 3, "chain_starts": "init"},
+            "chain 1 of 2: fit",
+        ),
     ],
 )
 def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(

@@ -12,6 +12,7 @@ class Planted(NamedTuple):
     X: np.ndarray  # (N, D)
     W: np.ndarray  # (D, K)
     Z: np.ndarray  # (N, K) bool
+    S: np.ndarray  # (N, K) scores x * z
 
 
 def planted(n, d, k, n_active, *, seed, noise=0.1, scales=1.0, offset=0.0):
@@ -20,7 +21,7 @@ def planted(n, d, k, n_active, *, seed, noise=0.1, scales=1.0, offset=0.0):
     Z = np.argsort(rng.random((n, k)), axis=1) < n_active
     X = rng.standard_normal((n, k)) * scales
     Y = (X * Z) @ W.T + noise * rng.standard_normal((n, d)) + offset
-    return Planted(Y, W, Z)
+    return Planted(Y, W, Z, X * Z)
 
 
 def drawn(seed, N, D, K, L, noise=0.3, size=1.0):

@@ -274,7 +274,7 @@ def test_a_prior_on_the_loadings_shrinks_them(seed):
 
 def test_gibbs_agrees_with_em_and_keeps_what_it_saw(seed):
     Y, W, Z = balanced(seed, 5, 2, N=200, D=12)
-    keywords = {"burn_in": 30, "n_draws": 60, "random_state": seed}
+    keywords = {"burn_in": 30, "n_draws": 60, "random_state": seed, "chain_starts": "init"}
     model = AdaptiveFactorAnalysis(5, 2, inference="gibbs", **keywords).fit(Y)
     em = AdaptiveFactorAnalysis(5, 2, random_state=seed).fit(Y)
     posterior = model.posterior_
@@ -451,7 +451,7 @@ def test_a_stop_while_settling_leaves_a_complete_fit(seed):
 
 
 def chains_of_factors(**given):
-    sizes = {"n_chains": 3, "burn_in": 4, "n_draws": 5, "max_iter": 20}
+    sizes = {"n_chains": 3, "burn_in": 4, "n_draws": 5, "max_iter": 20, "chain_starts": "init"}
     return AdaptiveFactorAnalysis(5, 2, inference="gibbs", **(sizes | given))
 
 

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from appca import AdaptivePPCA
-from appca.models.base.estimator import refuse_constant
+from appca.models.base.data_checks import refuse_constant
 from appca.models.orthonormal import screening
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import matched_cosines, planted
@@ -263,6 +263,7 @@ def test_other_exceptions_propagate_and_leave_the_estimator_unfitted(data):
     assert not hasattr(model, "components_")
 
 
+@pytest.mark.filterwarnings("ignore:The noise variance reached its floor")
 def test_stop_reasons_are_words(data):
     assert fitted(data.X).stop_reason_.startswith("converged: improvement below tol over the last")
     assert fitted(data.X, max_iter=2).stop_reason_ == "reached max_iter=2 before it converged"
@@ -402,6 +403,7 @@ def test_rows_never_seen_are_placed_like_the_others(data, seed):
     np.testing.assert_array_equal(model.allocate(fresh), np.tile(active, (20, 1)))
 
 
+@pytest.mark.filterwarnings("ignore:X varies in", "ignore:The noise variance")
 @pytest.mark.parametrize("shape", [(60, 8), (30, 80)], ids=["more rows", "more features"])
 def test_more_components_than_the_data_have_directions_are_completed(shape, seed):
     rng = np.random.default_rng(seed)

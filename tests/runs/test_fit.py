@@ -34,15 +34,16 @@ def explicit(dataset: Dataset, config: RunConfig) -> dict[str, np.ndarray]:
     fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     model = estimator_class(config.model)(**config.parameters).fit(fitted.transform(dataset.X))
     Y = prepared(config, fitted, dataset.X)
-    scores = model.transform(Y)
+    scores = model.transform(Y, support="map")
+    alone = model.published() if hasattr(model, "published") else model
     return {
         "components": model.components_,
         "mean": model.mean_,
         "scores": scores,
-        "active": model.allocate(Y),
+        "active": model.allocate(Y, support="map"),
         "inclusion": model.inclusion_probabilities(Y),
-        "membership": model.allocation_probability(Y),
-        "error": ((Y - model.inverse_transform(scores)) ** 2).mean(axis=1),
+        "membership": alone.allocation_probability(Y),
+        "error": ((Y - alone.inverse_transform(scores)) ** 2).mean(axis=1),
         "log_likelihood_rows": model.score_samples(Y),
     }
 
@@ -103,7 +104,7 @@ def test_a_fit_stopped_by_hand_is_repeated_by_its_config(digits, passes):
     by_hand = fit_run(digits, config, stop)
     assert by_hand.info.stopped_at == passes == len(seen)
     assert by_hand.info.stop_reason == "stopped by the callback"
-    again = fit_run(digits, RunConfig(**{**config.to_dict(), "stopped_at": passes}))
+    again = fit_run(digits, replace(config, stopped_at=passes))
     assert again.info.stopped_at == passes
     assert differing(by_hand.fitted, again.fitted) == []
     whole = fit_run(digits, config)
@@ -117,7 +118,7 @@ CHAINS = {"n_components": 4, "n_active": 2, "inference": "gibbs", **SHORT}
 @pytest.mark.parametrize("model", ["aFA", "aPPCA"])
 def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, model, passes):
     starts = {"max_iter": 3} if model == "aFA" else {"init": "random"}
-    config = config_of(digits, model, **CHAINS, **starts)
+    config = config_of(digits, model, **CHAINS, **starts, chain_starts="init")
     seen = []
 
     def stop(progress):
@@ -131,7 +132,7 @@ def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, mo
     assert by_hand.info.stopped_at == passes == len(heard)
     assert by_hand.info.stop_reason == "stopped by the callback"
     assert by_hand.info.n_iter == 1
-    again = fit_run(digits, RunConfig(**{**config.to_dict(), "stopped_at": passes}))
+    again = fit_run(digits, replace(config, stopped_at=passes))
     assert again.info.stopped_at == passes
     assert differing(by_hand.fitted, again.fitted) == []
 

@@ -66,7 +66,7 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
         expected, got = getattr(before, query)(rows), getattr(after, query)(new)
         assert got.tobytes() == expected.tobytes(), query
     assert after.sample(3).tobytes() == fitted.inverse_transform(before.sample(3)).tobytes()
-    scores = after.transform(digits.X).astype(np.float32)
+    scores = after.describe(digits.X).scores.astype(np.float32)
     np.testing.assert_allclose(scores, result.fitted.scores, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
         after.score_samples(digits.X), result.fitted.log_likelihood_rows, rtol=1e-10
@@ -183,3 +183,24 @@ def test_any_flipped_byte_gives_the_same_numbers_or_a_refusal(content, seed):
         for name, values in found.items():
             assert values.tobytes() == whole[name].tobytes(), (place, name)
     assert refused > 100
+
+
+def test_draws_that_do_not_fit_a_model_are_refused(digits):
+    config = config_of(digits, "isFA", max_components=3, n_chains=1, burn_in=2, n_draws=4)
+    result = fit_run(digits, config)
+    content = model_bytes(config, result.fitted, result.info)
+    draws = result.fitted.draws
+    assert len(draws["components"]) == 4
+    for name, value in (
+        ("components", draws["components"][:, :, :-1]),
+        ("components", draws["components"][:, :1]),
+        ("components", draws["components"][0]),
+        ("mean", draws["mean"][:2]),
+        ("noise_variance", -draws["noise_variance"]),
+        ("weights", draws["weights"] * np.nan),
+        ("latent_variance", None),
+    ):
+        with pytest.raises(InputError, match=r"in “f” do not fit together|“f” lacks"):
+            read_model("f", altered(content, **{f"draws_{name}": value}))
+    none = {f"draws_{name}": None for name in draws}
+    assert not read_model("f", altered(content, **none)).model.draws  # a file from before

@@ -105,18 +105,82 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
     return found
 
 
-def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> ChainVerdict:
-    """Say in words whether the chains can be trusted, and what to do if not."""
+def starts_apart(model: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether the chains of a run started far from one another, which makes agreement a finding."""
+    if model == "NPPCA" or parameters.get("init") == "random":
+        return True
+    return bool(parameters.get("chain_starts") == "overdispersed")
+
+
+def findings(posterior: Mapping[str, NDArray[Any]], most: int) -> list[str]:
+    """Say what the draws show beside convergence.
+
+    Parameters
+    ----------
+    posterior : mapping
+        Draws.
+    most : int
+        Components there may be, where their number is learned.
+    """
+    from appca.models.sampling.chains import on_highest_peak
+
+    found = []
+    numbers = posterior.get("n_components")
+    if numbers is not None and bool((np.asarray(numbers) == most).all()):
+        found.append(
+            f"Every draw uses all {most} components there may be, so their number is what that "
+            "bound makes it: allow more and fit again."
+        )
+    density = posterior.get("log_posterior")
+    if density is not None:
+        lower = np.flatnonzero(~on_highest_peak(np.asarray(density))) + 1
+        if len(lower):
+            which = " and ".join(map(str, lower))
+            verb = "stays" if len(lower) == 1 else "stay"
+            found.append(
+                f"Chain{'' if len(lower) == 1 else 's'} {which} {verb} on a lower peak of the "
+                "posterior, and averages over the draws leave that out."
+            )
+    return found
+
+
+def verdict(
+    diagnoses: Sequence[Diagnosis],
+    n_chains: int,
+    *,
+    apart: bool | None = None,
+    found: Sequence[str] = (),
+) -> ChainVerdict:
+    """Say in words whether the chains can be trusted, and what to do if not.
+
+    Parameters
+    ----------
+    diagnoses : sequence of Diagnosis
+    n_chains : int
+    apart : bool, optional
+        `starts_apart`: whether the chains were asked to agree from different starts.
+    found : sequence of str
+        `findings`; with one of them a run is doubtful at best.
+    """
+    judged = _verdict_on_chains(diagnoses, n_chains, apart)
+    level = "doubtful" if found and judged.level == "good" else judged.level
+    return ChainVerdict(level, " ".join([judged.words, *found]))
+
+
+def _verdict_on_chains(
+    diagnoses: Sequence[Diagnosis], n_chains: int, apart: bool | None
+) -> ChainVerdict:
     if not diagnoses:
         return ChainVerdict("bad", "There are too few draws to judge: raise the number of draws.")
-    apart = max(diagnoses, key=lambda d: _or_worst(d.r_hat, np.inf))
+    worst = max(diagnoses, key=lambda d: _or_worst(d.r_hat, np.inf))
     fewest = min(diagnoses, key=lambda d: _or_worst(min(d.ess_bulk, d.ess_tail), 0.0))
-    r_hat = _or_worst(apart.r_hat, np.inf)
+    r_hat = _or_worst(worst.r_hat, np.inf)
+    asked = "from different starts " if apart and n_chains > 1 else ""
     ess = _or_worst(min(fewest.ess_bulk, fewest.ess_tail), 0.0)
     if r_hat > SUSPECT_R_HAT:
         return ChainVerdict(
             "bad",
-            f"Do not trust these chains: they disagree about the {apart.name} "
+            f"Do not trust these chains: {asked}they disagree about the {worst.name} "
             f"({_r_hat_words(r_hat)}). "
             "Look at the traces, and raise the burn-in and the number of draws.",
         )
@@ -125,15 +189,22 @@ def verdict(diagnoses: Sequence[Diagnosis], n_chains: int) -> ChainVerdict:
         return ChainVerdict(
             "doubtful",
             f"Trust averages roughly, intervals not yet: R-hat is at most {r_hat:.3f} "
-            f"({apart.name}) and the {fewest.name} has {ess:.0f} effective draws "
+            f"({worst.name}) and the {fewest.name} has {ess:.0f} effective draws "
             f"where {wanted} are wanted. Raise the number of draws.",
         )
     alone = " One chain cannot disagree with another: run at least two." if n_chains == 1 else ""
-    level = "doubtful" if alone else "good"
+    who = "Chains from different starts agree" if asked else "The chains agree"
+    same = ""
+    if apart is False and n_chains > 1:
+        who = "Chains from one start agree"
+        same = (
+            " They move well around one peak; that there is no higher one, only chains that start "
+            "far from one another can tell."
+        )
     return ChainVerdict(
-        level,
-        f"The chains agree: R-hat is at most {r_hat:.3f} and every quantity has at least "
-        f"{ess:.0f} effective draws.{alone}",
+        "doubtful" if alone or same else "good",
+        f"{who}: R-hat is at most {r_hat:.3f} and every quantity has at least "
+        f"{ess:.0f} effective draws.{alone}{same}",
     )
 
 

@@ -45,12 +45,9 @@ def match(components: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.intp]
     -------
     order (K',), sign (K',), absolute cosine (K',)
     """
-    from scipy.optimize import linear_sum_assignment
+    from appca.models.sampling import query_draws
 
-    similarity = _unit(np.asarray(reference)) @ _unit(np.asarray(components)).T
-    order = linear_sum_assignment(-np.abs(similarity))[1]
-    cosine = similarity[np.arange(len(order)), order]
-    return order, np.where(cosine < 0, -1.0, 1.0), np.abs(cosine)
+    return query_draws.match(components, reference)
 
 
 def align(components: ArrayLike, reference: ArrayLike | None = None) -> Aligned:
@@ -130,9 +127,3 @@ def identification(cosine: float, present: float = 1.0) -> str:
     if cosine >= IDENTIFIED:
         return "identified"
     return "roughly identified" if cosine >= ROUGHLY else "not identified"
-
-
-def _unit(W: Floats) -> Floats:
-    """Rows at length one; a row of zeros stays."""
-    norms = np.linalg.norm(W, axis=1, keepdims=True)
-    return np.asarray(W / np.where(norms > 0, norms, 1.0))

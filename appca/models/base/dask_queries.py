@@ -21,33 +21,41 @@ class OnDask(SubspaceModel):
     Put it before the class whose methods answer about rows in memory; `score` is computed at once.
     """
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, support: str = "auto") -> Any:
         """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
 
-        With `whiten` every score is divided by its root mean square over the training rows that
-        use its component. Missing entries are NaN.
+        With support="all", and after sampling, E[x * z | y] over all supports and draws of the
+        posterior. With `whiten` every score is divided by its root mean square over the training
+        rows that use its component. Missing entries are NaN.
         """
-        return self._asked("transform", X) if is_dask(X) else super().transform(X)
+        if is_dask(X):
+            return self._by_chunks_of("transform", X, support=support)
+        return super().transform(X, support)
 
-    def allocate(self, X: Any) -> Any:
-        """Each row's most probable L components, (N, K) bool; missing entries are NaN."""
-        return self._asked("allocate", X) if is_dask(X) else super().allocate(X)
+    def allocate(self, X: Any, support: str = "auto") -> Any:
+        """Each row's most probable L components, (N, K) bool; missing entries are NaN.
+
+        After sampling the L of largest posterior inclusion, unless `support` is "map".
+        """
+        if is_dask(X):
+            return self._by_chunks_of("allocate", X, support=support)
+        return super().allocate(X, support)
 
     def inclusion_probabilities(self, X: Any) -> Any:
         """Probability p(z_nk = 1 | observed y_n) that a row uses a component, (N, K)."""
         if is_dask(X):
-            return self._asked("inclusion_probabilities", X)
+            return self._by_chunks_of("inclusion_probabilities", X)
         return super().inclusion_probabilities(X)
 
     def allocation_probability(self, X: Any) -> Any:
         """Posterior probability (N,) of the subset that `allocate` chose; below 0.5: doubtful."""
         if is_dask(X):
-            return self._asked("allocation_probability", X)
+            return self._by_chunks_of("allocation_probability", X)
         return super().allocation_probability(X)
 
     def score_samples(self, X: Any) -> Any:
         """Log-likelihood of every row's observed entries, (N,) in nats; exact up to 1,000 sets."""
-        return self._asked("score_samples", X) if is_dask(X) else super().score_samples(X)
+        return self._by_chunks_of("score_samples", X) if is_dask(X) else super().score_samples(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""
@@ -99,18 +107,18 @@ class OnDask(SubspaceModel):
         kept = {name: given[name] for name in ("whiten", "inference") if name in given}
         return sent_once(type(self)(**kept).restore(self.fitted_arrays()))
 
-    def _asked(self, question: str, X: Any) -> Any:
+    def _by_chunks_of(self, question: str, X: Any, **how: str) -> Any:
         """Ask about every chunk; nothing is computed yet."""
         X, shared, K = self._suited(X), self._shared(), len(self.components_)
         floating = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         kinds = {"transform": floating, "allocate": np.dtype(bool)}
         dtype = kinds.get(question, np.dtype(np.float64))
-        answer = partial(_answered, question=question, n_components=K, dtype=dtype)
+        asked = partial(_answered, question=question, n_components=K, dtype=dtype, how=how)
         if question in ("score_samples", "allocation_probability"):
             meta = np.empty(0, dtype)
-            return X.map_blocks(answer, model=shared, dtype=dtype, drop_axis=1, meta=meta)
+            return X.map_blocks(asked, model=shared, dtype=dtype, drop_axis=1, meta=meta)
         chunks, meta = (X.chunks[0], (K,)), np.empty((0, 0), dtype)
-        return X.map_blocks(answer, model=shared, dtype=dtype, chunks=chunks, meta=meta)
+        return X.map_blocks(asked, model=shared, dtype=dtype, chunks=chunks, meta=meta)
 
 
 def _described(chunk: Any, *, shared: Any) -> Description | None:
@@ -120,7 +128,13 @@ def _described(chunk: Any, *, shared: Any) -> Description | None:
 
 
 def _answered(
-    chunk: Any, *, model: Any, question: str, n_components: int, dtype: np.dtype[Any]
+    chunk: Any,
+    *,
+    model: Any,
+    question: str,
+    n_components: int,
+    dtype: np.dtype[Any],
+    how: dict[str, str],
 ) -> Array:
     """Ask a model about the rows of a chunk, of which there may be none."""
     rows = np.asarray(chunk)
@@ -128,5 +142,5 @@ def _answered(
         single = question in ("score_samples", "allocation_probability")
         return np.empty(0 if single else (0, n_components), dtype)
     with single_threaded_blas():
-        answer: Array = getattr(model, question)(rows)
+        answer: Array = getattr(model, question)(rows, **how)
     return answer

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
+from appca.models.base.data_checks import refuse_not_finite, warn_of_rank
 from appca.models.base.parameters import Rule, refuse
 from appca.models.orthonormal.em import SubspaceState
 from appca.models.polynomials import subsets
@@ -30,14 +31,37 @@ if TYPE_CHECKING:
 class Description(NamedTuple):
     """Everything a fitted model says of some rows, from one look at them."""
 
-    scores: Array  # (N, K) as `transform`, without whitening
-    active: Array  # (N, K) bool, as `allocate`
+    scores: Array  # (N, K) as `transform` with support="map", without whitening
+    active: Array  # (N, K) bool, as `allocate` with support="map"
     inclusion: Array  # (N, K) as `inclusion_probabilities`
-    membership: Array  # (N,) as `allocation_probability`
-    error: Array  # (N,) mean squared reconstruction error a feature
+    membership: Array  # (N,) posterior probability of `active`; of a sampled fit at its one draw
+    # (N,) |y - mean - W scores|^2 / D: the reconstruction from `scores` and no average over the
+    # posterior, whether or not the fit was sampled.
+    error: Array
     log_likelihood: Array  # (N,) nats, as `score_samples`
-    standard_error: Array  # (N,) of that, nats; 0 where exact
+    # (N,) of that, nats: of the sums over supports alone, hence 0 where they are exact. It does not
+    # count that there are finitely many draws.
+    standard_error: Array
     method: str  # how the sums over sets were come by
+
+
+class RowSummary(NamedTuple):
+    """What averages over the supports of a row."""
+
+    log_likelihood: Array  # (N,) nats
+    error: Array  # (N,) its standard error, nats; 0 where exact
+    inclusion: Array  # (N, K)
+    method: str
+
+
+MAP, ALL = "map", "all"
+
+
+def refuse_support(support: str) -> None:
+    """Raise ValueError for what names no way to treat the supports of a row."""
+    if support not in ("auto", ALL, MAP):
+        msg = f"support must be 'auto', 'all' or 'map'; got {support!r}."
+        raise ValueError(msg)
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -45,68 +69,10 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
-    """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
-    most = min(n_rows - 1, n_features)
-    if n_components > most:
-        msg = (
-            f"n_components must be at most {most}, because X has {n_rows} rows and "
-            f"{n_features} feature(s); got {n_components}: ask for fewer components."
-        )
-        raise ValueError(msg)
-
-
-def refuse_not_finite(X: Array) -> None:
-    """Raise ValueError for NaN and infinities; free of temporaries where there are none."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
-            return
-    bad = int(np.sum(~np.isfinite(X).all(axis=1)))
-    if bad:
-        msg = (
-            f"X must be finite, but {bad} of its {len(X)} rows hold NaN or inf: "
-            "fill in or leave out those cells or rows."
-        )
-        raise ValueError(msg)
-
-
-def refuse_constant(rows: Observations) -> None:
-    """Raise ValueError where all rows are the same, or too large or small to be squared."""
-    total, n = rows.total, rows.n
-    far = 0.0 if rows.origin is None else float(np.sum(np.square(rows.origin, dtype=np.float64)))
-    rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # of a mean that is a little off
-    if total <= rounding and not _vary(rows):
-        msg = (
-            f"X must vary, but all its {n} rows are equal: "
-            "there is no direction to find; check how the data were read."
-        )
-        raise ValueError(msg)
-    if not 0.0 < total < np.inf:
-        size = "small" if total == 0.0 else "large"
-        msg = (
-            f"X must have squares that {rows.dtype} can hold, but its entries are too {size}: "
-            "multiply it by a constant, or pass float64."
-        )
-        raise ValueError(msg)
-
-
 def upright(W: Array) -> Array:
     """Turn the columns of W (D, K) so that the largest entry of each is positive."""
     largest = W[np.argmax(np.abs(W), axis=0), np.arange(W.shape[1])]
     return np.asarray(W * np.where(largest < 0.0, -1.0, 1.0))
-
-
-def _vary(rows: Observations) -> bool:
-    """Whether any row differs from the others, bit by bit; one pass."""
-    heads = list(rows.over(_common_row))
-    first = heads[0]
-    return first is None or any(head is None or (head != first).any() for head in heads)
-
-
-def _common_row(block: Block) -> Array | None:
-    """Return what all rows of a block are, if they are all the same."""
-    head: Array = block.X[0].copy()
-    return None if (head != block.X).any() else head
 
 
 class Gate(NamedTuple):
@@ -119,12 +85,16 @@ class Gate(NamedTuple):
     n_active: int
 
 
-def _active_power(block: Block, gate: Gate) -> tuple[Array, Array]:
-    """Sum (K,) the squared projections of the rows that use a component, and count those."""
+def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]:
+    """Sum (K,) the squared projections of the rows that use a component, and count those.
+
+    And sum up the projections of all rows (K,) and their products (K, K).
+    """
     P = block.times(gate.W) + gate.shift
     active = subsets.top(gaussian.logits(P, gate.noise, gate.latent), gate.n_active)
     squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
-    return squares.sum(axis=0), active.sum(axis=0)
+    P = P.astype(np.float64, copy=False)
+    return squares.sum(axis=0), active.sum(axis=0), P.sum(axis=0), P.T @ P
 
 
 class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -193,6 +163,11 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._refuse_cells(checked)
         return checked
 
+    def _whole(self, X: Any) -> Array:
+        """Check rows for a query that takes no missing entries."""
+        check_is_fitted(self)
+        return self._validated(X, reset=False)
+
     @staticmethod
     def _refuse_cells(X: Array) -> None:
         """Raise ValueError for cells the model cannot take."""
@@ -230,7 +205,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         gate = Gate(
             self.components_.T, shift, self.noise_variance_, self.latent_variance_, self.n_active_
         )
-        power, used = rows.summed(partial(_active_power, gate=gate), (np.zeros(K), np.zeros(K)))
+        zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
+        power, used, total, second = rows.summed(partial(_active_power, gate=gate), zeros)
+        warn_of_rank(total, second, rows.n, rows.n_features, float(np.finfo(rows.dtype).eps))
         scale: Array = self._shrinkage() * np.sqrt(power / np.maximum(used, 1))
         return np.where(scale > 0.0, scale, 1.0)
 
@@ -251,12 +228,16 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         W = self.components_.T
         return np.concatenate(list(over_blocks(lambda b: answer(b.X, b.times(W)), rows)))
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, support: str = "auto") -> Array:
         """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
 
-        With `whiten` every score is divided by its root mean square over the training rows that
-        use its component.
+        With support="all" E[x * z | y] over all supports. With `whiten` every score is divided by
+        its root mean square over the training rows that use its component.
         """
+        refuse_support(support)
+        if support == ALL:
+            H = self._expected_scores(X)
+            return H / self.scale_.astype(H.dtype) if self.whiten else H
 
         def scores(_B: Array, P: Array) -> Array:
             factor = self._shrinkage() / (self.scale_ if self.whiten else 1.0)
@@ -265,8 +246,19 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         return self._by_blocks(X, scores)
 
-    def inverse_transform(self, X: Any) -> Array:
+    def _expected_scores(self, X: Any) -> Array:
+        """E[x * z | y], (N, K), over all supports."""
+        shrink = self._shrinkage()
+
+        def scores(_B: Array, P: Array) -> Array:
+            r = subsets.inclusion(self._logits(P), self.n_active_)[1]
+            return np.asarray(r * (P * shrink)).astype(P.dtype, copy=False)
+
+        return self._by_blocks(X, scores)
+
+    def inverse_transform(self, X: Any, support: str = "auto") -> Array:
         """Return the data (N, D) that scores (N, K) stand for: W scores + mean."""
+        refuse_support(support)
         check_is_fitted(self)
         scores = check_array(X, dtype=[np.float64, np.float32])
         K = len(self.components_)
@@ -280,8 +272,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
         return data
 
-    def allocate(self, X: Any) -> Array:
+    def allocate(self, X: Any, support: str = "auto") -> Array:
         """Each row's most probable L components, (N, K) bool."""
+        refuse_support(support)  # the L of largest posterior inclusion are the MAP support
         return self._by_blocks(X, lambda _B, P: self._top(P))
 
     def inclusion_probabilities(self, X: Any) -> Array:
@@ -312,6 +305,37 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         n_subsets = gaussian.log_binomial(len(self.components_), self.n_active_)
         return self._by_blocks(X, log_density) - n_subsets
+
+    def _summary(self, X: Any) -> RowSummary:
+        """Log-likelihood and inclusion of rows in one go."""
+        log_binomial = gaussian.log_binomial(len(self.components_), self.n_active_)
+
+        def both(B: Array, P: Array) -> Array:
+            squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+            log_e, r = subsets.inclusion(self._logits(P), self.n_active_)
+            nothing = gaussian.background(squares, self.noise_variance_, B.shape[1])
+            return np.column_stack([nothing + log_e - log_binomial, r])
+
+        found = self._by_blocks(X, both)
+        return RowSummary(found[:, 0], np.zeros(len(found)), found[:, 1:], "exact")
+
+    def _asked(self, X: Any) -> RowSummary:
+        """Return what queries about rows answer from: this summary, or an average of several."""
+        return self._summary(X)
+
+    def _support_probability(self, X: Any, Z: Array) -> Array:
+        """Posterior probability (N,) of a support (N, K) of each row."""
+        a = self._by_blocks(X, lambda _B, P: self._logits(P))
+        log_share = a.sum(axis=1, where=Z) - subsets.log_elementary(a, self.n_active_)
+        return np.asarray(np.exp(np.minimum(log_share, 0.0)))
+
+    def _drawn_scores(self, rng: np.random.Generator, X: Any) -> Array:
+        """Draw a support and scores x * z (N, K) of each row from their posterior."""
+        P = self._by_blocks(X, lambda _B, P: P)
+        Z = subsets.draw(rng, self._logits(P), self.n_active_)
+        shrink, v = gaussian.posterior(self.noise_variance_, self.latent_variance_)
+        drawn = P * shrink + np.sqrt(v) * rng.standard_normal(P.shape)
+        return np.asarray(np.where(Z, drawn, 0.0))
 
     def describe(self, X: Any) -> Description:
         """Say of every row what `transform`, `allocate` and the others say, in one go."""

@@ -7,12 +7,14 @@ import numpy as np
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.base.estimator import upright
+from appca.models.base.posterior_queries import PosteriorQueries
 from appca.models.base.support_model import SupportModel
 from appca.models.factors import factor_gibbs
 from appca.models.factors.factor_em import PRIOR
+from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows
 from appca.models.rows.steady_products import projected, times
-from appca.models.supports import fixed_size_supports, row_blocks
+from appca.models.supports import enumeration, fixed_size_supports, given_supports, row_blocks
 from appca.models.supports.row_supports import CollapsedModel, Members, Seeds, SupportEstimate
 
 
@@ -25,7 +27,7 @@ class FactorQuery(NamedTuple):
     seeds: Seeds  # (N,) each a function of its row
 
 
-class FactorModel(SupportModel):
+class FactorModel(PosteriorQueries, SupportModel):
     """Queries of a fitted y = W (x * z) + mu + e with any W and exactly L of K factors active.
 
     Subclasses fit and call `_publish_factors`; parameters they must have: `whiten`,
@@ -82,6 +84,23 @@ class FactorModel(SupportModel):
 
     def _means(self, seen: FactorQuery, supports: Members) -> Array:
         return fixed_size_supports.means(seen.c, supports, seen.model)
+
+    def _expected(self, seen: FactorQuery) -> Array:
+        return fixed_size_supports.expected(seen.c, seen.model, self.n_active_, seen.seeds)
+
+    def _log_support(self, seen: FactorQuery, Z: Array) -> Array:
+        return given_supports.log_densities(seen.c, Z, seen.model)
+
+    def _drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        seen = self._seen(X)
+        Z = fixed_size_supports.draw(rng, seen.c, seen.model, self.n_active_, seen.seeds)
+        return given_supports.draw_scores(rng, seen.c, Z, seen.model)
+
+    def _likely(self, inclusion: Array) -> Array:
+        return subsets.top(inclusion, self.n_active_)
+
+    def _supports_of_a_row(self) -> float:
+        return float(enumeration.n_sets(len(self.components_), self.n_active_))
 
     def _indicators(self, supports: Members) -> Array:
         return factor_gibbs.indicators(supports, len(self.components_))

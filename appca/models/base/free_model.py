@@ -1,20 +1,34 @@
 """What the models without a fixed number of active components share as estimators."""
 
 import math
+import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array, background
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.estimator import generator, refuse_constant, upright
-from appca.models.base.parameters import POSITIVE, SAMPLING, Rule, either, one_of, whole
+from appca.models.base.data_checks import refuse_constant
+from appca.models.base.estimator import generator, upright
+from appca.models.base.parameters import (
+    POSITIVE,
+    SAMPLING,
+    Rule,
+    either,
+    hyperparameters,
+    one_of,
+    whole,
+)
+from appca.models.base.posterior_queries import PosteriorQueries
 from appca.models.base.support_model import SupportModel
 from appca.models.rows.observations import Rows, about, centre_of
 from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
-from appca.models.sampling.conditionals import Gamma
+from appca.models.sampling.conditionals import Gamma, InverseGamma
+from appca.models.sampling.feature_priors import LEAST_WEIGHT
+from appca.models.sampling.query_draws import number_band
 from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Question
 from appca.models.supports.row_supports import SupportEstimate
@@ -23,13 +37,11 @@ RULES: dict[str, Rule] = {
     "max_components": whole(1),
     "alpha": either(one_of("infer"), POSITIVE),
     "mean": one_of("learned", "sample", "zero"),
+    **hyperparameters("alpha_shape", "alpha_rate"),
     **SAMPLING,
 }
 
-# Weak prior of the concentration: as many columns as H_N, give or take.
-ALPHA = Gamma(1.0, 1.0)
-
-LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
+MORE_LIKELY = 0.5  # inclusion probability
 
 
 class Draw(NamedTuple):
@@ -51,16 +63,20 @@ class FreeQuery(NamedTuple):
     background: Array  # (n,) log density of a row that no column explains
 
 
-class FreeModel(SupportModel):
+class FreeModel(PosteriorQueries, SupportModel):
     """Sampled models whose rows use any number of components.
 
     Subclasses say where chains start, how they move and what a draw is. Parameters they must have:
     `max_components`, `alpha`, `mean`, `n_paths`, `n_chains`, `burn_in`, `n_draws`, `thin`,
-    `random_state`, `callback`, `whiten`.
+    `random_state`, `callback`, `whiten`, and those of the priors.
     """
 
     max_components: int
     alpha: Any
+    alpha_shape: float
+    alpha_rate: float
+    noise_shape: float
+    noise_scale: float
     mean: str
     n_paths: int
     n_chains: int
@@ -104,24 +120,40 @@ class FreeModel(SupportModel):
         refuse_constant(rows)
         origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
         rngs = generators(generator(self.random_state), self.n_chains)
+        self._forget_draws()
         first, sampler = self._problem(rngs, rows)
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         chains = sample(rngs, first, sampler, schedule, self.callback)
         self._publish_draw(X, self._drawn(chains.best), origin)
+        self._warn_of_bound(chains.posterior["n_components"])
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large
         self.posterior_ = chains.posterior
+        self._keep_query_draws()
         self.log_likelihoods_: Array = chains.log_likelihoods.mean(axis=0)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = chains.stop_reason
         return self
 
+    def _warn_of_bound(self, drawn: Array) -> None:
+        """Warn where every draw uses all components there may be."""
+        most = self.max_components
+        if (drawn == most).all():
+            msg = (
+                f"max_components={most} is reached in every draw, so the number of components is "
+                "what the bound makes it: raise max_components."
+            )
+            warnings.warn(msg, stacklevel=4)
+
     def _mean_variance(self) -> float:
         """Prior variance of the mean: flat when it is learned."""
         return math.inf if self.mean == "learned" else 0.0
 
+    def _noise_prior(self, variance: float) -> InverseGamma:
+        return InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance)
+
     def _alpha_prior(self) -> Gamma | None:
         """Prior of the concentration; None keeps it where it starts."""
-        return ALPHA if self.alpha == "infer" else None
+        return Gamma(self.alpha_shape, self.alpha_rate) if self.alpha == "infer" else None
 
     def _first_alpha(self) -> float:
         return 1.0 if self.alpha == "infer" else float(self.alpha)
@@ -160,6 +192,26 @@ class FreeModel(SupportModel):
 
     def _means(self, seen: FreeQuery, supports: Array) -> Array:
         return free_supports.scores(seen.question, supports)
+
+    def n_components_band(self, level: float = 0.9) -> tuple[int, int]:
+        """Credible band of the number of components, from all draws: smallest and largest."""
+        check_is_fitted(self, "posterior_")
+        return number_band(self.posterior_["n_components"], level)
+
+    def _expected(self, seen: FreeQuery) -> Array:
+        return free_supports.expected(seen.question)
+
+    def _log_support(self, seen: FreeQuery, Z: Array) -> Array:
+        return free_supports.log_shares(seen.question, Z)
+
+    def _drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        return free_supports.draw_scores(rng, self._seen(X).question, self.n_paths)
+
+    def _likely(self, inclusion: Array) -> Array:
+        return np.asarray(inclusion > MORE_LIKELY)
+
+    def _supports_of_a_row(self) -> float:
+        return 2.0 ** len(self.components_)
 
     def _drawn_supports(self, rng: np.random.Generator, n_samples: int) -> Array:
         return rng.random((n_samples, len(self.components_))) < self.weights_

@@ -59,6 +59,16 @@ CALLABLE = Rule(lambda x: x is None or callable(x), "None or a function of one a
 NONE = Rule(lambda x: x is None, "None")
 ARRAY = Rule(lambda x: isinstance(x, (np.ndarray, list, tuple)), "an array")
 
+OVERDISPERSED = "overdispersed"
+# Where the chains of a sampler start.
+CHAIN_STARTS = one_of(OVERDISPERSED, "init")
+
+
+def hyperparameters(*names: str) -> dict[str, Rule]:
+    """Shapes, scales and rates of priors."""
+    return dict.fromkeys(names, POSITIVE)
+
+
 # What every sampler takes.
 SAMPLING: dict[str, Rule] = {
     "n_chains": whole(1),
@@ -68,6 +78,7 @@ SAMPLING: dict[str, Rule] = {
     "random_state": SEED,
     "callback": CALLABLE,
     "whiten": SWITCH,
+    **hyperparameters("noise_shape", "noise_scale"),
 }
 
 

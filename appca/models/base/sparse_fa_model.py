@@ -1,5 +1,6 @@
 """What finite and infinite sparse factor analysis share as estimators."""
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -7,13 +8,21 @@ import numpy as np
 
 from appca.models.algebra.loop import Callback
 from appca.models.base.free_model import RULES, Draw, FreeModel
-from appca.models.base.parameters import Rule, one_of, whole
+from appca.models.base.parameters import (
+    CHAIN_STARTS,
+    OVERDISPERSED,
+    Rule,
+    hyperparameters,
+    one_of,
+    whole,
+)
 from appca.models.factors import sparse_chains
 from appca.models.factors.sparse_chains import STARTS, Kind
-from appca.models.factors.sparse_gibbs import CachedSparseState
+from appca.models.factors.sparse_gibbs import CachedSparseState, SparsePrior
 from appca.models.rows.observations import Rows
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
+from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
 
 
@@ -21,7 +30,13 @@ from appca.models.sampling.row_sums import look
 class SparseFA(FreeModel):
     """Sparse factor analysis with either prior of Z."""
 
-    _rules: ClassVar[dict[str, Rule]] = RULES | {"n_paths": whole(2), "init": one_of(*STARTS)}
+    _rules: ClassVar[dict[str, Rule]] = {
+        **RULES,
+        "n_paths": whole(2),
+        "init": one_of(*STARTS),
+        "chain_starts": CHAIN_STARTS,
+        **hyperparameters("loading_shape", "loading_scale"),
+    }
     _infinite: ClassVar[bool]
 
     max_components: int
@@ -34,6 +49,13 @@ class SparseFA(FreeModel):
     burn_in: int = 200
     n_draws: int = 500
     thin: int = 1
+    chain_starts: str = OVERDISPERSED
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    loading_shape: float = 1.0
+    loading_scale: float = 0.01
+    alpha_shape: float = 1.0
+    alpha_rate: float = 1.0
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
@@ -47,9 +69,20 @@ class SparseFA(FreeModel):
     ) -> tuple[list[CachedSparseState], Sampler[CachedSparseState]]:
         data = data_of(rows)
         variance = data.squares / data.size
-        prior = sparse_chains.defaults(variance, self._mean_variance(), self._alpha_prior())
+        prior = SparsePrior(
+            noise=self._noise_prior(variance),
+            loading=InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance),
+            alpha=self._alpha_prior(),
+            mean_variance=self._mean_variance(),
+            unit=math.sqrt(variance),
+        )
         alpha = self._first_alpha()
-        first = [sparse_chains.first_state(rng, rows, self._kind, alpha, self.init) for rng in rngs]
+        others = "random" if self.chain_starts == OVERDISPERSED else self.init
+        inits = [self.init, *[others] * (len(rngs) - 1)]
+        first = [
+            sparse_chains.first_state(rng, rows, self._kind, alpha, init)
+            for rng, init in zip(rngs, inits, strict=True)
+        ]
         seen = [look(data, state) for state in first]
         return seen, sparse_chains.sampler(data, prior, self._kind)
 

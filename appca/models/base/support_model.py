@@ -6,7 +6,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array
-from appca.models.base.estimator import Description, SampledModel
+from appca.models.base.estimator import (
+    ALL,
+    Description,
+    RowSummary,
+    SampledModel,
+    refuse_support,
+)
 from appca.models.supports.row_supports import SupportEstimate
 
 
@@ -55,25 +61,57 @@ class SupportModel(SampledModel):
         check_is_fitted(self)
         return self._seen(self._validated(X, reset=False))
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, support: str = "auto") -> Array:
         """Posterior mean scores (N, K) of each row's most probable support, zero elsewhere.
 
-        With `whiten` every score is divided by its root mean square over the training rows that
-        use its component.
+        With support="all" E[x * z | y] over all supports, where they can be summed over. With
+        `whiten` every score is divided by its root mean square over the training rows that use its
+        component.
         """
+        refuse_support(support)
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         seen = self._seen(X)
-        H = self._means(seen, self._best(seen)[0])
+        H = self._expected(seen) if support == ALL else self._means(seen, self._best(seen)[0])
         scores: Array = (H / self.scale_ if self.whiten else H).astype(X.dtype, copy=False)
         return scores
 
-    def allocate(self, X: Any) -> Array:
+    def allocate(self, X: Any, support: str = "auto") -> Array:
         """Each row's most probable support, (N, K) bool; empty where no component is likely.
 
-        Of exactly L components where their number in a row is fixed; as exact as `transform`.
+        Of exactly L components where their number in a row is fixed; as exact as `transform`. With
+        support="all" the components of largest posterior inclusion.
         """
+        refuse_support(support)
+        if support == ALL:
+            return self._likely(self.inclusion_probabilities(X))
         return self._indicators(self._best(self._checked(X))[0])
+
+    def _likely(self, inclusion: Array) -> Array:
+        """Choose components (N, K) by posterior inclusion."""
+        raise NotImplementedError
+
+    def _expected(self, seen: Any) -> Array:
+        """E[x * z | y], (n, K): over all supports, or of the best where they are too many."""
+        raise NotImplementedError
+
+    def _log_support(self, seen: Any, Z: Array) -> Array:
+        """Log p(y, z) - log p(y | no z), (n,), of supports (n, K) up to `_log_supports`."""
+        raise NotImplementedError
+
+    def _expected_scores(self, X: Any) -> Array:
+        return self._expected(self._checked(X))
+
+    def _summary(self, X: Any) -> RowSummary:
+        seen = self._checked(X)
+        found = self._summed(seen)
+        value = seen.background + found.log_sum - self._log_supports()
+        return RowSummary(value, found.error, found.inclusion, found.method)
+
+    def _support_probability(self, X: Any, Z: Array) -> Array:
+        seen = self._checked(X)
+        log_share = self._log_support(seen, Z) - self._summed(seen).log_sum
+        return np.asarray(np.exp(np.minimum(log_share, 0.0)))
 
     def inclusion_probabilities(self, X: Any) -> Array:
         """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K).
@@ -95,10 +133,8 @@ class SupportModel(SampledModel):
         Where the number of components is learned, a new row uses those there are, each with its
         weight; a new row's own components are left out.
         """
-        seen = self._checked(X)
-        found = self._summed(seen)
-        value = seen.background + found.log_sum - self._log_supports()
-        return RowEstimate(value, found.error, found.method)
+        found = self._asked(X)
+        return RowEstimate(found.log_likelihood, found.error, found.method)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood log p(y_n) of every row, (N,) in nats; see `estimate_score_samples`."""

@@ -22,18 +22,11 @@ from appca.models.rows.observations import Rows
 from appca.models.sampling import conditionals
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
-from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 from appca.models.sampling.row_sums import background_of
 from appca.models.supports import enumeration, fixed_size_supports, row_blocks
 
 Array = NDArray[np.float64]
-
-
-def defaults(variance: float, loading_variance: float | None, mean_variance: float) -> FactorPrior:
-    """Weak priors for data with mean feature variance `variance` (docs/mathematics.md 1.4)."""
-    weak = InverseGamma(1.0, 0.01 * variance)
-    return FactorPrior(weak, weak if loading_variance is None else None, mean_variance)
 
 
 def first_state(

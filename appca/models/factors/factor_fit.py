@@ -91,6 +91,13 @@ def named_start(
     return independent_components.NAMED[name](rng, rows, n_components, n_active)
 
 
+def turned_start(
+    n_components: int, n_active: int, rng: np.random.Generator, rows: Rows, *_: object
+) -> Start:
+    """Start from a random rotation of the principal components."""
+    return independent_components.turned(rng, rows, n_components, n_active)
+
+
 def given_start(
     W: Array, rows: Rows, _rng: np.random.Generator, work: Rows, space: Thin | None
 ) -> Start:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models.algebra import stiefel
 from appca.models.factors.sparse_gibbs import (
     CachedSparseState,
     SparsePrior,
@@ -22,8 +21,8 @@ from appca.models.rows import independent_components
 from appca.models.rows.observations import Rows, project
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
-from appca.models.sampling.conditionals import Gamma, InverseGamma, log_density, log_gamma_density
-from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet
+from appca.models.sampling.conditionals import log_density, log_gamma_density
+from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet, of_used
 from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 
 Array = NDArray[np.float64]
@@ -39,24 +38,10 @@ class Kind(NamedTuple):
     max_components: int
 
 
-def defaults(variance: float, mean_variance: float, alpha: Gamma | None) -> SparsePrior:
-    """Weak priors for data with mean feature variance `variance`."""
-    weak = InverseGamma(1.0, 0.01 * variance)
-    return SparsePrior(weak, weak, alpha, mean_variance)
-
-
-def rotated(
-    rng: np.random.Generator, rows: Rows, q: int, n_active: int
-) -> independent_components.Start:
-    """Principal components in a random rotation."""
-    start = independent_components.pca(rng, rows, q, n_active)
-    return independent_components.Start(start.W @ stiefel.random(rng, q, q), start.noise)
-
-
 STARTS: dict[str, independent_components.Named] = {
     "ica": independent_components.ica,
     "pca": independent_components.pca,
-    "random": rotated,
+    "random": independent_components.turned,
 }
 
 
@@ -99,11 +84,11 @@ def sampler(data: ChainData, prior: SparsePrior, kind: Kind) -> Sampler[CachedSp
 def measure(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseState) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z, W and the variances."""
     state, given = seen.state, log_marginal(data, seen, prior)
-    total = given + log_structure(state, kind.infinite)
+    total = given + log_structure(state, kind.infinite, prior.unit)
     total += log_density(prior.noise, state.sigma2) + log_density(prior.loading, state.sigma2_W)
     if prior.alpha is not None:
         total += log_gamma_density(prior.alpha, state.alpha)
-    return Measures(given, total)
+    return Measures(given, total, int(state.Z.any(axis=0).sum()))
 
 
 def record(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseState) -> Draws:
@@ -119,6 +104,7 @@ def record(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseSt
         "loading_variance": np.asarray(state.sigma2_W),
         "alpha": np.asarray(state.alpha),
         "n_components": np.asarray(state.Z.any(axis=0).sum()),
+        "weights": of_used(expected(state, kind), state.Z),
         "occupancy": occupancy(state.Z),
         "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
         "log_joint": np.asarray(log_complete(data, seen, prior, kind.infinite)),

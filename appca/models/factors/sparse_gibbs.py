@@ -6,6 +6,7 @@ The scale of a column is W's, tau2 stays fixed. Only the prior of Z tells the fi
 (Beta-Bernoulli) from the infinite one (Indian buffet).
 """
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ class SparsePrior(NamedTuple):
     alpha: Gamma | None
     mean_variance: float  # infinite is flat
     tau2: float = 1.0
+    unit: float = 1.0  # densities are those of W / unit, lest they depend on the unit of the data
 
 
 def sweep_finite(
@@ -177,11 +179,15 @@ def log_complete(
     state = seen.state
     total = _log_normal(seen.squares, data.size, state.sigma2)
     total += _log_normal(_squares(state.X), int(state.Z.sum()), prior.tau2)
-    return total + log_structure(state, infinite)
+    return total + log_structure(state, infinite, prior.unit)
 
 
-def log_structure(state: SparseState, infinite: bool) -> float:
-    """Give log p(W, Z | sigma2_W, alpha)."""
+def log_structure(state: SparseState, infinite: bool, unit: float) -> float:
+    """Give log p(W / unit, Z | sigma2_W, alpha).
+
+    In the infinite model the number of entries of W differs between draws, and with it the factor
+    by which another unit of the data would change the density of W.
+    """
     n_columns = int(state.Z.any(axis=0).sum()) if infinite else state.W.shape[1]
     n_entries = n_columns * len(state.W)
     prior_Z = (
@@ -189,7 +195,8 @@ def log_structure(state: SparseState, infinite: bool) -> float:
         if infinite
         else log_beta_bernoulli(state.Z, state.alpha)
     )
-    return _log_normal(_squares(state.W), n_entries, state.sigma2_W) + prior_Z
+    loadings = _log_normal(_squares(state.W), n_entries, state.sigma2_W)
+    return loadings + n_entries * math.log(unit) + prior_Z
 
 
 def _squares(entries: Array) -> float:

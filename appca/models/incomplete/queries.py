@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array
-from appca.models.base.estimator import Description, SubspaceModel
+from appca.models.base.estimator import ALL, Description, SubspaceModel, refuse_support
 from appca.models.incomplete import missing_em, missing_supports
 from appca.models.orthonormal import em
 from appca.models.rows.incomplete_rows import IncompleteData, is_incomplete, split_incomplete
@@ -67,6 +67,12 @@ class MissingValues(SubspaceModel):
         scale: Array = np.sqrt(power / np.maximum(found.active.sum(axis=0), 1))
         return np.where(scale > 0.0, scale, 1.0)
 
+    def _whole(self, X: Any) -> Array:
+        rows = super()._whole(X)
+        if is_incomplete(rows):
+            self._refuse_missing()
+        return rows
+
     def _incomplete(self, X: Any) -> Array | None:
         """Return the checked rows if an entry of theirs is missing."""
         check_is_fitted(self)
@@ -85,24 +91,33 @@ class MissingValues(SubspaceModel):
             )
             raise ValueError(msg)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, support: str = "auto") -> Array:
         """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
 
-        With `whiten` every score is divided by its root mean square over the training rows that
-        use its component. Missing entries are NaN.
+        With support="all" E[x * z | y] over all supports, of whole rows only. With `whiten` every
+        score is divided by its root mean square over the training rows that use its component.
+        Missing entries are NaN.
         """
+        refuse_support(support)
         incomplete = self._incomplete(X)
         if incomplete is None:
-            return super().transform(X)
+            return super().transform(X, support)
+        if support == ALL:
+            msg = (
+                "support must be 'map' where X has missing entries (NaN); got 'all': leave it out, "
+                "or fill in those cells."
+            )
+            raise ValueError(msg)
         scores = self._described_incomplete(incomplete).scores
         scaled: Array = scores / self.scale_.astype(scores.dtype) if self.whiten else scores
         return scaled
 
-    def allocate(self, X: Any) -> Array:
+    def allocate(self, X: Any, support: str = "auto") -> Array:
         """Each row's most probable L components, (N, K) bool; missing entries are NaN."""
+        refuse_support(support)
         incomplete = self._incomplete(X)
         return (
-            super().allocate(X)
+            super().allocate(X, support)
             if incomplete is None
             else self._described_incomplete(incomplete).active
         )

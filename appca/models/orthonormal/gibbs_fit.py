@@ -1,29 +1,32 @@
 """Fit aPPCA by Gibbs sampling from data to draws: starts, chains, the draw that is published."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.loop import STOPPED, Callback
-from appca.models.orthonormal import adaptive_ppca_gibbs
-from appca.models.orthonormal.em import SubspaceState
+from appca.models.orthonormal import adaptive_ppca_gibbs, starts
+from appca.models.orthonormal.em import EMSettings, SubspaceState
 from appca.models.orthonormal.em_fit import SubspaceFit
 from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.subspace_gibbs import (
     Array,
     CachedSubspaceState,
     SubspaceGibbsState,
-    defaults,
+    SubspacePrior,
     logits_of,
     look,
 )
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
 from appca.models.rows.precise_products import projections
+from appca.models.rows.spectrum import principal
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Draws, Schedule, generators, initial_states, sample
+from appca.models.sampling.conditionals import InverseGamma
 
 
 class Plan(NamedTuple):
@@ -33,6 +36,9 @@ class Plan(NamedTuple):
     indicators: str  # a name in adaptive_ppca_gibbs.INDICATORS
     directions: str  # a name in adaptive_ppca_gibbs.DIRECTIONS
     own_starts: bool  # whether every chain starts from an EM fit of its own
+    overdispersed: bool  # whether chains after the first start from random rotations, without EM
+    noise: InverseGamma  # priors, in units of the mean feature variance
+    latent: InverseGamma
 
 
 class Sampled(NamedTuple):
@@ -50,9 +56,10 @@ def fit_by_gibbs(
     control: EMControl,
     plan: Plan,
 ) -> Sampled:
-    """Sample, each chain from `begin`, a fit by EM; publish the draw of largest density.
+    """Sample; publish the draw of largest density.
 
-    A callback that stops the fit by EM gets chains of a single sweep.
+    The first chain starts from `begin`, a fit by EM. A callback that stops that gets chains of a
+    single sweep.
     """
     settings, schedule, callback = control.settings, plan.schedule, control.callback
     rngs, data = generators(rng, schedule.n_chains), data_of(rows)
@@ -61,15 +68,15 @@ def fit_by_gibbs(
         fit = begin(own, control._replace(callback=heard))
         return look(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
 
-    starts, stopped = initial_states(rngs, start, callback, apart=plan.own_starts)
+    afar = partial(rotated_state, rows=rows, settings=settings) if plan.overdispersed else None
+    others = None if afar is None else lambda own: look(data, afar(own))
+    first, stopped = initial_states(rngs, start, callback, others, apart=plan.own_starts)
     if stopped:
         schedule, callback = schedule.shortest, None
     origin = np.zeros(rows.n_features) if rows.origin is None else rows.origin.astype(np.float64)
-    prior = defaults(
-        data.squares / data.size, settings.latent, np.inf if settings.learn_mean else 0.0
-    )
+    prior = prior_of(plan, settings, data.squares / data.size)
     sampler = adaptive_ppca_gibbs.sampler(data, prior, plan.indicators, plan.directions)
-    chains = sample(rngs, starts, sampler, schedule, callback)
+    chains = sample(rngs, first, sampler, schedule, callback)
     best = chains.best.state
     about_mean = about(rows.X, (origin + best.mu).astype(rows.dtype))
     K = best.W.shape[1]
@@ -79,6 +86,24 @@ def fit_by_gibbs(
     fit = SubspaceFit(state, second, trace, STOPPED if stopped else chains.stop_reason)
     chains.posterior["mean"] += origin  # in place: draws of wide rows are large
     return Sampled(fit, about_mean, chains.posterior)
+
+
+def prior_of(plan: Plan, settings: EMSettings, variance: float) -> SubspacePrior:
+    """Priors for data with mean feature variance `variance`; the mean's is flat."""
+    learned = plan.latent.in_units_of(variance) if isinstance(settings.latent, str) else None
+    return SubspacePrior(
+        noise=plan.noise.in_units_of(variance),
+        latent=learned,
+        each=settings.latent == "component",
+        mean_variance=np.inf if settings.learn_mean else 0.0,
+    )
+
+
+def rotated_state(rng: np.random.Generator, rows: Rows, settings: EMSettings) -> SubspaceGibbsState:
+    """Start from a random rotation of the principal directions, as far from any mode as another."""
+    V = principal(rng, rows, settings.n_components).V
+    begun = starts.first_state(rows, V @ starts.random_rotation(rng, V), settings)
+    return first_state(SubspaceFit(begun, np.empty(0), [], ""), rows, settings.n_active)
 
 
 def first_state(fit: SubspaceFit, rows: Rows, n_active: int) -> SubspaceGibbsState:

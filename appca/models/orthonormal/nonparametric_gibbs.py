@@ -38,6 +38,7 @@ from appca.models.sampling.feature_priors import (
     expected_buffet,
     log_beta_bernoulli,
     log_buffet,
+    of_used,
 )
 
 # Share of the mean feature variance: where W spans the data nothing is left to measure noise on.
@@ -146,11 +147,17 @@ def measure(
 
 
 def record(data: ChainData, features: FeaturePrior, seen: CachedSubspaceState) -> Draws:
-    """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
+    """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
+
+    It is a density of scores in units of the root mean square of the data: their number differs
+    between draws, and in the data's own unit so would what another unit adds.
+    """
     state = seen.state
     joint = complete_density(data, seen) + features.log_density(state.Z, state.alpha)
+    joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
     return describe(data, state) | {
         "log_joint": np.asarray(joint),
         "alpha": np.asarray(state.alpha),
         "n_components": np.asarray(state.Z.any(axis=0).sum()),
+        "weights": of_used(features.expected(state.Z, state.alpha), state.Z),
     }

@@ -68,15 +68,6 @@ DrawIndicators = Callable[[np.random.Generator, SubspaceGibbsState, Array], NDAr
 UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
 
 
-def defaults(
-    variance: float, latent: str | float, mean_variance: float, alpha: Gamma | None = None
-) -> SubspacePrior:
-    """Weak priors for data with mean feature variance `variance`."""
-    weak = InverseGamma(1.0, 0.01 * variance)
-    learned = weak if isinstance(latent, str) else None
-    return SubspacePrior(weak, learned, latent == "component", mean_variance, alpha)
-
-
 def look(data: ChainData, state: SubspaceGibbsState) -> CachedSubspaceState:
     """Take a state's products with the data, two passes."""
     return CachedSubspaceState(state, _projected(data, state), _crossed(data, state.X))

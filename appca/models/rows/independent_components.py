@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Block, Rows, about, centre_of, project
 from appca.models.rows.spectrum import Principal, principal
@@ -107,6 +108,12 @@ def pca(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) 
         return start
     more = random(rng, rows, n_components - q, n_active)
     return Start(np.hstack([start.W, more.W]), start.noise)
+
+
+def turned(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
+    """Principal components in a random rotation."""
+    start = pca(rng, rows, n_components, n_active)
+    return Start(start.W @ stiefel.random(rng, n_components, n_components), start.noise)
 
 
 def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:

@@ -4,8 +4,8 @@ All chains advance together, one sweep at a time, so that a run stopped early ha
 chain and nothing but shorter traces.
 """
 
-import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 Draws = dict[str, NDArray[Any]]
+Place = tuple[int, int]  # number of a chain, and `Measures.number` of some of its draws
 
 # Averages over the draws of a chain, (chain, N, K); everything else has the axes (chain, draw).
 RUNNING = ("Z_mean", "X_mean")
@@ -45,10 +46,28 @@ class Schedule(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """Two numbers looked at after every sweep, nats."""
+    """What is looked at after every sweep."""
 
-    log_likelihood: float  # everything integrated out that can be
-    log_posterior: float  # the same with the priors; the best draw is the one that maximises it
+    log_likelihood: float  # nats, everything integrated out that can be
+    log_posterior: float  # nats, the same with the priors
+    # Of components, where that decides how many parameters there are: densities of draws that
+    # differ in it are not compared, see `DrawStore.best`.
+    number: int = 0
+
+
+LOWER_PEAK = 3.0  # standard deviations of the log-posterior over the draws of the highest chain
+
+
+def on_highest_peak(log_posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Say which chains are near the highest peak that any of them found, (chain,) bool.
+
+    The others have a mean log-posterior (chain, draw) more than three standard deviations below
+    that of the highest chain. Chains that do not leave their peaks do not visit them as often as
+    the posterior would, so such a chain counts for nothing in averages.
+    """
+    means = log_posterior.mean(axis=1)
+    highest = int(means.argmax())
+    return np.asarray(means >= means[highest] - LOWER_PEAK * log_posterior[highest].std())
 
 
 class Sampler(NamedTuple, Generic[S]):
@@ -64,7 +83,7 @@ class Chains(NamedTuple, Generic[S]):
     """What the chains have seen."""
 
     posterior: Draws  # (chain, draw, ...); the running means are (chain, ...)
-    best: S  # the kept draw of largest posterior density
+    best: S  # see `DrawStore.best`
     log_likelihoods: NDArray[np.float64]  # (chain, sweep), burn-in included
     stop_reason: str
 
@@ -78,7 +97,8 @@ class DrawStore(Generic[S]):
         self.draws: Draws = {}  # (chain, draw, ...)
         self.totals: Draws = {}  # (chain, ...)
         self.kept = 0  # draws of every chain
-        self.best, self.highest = starts[0], -math.inf
+        self.counts: Counter[Place] = Counter()
+        self.highest: dict[Place, tuple[float, S]] = {}  # the densest draw
 
     def keep(self, states: Sequence[S], measures: Sequence[Measures]) -> None:
         """Add a draw of every chain."""
@@ -87,9 +107,26 @@ class DrawStore(Generic[S]):
                 self._place(self.draws, name, value, self.shape)[chain, self.kept] = value
             for name, value in self.sampler.average(state).items():
                 self._place(self.totals, name, value, self.shape[:1])[chain] += value
-            if found.log_posterior >= self.highest:
-                self.best, self.highest = state, found.log_posterior
+            place = chain, found.number
+            self.counts[place] += 1
+            if place not in self.highest or found.log_posterior >= self.highest[place][0]:
+                self.highest[place] = found.log_posterior, state
         self.kept += 1
+
+    @property
+    def best(self) -> S:
+        """The draw of largest posterior density among those of the most frequent number.
+
+        Which of two densities in different dimensions is larger depends on the unit of the data. Of
+        two numbers as frequent the smaller one counts. Chains on a lower peak have no say.
+        """
+        good = on_highest_peak(self.draws["log_posterior"][:, : self.kept])
+        frequent: Counter[int] = Counter()
+        for (chain, number), count in self.counts.items():
+            frequent[number] += count * int(good[chain])
+        usual = min(frequent, key=lambda number: (-frequent[number], number))
+        ones = [self.highest[place] for place in self.highest if place[1] == usual]
+        return max(ones, key=lambda one: one[0])[1]
 
     @staticmethod
     def _place(where: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
@@ -105,7 +142,10 @@ class DrawStore(Generic[S]):
 
 
 def _densities(measures: Measures) -> Draws:
-    return {name: np.asarray(value) for name, value in measures._asdict().items()}
+    return {
+        "log_likelihood": np.asarray(measures.log_likelihood),
+        "log_posterior": np.asarray(measures.log_posterior),
+    }
 
 
 def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
@@ -117,6 +157,7 @@ def initial_states(
     rngs: Sequence[np.random.Generator],
     begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
     callback: Callback | None,
+    others: Callable[[np.random.Generator], S] | None = None,
     *,
     apart: bool = True,
 ) -> tuple[list[S], bool]:
@@ -129,10 +170,11 @@ def initial_states(
     ----------
     begin : (rng, callback) -> a state, and why the fit that led to it ended.
     callback : hears of stages named after their chain, "chain 2 of 4: fit", where several begin.
+    others : rng -> where each chain but the first starts instead, if anywhere.
     apart : whether every chain begins on its own; else all start where the first one does.
     """
     starts: list[S] = []
-    n, stopped = len(rngs) if apart else 1, False
+    n, stopped = len(rngs) if apart and others is None else 1, False
     for number, rng in enumerate(rngs[:n], start=1):
         heard = callback
         if callback is not None and n > 1:
@@ -142,6 +184,8 @@ def initial_states(
         stopped = reason == STOPPED
         if stopped:
             break
+    if others is not None and not stopped:
+        starts += [others(rng) for rng in rngs[1:]]
     return [starts[i % len(starts)] for i in range(len(rngs))], stopped
 
 

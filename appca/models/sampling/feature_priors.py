@@ -12,6 +12,7 @@ from scipy.special import gammaln, pdtr
 from appca.models.sampling.conditionals import harmonic
 
 Indicators = NDArray[np.bool_]
+LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
 
 
 def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
@@ -37,6 +38,15 @@ def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
     m, a = Z.sum(axis=0), alpha / K
     each = np.log(a) + gammaln(m + a) + gammaln(N - m + 1) - gammaln(N + 1 + a)
     return float(each.sum())
+
+
+def of_used(weights: NDArray[np.float64], Z: Indicators) -> NDArray[np.float64]:
+    """Weights (K,) of the columns that a row uses, zero for others; the first stands for none."""
+    used = Z.any(axis=0)
+    kept = np.where(used, weights, 0.0)
+    if not used.any():
+        kept[0] = LEAST_WEIGHT
+    return kept
 
 
 def expected_buffet(Z: Indicators, alpha: float) -> NDArray[np.float64]:

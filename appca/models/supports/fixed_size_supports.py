@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.supports import enumeration, row_blocks
+from appca.models.supports import enumeration, given_supports, row_blocks
 from appca.models.supports.row_supports import (
     AnnealedPaths,
     AnnealingSchedule,
@@ -33,6 +33,7 @@ RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 # modes (K = 16, L = 8, D = 10): four of these miss the best set in 29% of rows, by 0.2 nats on
 # average, where sweeps from beta = 1 on miss it in 48%, by 1.1 nats.
 ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
+GIBBS_SWEEPS = 10  # from the best support to a drawn one
 MANY = 1000  # slots times factors from which a search is dear, see `factor_em.WORST`
 CHUNK = 4096  # rows whose paths are held at a time
 
@@ -59,6 +60,31 @@ def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
             Lam = model.A[S[:, :, None], S[:, None, :]] + model.prior * np.eye(L)
             H[rows, S] = np.linalg.solve(Lam, c[rows, S][:, :, None])[:, :, 0]
     return H
+
+
+def expected(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> Floats:
+    """E[x * z | y], (n, K), over all sets; of the best set where they are more than `MOST_SETS`."""
+    if enumeration.n_sets(c.shape[1], n_active) <= MOST_SETS:
+        return enumeration.posterior(enumeration.table(model, n_active), c).H
+    return means(c, best(c, model, n_active, seeds)[0], model)
+
+
+def draw(
+    rng: np.random.Generator, c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds
+) -> NDArray[np.bool_]:
+    """Draw a support of each row, (n, K) bool, from its posterior.
+
+    Where there are more than `MOST_SETS`, ten Gibbs sweeps from the best one found.
+    """
+    if enumeration.n_sets(c.shape[1], n_active) <= MOST_SETS:
+        t = enumeration.table(model, n_active)
+        return given_supports.draw_supports(rng, c, [t], none=False)
+    members = best(c, model, n_active, seeds)[0]
+    rows = RowSupports(c, members, row_blocks.seeds(rng, len(c)))
+    members = row_blocks.search(rows, np.ones(GIBBS_SWEEPS), model)[0]
+    Z = np.zeros(c.shape, dtype=bool)
+    np.put_along_axis(Z, members, True, axis=1)
+    return Z
 
 
 def best(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> tuple[Members, Floats]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, logsumexp, softmax
 
-from appca.models.supports import enumeration
+from appca.models.supports import enumeration, given_supports
 from appca.models.supports.row_supports import CollapsedModel, SupportEstimate
 
 if TYPE_CHECKING:
@@ -101,6 +101,37 @@ def scores(q: Question, Z: Mask) -> Floats:
     H = np.empty(q.c.shape)
     kernels.scores(_sets(q), Z, H)
     return H
+
+
+def expected(q: Question) -> Floats:
+    """E[x * z | y], (n, K), over all sets; of the best set beyond `MOST_COLUMNS`."""
+    if q.c.shape[1] > MOST_COLUMNS:
+        return scores(q, best(q).Z)
+    log_sums, H = [np.zeros(len(q.c))], [np.zeros(q.c.shape)]
+    for t in _tables(q):
+        found = enumeration.posterior(t, q.c)
+        log_sums.append(found.log_sum)
+        H.append(found.H)
+    share = softmax(np.stack(log_sums, axis=1), axis=1)
+    return np.asarray(np.einsum("nl,nlk->nk", share, np.stack(H, axis=1)))
+
+
+def log_shares(q: Question, Z: Mask) -> Floats:
+    """Log p(y, z) - log p(y | nothing) of one set a row, (n,)."""
+    f = given_supports.log_densities(q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
+    return np.asarray(f + Z @ q.odds + q.nothing)
+
+
+def draw_scores(rng: np.random.Generator, q: Question, n_paths: int) -> Floats:
+    """Draw x * z (n, K) of each row from its posterior.
+
+    Beyond `MOST_COLUMNS` columns a set is drawn column by column from the inclusion probabilities.
+    """
+    if q.c.shape[1] > MOST_COLUMNS:
+        Z = rng.random(q.c.shape) < summed(q, n_paths).inclusion
+    else:
+        Z = given_supports.draw_supports(rng, q.c, list(_tables(q)), none=True)
+    return given_supports.draw_scores(rng, q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
 
 
 def _tables(q: Question) -> Iterator[enumeration.SupportTable]:

@@ -36,6 +36,23 @@ def scores(q: Question, Z: Mask) -> Floats:
     return np.asarray(np.where(Z, q.c / _precision(q), 0.0))
 
 
+def expected(q: Question) -> Floats:
+    """E[x * z | y], (n, K), over all sets."""
+    return np.asarray(expit(gains(q) + q.odds) * (q.c / _precision(q)))
+
+
+def log_shares(q: Question, Z: Mask) -> Floats:
+    """Log p(y, z) - log p(y | nothing) of one set a row, (n,)."""
+    return np.asarray((gains(q) + q.odds).sum(axis=1, where=Z) + q.nothing)
+
+
+def draw_scores(rng: np.random.Generator, q: Question) -> Floats:
+    """Draw x * z (n, K) of each row from its posterior."""
+    s = _precision(q)
+    drawn = q.c / s + rng.standard_normal(q.c.shape) / np.sqrt(s)
+    return np.where(rng.random(q.c.shape) < expit(gains(q) + q.odds), drawn, 0.0)
+
+
 def gains(q: Question) -> Floats:
     """Logits a_nk: gain in log density of using a column, from its own projection alone."""
     s = _precision(q)

@@ -71,6 +71,8 @@ def fit(method: ComparedMethod, task: Task) -> MethodFit | None:
         warnings.simplefilter("ignore")  # scikit-learn warns where it stops at its last iteration
         estimator.fit(task.Y)
     seconds = time.perf_counter() - began
+    if hasattr(estimator, "published"):  # one draw has supports and scores to compare
+        estimator = estimator.published()
     H = estimator.transform(task.Y)
     if hasattr(estimator, "estimate_score_samples"):
         Z, found = estimator.allocate(task.Y), estimator.estimate_score_samples(task.fresh)

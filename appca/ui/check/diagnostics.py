@@ -132,12 +132,14 @@ def _allocation(shown: Shown) -> None:
     if bool(np.all(inclusion >= 1.0)):
         st.caption("Every row uses all components: there is no choice to be unsure of.")
         return
-    given = " at the parameters of the most probable draw" if is_sampled(shown) else ""
+    sampled = is_sampled(shown)
+    given = " at the parameters of the published draw" if sampled else ""
+    over = ", on average over the draws" if sampled and shown.fitted.draws else ""
     st.caption(
         "Each row uses the set of components that fits it best. Left: how probable that set "
         f"is{given}; under {percent(DOUBTFUL)} other sets together are as likely, and the row is "
         "drawn hollow on the page Subspaces. Right: for how many rows the model is at least 90% "
-        "sure that they use a component, or that they do not."
+        f"sure that they use a component, or that they do not{over}."
     )
     left, right = st.columns(2, gap="medium")
     with left:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from appca.analysis.check.credible import number_band
 from appca.analysis.check.diagnostics import (
     LARGEST_R_HAT,
     LEAST_ESS_PER_CHAIN,
@@ -15,7 +16,9 @@ from appca.analysis.check.diagnostics import (
     Diagnosis,
     diagnose,
     failures,
+    findings,
     invariants,
+    starts_apart,
     verdict,
 )
 from appca.analysis.export.draws import netcdf_bytes
@@ -119,18 +122,24 @@ def likelihood_and_number(shown: Shown) -> None:
 
 def number_words(draws: np.ndarray, most: int) -> str:
     """Say which numbers of components the draws hold, where at most so many were allowed."""
-    low, high = np.quantile(draws, [0.025, 0.975], method="nearest")
+    low, high = number_band(draws, 0.95)
     values, counts = np.unique(draws, return_counts=True)
     likeliest = f"Most often {int(values[counts.argmax()])}"
     bound = " That is the most allowed: allow more, and look again." if high >= most else ""
     if low == high:
         return f"{likeliest}; hardly ever another number.{bound}"
-    return f"{likeliest}; between {int(low)} and {int(high)} in 95% of the draws.{bound}"
+    return f"{likeliest}; between {low} and {high} in 95% of the draws.{bound}"
 
 
 def judged(shown: Shown) -> ChainVerdict:
     """Return the verdict on the chains; imports ArviZ when it is not known yet."""
-    return verdict(_diagnoses(shown.key, shown.fitted.posterior), schedule(shown)[0])
+    config, posterior = shown.config, shown.fitted.posterior
+    return verdict(
+        _diagnoses(shown.key, posterior),
+        schedule(shown)[0],
+        apart=starts_apart(config.model, config.parameters),
+        found=findings(posterior, config.k),
+    )
 
 
 @st.cache_data(show_spinner="Comparing the chains…", max_entries=64)

@@ -27,7 +27,7 @@ def components(
     st.subheader("Components over the draws", anchor=False)
     st.caption(
         "Every draw was first brought into the order and signs of the run's own components, the "
-        "most probable draw. Shown are mean and standard deviation over the draws, each in its own "
+        "published draw. Shown are mean and standard deviation over the draws, each in its own "
         "colours, and how parallel the draws are to the run's component: |cos| 1 is the same "
         "direction, 0 a right angle."
     )

@@ -31,7 +31,19 @@ class Number(NamedTuple):
     help: str
 
 
-FIELDS: dict[str, SettingChoice | Number] = {
+class Hyperparameter(NamedTuple):
+    """A parameter that is a number above 0."""
+
+    label: str
+    help: str
+
+
+_VARIANCE = (
+    "The prior is inverse gamma, with this {} in units of the mean variance of the features."
+)
+_ALPHA = "The prior of alpha is gamma with this {}; shape over rate is its mean."
+
+FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
     "inference": SettingChoice(
         "Inference",
         {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
@@ -108,12 +120,27 @@ FIELDS: dict[str, SettingChoice | Number] = {
         "Where there are too many choices to sum over, the likelihood of a row is estimated with "
         "so many paths: more are slower and more exact.",
     ),
+    "chain_starts": SettingChoice(
+        "Chains start",
+        {"overdispersed": "Far from one another", "init": "Where “Start” says"},
+        "Chains that start far from one another and agree have found the same peak. Chains from "
+        "one start that agree only show that they move well around it.",
+    ),
+    "noise_shape": Hyperparameter("Noise: shape", _VARIANCE.format("shape")),
+    "noise_scale": Hyperparameter("Noise: scale", _VARIANCE.format("scale")),
+    "latent_shape": Hyperparameter("Latent variance: shape", _VARIANCE.format("shape")),
+    "latent_scale": Hyperparameter("Latent variance: scale", _VARIANCE.format("scale")),
+    "loading_shape": Hyperparameter("Loadings: shape", _VARIANCE.format("shape")),
+    "loading_scale": Hyperparameter("Loadings: scale", _VARIANCE.format("scale")),
+    "alpha_shape": Hyperparameter("Alpha: shape", _ALPHA.format("shape")),
+    "alpha_rate": Hyperparameter("Alpha: rate", _ALPHA.format("rate")),
     "random_state": Number(
         "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
     ),
 }
 FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
 FURTHER |= {"n_paths"}  # behind “Further settings”
+PRIORS = {name for name, field in FIELDS.items() if isinstance(field, Hyperparameter)}
 
 
 def settings(dataset: Dataset) -> None:
@@ -130,11 +157,12 @@ def settings(dataset: Dataset) -> None:
         if "n_active" in now.parameters:
             _whole("n_active", "Used by each row L", now, limits, HELP_L)
     own = [name for name in FIELDS if name in now.parameters]
-    _grid([name for name in own if name not in FURTHER], now)
-    rest = [name for name in own if name in FURTHER]
-    if rest:
-        with st.expander("Further settings"):
-            _grid(rest, now)
+    _grid([name for name in own if name not in FURTHER | PRIORS], now)
+    for title, behind in (("Further settings", FURTHER), ("Priors", PRIORS)):
+        rest = [name for name in own if name in behind]
+        if rest:
+            with st.expander(title):
+                _grid(rest, now)
 
 
 def _title(model: str) -> str:
@@ -162,6 +190,8 @@ def _grid(names: list[str], now: RunConfig) -> None:
                 if isinstance(field, Number):
                     limits = (field.least, field.most)
                     _whole(name, field.label, now, limits, field.help)
+                elif isinstance(field, Hyperparameter):
+                    _above_zero(name, field, now)
                 else:
                     _choice(name, field, now)
 
@@ -171,6 +201,22 @@ def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_
     least, most = around(limits, value)
     st.session_state[key] = value
     st.number_input(label, least, most, key=key, help=help_text, on_change=_apply, args=[name])
+
+
+def _above_zero(name: str, field: Hyperparameter, now: RunConfig) -> None:
+    key, value = f"set-{name}", float(now.parameters[name])
+    least, most = around((1e-6, 1e6), value)
+    st.session_state[key] = value
+    st.number_input(
+        field.label,
+        least,
+        most,
+        key=key,
+        format="%g",
+        help=field.help,
+        on_change=_apply,
+        args=[name],
+    )
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:

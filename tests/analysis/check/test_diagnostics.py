@@ -9,12 +9,15 @@ from appca.analysis.check.diagnostics import (
     climb_of,
     diagnose,
     failures,
+    findings,
     invariants,
+    starts_apart,
     verdict,
     verdict_on_climb,
 )
 from appca.analysis.check.raftery_lewis import required
 from appca.analysis.components.alignment import align, identification, match, summarise
+from appca.runs.configuration import RunConfig
 
 
 def posterior(rng, n_chains=4, n_draws=500, shift=0.0, memory=0.0):
@@ -66,6 +69,45 @@ def test_one_chain_alone_is_never_good(seed):
     said = verdict([d._replace(r_hat=1.0) for d in found], 1)
     assert said.level == "doubtful"
     assert "run at least two" in said.words
+
+
+def test_agreement_says_which_question_was_asked(seed):
+    found = [d._replace(r_hat=1.0) for d in diagnose(posterior(np.random.default_rng(seed)))]
+    said = verdict(found, 4, apart=True)
+    assert said.level == "good"
+    assert said.words.startswith("Chains from different starts agree: R-hat is at most 1.000")
+    said = verdict(found, 4, apart=False)
+    assert said.level == "doubtful"
+    assert said.words.startswith("Chains from one start agree: ")
+    assert said.words.endswith("only chains that start far from one another can tell.")
+    apart = [d._replace(r_hat=1.2) for d in found]
+    assert "chains: from different starts they disagree" in verdict(apart, 4, apart=True).words
+    assert "chains: they disagree" in verdict(apart, 4, apart=False).words
+
+
+def test_runs_say_where_their_chains_started():
+    today = RunConfig("d" * 64, {}, "aPPCA", {"inference": "gibbs"})
+    before = RunConfig.from_dict(
+        {"dataset": "d" * 64, "preprocessing": {}, "model": "isFA", "parameters": {}}
+    )
+    assert starts_apart("aPPCA", today.parameters)
+    assert not starts_apart("isFA", before.parameters)
+    assert starts_apart("isFA", before.parameters | {"init": "random"})
+    assert starts_apart("NPPCA", {})
+
+
+def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
+    rng = np.random.default_rng(seed)
+    density = rng.normal(size=(3, 50)) - np.array([[0.0], [40.0], [1.0]])
+    numbers = np.full((3, 50), 6)
+    bound, lower = findings({"n_components": numbers, "log_posterior": density}, 6)
+    assert bound.startswith("Every draw uses all 6 components there may be, so ")
+    assert lower.startswith("Chain 2 stays on a lower peak")
+    assert findings({"n_components": numbers, "log_posterior": density[::2]}, 7) == []
+    good = [d._replace(r_hat=1.0) for d in diagnose(posterior(rng))]
+    said = verdict(good, 4, apart=True, found=[bound])
+    assert said.level == "doubtful"
+    assert said.words.endswith(bound)
 
 
 def test_too_few_draws_are_said_to_be_too_few(seed):

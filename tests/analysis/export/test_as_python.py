@@ -57,7 +57,17 @@ def executed(texts: list[str], folder: Path) -> list[tuple[dict[str, np.ndarray]
     whole = [text + SAVE.format(target=str(at)) for text, at in zip(texts, targets, strict=True)]
     environment = {key: value for key, value in os.environ.items() if "_NUM_THREADS" not in key}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(f"exec({text!r}, {{}})" for text in whole)],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-W",
+            "ignore:max_components",
+            "-W",
+            "ignore:EM ended at max_iter",
+            "-c",
+            "\n".join(f"exec({text!r}, {{}})" for text in whole),
+        ],
         cwd=folder,
         env={**environment, "PYTHONPATH": str(ROOT)},
         capture_output=True,

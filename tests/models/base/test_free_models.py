@@ -33,7 +33,8 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.fixture(scope="module", params=MODELS, ids=lambda model: model.__name__)
 def fitted(request):
     Y, W = planted()
-    return request.param(5, n_chains=2, burn_in=60, n_draws=60, random_state=1).fit(Y), Y, W
+    model = request.param(5, n_chains=2, burn_in=60, n_draws=60, random_state=1).fit(Y)
+    return model, Y, W
 
 
 def test_the_planted_directions_are_found(fitted):
@@ -57,9 +58,9 @@ def test_attributes_have_the_shapes_of_the_contract(fitted):
 
 
 def test_scores_are_zero_exactly_where_a_component_is_off(fitted):
-    model, Y, _ = fitted
+    model, Y = fitted[0].published(), fitted[1]
     np.testing.assert_array_equal(model.transform(Y) != 0, model.allocate(Y))
-    whitened = clone(model).set_params(whiten=True).fit(Y)
+    whitened = clone(model).set_params(whiten=True).fit(Y).published()
     scores = whitened.transform(Y)
     mean_square = np.square(scores).sum(axis=0) / np.maximum((scores != 0).sum(axis=0), 1)
     used = mean_square > 0
@@ -70,7 +71,7 @@ def test_scores_are_zero_exactly_where_a_component_is_off(fitted):
 
 
 def test_the_likelihood_and_the_inclusion_are_those_of_all_sets(fitted):
-    model, Y, _ = fitted
+    model, Y = fitted[0].published(), fitted[1]
     W, mu, noise = model.components_.T, model.mean_, model.noise_variance_
     sets = [z[0] for z in oracle.every_binary_matrix(1, model.n_components_)]
     prior = [np.where(z, np.log(model.weights_), np.log1p(-model.weights_)).sum() for z in sets]
@@ -200,6 +201,11 @@ def test_more_factors_than_can_be_enumerated_get_estimates_with_errors(model):
     Y = (rng.normal(size=Z.shape) * Z) @ W.T + 0.3 * rng.normal(size=(120, 20))
     fit = model(K + 2, n_chains=1, burn_in=30, n_draws=10, n_paths=24, random_state=0).fit(Y)
     assert fit.n_components_ > MOST_COLUMNS
+    averaged = fit.estimate_score_samples(Y[:3])
+    words = "annealed importance sampling, 6 paths a row; average over 8 draws"
+    assert averaged.method == words
+    assert (averaged.error > 0).all()
+    fit = fit.published()
     estimate = fit.estimate_score_samples(Y[:20])
     assert estimate.method == "annealed importance sampling, 24 paths a row"
     assert (estimate.error > 0).all()

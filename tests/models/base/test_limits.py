@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.io import loadmat
 from scipy.stats import ortho_group
+from sklearn.exceptions import ConvergenceWarning
 
-from appca import PPCA, AdaptivePPCA
+from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
 from tests.models.synthetic import planted, principal_cosines
 
 
@@ -173,3 +174,31 @@ def test_on_real_images_all_components_active_equals_closed_form_ppca(data_folde
 def _covariance(model):
     W = model.components_.T
     return W * model.latent_variance_ @ W.T + model.noise_variance_ * np.eye(len(W))
+
+
+@pytest.mark.filterwarnings("ignore:The noise variance reached its floor")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_that_vary_in_fewer_directions_than_components_are_said(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 8))[rng.integers(3, size=60)].astype(dtype)  # two directions
+    for model in (AdaptivePPCA(4, 1, random_state=0), PPCA(4)):
+        with pytest.warns(UserWarning, match="X varies in 2 of the n_components=4 directions only"):
+            model.fit(X)
+    X[:, 0] *= 1e-3  # small is not nothing
+    AdaptivePPCA(2, 1, random_state=0).fit(X + rng.normal(size=X.shape).astype(dtype) * 0.01)
+
+
+@pytest.mark.filterwarnings("ignore:X varies in")
+@pytest.mark.parametrize("model", [AdaptivePPCA, AdaptiveFactorAnalysis])
+def test_the_floor_of_the_noise_is_said(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 8))
+    with pytest.warns(ConvergenceWarning, match="The noise variance reached its floor, 1e-8 of"):
+        model(3, 2, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("model", [AdaptivePPCA, AdaptiveFactorAnalysis])
+def test_an_end_before_convergence_is_said(model):
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    with pytest.warns(ConvergenceWarning, match="EM ended at max_iter=2 before it converged"):
+        model(3, 1, max_iter=2, random_state=0).fit(X)

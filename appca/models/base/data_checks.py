@@ -1,0 +1,104 @@
+"""Data that no model can be fitted to are refused in one sentence; what a fit lacks is said."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from appca.models.algebra.gaussian import Array
+from appca.models.rows.observations import Block, Observations
+
+ROUNDING = 1e-13  # variances below this share of the largest are none
+
+
+def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
+    """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
+    most = min(n_rows - 1, n_features)
+    if n_components > most:
+        msg = (
+            f"n_components must be at most {most}, because X has {n_rows} rows and "
+            f"{n_features} feature(s); got {n_components}: ask for fewer components."
+        )
+        raise ValueError(msg)
+
+
+def refuse_not_finite(X: Array) -> None:
+    """Raise ValueError for NaN and infinities; free of temporaries where there are none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return
+    bad = int(np.sum(~np.isfinite(X).all(axis=1)))
+    if bad:
+        msg = (
+            f"X must be finite, but {bad} of its {len(X)} rows hold NaN or inf: "
+            "fill in or leave out those cells or rows."
+        )
+        raise ValueError(msg)
+
+
+def refuse_constant(rows: Observations) -> None:
+    """Raise ValueError where all rows are the same, or too large or small to be squared."""
+    total, n = rows.total, rows.n
+    far = 0.0 if rows.origin is None else float(np.sum(np.square(rows.origin, dtype=np.float64)))
+    rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # of a mean that is a little off
+    if total <= rounding and not _vary(rows):
+        msg = (
+            f"X must vary, but all its {n} rows are equal: "
+            "there is no direction to find; check how the data were read."
+        )
+        raise ValueError(msg)
+    if not 0.0 < total < np.inf:
+        size = "small" if total == 0.0 else "large"
+        msg = (
+            f"X must have squares that {rows.dtype} can hold, but its entries are too {size}: "
+            "multiply it by a constant, or pass float64."
+        )
+        raise ValueError(msg)
+
+
+def _vary(rows: Observations) -> bool:
+    """Whether any row differs from the others, bit by bit; one pass."""
+    heads = list(rows.over(_common_row))
+    first = heads[0]
+    return first is None or any(head is None or (head != first).any() for head in heads)
+
+
+def _common_row(block: Block) -> Array | None:
+    """Return what all rows of a block are, if they are all the same."""
+    head: Array = block.X[0].copy()
+    return None if (head != block.X).any() else head
+
+
+def warn_of_end(reason: str, max_iter: int) -> None:
+    """Warn where EM ended before it converged, or on the floor of the noise variance."""
+    if reason.startswith("reached max_iter"):
+        msg = f"EM ended at max_iter={max_iter} before it converged: raise max_iter or tol."
+        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+    elif "reached its floor" in reason:
+        msg = (
+            "The noise variance reached its floor, 1e-8 of the mean feature variance: the "
+            "components reproduce X all but exactly, and likelihoods say little; lower "
+            "n_components or n_active, or look for repeated rows."
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+
+
+def warn_of_rank(total: Array, second: Array, n_rows: int, n_features: int, eps: float) -> None:
+    """Warn where rows vary in fewer directions than they are given components.
+
+    Parameters
+    ----------
+    total, second : (K,), (K, K) sums over the rows of projections on orthonormal components and of
+        their products.
+    eps : of the dtype of the rows.
+    """
+    K = len(second)
+    values = np.linalg.eigvalsh(second - np.outer(total, total) / n_rows)
+    least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # of sums, and of projections
+    rank = int((values > least * values[-1]).sum())
+    if 0 < rank < K:
+        msg = (
+            f"X varies in {rank} of the n_components={K} directions only, as repeated rows do; "
+            f"the others are arbitrary: ask for at most {rank} components."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=5)

@@ -1,0 +1,81 @@
+"""Scores of rows whose supports are given, of any sizes, and draws of supports from all of them.
+
+    log p(y | z) = log p(y | nothing) + f(z),  f(z) = -1/2 log|tau2 M| + 1/2 c_z' inv(M) c_z
+
+with c_z = c * z and M = I / tau2 + A * zz', which couples the columns in use only; A = W'W / sigma2
+and c = W'(y - mu) / sigma2.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.algebra.threads import single_threaded_blas
+from appca.models.supports.enumeration import BLOCK_FLOATS, SupportTable
+from appca.models.supports.row_supports import CollapsedModel
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
+    """f(z) of each row's support, (n,)."""
+    f = np.empty(len(c))
+    with single_threaded_blas():
+        for part, M, own in _systems(c, Z, model):
+            quadratic = np.einsum("nk,nk->n", own, np.linalg.solve(M, own[:, :, None])[:, :, 0])
+            f[part] = 0.5 * (quadratic - np.linalg.slogdet(M / model.prior)[1])
+    return f
+
+
+def draw_scores(rng: np.random.Generator, c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
+    """Draw x * z (n, K) given each row's support: with M = C C', inv(C')e has covariance inv(M)."""
+    drawn = np.empty(c.shape)
+    with single_threaded_blas():
+        for part, M, own in _systems(c, Z, model):
+            C = np.linalg.cholesky(M)
+            white = np.linalg.solve(C, own[:, :, None])
+            white += rng.standard_normal(white.shape)
+            drawn[part] = np.linalg.solve(np.swapaxes(C, 1, 2), white)[:, :, 0]
+    drawn[~Z] = 0.0
+    return drawn
+
+
+def draw_supports(
+    rng: np.random.Generator, c: Floats, tables: Sequence[SupportTable], *, none: bool
+) -> Mask:
+    """Draw each row's support from all those of some tables and, if allowed, none, (n, K) bool.
+
+    The supports of a table share the term of its sizes' prior odds in the place of the determinant.
+    """
+    n, K = c.shape
+    sets = np.zeros((sum(len(t.sets) for t in tables) + none, K), dtype=bool)
+    first = int(none)
+    for t in tables:
+        sets[np.arange(first, first + len(t.sets))[:, None], t.sets] = True
+        first += len(t.sets)
+    drawn, size = np.empty((n, K), dtype=bool), max(1, 4 * BLOCK_FLOATS // (len(sets) * K))
+    for start in range(0, n, size):
+        own = c[start : start + size]
+        parts = [np.zeros((len(own), int(none))), *(_all_densities(own, t) for t in tables)]
+        f = np.concatenate(parts, axis=1)
+        drawn[start : start + size] = sets[np.argmax(f + rng.gumbel(size=f.shape), axis=1)]
+    return drawn
+
+
+def _all_densities(c: Floats, t: SupportTable) -> Floats:
+    """F of every support of a table for some rows, (n, C)."""
+    u = np.einsum("ncl,clm->ncm", c[:, t.sets], t.root)
+    return np.asarray(0.5 * np.square(u).sum(axis=2) - t.half_log_det)
+
+
+def _systems(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[tuple[slice, Floats, Floats]]:
+    """M and c_z of some rows after others."""
+    n, K = c.shape
+    size = max(1, BLOCK_FLOATS // K**2)
+    for start in range(0, n, size):
+        part = slice(start, start + size)
+        z = Z[part]
+        M = model.A * (z[:, :, None] & z[:, None, :]) + model.prior * np.eye(K)
+        yield part, M, c[part] * z
