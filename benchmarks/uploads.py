@@ -2,12 +2,14 @@
 
 `python -m benchmarks.uploads [FILE ...]`: starts the server on a new home folder, and uploads each
 file of `tests.attacks.hostile_files` (or those named) on the page Data in one window of Chromium.
-Another window opens the page Fit meanwhile, again and again, until the file is answered: the
+Another visitor opens the app's first page meanwhile, again and again, until the file is answered,
+over the websocket: what a browser takes to draw is left out, since it would be the machine's. The
 longest of these openings counts, and before the first upload there are some for comparison. Memory
 is the highest sum of the server's and its reading processes' in use, sampled, beyond what it was
 before. Linux only; writes results/uploads.json.
 """
 
+import asyncio
 import os
 import re
 import socket
@@ -15,16 +17,18 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 
 from benchmarks import results
 from benchmarks.first_picture import FLAGS, ROOT
+from benchmarks.window import Window
 
 MINUTE = 60_000  # milliseconds
 ALONE = 5  # openings without an upload
 PAUSE = 0.02  # seconds between two looks at the memory
-FITTED = "() => document.querySelector('.appca-explorer')?.dataset.points === '1797'"
 
 
 def main() -> None:
@@ -42,12 +46,13 @@ def main() -> None:
         server, address = started(home)
         try:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-            uploader, other = browser.new_page(), browser.new_page()
-            opened(other, address)
-            alone = [opened(other, address) for _ in range(ALONE)]
+            uploader = browser.new_page()
+            wait_for(address)
+            opened(address)
+            alone = [opened(address) for _ in range(ALONE)]
             rows.append({"file": "none", "page_s": max(alone), "openings": ALONE})
             for one in chosen:
-                rows.append(row_of(one, address, server.pid, uploader, other))
+                rows.append(row_of(one, address, server.pid, uploader))
                 print(rows[-1], flush=True)
             browser.close()
         finally:
@@ -71,22 +76,30 @@ def started(home: str) -> tuple[subprocess.Popen, str]:
     return server, f"http://127.0.0.1:{port}"
 
 
-def opened(page, address: str) -> float:
-    """Open the subspaces anew; return the seconds until they are drawn."""
+def opened(address: str) -> float:
+    """Open the first page; return the seconds until all of it has arrived."""
+
+    async def look() -> None:
+        async with Window(address):
+            pass
+
     began = time.perf_counter()
-    while True:
-        try:
-            page.goto(address)
-            break
-        except Exception:  # the port is not open yet
-            if time.perf_counter() - began > 60:
-                raise
-            time.sleep(0.1)
-    page.wait_for_function(FITTED, timeout=2 * MINUTE)
+    with ThreadPoolExecutor(1) as thread:  # Playwright has the event loop of this one
+        thread.submit(asyncio.run, look()).result()
     return time.perf_counter() - began
 
 
-def row_of(one, address: str, server: int, uploader, other) -> results.Row:
+def wait_for(address: str) -> None:
+    """Wait until the server answers."""
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.1)
+
+
+def row_of(one, address: str, server: int, uploader) -> results.Row:
     """Upload a file and open pages until it is answered."""
     data = one.make()
     uploader.goto(f"{address}/data")
@@ -109,7 +122,7 @@ def row_of(one, address: str, server: int, uploader, other) -> results.Row:
     answer = uploader.locator("[data-testid=stAlert], .st-key-upload_use").first
     openings = []
     while not openings or not answer.is_visible():
-        openings.append(opened(other, address))
+        openings.append(opened(address))
         if time.perf_counter() - began > 120:
             break
     done.set()

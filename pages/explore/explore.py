@@ -10,7 +10,7 @@ from appca.ui.parts.widgets import one_of
 from appca.ui.session import state
 
 dataset = state.current_dataset()
-with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="explore_bar"):
+with controls.heading("Explore"):
     controls.k_and_l(dataset)
     choice = controls.colouring(dataset)
     place = st.container(width="content")

@@ -1,4 +1,4 @@
-"""The page Explore: the canvas in a Streamlit page, with the sliders and the selection of all pages."""
+"""The page Explore: the canvas in a Streamlit page, beside sliders and the one selection."""
 
 from pathlib import Path
 from typing import Any
@@ -22,37 +22,29 @@ def page(serve: Any, visit: Any) -> Any:
 
 def settled(page: Any, condition: str = "true") -> dict[str, str]:
     """Wait until the picture stands still and says this."""
-    page.wait_for_function(
-        f"(() => {{ const said = {ROOT}?.dataset; return said?.settled === 'yes' && {condition} }})()",
-        timeout=60 * SECOND,
-    )
+    still = f"(said) => said?.settled === 'yes' && {condition}"
+    page.wait_for_function(f"({still})({ROOT}?.dataset)", timeout=60 * SECOND)
     return page.evaluate(f"({{ ...{ROOT}.dataset }})")
 
 
 def corner_of_the_map(page: Any) -> list[float]:
     """Left, top, right and bottom of the map's card, in pixels of the window."""
     box = page.locator(".appca-hit").bounding_box()
-    return [
-        box["x"] + 30,
-        box["y"] + 190,
-        box["x"] + 0.5 * box["width"],
-        box["y"] + box["height"] - 50,
-    ]
+    x, y, width, height = (box[key] for key in ("x", "y", "width", "height"))
+    return [x + 40, y + 0.52 * height, x + 0.28 * width, y + 0.95 * height]
 
 
 def move_k(page: Any, key: str) -> None:
     idle(page)
-    page.locator(".st-key-k [role=slider]").first.focus()
+    page.locator(".st-key-k input").focus()
     page.keyboard.press(key)
 
 
 def test_every_row_is_in_one_picture_fetched_from_the_server_itself(page):
     said = settled(page)
     assert (said["rows"], said["points"], said["panels"]) == ("1797", "1797", "6")
-    fetched = page.evaluate(
-        "performance.getEntriesByType('resource').filter((one) => one.name.includes('/canvas/')).length"
-    )
-    assert fetched >= 5
+    requests = "performance.getEntriesByType('resource').map((one) => one.name)"
+    assert sum("/canvas/" in one for one in page.evaluate(requests)) >= 5
 
 
 def test_a_lasso_becomes_the_selection_of_all_pages_and_comes_back(page):

@@ -90,3 +90,36 @@ def test_the_plotly_part_is_the_installed_plotly_and_tells_the_page():
     assert len(text) > 1_000_000
     assert text.rstrip().endswith("}")
     assert "export default function announcePlotly" in text
+
+
+def modules(folder, **texts):
+    """Write modules below the folder of the bundles and return the entry."""
+    for name, text in texts.items():
+        (folder / f"{name}.js").write_text(text, encoding="utf-8")
+    return folder / "entry.js"
+
+
+@needs_node
+def test_modules_of_a_closed_bundle_may_use_the_same_names_inside(tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "FOLDER", tmp_path)
+    one = "const size = 1;\nexport function first() { return size; }\n"
+    two = "const size = 2;\nexport class Second { size = size; }\n"
+    text = (
+        "import { first as one } from './one.js';\nimport { Second } from './two.js';\n"
+        "export default () => one() + new Second().size;\n"
+    )
+    entry = modules(tmp_path, one=one, two=two, entry=text)
+    joined = tmp_path / "joined.mjs"
+    joined.write_text(bundle.closed_bundle(entry), encoding="utf-8")
+    ask = f"import add from {joined.as_uri()!r}; console.log(add())"
+    done = node("--input-type=module", "-e", ask)
+    assert (done.stdout.strip(), done.stderr) == ("3", "")
+
+
+def test_a_circle_of_modules_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "FOLDER", tmp_path)
+    entry = modules(
+        tmp_path, one="import { b } from './entry.js';\n", entry="import { a } from './one.js';\n"
+    )
+    with pytest.raises(ValueError, match="entry -> one -> entry"):
+        bundle.closed_bundle(entry)

@@ -5,64 +5,89 @@ import { mount } from './mount.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
 /** @typedef {{scene: Address, options: import('./types.js').Options, selected: string | null, seen: [string, number] | null}} Message */
-/** @typedef {{handle: import('./mount.js').Handle, key: string, shown: string, options: string, stamp: {mount: string, number: number}, send: Function}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, shown: string, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** @type {WeakMap<Element, Host>} */
 const hosts = new WeakMap();
+const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
 /** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
 export default function show({ data, parentElement, setStateValue }) {
-  const known = hosts.get(parentElement);
-  if (known) known.send = setStateValue;
-  const options = { ...data.options, theme: isDark(parentElement) ? 'dark' : 'light' };
-  follow(known, data, options, parentElement, setStateValue).catch((error) => {
-    if (error instanceof Gone) setStateValue('lost', `${data.scene.key} ${error.message}`); // a rerun offers it again
-    else throw error;
-  });
+  const host = hosts.get(parentElement) ?? begun(parentElement);
+  host.send = setStateValue;
+  host.next = data;
+  if (!host.busy) catchUp(host);
   return () => {
-    hosts.get(parentElement)?.handle.destroy();
+    host.gone = true;
+    host.handle?.destroy();
     hosts.delete(parentElement);
   };
 }
 
-/** @param {Host | undefined} host @param {Message} data @param {any} options @param {HTMLElement} parent @param {Function} send */
-async function follow(host, data, options, parent, send) {
-  const told = JSON.stringify(options);
-  if (host && host.shown === data.scene.meta) {
-    host.key = data.scene.key;
-    take(host, data);
-    if (told !== host.options) await host.handle.update({ options });
-    host.options = told;
-    return;
-  }
-  const next = { key: data.scene.key };
-  const input = await inputOf(data.scene, host ?? next);
-  if (host && host.handle.stage.rows.count === input.meta.rows) {
-    Object.assign(host, { key: data.scene.key, shown: data.scene.meta, options: told });
-    await host.handle.update({ ...input, options });
-    take(host, data);
-    return;
-  }
-  host?.handle.destroy();
+/** @param {HTMLElement} parent @returns {Host} */
+function begun(parent) {
+  const stamp = { mount: crypto.randomUUID(), number: 0 };
   /** @type {Host} */
-  const made = { ...next, shown: data.scene.meta, options: told, stamp: { mount: crypto.randomUUID(), number: 0 }, send, handle: /** @type {any} */ (null) };
-  hosts.set(parent, made);
-  const box = parent.querySelector('.appca-canvas-box') ?? parent;
-  made.handle = mount(/** @type {HTMLElement} */ (box), { ...input, options }, {
+  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', shown: '', options: '', stamp };
+  hosts.set(parent, host);
+  return host;
+}
+
+/** Bring the picture up to the last message, one after the other. @param {Host} host */
+async function catchUp(host) {
+  host.busy = true;
+  try {
+    while (host.next && !host.gone) {
+      const data = host.next;
+      host.next = null;
+      await follow(host, data);
+      host.lost = 0;
+    }
+  } catch (error) {
+    if (!(error instanceof Gone)) throw error;
+    host.lost += 1; // a rerun offers it again
+    if (host.lost <= MOST_LOST) host.send('lost', `${host.stamp.mount} ${host.lost} ${error.message}`);
+  } finally {
+    host.busy = false;
+  }
+}
+
+/** @param {Host} host @param {Message} data */
+async function follow(host, data) {
+  const { scene } = data;
+  const options = { ...data.options, theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light') };
+  const told = JSON.stringify(options);
+  host.key = scene.key;
+  if (host.handle && host.shown === scene.meta) {
+    if (told !== host.options) await host.handle.update({ options });
+  } else {
+    const input = await inputOf(scene, host);
+    if (host.gone) return;
+    if (host.handle && host.handle.stage.rows.count === input.meta.rows) await host.handle.update({ ...input, options });
+    else await remount(host, scene, { ...input, options });
+  }
+  host.shown = scene.meta;
+  host.options = told;
+  take(host, data);
+}
+
+/** @param {Host} host @param {Address} scene @param {import('./types.js').Input} input */
+async function remount(host, scene, input) {
+  host.handle?.destroy();
+  const box = /** @type {HTMLElement} */ (host.parent.querySelector('.appca-canvas-box') ?? host.parent);
+  host.handle = mount(box, input, {
     onSelect: (bits, count) => {
-      made.stamp.number += 1;
-      made.send('selection', { ...made.stamp, bits: count ? toBase64(bits) : null });
+      host.stamp.number += 1;
+      host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
-    describe: (rows) => describe(data.scene, made, rows),
+    describe: (rows) => describe(scene, host, rows),
   });
-  await made.handle.ready;
-  take(made, data);
+  await host.handle.ready;
 }
 
 /** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host @param {Message} data */
-function take(host, { selected, seen }) {
-  const { stamp, handle } = host;
-  if (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number)) return;
+function take({ stamp, handle }, { selected, seen }) {
+  if (!handle || (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))) return;
   handle.select(selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)));
 }
 
