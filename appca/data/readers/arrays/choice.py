@@ -303,6 +303,8 @@ def build(
         ids=ids,
         labels={key: column[rows] for key, column in found.labels.items()},
         image_shape=sides,
+        # The digest of a data set has them: a file keeps the one that it has always had.
+        feature_names=None if sides or len(features) > limits.columns else tuple(features),
         provenance={"source": "file", "files": [name], "report": report},
         missing=gaps,
         least_rows=limits.least_rows,
