@@ -4,10 +4,11 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from appca.commands import bench, check, data, fit, paper, parsing, project, runs
-from appca.commands.terminal import Manner, clear, speaking
+from appca.commands.terminal import Manner, clear, say, speaking
 from appca.storage.errors import TOO_MUCH
 from appca.storage.wording import printable, shortened
 
@@ -24,8 +25,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ``head``, has gone.
     """
     options = _parser().parse_args(arguments)
-    with speaking(Manner(options.quiet, options.json or parsing.is_piped(options))):
+    manner = Manner(options.quiet, options.json or parsing.is_piped(options))
+    with speaking(manner), warnings.catch_warnings():
+        warnings.showwarning = _say_warning
         return _run(options)
+
+
+def _say_warning(
+    message: Warning | str, category: type[Warning], *_: object, **_more: object
+) -> None:
+    """Say what a fit warns of, but not how it ended, which `fit` says itself."""
+    if category.__name__ != "ConvergenceWarning":
+        clear()
+        say(f"warning: {message}")
 
 
 def _run(options: argparse.Namespace) -> int:

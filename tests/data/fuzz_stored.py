@@ -40,7 +40,7 @@ class Work:
         ids = np.array([f"r{i}" for i in range(30)])
         self.dataset = Dataset("small", rng.normal(size=(30, 4)), ids, labels, (2, 2))
         self.digest = DatasetStore(self.home).put(self.dataset)
-        parameters = {"n_components": 3, "n_active": 1, "init": "pca", "max_iter": 5}
+        parameters = {"n_components": 3, "n_active": 1, "init": "pca", "max_iter": 50}
         self.config = RunConfig(self.digest, {}, "aPPCA", parameters)
         self.run = RunStore(self.home).save(self.config, fit_run(self.dataset, self.config))
 

@@ -1,6 +1,8 @@
 """The stores and the job runner, one of each for the whole server, and the window that asks."""
 
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,10 +28,23 @@ class Services(NamedTuple):
     jobs: Jobs
 
 
+_made: list[Services] = []
+
+
 @st.cache_resource(show_spinner=False)
 def _of(folder: str) -> Services:
     path = Path(folder)
-    return Services(DatasetStore(path), RunStore(path), Jobs(path, is_open=is_open))
+    made = Services(DatasetStore(path), RunStore(path), Jobs(path, is_open=is_open))
+    _made.append(made)
+    return made
+
+
+@asynccontextmanager
+async def until_closed(_app: object) -> AsyncIterator[None]:
+    """End the jobs with the server: a signal ends its process without what `atexit` was told."""
+    yield
+    for made in _made:
+        made.jobs.close()
 
 
 def datasets() -> DatasetStore:
