@@ -125,7 +125,9 @@ class DrawStore(Generic[S]):
         for (chain, number), count in self.counts.items():
             frequent[number] += count * int(good[chain])
         usual = min(frequent, key=lambda number: (-frequent[number], number))
-        ones = [self.highest[place] for place in self.highest if place[1] == usual]
+        ones = [
+            one for (chain, number), one in self.highest.items() if number == usual and good[chain]
+        ]
         return max(ones, key=lambda one: one[0])[1]
 
     @staticmethod
