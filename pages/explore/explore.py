@@ -10,7 +10,8 @@ from appca.ui.parts.widgets import one_of
 from appca.ui.session import state
 
 dataset = state.current_dataset()
-with controls.heading("Explore"):
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    st.title("Explore", anchor=False, width="content")
     controls.k_and_l(dataset)
     choice = controls.colouring(dataset)
     place = st.container(width="content")
