@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from appca.ui.explore import umap
 from appca.ui.explorer import atlas, canvas
 from appca.ui.parts import controls, progress
 from appca.ui.parts.preview_note import preview_note
@@ -19,8 +20,9 @@ shown = progress.shown()
 
 if shown is not None:
     preview_note(shown)
+    embedding = umap.at_hand(dataset, shown)
     with place:
-        views = canvas.views(dataset, shown)
+        views = canvas.views(dataset, shown, embedding)
         layout = one_of("View", views, key=f"view-{shown.config.n_active}")
-    canvas.draw(dataset, shown, layout, choice)
+    canvas.draw(dataset, shown, layout, choice, embedding)
     tray(dataset, shown, atlas.colour_now(dataset, shown, choice))

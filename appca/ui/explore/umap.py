@@ -13,6 +13,7 @@ from appca.plots.explore.panel import Panel
 from appca.plots.explore.points import MARKERS
 from appca.plots.palette import Colour
 from appca.runs.home import home
+from appca.storage.errors import InputError
 from appca.storage.wording import capital, counted
 from appca.ui.explore import umap_classes
 from appca.ui.explorer import atlas
@@ -81,6 +82,28 @@ def settings(dataset: Dataset, shown: Shown) -> EmbeddingConfig:
 def stored(config: EmbeddingConfig) -> Embedding | None:
     """Return the finished map, if there is one."""
     return EmbeddingStore(home()).get(config.id)
+
+
+def at_hand(dataset: Dataset, shown: Shown) -> Embedding | None:
+    """Return the finished map of this data and preprocessing, if there is one.
+
+    That of the settings on the page UMAP comes first, then the usual one.
+    """
+    chosen = st.session_state.get(KEYS.umap) or {}
+    own = {key: value for key, value in chosen.items() if key not in ("dataset", "preprocessing")}
+    usual = {"n_neighbors": min(NEIGHBOURS, dataset.n_rows - 1)}
+    for options in (own, usual, usual | {"start": "appca"}):
+        start = {"run": shown.config.id if options.get("start") == "appca" else None}
+        try:
+            config = EmbeddingConfig(
+                dataset.digest, shown.config.preprocessing, **(options | start)
+            )
+        except InputError:
+            continue  # too few rows for any map
+        found = stored(config)
+        if found is not None and len(found.coordinates) == dataset.n_rows:
+            return found
+    return None
 
 
 def wait_or_offer(dataset: Dataset, config: EmbeddingConfig) -> None:

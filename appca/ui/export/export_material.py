@@ -1,21 +1,18 @@
 """What the exports of the present run are made of, gathered while the page is drawn."""
 
 import numpy as np
-import streamlit as st
 
-from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore
 from appca.analysis.export.as_python import Recipe
 from appca.data.dataset import Dataset
 from appca.runs.configuration import MODELS
 from appca.runs.home import home, threads
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import title
-from appca.storage.errors import InputError
 from appca.ui.check.compare_choice import sizes
 from appca.ui.check.compare_quality import MANY
+from appca.ui.explore import umap
 from appca.ui.export.run_figures import Material
 from appca.ui.session.fitting import Shown
-from appca.ui.session.state import KEYS
 
 
 def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | None) -> Material:
@@ -29,26 +26,9 @@ def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | Non
 
 
 def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:
-    """Return the UMAP map of this data and preprocessing, if one has been laid out: (N, 2).
-
-    That of the settings on the page UMAP comes first, then the usual one.
-    """
-    chosen = st.session_state.get(KEYS.umap) or {}
-    own = {key: value for key, value in chosen.items() if key not in ("dataset", "preprocessing")}
-    usual = {"n_neighbors": min(15, dataset.n_rows - 1)}
-    store = EmbeddingStore(home())
-    for settings in (own, usual, usual | {"start": "appca"}):
-        start = {"run": shown.config.id if settings.get("start") == "appca" else None}
-        try:
-            config = EmbeddingConfig(
-                dataset.digest, shown.config.preprocessing, **(settings | start)
-            )
-        except InputError:
-            continue  # too few rows for any map
-        found = store.get(config.id)
-        if found is not None and len(found.coordinates) == dataset.n_rows:
-            return found.coordinates[:, :2]
-    return None
+    """Return the UMAP map of this data and preprocessing, if one has been laid out: (N, 2)."""
+    found = umap.at_hand(dataset, shown)
+    return None if found is None else found.coordinates[:, :2]
 
 
 def comparison(shown: Shown) -> MethodComparison | None:

@@ -40,6 +40,15 @@ def test_the_page_names_classes_on_demand_and_says_which_lie_nearest(start):
     assert healthy(app).session_state[KEYS.umap]["spread"] == 2.0
 
 
+def test_a_finished_map_is_a_view_of_the_page_explore(start):
+    app = start("explore/explore")
+    assert healthy(app).segmented_control(key="view-2").options == ["Subspaces", "PCA"]
+    app = start("explore/umap")
+    stored_map(app)
+    app = start("explore/explore")
+    assert healthy(app).segmented_control(key="view-2").options == ["Subspaces", "PCA", "UMAP"]
+
+
 @pytest.mark.parametrize("n_rows", [2, 3])
 def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start, n_rows):
     few = Dataset("few", np.random.default_rng(0).normal(size=(n_rows, 4)), list("abc")[:n_rows])
