@@ -169,8 +169,9 @@ def test_a_search_goes_to_a_panel_and_to_a_row(page):
     page.evaluate("canvas.stage.hit.focus()")
     page.keyboard.press("/")
     page.keyboard.type("3,2")
-    page.keyboard.press("Enter")
-    assert settle(page)["view"] == "subspaces {2,3}"
+    page.keyboard.press("Enter")  # what is found comes a moment later
+    page.wait_for_function("canvas.stage.root.dataset.view === 'subspaces {2,3}'")
+    settle(page)
     page.evaluate("canvas.fly({ row: 17 })")
     assert settle(page)["selected"] == "1"
 
