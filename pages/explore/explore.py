@@ -20,9 +20,8 @@ shown = progress.shown()
 
 if shown is not None:
     preview_note(shown)
-    embedding = umap.at_hand(dataset, shown)
+    scene = canvas.scene(dataset, shown, choice, umap.at_hand(dataset, shown))
     with place:
-        views = canvas.views(dataset, shown, embedding)
-        layout = one_of("View", views, key=f"view-{shown.config.n_active}")
-    canvas.draw(dataset, shown, layout, choice, embedding)
+        layout = one_of("View", canvas.views(scene), key=f"view-{shown.config.n_active}")
+    canvas.draw(dataset, shown, scene, layout, choice)
     tray(dataset, shown, atlas.colour_now(dataset, shown, choice))

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.umap import Embedding
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map, Scene
 from appca.runs.home import home
@@ -18,7 +19,6 @@ from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
 FOLDER = bundle.FOLDER / "canvas"
-_scene = by_key(6)(scene_shown)
 _canvas = st.components.v2.component(
     "appca_canvas",
     html="<div class='appca-canvas-box'></div>",
@@ -26,6 +26,17 @@ _canvas = st.components.v2.component(
     css=(FOLDER / "canvas.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
+
+
+@by_key(6)
+def _scene(
+    dataset: Dataset,
+    fitted: FittedRun,
+    numbering: Numbering,
+    maps: dict[str, Map],
+    feature: str | None,
+) -> Scene:
+    return scene_shown(dataset, numbered(fitted, numbering), numbering, maps, feature=feature)
 
 
 def numbering_of(shown: Shown) -> Numbering:
@@ -36,24 +47,47 @@ def numbering_of(shown: Shown) -> Numbering:
     return known.of_run(shown.run)
 
 
-def draw(
-    dataset: Dataset, shown: Shown, layout: str, colouring: str, embedding: Embedding | None = None
-) -> None:
-    """Draw what is shown, and take over what is selected in it.
+def scene(
+    dataset: Dataset, shown: Shown, colouring: str, embedding: Embedding | None = None
+) -> Scene:
+    """Return what is shown as a scene, laid out once for all visitors.
+
+    Parameters
+    ----------
+    colouring : str
+        Key of a colouring; a feature is one of the scene's colourings only if it is asked for.
+    embedding : Embedding, optional
+        A UMAP of the same rows, as a further layout.
+    """
+    numbering = numbering_of(shown)
+    feature = colouring if colouring.startswith("feature:") else None
+    maps = {"pca": Map("PCA", _plane(atlas.principal(dataset, shown)[0]))}
+    which: list[Any] = [shown.key, numbering, feature]
+    if embedding is not None:
+        maps["umap"] = Map("UMAP", _plane(embedding.coordinates))
+        which.append(embedding.info)
+    fitted = shown.fitted if shown.run is None else shown.run.fitted
+    return _scene(str(which), dataset, fitted, numbering, maps, feature)
+
+
+def views(scene: Scene) -> dict[str, str]:
+    """Return the layouts that there are: key to the name on screen, the first one first."""
+    names = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
+    found = {name: names.get(name, name) for name in scene.meta["layouts"]}
+    first = scene.meta["first"]
+    return {first: found[first]} | found
+
+
+def draw(dataset: Dataset, shown: Shown, scene: Scene, layout: str, colouring: str) -> None:
+    """Draw a scene of what is shown, and take over what is selected in it.
 
     Parameters
     ----------
     layout : str
-        One of `views`; "" for the one that suits the run.
+        One of `views`.
     colouring : str
         A key of the scene's colourings.
-    embedding : Embedding, optional
-        A UMAP of the same rows, as a further layout.
     """
-    feature = colouring if colouring.startswith("feature:") else None
-    scene, numbering = _scene_of(dataset, shown, embedding, feature)
-    fitted = shown.fitted if shown.run is None else shown.run.fitted
-    lines = lines_of(dataset, numbered(fitted, numbering))
     key = "canvas"
     mask, seen, changed = component.latest_selection(
         key, st.session_state.get(key), dataset.n_rows, atlas.mask_or_none(dataset)
@@ -64,38 +98,14 @@ def draw(
     _canvas(
         key=key,
         data={
-            "scene": serving.address(scene, dataset, shown.key, lines),
-            "options": {"layout": layout or scene.meta["first"], "colouring": colouring},
+            "scene": serving.address(scene, dataset, shown.key, lines_of(dataset, shown.fitted)),
+            "options": {"layout": layout, "colouring": colouring},
             "selected": base64.b64encode(bits).decode() if kept.any() else None,
             "seen": seen,
         },
         on_selection_change=_nothing,
         on_lost_change=_nothing,
     )
-
-
-def views(dataset: Dataset, shown: Shown, embedding: Embedding | None = None) -> dict[str, str]:
-    """Return the layouts that there are: key to the name on screen, the first one first."""
-    meta = _scene_of(dataset, shown, embedding)[0].meta
-    names = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
-    found = {name: names.get(name, name) for name in meta["layouts"]}
-    first = meta["first"]
-    return {first: found[first]} | found
-
-
-def _scene_of(
-    dataset: Dataset, shown: Shown, embedding: Embedding | None, feature: str | None = None
-) -> tuple[Scene, Numbering]:
-    numbering = numbering_of(shown)
-    fitted = shown.fitted if shown.run is None else shown.run.fitted
-    principal, _ = atlas.principal(dataset, shown)
-    maps = {"pca": Map("PCA", _plane(principal))}
-    which: list[Any] = [shown.key, numbering, feature]
-    if embedding is not None:
-        maps["umap"] = Map("UMAP", _plane(embedding.coordinates))
-        which.append(embedding.info)
-    drawn = numbered(fitted, numbering)
-    return _scene(str(which), dataset, drawn, numbering, maps, feature=feature), numbering
 
 
 def _plane(coordinates: np.ndarray) -> np.ndarray:
