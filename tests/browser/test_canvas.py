@@ -243,7 +243,7 @@ def test_a_seeded_robot_leaves_no_error_and_the_selection_it_knows(page, steps):
 
 def test_the_table_for_screen_readers_lists_the_panels(page):
     settle(page)
+    page.wait_for_function("document.querySelectorAll('.appca-hidden tbody tr').length === 10")
     rows = page.locator("table.appca-hidden tbody tr")
-    assert rows.count() == 10
     full = page.evaluate("Math.max(...canvas.stage.views[0].layout.panels.map((p) => p.count))")
     assert rows.first.locator("td").nth(2).text_content() == str(full)
