@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 60
+START_SECONDS = 120
+WAIT_MS = 90_000  # for what a test awaits: three times what a slow machine was seen to take
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -147,6 +148,7 @@ def visit(browsers: Callable[..., Any]) -> Iterator[Callable[..., Visit]]:
         context = browsers(*flags).new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
+        context.set_default_timeout(WAIT_MS)
         contexts.append(context)
         opened = Visit(context.new_page(), [], [])
         visits.append(opened)
