@@ -5,7 +5,6 @@ import streamlit as st
 
 from appca.analysis.explore.projection import principal_scores
 from appca.plots.explore.scene.scene import Map
-from appca.runs.numbering import Numbering
 from appca.ui.explorer import canvas, serving
 from appca.ui.explorer.scenes import PageScene, lines_of, scene_shown
 from appca.ui.session import selection
@@ -15,9 +14,8 @@ from benchmarks.scenes import planted
 @st.cache_resource
 def _made() -> tuple:
     fitted, dataset = planted(600, K=5)
-    numbering = Numbering(tuple(range(1, 6)), (1,) * 5, ("",) * 5)
     plane = principal_scores(dataset.X, 2)[0]
-    scene = scene_shown(dataset, fitted, numbering, {"pca": Map("PCA", plane)})
+    scene = scene_shown(dataset, fitted, {"pca": Map("PCA", plane)})
     return dataset, PageScene(scene, "fit", lines_of(dataset, fitted)), plane
 
 
@@ -34,7 +32,7 @@ def main() -> None:
 
     st.markdown(f"all: {selection.get(dataset).sum()}, own: {mine.sum()}")
     canvas.draw(dataset, scene, "pairs", "label:class", height=420, on_keep=keep)
-    with st.container(key="some"):
+    with st.container(key="two"):
         panels = [[2, 1], "{3,4}"]
         canvas.draw(
             *(dataset, scene, "pairs", "label:class"),
@@ -42,7 +40,7 @@ def main() -> None:
             height=220,
             options={"panels": panels},
         )
-    with st.container(key="rows"):
+    with st.container(key="free"):
         rows = canvas.scene_of_rows(dataset, {"plane": Map("Plane", plane)})
         canvas.draw(
             *(dataset, rows, "plane", "label:class"),

@@ -34,9 +34,9 @@ def select_some(page, root: str) -> int:
 
 def test_canvases_on_one_page_share_a_selection_or_have_their_own(serve, visit):
     page = visit(serve(ROOT / "tests" / "browser" / "canvas_page.py").url, height=1300).page
-    for root in ("", ".st-key-some", ".st-key-rows"):
+    for root in ("", ".st-key-two", ".st-key-free"):
         settled(page, root)
-    said = page.locator(".st-key-some .appca-explorer").evaluate("(one) => ({...one.dataset})")
+    said = page.locator(".st-key-two .appca-explorer").evaluate("(one) => ({...one.dataset})")
     assert said["panels"] == "2"
     assert 0 < int(said["rows"]) < 600
     heights = [
@@ -46,9 +46,9 @@ def test_canvases_on_one_page_share_a_selection_or_have_their_own(serve, visit):
         )
     ]
     assert heights == [420, 220, 260]
-    own = select_some(page, ".st-key-rows")
+    own = select_some(page, ".st-key-free")
     page.get_by_text(f"all: 0, own: {own}").wait_for(timeout=PATIENCE)
-    shared = select_some(page, ".st-key-some")
+    shared = select_some(page, ".st-key-two")
     page.get_by_text(f"all: {shared}, own: {own}").wait_for(timeout=PATIENCE)
     first = page.locator(".appca-explorer").first
     page.wait_for_function(

@@ -11,8 +11,6 @@ from appca.analysis.explore.umap import Embedding
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map
 from appca.plots.palette import Colour
-from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers, Numbering
 from appca.ui.explorer import bundle, messages, serving
 from appca.ui.explorer.scenes import (
     PageScene,
@@ -24,7 +22,7 @@ from appca.ui.explorer.scenes import (
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 
-__all__ = ["draw", "numbering_of", "scene", "scene_of_rows", "scene_of_run", "views"]
+__all__ = ["draw", "scene", "scene_of_rows", "scene_of_run", "views"]
 
 FOLDER = bundle.FOLDER / "canvas"
 TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
@@ -35,14 +33,6 @@ _canvas = st.components.v2.component(
     css=(FOLDER / "canvas.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
-
-
-def numbering_of(shown: Shown) -> Numbering:
-    """Return the numbers, signs and names under which people know the components."""
-    known = ComponentNumbers(home())
-    if shown.run is None:
-        return known.of_preview(shown.config, shown.fitted)
-    return known.of_run(shown.run)
 
 
 def scene(
@@ -69,12 +59,11 @@ def scene(
     return scene_of_fit(
         dataset,
         shown.config,
-        shown.fitted if shown.run is None else shown.run.fitted,
-        numbering_of(shown),
+        shown.fitted,
+        key=shown.key,
         maps=maps,
         colourings=colourings,
         feature=feature,
-        preview=shown.is_preview,
     )
 
 

@@ -14,7 +14,6 @@ from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing
 from appca.plots.explore.scene.scene import (
     Map,
-    NumberedComponent,
     Scene,
     scene_of,
     scene_of_positions,
@@ -23,7 +22,7 @@ from appca.plots.explore.scene.texts import RowText
 from appca.plots.palette import Colour, colour_by
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers, Numbering, numbered
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import Run
 from appca.ui.explorer.colours import MEASURES, colour_choices, colour_of, label_choices
 from appca.ui.session import services
@@ -43,34 +42,35 @@ class PageScene(NamedTuple):
         return self.scene.meta
 
 
-def scene_of_fit(  # noqa: PLR0913 - of one fit, all but four with defaults
+def scene_of_fit(
     dataset: Dataset,
     config: RunConfig,
     fitted: FittedRun,
-    numbering: Numbering,
     *,
+    key: str,
     maps: Mapping[str, Map] | None = None,
     colourings: Mapping[str, Colour] | None = None,
     feature: str | None = None,
-    preview: bool = False,
 ) -> PageScene:
     """Lay a fit out, once for all visitors, with PCA and what other maps there are.
 
     Parameters
     ----------
+    fitted : FittedRun
+        With the numbers, signs and names under which people know the components.
+    key : str
+        Names the fit with all that in a cache.
     maps : mapping of str to Map, optional
     colourings : mapping of str to Colour, optional
         Beside those that every scene has.
     feature : str, optional
         Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
-    preview : bool
-        The fit is not the final one of these settings.
     """
     pca = Map("PCA", plane(principal_of(dataset, config, fitted)[0]))
     maps, colourings = maps or {}, colourings or {}
-    key = digest(config.id, preview, numbering, feature, _marks(maps, colourings))
+    key = digest(key, feature, _marks(maps, colourings))
     all_maps = {"pca": pca, **maps}
-    shown = _of_fit(key, dataset, fitted, numbering, all_maps, colourings, feature)
+    shown = _of_fit(key, dataset, fitted, all_maps, colourings, feature)
     return PageScene(shown, key, lines_of(dataset, fitted))
 
 
@@ -85,7 +85,8 @@ def scene_of_run(
     """Lay a stored run out, whether or not it is the one on screen; see `scene_of_fit`."""
     numbering = ComponentNumbers(home()).of_run(run)
     return scene_of_fit(
-        *(dataset, run.config, run.fitted, numbering),
+        *(dataset, run.config, numbered(run.fitted, numbering)),
+        key=f"{run.id} {numbering.key}",
         maps=maps,
         colourings=colourings,
         feature=feature,
@@ -114,15 +115,11 @@ def scene_of_rows(
 def _of_fit(
     dataset: Dataset,
     fitted: FittedRun,
-    numbering: Numbering,
     maps: Mapping[str, Map],
     colourings: Mapping[str, Colour],
     feature: str | None,
 ) -> Scene:
-    turned = numbered(fitted, numbering)
-    return scene_shown(
-        dataset, turned, numbering, maps, feature=feature, colourings=dict(colourings)
-    )
+    return scene_shown(dataset, fitted, maps, feature=feature, colourings=colourings)
 
 
 @by_key(8)
@@ -135,7 +132,6 @@ def _of_rows(
 def scene_shown(
     dataset: Dataset,
     fitted: FittedRun,
-    numbering: Numbering,
     maps: Mapping[str, Map] | None = None,
     *,
     outside: np.ndarray | None = None,
@@ -148,8 +144,7 @@ def scene_shown(
     ----------
     dataset : Dataset
     fitted : FittedRun
-        Turned and named already, see `numbering.numbered`.
-    numbering : Numbering
+        Turned, numbered and named already, see `numbering.numbered`.
     maps : mapping of str to Map, optional
         "pca" and, where there is one, "umap".
     outside : ndarray of uint8, shape (N,), optional
@@ -159,12 +154,10 @@ def scene_shown(
     colourings : mapping of str to Colour, optional
         Further ones.
     """
-    pairs = zip(numbering.numbers, numbering.names, strict=True)
-    components = [NumberedComponent(number, name) for number, name in pairs]
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
     lines = lines_of(dataset, fitted)
-    return scene_of(fitted, dataset, components, choices, maps, outside, lines)
+    return scene_of(fitted, dataset, (), choices, maps, outside, lines)
 
 
 def rows_shown(

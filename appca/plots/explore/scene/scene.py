@@ -61,7 +61,7 @@ def scene_of(
     dataset : Dataset
         The rows that were fitted.
     components : sequence of NumberedComponent
-        One a component of the run; by default they are numbered as they come.
+        One a component of the run; by default those that the run knows.
     colourings : mapping of str to Colour
         By key; the first is shown first.
     maps : mapping of str to Map
@@ -164,8 +164,9 @@ def _numbered(
     components: Sequence[NumberedComponent], fitted: FittedRun
 ) -> list[NumberedComponent]:
     if not components:
-        names = fitted.names or ("",) * len(fitted.components)
-        components = [NumberedComponent(k, name) for k, name in enumerate(names, start=1)]
+        count = len(fitted.components)
+        numbers, names = fitted.numbers or range(1, count + 1), fitted.names or ("",) * count
+        components = [NumberedComponent(*one) for one in zip(numbers, names, strict=True)]
     return [
         one._replace(colour=one.colour or palette.class_colour(one.number - 1))
         for one in components
