@@ -1,10 +1,10 @@
 """Fit: the model's settings at the left, the fit and what came out of it at the right."""
 
 import streamlit as st
+from appca.ui.explore.settings import settings
 
 from appca.ui.data import vae
 from appca.ui.explore import masked
-from appca.ui.explore.settings import settings
 from appca.ui.explore.summary import next_steps, summary
 from appca.ui.parts import controls, progress
 from appca.ui.session import state

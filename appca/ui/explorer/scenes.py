@@ -9,7 +9,7 @@ from appca.data.dataset import Dataset, categories
 from appca.plots.explore.scene.scene import Map, NumberedComponent, Scene, scene_of
 from appca.plots.explore.scene.texts import RowText
 from appca.runs.numbering import Numbering
-from appca.ui.explorer.panels import MEASURES, colour_choices, colour_of
+from appca.ui.explorer.colours import MEASURES, colour_choices, colour_of
 
 
 def scene_shown(
@@ -33,7 +33,7 @@ def scene_shown(
     outside : ndarray of uint8, shape (N,), optional
         Flags of rows; see `scene_of`.
     feature : str, optional
-        Key of a feature that rows can be coloured by, too; see `panels.colour_of`.
+        Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
     """
     pairs = zip(numbering.numbers, numbering.names, strict=True)
     components = [NumberedComponent(number, name) for number, name in pairs]

@@ -121,6 +121,15 @@ def colouring(dataset: Dataset) -> str:
     return _feature(dataset, one.capitalize()) if chosen == FEATURE else chosen
 
 
+def colour_name(dataset: Dataset) -> str:
+    """Return the name of the colouring that was chosen last."""
+    choices, tail = panels.colour_choices(dataset), dataset.digest[:8]
+    chosen = st.session_state.get(f"colour-{tail}") or next(iter(choices))
+    if chosen == FEATURE:
+        return feature_name(dataset, st.session_state.get(f"{FEATURE}-{tail}", _middle(dataset)))
+    return capital(choices.get(chosen, ""))
+
+
 def _feature(dataset: Dataset, label: str) -> str:
     """Draw the choice of one feature, by name or, of very many, by number; return its key."""
     own: dict[str, Any] = {"key": f"feature-{dataset.digest[:8]}", "persist_state": "session"}

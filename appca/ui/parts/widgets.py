@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 V = TypeVar("V")
+MOST = 2**53 - 1  # that a browser can count to
 
 
 def one_of(
@@ -43,3 +44,12 @@ def first_of_page(total: int, size: int, key: str) -> int:
 def onward(page: str, label: str, icon: str = ":material/arrow_forward:") -> None:
     """Draw a link to another page."""
     st.page_link(f"pages/{page}.py", label=label, icon=icon, width="content")
+
+
+def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
+    """Return limits of a widget with the value of a run inside, which may be the command line's.
+
+    Streamlit shows its least number in place of one outside, and the next change would fit with it.
+    """
+    most = type(value)(MOST)  # Streamlit refuses whole numbers beside others
+    return min(limits[0], value), max(limits[1], min(value, most))

@@ -1,0 +1,190 @@
+"""One row in the drawer: what it is built of, how sure that is, and which rows are near it."""
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components.components import name_of, number_of
+from appca.analysis.explore.point import (
+    NearRows,
+    RowParts,
+    alternatives,
+    near_in_data,
+    near_in_subspace,
+    parts,
+    row_of,
+)
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset
+from appca.data.numbers import number, percent, signed
+from appca.plots.components.components import component_image, data_uri, pixels_of
+from appca.plots.explore.sprites import tiles_of
+from appca.ui.explore import point_choice
+from appca.ui.explorer import atlas
+from appca.ui.parts.text import markdown, tag, words
+from appca.ui.session import selection
+from appca.ui.session.caching import kept
+from appca.ui.session.fitting import Shown
+
+NEAREST = 6
+FEATURES = 8  # of a table's row, those farthest from the average
+OTHERS = 3  # sets of components that the row might use instead
+DOUBTFUL = 0.5
+
+
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw the row that is selected alone, or the one last looked for."""
+    row = point_choice.choose(dataset)
+    fitted = shown.fitted
+    found = parts(fitted, row_of(dataset, fitted, row), row)
+    _heading(dataset, shown, row)
+    st.caption("How it is built")
+    if dataset.image_shape is None:
+        st.html(_features(dataset, found))
+    else:
+        st.html(_sum(dataset, fitted, found))
+    st.markdown(equation(fitted, found))
+    st.caption(
+        f"Mean squared error {number(float(fitted.error[row]))}, larger than that of "
+        f"{percent(float(np.mean(fitted.error < fitted.error[row])))} of the rows."
+    )
+    _others(dataset, shown, row)
+    _near(dataset, shown, row)
+
+
+def equation(fitted: FittedRun, found: RowParts) -> str:
+    """Return the row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
+    text = "average"
+    for k, score in zip(found.components, found.scores, strict=True):
+        sign = "−" if score < 0 else "+"
+        text += f" {sign} **{abs(score):.1f}** × {markdown(name_of(fitted, k))}"
+    return text
+
+
+def set_name(fitted: FittedRun, components: tuple[int, ...]) -> str:
+    """Return a set of components, counted from 0, by the numbers that people know: "{2,5}"."""
+    return "{" + ",".join(str(n) for n in sorted(number_of(fitted, k) for k in components)) + "}"
+
+
+def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
+    fitted = shown.fitted
+    used = tuple(np.flatnonzero(fitted.active[row]).tolist())
+    classes = dataset.class_column
+    label = f"{next(iter(dataset.labels))} {classes[0][classes[1][row]]}, " if classes else ""
+    sure = float(fitted.membership[row])
+    picture = _picture(dataset, row, 84)
+    lines = tag("div", words(f"Row {dataset.ids[row]}"), "ca-name")
+    lines += tag("div", words(f"{label}in panel {set_name(fitted, used)}"))
+    mark, css = ("?", "ca-doubt") if sure < DOUBTFUL else ("✓", "ca-sure")
+    verdict = "Doubtful" if sure < DOUBTFUL else "Certain"
+    lines += tag("span", f"{mark} {verdict}: {percent(sure)}", css)
+    st.html(tag("div", picture + tag("div", lines), "ca-point"))
+
+
+def _picture(dataset: Dataset, row: int, size: int) -> str:
+    sprites = atlas.sprites(dataset.digest)
+    if sprites is None:
+        return ""
+    tile = tiles_of(sprites, np.array([row]))[0]
+    if sprites.style == "ink" and st.context.theme.type != "dark":
+        tile = 255 - tile
+    return tag(
+        "img", "", src=data_uri(tile), alt=f"row {dataset.ids[row]}", style=f"width:{size}px"
+    )
+
+
+def _sum(dataset: Dataset, fitted: FittedRun, found: RowParts) -> str:
+    """Return average, components and what they add up to as pictures in a line."""
+    shape = dataset.image_shape or ()
+    sprites = atlas.sprites(dataset.digest)
+    dark = sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
+    grey = dataset.as_images(np.stack([found.average, found.reconstruction]).astype(np.float32))
+    grey = 255 - grey if dark else grey
+    limit = max(float(np.abs(pixels_of(term, shape)).max()) for term in found.terms)
+    pieces = [_figure(grey[0], "average")]
+    for k, score, term in zip(found.components, found.scores, found.terms, strict=True):
+        picture = component_image(np.sign(score) * term, shape, limit)
+        pieces += [tag("span", f"{signed(score)} ×"), _figure(picture, str(number_of(fitted, k)))]
+    pieces += [tag("span", "="), _figure(grey[1], "rebuilt")]
+    return tag("div", "".join(pieces), "ca-built")
+
+
+def _figure(image: np.ndarray, name: str) -> str:
+    picture = tag("img", "", src=data_uri(image), alt=name)
+    return tag("figure", picture + tag("figcaption", words(name)))
+
+
+def _features(dataset: Dataset, found: RowParts) -> str:
+    """Return the features that lie farthest from the average, and what the model makes of them."""
+    spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
+    far = np.argsort(-np.abs(found.original - found.average) / spread, kind="stable")[:FEATURES]
+    head = tag("tr", "".join(tag("th", text) for text in ("", "value", "rebuilt")))
+    lines = "".join(
+        tag(
+            "tr",
+            tag("th", words(dataset.column_names[j]), scope="row")
+            + tag("td", number(float(found.original[j])))
+            + tag("td", number(float(found.reconstruction[j]))),
+        )
+        for j in far.tolist()
+    )
+    return tag("div", tag("table", head + lines), "ca-table")
+
+
+def _spread(X: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of every feature (D,); 1 where it is constant."""
+    spread = X.std(axis=0, dtype=np.float64)
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _others(dataset: Dataset, shown: Shown, row: int) -> None:
+    """Say which other components the row might use; nothing where there are too many to count."""
+    fitted = shown.fitted
+
+    def of_row() -> str:
+        y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0]
+        found = alternatives(fitted, y.astype(np.float64), OTHERS + 1)
+        if found is None or found.n_sets == 1:
+            return ""
+        pairs = zip(found.sets, found.probability.tolist(), strict=True)
+        return ", ".join(f"{set_name(fitted, S)} {percent(p)}" for S, p in pairs)
+
+    said = kept(f"sets-{shown.key}-{row}", of_row)
+    if said:
+        st.caption(f"How probable each panel is: {said}")
+
+
+def _near(dataset: Dataset, shown: Shown, row: int) -> None:
+    fitted = shown.fitted
+    within = near_in_subspace(fitted, row, NEAREST)
+    found = partial(near_in_data, dataset.X, fitted.preprocessing, row, NEAREST)
+    around = kept(f"near-{shown.key}-{row}", found)
+    _neighbours(dataset, within, "Nearest in this panel", "panel")
+    _neighbours(dataset, around, "Nearest in the data", "data")
+    near = np.isin(np.arange(dataset.n_rows), [row, *within.rows, *around.rows])
+    st.button(
+        "Select neighbours",
+        key="select_neighbours",
+        icon=":material/hub:",
+        on_click=selection.put,
+        args=[dataset, near],
+    )
+
+
+def _neighbours(dataset: Dataset, found: NearRows, title: str, where: str) -> None:
+    if not len(found.rows):
+        return
+    st.caption(title)
+    with st.container(key=f"near_{where}", horizontal=True, gap=None):
+        for row in found.rows.tolist():
+            with st.container(key=f"near-{where}-{row}", width=46, gap=None):
+                st.html(_picture(dataset, row, 40))
+                st.button(
+                    markdown(str(dataset.ids[row])),
+                    key=f"look-{where}-{row}",
+                    type="tertiary",
+                    on_click=point_choice.show,
+                    args=[dataset, row],
+                    help="Look at this row",
+                )
