@@ -6,19 +6,15 @@ from appca.ui.explorer import serving
 from appca.ui.frame import frame, origins
 from appca.ui.session import services
 
-FIRST = "explore/subspaces"
+FIRST = "explore/explore"
 PAGES = {
     "Data": [
         ("data/data", "Data", "database"),
-        ("explore/fit", "Fit", "tune"),
         ("data/runs", "Runs", "history"),
     ],
     "Explore": [
-        ("explore/explore", "Explore", "explore"),
-        (FIRST, "Subspaces", "scatter_plot"),
+        (FIRST, "Explore", "scatter_plot"),
         ("components/components", "Components", "tonality"),
-        ("explore/point", "Point", "my_location"),
-        ("explore/umap", "UMAP", "bubble_chart"),
         ("groups/group", "Selection", "compare_arrows"),
         ("groups/similar", "Similar objects", "join"),
         ("components/sharing", "Sharing", "hub"),

@@ -183,7 +183,7 @@ class Visit:
 
     def is_alive(self) -> None:
         """The digits are still fitted and drawn."""
-        self.app.switch_page("pages/explore/subspaces.py").run()
+        self.app.switch_page("pages/explore/explore.py").run()
         assert html(healthy(self.app)).count('class="ca-card"') == 4
 
 
@@ -280,7 +280,7 @@ def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
     visit(monkeypatch)
     app = visit.upload([(f"{label[:40].replace('/', '')}.csv", data)])
     healthy(app).button(key="upload_use").click().run()
-    for page in ("explore/subspaces", "components/components"):
+    for page in ("explore/explore", "components/components"):
         shown = html(healthy(app.switch_page(f"pages/{page}.py").run()))
         assert "<script>" not in shown
     app.switch_page("pages/data/data.py").run()

@@ -55,7 +55,7 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
     assert ":orange-badge[imported]" in said(app)
     marks = {
         "data/runs": MARK,
-        "explore/fit": f"{imported.id}, imported",
+        "explore/explore": f"{imported.id}, imported",
         "check/compare": MARK,
         "export/export": "came in a session file",
     }

@@ -51,8 +51,8 @@ PLAIN = {
     "imgs": {"*"},
 }
 PAGES = (
-    *("data/data", "data/runs", "explore/fit", "explore/subspaces", "explore/point"),
-    *("explore/umap", "components/components", "components/sharing", "groups/group"),
+    *("data/data", "data/runs", "explore/explore", "explore/explore", "explore/explore"),
+    *("explore/explore", "components/components", "components/sharing", "groups/group"),
     *("check/compare", "check/choose", "export/export", "data/new_data"),
 )
 

@@ -25,7 +25,7 @@ from appca.ui.parts.text import (
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
 
-SUBSPACES = "pages/explore/subspaces.py"
+SUBSPACES = "pages/explore/explore.py"
 PAGE = 15
 
 

@@ -7,9 +7,10 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
-from appca.ui.explore import model, sizes
+from appca.ui.explore import model, sizes, umap
 from appca.ui.parts import controls
 from appca.ui.parts.text import markdown
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
 
@@ -25,10 +26,20 @@ def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:
         label = f"Colour **{markdown(controls.colour_name(dataset))}**"
         with st.popover(label, key="bar_colour", width="content"):
             colouring = controls.colouring(dataset)
-        views = st.container(
+        place = st.container(
             key="bar_views", horizontal=True, vertical_alignment="center", width="content"
         )
-    return colouring, views
+    return colouring, place
+
+
+def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
+    """Draw the choice of the view, among them the map that may have to be laid out first."""
+    names = {key: title for key, title in there.items() if key != "umap"} | {"umap": "Map"}
+    chosen = one_of("View", names, key=f"view-{active}", label_visibility="collapsed")
+    if chosen == "umap":
+        with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
+            umap.settings(dataset)
+    return chosen
 
 
 def _data(dataset: Dataset) -> None:

@@ -9,18 +9,14 @@ from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.components.components import component_image, data_uri
-from appca.runs.home import home
 from appca.runs.labels import NAME_LENGTH
-from appca.runs.numbering import ComponentNumbers
-from appca.runs.store import Run
 from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, loadings
 from appca.ui.parts.text import apart, tag
 from appca.ui.parts.widgets import first_of_page
-from appca.ui.session import selection, state
+from appca.ui.session import names, selection, state
 from appca.ui.session.caching import by_key
-from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 PAGE = 20  # components at a time
@@ -77,7 +73,7 @@ def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) 
                     type="tertiary",
                     disabled=shown.run is None,
                     help="Swap red and blue: the sign of a component is arbitrary.",
-                    on_click=_flip,
+                    on_click=names.flip,
                     args=[shown.run, k],
                 )
             st.html(bars)
@@ -103,16 +99,5 @@ def _name(shown: Shown, number: int, k: int) -> None:
         placeholder="Name it",
         label_visibility="collapsed",
         disabled=shown.run is None,
-        on_change=_rename,
-        args=[shown.run, k, key],
+        on_change=lambda: names.rename(shown.run, k, st.session_state[key]),
     )
-
-
-@guarded
-def _rename(run: Run, k: int, key: str) -> None:
-    ComponentNumbers(home()).rename(run, k, st.session_state[key])
-
-
-@guarded
-def _flip(run: Run, k: int) -> None:
-    ComponentNumbers(home()).flip(run, k)

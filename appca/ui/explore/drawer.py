@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.ui.explore import component_list, row, selected
+from appca.ui.explore import component_list, point, selected
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
@@ -31,4 +31,4 @@ def drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:
             elif tab == "selection":
                 selected.body(dataset, shown, colouring)
             else:
-                row.body(dataset, shown)
+                point.body(dataset, shown)

@@ -2,19 +2,26 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import streamlit as st
 
+from appca.analysis.explore.projection import explained_share
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from appca.data.numbers import fixed, percent
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import fits_around_gaps
+from appca.runs.run import RunInfo
 from appca.storage.wording import counted
 from appca.ui.data.preprocessing_form import preprocessing
-from appca.ui.frame.place import place_of_fits
-from appca.ui.parts.text import about, markdown
+from appca.ui.frame.place import place_of_fits, place_of_run
+from appca.ui.parts.text import about, duration, ended, fact_list, markdown, passes
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.fitting import Shown
 
+DOUBTFUL = 0.5
 FIXED = "fixed"  # the latent variance is a number of the person's
 
 
@@ -154,6 +161,10 @@ def popover(dataset: Dataset) -> None:
         settings(dataset)
         with st.expander("Before the fit"):
             preprocessing(dataset)
+        found = fitting.stored()
+        if found is not None:
+            with st.expander("About this fit"):
+                st.html(facts(found))
         st.caption(_cost(dataset, now))
 
 
@@ -181,6 +192,47 @@ def _cost(dataset: Dataset, now: RunConfig) -> str:
         fits = fits_around_gaps(now)
         parts.append(f"{gaps}: the model {'fills them' if fits else 'needs whole rows'}.")
     return " ".join(parts)
+
+
+def facts(shown: Shown) -> str:
+    """Return how the fit went, as HTML."""
+    info, fitted = shown.info, shown.fitted
+    latent = fitted.latent_variance
+    work = passes(info.n_iter, sampled=shown.config.is_sampled)
+    spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
+    nats = f"{fixed(info.log_likelihood / info.n_rows)} nats per row"
+    lines = {
+        "Log-likelihood": nats,
+        "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
+        "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
+        "Ended": ended(info.stop_reason),
+        "Work": f"{work} in {duration(info.seconds)}",
+        "Noise variance": f"{fitted.noise_variance:.4g}",
+        "Latent variance": spread,
+        **_learned(fitted),
+        **_estimated(info),
+        **place_of_run(info),
+        "Id": shown.config.id + (", imported" if shown.config.imported is not None else ""),
+    }
+    return fact_list(lines)
+
+
+def _learned(fitted: FittedRun) -> dict[str, str]:
+    """Say what a model without a fixed number of components has found about it."""
+    if fitted.alpha is None:
+        return {}
+    used = fitted.active.sum(axis=1)
+    return {
+        "Components": f"{len(fitted.components)} in the best draw",
+        "Used by a row": f"{used.mean():.1f} on average, {used.min()} to {used.max()}",
+        "Alpha": f"{fitted.alpha:.3g}",
+    }
+
+
+def _estimated(info: RunInfo) -> dict[str, str]:
+    """Say how exact the log-likelihood is where it is not a sum over all choices."""
+    error = info.likelihood_error / info.n_rows
+    return {"Likelihood": f"{info.likelihood}; ± {error:.2g} nats per row"} if error else {}
 
 
 def _title(model: str) -> str:

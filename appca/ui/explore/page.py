@@ -8,7 +8,6 @@ from appca.ui.explore import bar, drawer, umap
 from appca.ui.explorer import canvas
 from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note
-from appca.ui.parts.widgets import one_of
 from appca.ui.session import state
 
 STYLE = Path(__file__).with_name("explore.css")
@@ -18,18 +17,23 @@ def draw() -> None:
     """Draw the page."""
     dataset = state.current_dataset()
     st.html(STYLE)
+    with st.container(key="explore_title"):
+        st.title("Explore", anchor=False)
     colouring, views = bar.bar(dataset)
     shown = progress.shown()
     if shown is None:
         return
     scene = canvas.scene(dataset, shown, colouring, umap.at_hand(dataset, shown))
     with views:
-        names = canvas.views(scene)
-        layout = one_of(
-            "View", names, key=f"view-{shown.config.n_active}", label_visibility="collapsed"
-        )
+        layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
     with st.container(key="explore_canvas"):
-        canvas.draw(dataset, shown, scene, layout, colouring)
+        there = layout if layout in canvas.views(scene) else scene.meta["first"]
+        canvas.draw(dataset, shown, scene, there, colouring)
+    if there != layout:
+        with st.container(key="map_offer"):
+            umap.offer(dataset, shown)
+    if not shown.fitted.active.any():
+        st.caption("No row uses any component: the model takes all but the average for noise.")
     with st.container(key="explore_note"):
         preview_note(shown)
     drawer.drawer(dataset, shown, colouring)

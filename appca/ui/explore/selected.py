@@ -38,9 +38,8 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
         return
     st.markdown(f"### {len(rows):,}\n:gray[of {dataset.n_rows:,} rows, {percent(mask.mean())}]")
     _pictures(dataset, rows)
-    classes = colour_now(dataset, shown, colouring)
-    if classes.kind != "category":
-        classes = _first_label(dataset)
+    chosen = colour_now(dataset, shown, colouring)
+    classes = chosen if chosen.kind == "category" else _first_label(dataset)
     if classes is not None:
         st.caption(f"By {markdown(classes.name)}")
         st.html(class_bars(classes, mask))

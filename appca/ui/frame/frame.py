@@ -10,7 +10,7 @@ from appca.runs.configuration import MODELS
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.storage.wording import counted
-from appca.ui.frame import cold_start, memory, page_turn, tour, upload_limit
+from appca.ui.frame import cold_start, memory, page_turn, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import about, markdown, nats_per_row, passes, tag, words
@@ -62,9 +62,6 @@ def sidebar() -> None:
         with st.sidebar:
             if state.is_ready():
                 st.html(_summary())
-            if st.button("Tour", key="tour_start", type="tertiary", icon=":material/tour:"):
-                tour.start()
-                st.switch_page("pages/explore/subspaces.py")
             running = watching.mine()
             if running:
                 _jobs_now([job.id for job in running])

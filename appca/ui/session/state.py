@@ -39,7 +39,6 @@ class Keys(NamedTuple):
     marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
     k: str = "k"
     l: str = "l"  # noqa: E741
-    tour: str = "tour"  # the step of the guided tour, None when it is over
 
 
 KEYS = Keys()

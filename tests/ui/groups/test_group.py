@@ -174,7 +174,7 @@ def test_a_component_with_a_name_has_it_in_rules_and_comparisons(start, zeros):
     app = start("components/components")
     run = address(app)["run"]
     app.text_input(key=f"label-{run}-1").set_value("slant").run()
-    lasso(app.switch_page("pages/explore/subspaces.py").run(), zeros)
+    lasso(app.switch_page("pages/explore/explore.py").run(), zeros)
     app.switch_page("pages/groups/group.py").run()
     told = list(healthy(app).dataframe[0].value["what"])
     assert {"score on 2 · slant", "use of 2 · slant", "score on component 1"} <= set(told)

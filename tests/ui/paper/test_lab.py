@@ -64,7 +64,7 @@ def test_the_data_are_opened_with_the_true_number_of_factors(start):
     assert "Synthetic, balanced, K = 6, seed 0" in html(healthy(app))
     assert (address(app)["k"], address(app)["l"]) == ("6", "3")
     assert app.button(key="lab_open").disabled
-    fit = healthy(app.switch_page("pages/explore/fit.py").run())
+    fit = healthy(app.switch_page("pages/explore/explore.py").run())
     assert "Adaptive factor analysis" in html(fit)
 
 

@@ -40,7 +40,7 @@ def test_every_kind_of_job_has_a_name_in_the_sidebar():
 def test_a_colouring_is_called_as_the_column_is(start, label, shown):
     app = upload(start("data/data"), table_of(good_table(label)))
     app.button(key="upload_use").click().run()
-    app.switch_page("pages/explore/subspaces.py").run()
+    app.switch_page("pages/explore/explore.py").run()
     colours = next(
         group for group in healthy(app).get("button_group") if group.label == "Colour by"
     )
