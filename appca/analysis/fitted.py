@@ -120,6 +120,8 @@ class FittedModel:
         In nats, one an iteration.
     names : tuple of str
         That a person gave the components, empty strings where none was given; () is no names.
+    numbers : tuple of int
+        Under which people know the components; () counts them from 1.
     """
 
     components: np.ndarray
@@ -135,6 +137,7 @@ class FittedModel:
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.empty(0))
     names: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _freeze(self)

@@ -12,6 +12,7 @@ from appca.studies.catalogue import STUDIES
 EXAMPLES = (
     "python -m appca paper z-priors --quick",
     "python -m appca paper z-priors --set n_rows=100 --out results",
+    "python -m appca paper --ship",
     "python -m appca paper --document docs/paper.md",
 )
 
@@ -21,15 +22,20 @@ def add(commands: parsing.Commands) -> None:
     text = "compute tables and figures of the paper anew"
     parser = parsing.command(commands, "paper", text, EXAMPLES)
     parser.set_defaults(run=run, size="default")
-    which = parser.add_mutually_exclusive_group(required=True)
+    which = parser.add_mutually_exclusive_group()
     which.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(STUDIES))
     which.add_argument("--all", action="store_true", help="all of them (default: no)")
     which.add_argument(
         "--document",
         type=Path,
         metavar="FILE",
-        help="compute nothing; write a page (Markdown) of the stored results to FILE, and their "
-        "numbers to a JSON file beside it (default: no)",
+        help="compute nothing; write a page (Markdown) of the results that come with the package "
+        "to FILE (default: no)",
+    )
+    parser.add_argument(
+        "--ship",
+        action="store_true",
+        help="keep the results, all without a NAME, in the package, for everybody (default: no)",
     )
     size = parser.add_mutually_exclusive_group()
     for name, meaning in (
@@ -58,14 +64,20 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """Compute, print, store and write; or write what is stored."""
     from appca.studies.command import paper
     from appca.studies.document import write_document
+    from appca.studies.shipped import ShippedResults
+    from appca.studies.store import StudyStore
 
     changes = dict(options.set)
+    if not (options.names or options.all or options.ship or options.document):
+        msg = "one of the arguments NAME --all --ship --document is required"
+        raise parsing.UsageError(msg)
     if options.document is not None:
-        if changes or options.out is not None or options.size != "default":
-            msg = "--document computes nothing; leave out --quick, --full, --set and --out."
+        if changes or options.out is not None or options.size != "default" or options.ship:
+            msg = "--document computes nothing; leave out --quick, --full, --set, --ship and --out."
             raise parsing.UsageError(msg)
-        write_document(options.document, home(), say)
+        write_document(options.document, say)
         return {"experiments": [], "document": str(options.document), "folder": None}
-    paper(options.names, options.size, changes, home(), options.out, say, show_share)
+    store = ShippedResults() if options.ship else StudyStore(home())
+    paper(options.names, options.size, changes, store, options.out, say, show_share)
     folder = None if options.out is None else str(options.out)
     return {"experiments": options.names or list(STUDIES), "document": None, "folder": folder}

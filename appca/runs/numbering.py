@@ -9,6 +9,7 @@ number by: K = 6, 7, 6 leads back to the numbers of the first 6.
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +38,13 @@ class Numbering(NamedTuple):
     numbers: tuple[int, ...]  # (K,) from 1, all different
     signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
     names: tuple[str, ...]  # (K,) empty where nobody gave one
+
+    @property
+    def key(self) -> str:
+        """Name the numbering in a cache; empty where components are counted and nothing else."""
+        counted = (tuple(range(1, len(self.numbers) + 1)), (1,) * len(self.numbers))
+        plain = self[:2] == counted and not any(self.names)
+        return "" if plain else digest_of([*map(list, self)])
 
 
 class _Known(NamedTuple):
@@ -177,8 +185,9 @@ class ComponentNumbers:
 
 
 def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
-    """Return a run as people see it: components and scores turned, with names."""
-    return labelled(fitted, Labels(numbering.names, numbering.signs))
+    """Return a run as people see it: components and scores turned, with names and numbers."""
+    found = labelled(fitted, Labels(numbering.names, numbering.signs))
+    return replace(found, numbers=numbering.numbers)
 
 
 def _matched(found: np.ndarray, known: _Known, source: str) -> tuple[Numbering, _Known, bool]:

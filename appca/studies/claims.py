@@ -13,6 +13,8 @@ class CheckedClaim(NamedTuple):
     paper: str  # its number; empty if it gives none
     measured: str
     holds: Holds
+    value: str = ""  # the number that says most, for a card: "92%"
+    caption: str = ""  # what it is: "on their own plane"
 
 
 HEADINGS = {
@@ -32,11 +34,25 @@ def headings(claims: Sequence[CheckedClaim]) -> dict[str, str]:
     }
 
 
-def checked(claim: str, measured: str, tests: Iterable[bool], paper: str = "") -> CheckedClaim:
+def checked(
+    claim: str,
+    measured: str,
+    tests: Iterable[bool],
+    paper: str = "",
+    number: tuple[str, str] = ("", ""),
+) -> CheckedClaim:
     """Judge a claim: "yes" if all tests hold, "no" if none does, "not tested" without any."""
     found = list(tests)
     holds: Holds = "yes" if all(found) else "partly" if any(found) else "no"
-    return CheckedClaim(claim, paper, measured, holds if found else "not tested")
+    return CheckedClaim(claim, paper, measured, holds if found else "not tested", *number)
+
+
+def verdict(claims: Sequence[CheckedClaim]) -> Holds:
+    """Judge an experiment by its claims: "yes" if all that were tested hold, "no" if none does."""
+    found = {claim.holds for claim in claims} - {"not tested"}
+    if len(found) == 1:
+        return found.pop()
+    return "partly" if found else "not tested"
 
 
 def span(values: Sequence[float], form: str = ".2f") -> str:

@@ -20,7 +20,7 @@ def paper(
     names: Sequence[str],
     size: str,
     changes: Options,
-    home: Path,
+    store: StudyStore,
     out: Path | None,
     say: Callable[[str], None],
     report: Report,
@@ -34,8 +34,8 @@ def paper(
     size : {"quick", "default", "full"}
     changes : dict
         Options that differ from the size's.
-    home : Path
-        Where the results are stored, for the app to show.
+    store : StudyStore
+        Keeps the results, for the app to show.
     out : Path or None
         Folder for CSV, HTML and pictures.
     say : callable
@@ -53,7 +53,7 @@ def paper(
     if out is not None and out.exists() and not out.is_dir():
         msg = f"The place of the output must be a folder; “{out}” is a file."
         raise InputError(msg)
-    results = [_one(study, options, home, out, say, report) for study, options in planned]
+    results = [_one(study, options, store, out, say, report) for study, options in planned]
     if out is not None:
         write_page(results, out / REPORT)
         say(f"wrote {REPORT} in {out}")
@@ -67,7 +67,7 @@ def paper(
 def _one(
     study: Study,
     options: Options,
-    home: Path,
+    store: StudyStore,
     out: Path | None,
     say: Callable[[str], None],
     report: Report,
@@ -81,7 +81,7 @@ def _one(
     except InputError as error:
         return ReportEntry(study, options, None, str(error))
     seconds = time.perf_counter() - began
-    name = StudyStore(home).save(study, options, outcome, seconds)
+    name = store.save(study, options, outcome, seconds)
     numbers = aligned(next(iter(outcome.tables.values())), study.columns)
     for line in (*numbers, "", *claim_lines(outcome), outcome.text):
         say(line)

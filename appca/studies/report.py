@@ -10,6 +10,7 @@ from appca.plots.export.figure_files import fragment
 from appca.plots.export.report_page import fold, framed, paragraph, table
 from appca.storage.refusal import OTHER, refusing
 from appca.studies.claims import headings
+from appca.studies.parts.own_copy import NEEDED, is_here
 from appca.studies.study import Options, Outcome, Row, Study
 
 
@@ -18,14 +19,6 @@ class PaperPlace(NamedTuple):
 
     where: str
     data: str | None = None  # name of a source in `NEEDED`
-
-
-class Needed(NamedTuple):
-    """Files that do not come with this package."""
-
-    title: str
-    files: tuple[str, ...]  # below the data folder; any one of them will do
-    fetched: str  # what happens without them
 
 
 PLACES = {
@@ -42,21 +35,6 @@ PLACES = {
     "whitening": PaperPlace("Figure 11", "mnist"),
     "fmri": PaperPlace("Figures 12 and 13", "fmri"),
     "speed": PaperPlace("Section 4"),
-}
-NEEDED = {
-    "mnist": Needed(
-        "MNIST", ("mnist/train-images-idx3-ubyte.gz",), "it is fetched first, 12 MB, if possible"
-    ),
-    "coil20": Needed(
-        "COIL-20",
-        ("coil20/COIL20.mat", "coil20/coil-20-proc.zip"),
-        "it is fetched first, 13 MB, if possible",
-    ),
-    "fmri": Needed(
-        "the brain recording",
-        ("fmri/sub-02_task-oneback_run-1_bold.nii.gz",),
-        "put it there, with its events beside it",
-    ),
 }
 MOST_ROWS = 60  # of a table on the page; the CSV has all
 
@@ -89,8 +67,8 @@ def lacking(name: str) -> str:
     place = PLACES.get(name)
     if place is None or place.data is None:
         return ""
-    needed, folder = NEEDED[place.data], data_folder(None)
-    if any((folder / file).is_file() for file in needed.files):
+    needed, folder = NEEDED[place.data], data_folder()
+    if is_here(place.data):
         return ""
     return (
         f"This needs {needed.title}: {' or '.join(needed.files)} is not in {folder} yet; "
@@ -138,8 +116,8 @@ def _section(result: ReportEntry) -> str:
         parts += map(fragment, figures)
         parts += [_table(name, rows) for name, rows in outcome.tables.items()]
     settings = "; ".join(f"{name} {value}" for name, value in result.options.items())
-    command = f"python -m appca paper {study.name}"
-    parts.append(f"<p><small>{escape(f'{command}: {settings}. {result.note}')}</small></p>")
+    made = f"{study.command(result.options)}: {settings}. {result.note}"
+    parts.append(f"<p><small>{escape(made)}</small></p>")
     return "".join(parts) + "</section>"
 
 

@@ -61,6 +61,7 @@ class StudyStore:
             "study": study.name,
             "revision": study.revision,
             "options": options,
+            "command": study.command(options),
             "claims": outcome.claim_rows,
             "text": outcome.text,
             "created": time.time(),

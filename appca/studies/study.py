@@ -17,6 +17,7 @@ Report = Callable[[str, float], None]  # (stage in words, share done); raising e
 Options = dict[str, Any]  # numbers, texts and lists of them by name, as in JSON
 Row = dict[str, Any]  # texts, numbers and None by the name of the column, as in a CSV file
 Figures = dict[str, "go.Figure"]
+OTHER_OPTIONS = "other options"
 
 
 class Outcome(NamedTuple):
@@ -46,6 +47,7 @@ class Study(NamedTuple):
     columns: tuple[str, ...]  # of the first table, for a terminal
     figures: Callable[[Outcome], Figures]
     later: Mapping[str, object] = {}  # options that came later, see `Recorded.later`
+    private: tuple[str, ...] = ()  # arrays that hold the data themselves and ship with nothing
 
     def options(self, size: str = "default", **changes: object) -> Options:
         """Return the options of a size, some of them changed.
@@ -65,6 +67,18 @@ class Study(NamedTuple):
                 raise InputError(msg)
             _check(name, value, known[name])
         return {name: plain(name, value) for name, value in {**known, **changes}.items()}
+
+    def size_of(self, options: Options) -> str:
+        """Return "default" for options of several sizes, `OTHER_OPTIONS` for those of none."""
+        names = [name for name in self.sizes if self.options(name) == options]
+        if "default" in names or not names:
+            return "default" if names else OTHER_OPTIONS
+        return names[0]
+
+    def command(self, options: Options) -> str:
+        """Return the command that makes a result."""
+        size = self.size_of(options)
+        return f"python -m appca paper {self.name}" + f" --{size}" * (size in {"quick", "full"})
 
     def id(self, options: Options) -> str:
         """Twelve hex digits: the same experiment with the same options has the same name."""

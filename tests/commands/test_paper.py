@@ -1,10 +1,9 @@
-import shutil
-
 import pandas as pd
 import pytest
 
 from appca.cli import main
 from appca.runs.home import home
+from appca.studies.shipped import shipped
 from appca.studies.store import StudyStore
 
 
@@ -23,25 +22,24 @@ def test_the_paper_s_experiments_are_printed_stored_and_written(tmp_path, capsys
     assert kept.options["n_rows"] == 30
 
 
-def test_stored_results_become_a_page_that_can_be_written_again(tmp_path, capsys):
+def test_results_ship_and_become_a_page(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("appca.studies.shipped.FOLDER", tmp_path / "results")
+    assert main(["paper", "z-priors", "--ship"]) == 0
+    assert not StudyStore(home()).list()
+    shipped.cache_clear()
     file = tmp_path / "docs" / "paper.md"
-    assert main(["paper", "z-priors", "--quick"]) == 0
-    capsys.readouterr()
     assert main(["paper", "--document", str(file)]) == 0
-    assert "wrote paper.md and paper_results.json: 1 of" in capsys.readouterr().out
+    shipped.cache_clear()
+    assert "wrote paper.md: 1 of" in capsys.readouterr().out
     page = file.read_text("utf-8")
     assert "(#z-priors) | `z-priors` | 1 of 1 | default |" in page
     assert "`planes` | not computed" in page
-    (kept,) = StudyStore(home()).list()
-    shutil.rmtree(StudyStore(home()).folder / kept.id)
-    assert main(["paper", "--document", str(file)]) == 0
-    assert file.read_text("utf-8") == page
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "one of the arguments NAME --all --document is required"),
+        ([], "one of the arguments NAME --all --ship --document is required"),
         (["table9"], "There is no experiment “table9”; choose among z-priors"),
         (["table1", "--all"], "not allowed with argument"),
         (["table1", "--quick", "--full"], "not allowed with argument"),

@@ -6,6 +6,7 @@ from appca.storage.errors import InputError
 from appca.studies import command, report
 from appca.studies.catalogue import STUDIES
 from appca.studies.claims import CheckedClaim
+from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
 
 
@@ -54,11 +55,14 @@ def test_a_result_without_its_data_does_not_keep_the_others_back(tmp_path, monke
     monkeypatch.setitem(STUDIES, "popularity", lame)
     monkeypatch.setattr(command, "write", lambda *_given: ([], ""))
     said: list[str] = []
+    store = StudyStore(tmp_path)
     names = ["popularity", "z-priors"]
     with pytest.raises(InputError, match=r"1 of 2 results .* popularity: The file x is missing"):
-        command.paper(names, "quick", {}, tmp_path, tmp_path / "out", said.append, silent)
+        command.paper(
+            names, "quick", {}, StudyStore(tmp_path), tmp_path / "out", said.append, silent
+        )
     html = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "The file x is missing." in html
     assert any("stored as" in line for line in said)
     with pytest.raises(InputError, match=r"^The file x is missing\.$"):
-        command.paper(["popularity"], "quick", {}, tmp_path, None, said.append, silent)
+        command.paper(["popularity"], "quick", {}, store, None, said.append, silent)

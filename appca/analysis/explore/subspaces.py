@@ -128,8 +128,17 @@ def sign_cells(scores: np.ndarray, components: tuple[int, ...]) -> list[SignCell
     return cells
 
 
-def title(components: tuple[int, ...]) -> str:
-    """Name of a subspace for people, components counted from 1: "{1,3}"; "none" without any."""
+def title(components: tuple[int, ...], numbers: tuple[int, ...] = ()) -> str:
+    """Name of a subspace for people: "{1,3}"; "none" without any component.
+
+    Parameters
+    ----------
+    components : tuple of int
+        Counted from 0.
+    numbers : tuple of int
+        Under which people know the components; () counts them from 1.
+    """
     if not components:
         return "none"
-    return "{" + ",".join(str(component + 1) for component in components) + "}"
+    known = sorted(numbers[k] if numbers else k + 1 for k in components)
+    return "{" + ",".join(map(str, known)) + "}"

@@ -251,7 +251,7 @@ def _uses(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
     for k in range(active.shape[1]):
         if not active[:, k].all():
             yield _share("use", f"use of {name_of(fitted, k)}", active[:, k], mask)
-    subspaces = subspace_column(active)
+    subspaces = subspace_column(active, fitted.numbers)
     names = subspaces.names or ()
     if len(names) > 1:
         for code, name in enumerate(names[:MOST_CLASSES]):  # the fullest come first

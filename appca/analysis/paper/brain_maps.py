@@ -27,7 +27,7 @@ class BrainMaps(NamedTuple):
 
     mask: np.ndarray  # (x, y, z) bool, V voxels inside
     affine: np.ndarray  # (4, 4) indices to millimetres
-    signal: np.ndarray  # (V,) mean of each voxel
+    signal: np.ndarray  # (V,) mean of each voxel; all alike where it does not ship with the maps
     times: np.ndarray  # (T,) seconds
     edges: np.ndarray  # (bins + 1,) of the errors
     models: dict[str, ModelMap]
@@ -48,7 +48,7 @@ class BrainMaps(NamedTuple):
         return cls(
             mask=arrays["mask"],
             affine=arrays["affine"],
-            signal=arrays["signal"],
+            signal=arrays.get("signal", np.ones(int(arrays["mask"].sum()), np.float32)),
             times=arrays["times"],
             edges=arrays["edges"],
             models=models,

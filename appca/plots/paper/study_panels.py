@@ -225,6 +225,16 @@ def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
     return framed(figure, 340)
 
 
+def mixed(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
+    """Draw how many groups mix how many objects; rows have `objects`."""
+    counts = np.bincount([row["objects"] for row in rows])
+    at = np.flatnonzero(counts)
+    figure = go.Figure(go.Bar(x=at, y=counts[at], marker_color=class_colour(0)))
+    figure.update_xaxes(title="objects in a group", dtick=1)
+    figure.update_yaxes(title="groups")
+    return framed(figure, 340)
+
+
 def _uri(image: np.ndarray) -> str:
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, "PNG", optimize=True)

@@ -18,6 +18,7 @@ from appca.studies.parts.fitting import (
     fit,
     subspace_panels,
 )
+from appca.studies.parts.own_copy import images_of
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 STRONG = 0.3  # |r| from which a component is said to go with the width
@@ -41,10 +42,9 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     how = {"n_neighbors": options["n_neighbors"], "most": 12}
     crowded = crowding(fitted.scores, fitted.active, principal, codes, **how)
     rows = crowding_rows(crowded, codes, fitted)
-    images = dataset.images(np.arange(len(Y)))
-    wide = widths(fitted, width(images), codes)
+    wide = widths(fitted, width(dataset.images(np.arange(len(Y)))), codes)
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
-    arrays |= {"pca": principal, "codes": codes, "names": np.array(names), "images": images}
+    arrays |= {"pca": principal, "codes": codes, "names": np.array(names)}
     claims = [crowding_claim(rows), width_claim(wide)]
     return Outcome({"panels": rows, "width": wide}, arrays, claims)
 
@@ -93,21 +93,23 @@ def width_claim(wide: list[Row]) -> CheckedClaim:
         f"{most['objects']} objects; component 2: |r| = {second:.2f}"
     )
     tests = [second >= STRONG, max(strength.values()) >= STRONG]
-    return checked("Component 2 is the width of the object", measured, tests)
+    number = (fixed(most["correlation"] or 0.0), f"r of width, component {most['component']}")
+    return checked("Component 2 is the width of the object", measured, tests, number=number)
 
 
 def figures(outcome: Outcome) -> Figures:
-    """PCA with images, and each subspace with images."""
+    """Each subspace, and PCA; with images where the person has them."""
     from appca.plots.paper.study_panels import Scatter, scatters
 
     arrays = outcome.arrays
     names = [f"object {name}" for name in arrays["names"].tolist()]
-    pca, codes, images = arrays["pca"], arrays["codes"], arrays["images"]
+    pca, codes = arrays["pca"], arrays["codes"]
+    images = images_of("coil20", np.arange(len(codes)))
     whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *PCA_AXES, images=images)
-    panels = subspace_panels(arrays, lambda name, n: f"{name}, {n} images")
+    panels = subspace_panels(arrays, lambda name, n: f"{name}, {n} images", images)
     return {
-        "pca": scatters([whole], names, columns=1),
         "subspaces": scatters(panels, names, columns=2, size=4),
+        "pca": scatters([whole], names, columns=1),
     }
 
 
@@ -120,7 +122,7 @@ STUDY = Study(
         "The paper shows COIL-20 by PCA and, K = 4 and L = 2, in the subspaces of aPPCA, and says "
         "that these reduce the crowding of PCA and that objects low on component 2 are narrow."
     ),
-    revision=1,
+    revision=2,
     sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
     takes=dict.fromkeys(("quick", "default", "full"), 3.0),
     run=run,

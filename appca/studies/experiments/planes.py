@@ -94,8 +94,18 @@ def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
     losses = f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}"
     own = "aPPCA projects each point onto its own plane"
     return [
-        checked(own, measured, [right > FOUND, angle < NEAR]),
-        checked("PCA lays the planes over one another", losses, [rest < lost]),
+        checked(
+            own,
+            measured,
+            [right > FOUND, angle < NEAR],
+            number=(percent(right), "on their own plane"),
+        ),
+        checked(
+            "PCA lays the planes over one another",
+            losses,
+            [rest < lost],
+            number=(percent(rest, 2), f"lost, PCA {percent(lost, 1)}"),
+        ),
     ]
 
 
@@ -118,8 +128,8 @@ def figures(outcome: Outcome) -> Figures:
     pca = drawn.pca
     panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], drawn.plane, *PCA_AXES))
     return {
-        "space": space(drawn.X, drawn.plane, names, drawn.components),
         "projections": scatters(panels, names, columns=2, size=4),
+        "space": space(drawn.X, drawn.plane, names, drawn.components),
     }
 
 

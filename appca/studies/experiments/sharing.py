@@ -87,7 +87,9 @@ def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> lis
         f"{sum(first)} of {len(first)} do: {span(list(own.values()))} factors, any two digits "
         f"{overall:.2f}"
     )
-    found = [checked("A digit shares most factors with its own kind", measured, first)]
+    number = (f"{sum(first)} of {len(first)}", "own kind first")
+    claim = "A digit shares most factors with its own kind"
+    found = [checked(claim, measured, first, number=number)]
     for pair in (pair for pair in NAMED if pair in shared):
         rank = ranks.index(pair) + 1
         measured = (
@@ -95,7 +97,9 @@ def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> lis
             f"{fixed(far[pair], 0)} standard deviations from chance"
         )
         tests = [far[pair] > FAR and rank <= FIRST]
-        found.append(checked(f"{' and '.join(pair)} share much", measured, tests))
+        number = (f"{rank} of {len(ranks)}", f"rank of {' and '.join(pair)}")
+        claim = f"{' and '.join(pair)} share much"
+        found.append(checked(claim, measured, tests, number=number))
     return found
 
 

@@ -15,6 +15,7 @@ from appca.analysis.groups.similar import (
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
 from appca.studies.parts.fitting import fit
+from appca.studies.parts.own_copy import images_of
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 SHOWN, IMAGES = 12, 12  # groups drawn, and images of each
@@ -28,7 +29,7 @@ NAMED = {
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, group the projections inside each subspace, and count what objects they join."""
     del processes
-    dataset, Y, names, codes = opened(report)
+    _, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.2, 0.5)
     report("grouping similar images", 0.6)
     how = HowMany("size", options["group_size"])
@@ -38,8 +39,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     rows = [_row(groups[place], mixtures[place], names) for place in order]
     shown = [place for place in order if len(mixtures[place].joined) > 1][:SHOWN]
     arrays = {
-        f"images_{number:02d}": dataset.images(spread(groups[place], codes))
-        for number, place in enumerate(shown)
+        f"rows_{number:02d}": spread(groups[place], codes) for number, place in enumerate(shown)
     }
     arrays["shown"] = np.array([order.index(place) for place in shown], dtype=int)
     return Outcome({"groups": rows}, arrays, claims(mixtures, names))
@@ -73,24 +73,30 @@ def claims(mixtures: list[Mixture], names: list[str]) -> list[CheckedClaim]:
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
     several, pairs = sum(len(one) > 1 for one in joined), len(joined_pairs(mixtures))
     measured = f"{several} of {len(joined)} groups join several objects, {pairs} different pairs"
-    found = [checked("Different objects fall together", measured, [several > 0])]
+    number = (f"{several} of {len(joined)}", "groups mix objects")
+    found = [checked("Different objects fall together", measured, [several > 0], number=number)]
     for what, (one, other) in NAMED.items():
         n = sum(bool(group & one and group & other) for group in joined)
-        found.append(checked(f"{what} fall together", f"in {n} of {len(joined)} groups", [n > 0]))
+        told, number = f"in {n} of {len(joined)} groups", (f"{n} of {len(joined)}", what.lower())
+        found.append(checked(f"{what} fall together", told, [n > 0], number=number))
     return found
 
 
 def figures(outcome: Outcome) -> Figures:
-    """Images of the groups that mix objects most evenly."""
-    from appca.plots.paper.study_panels import sheets
+    """How many objects each group mixes; images of the most even ones where the person has them."""
+    from appca.plots.paper.study_panels import mixed, sheets
 
-    rows = outcome.tables["groups"]
-    named = {}
+    rows, named = outcome.tables["groups"], {}
     for number, place in enumerate(outcome.arrays["shown"].tolist()):
-        row = rows[place]
-        name = f"{number + 1}. Subspace {row['subspace']}, {row['rows']} images: {row['joined']}"
-        named[name] = outcome.arrays[f"images_{number:02d}"]
-    return {"groups": sheets(named, columns=IMAGES, zoom=1.8)} if named else {}
+        images = images_of("coil20", outcome.arrays[f"rows_{number:02d}"])
+        if images is not None:
+            row = rows[place]
+            name = (
+                f"{number + 1}. Subspace {row['subspace']}, {row['rows']} images: {row['joined']}"
+            )
+            named[name] = images
+    pictures = {"groups": sheets(named, columns=IMAGES, zoom=1.8)} if named else {}
+    return pictures | {"mixtures": mixed(rows)}
 
 
 _SIZE = {"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}
@@ -103,7 +109,7 @@ STUDY = Study(
         "shows different objects that fall together, such as the lucky cat and a bottle, or the "
         "duck and a wooden part."
     ),
-    revision=1,
+    revision=2,
     sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
     takes=dict.fromkeys(("quick", "default", "full"), 4.0),
     run=run,

@@ -79,8 +79,18 @@ def claims(rows: list[Row]) -> list[CheckedClaim]:
     other = f"{differs} of {n} objects have another nearest object"
     same = f"aPPCA names that of the pixels for {appca} of {n}, UMAP for {umap}, PCA for {pca}"
     return [
-        checked("The colours show likeness that UMAP leaves out", other, [differs > n * MANY]),
-        checked("UMAP and PCA lose likeness that aPPCA keeps", same, [appca > umap, appca > pca]),
+        checked(
+            "The colours show likeness that UMAP leaves out",
+            other,
+            [differs > n * MANY],
+            number=(f"{differs} of {n}", "new nearest objects"),
+        ),
+        checked(
+            "UMAP and PCA lose likeness that aPPCA keeps",
+            same,
+            [appca > umap, appca > pca],
+            number=(f"{appca} of {n}", f"nearest right, UMAP {umap}"),
+        ),
     ]
 
 

@@ -77,20 +77,23 @@ def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
 
 
 def subspace_panels(
-    arrays: Mapping[str, np.ndarray], named: Callable[[str, int], str]
+    arrays: Mapping[str, np.ndarray],
+    named: Callable[[str, int], str],
+    images: np.ndarray | None = None,
 ) -> "list[Scatter]":
     """Draw each subspace by its first and last component, with images where there are some.
 
     Parameters
     ----------
     arrays : mapping
-        scores and active (N, K), codes (N,) and perhaps images (N, h, w), as experiments keep them.
+        scores and active (N, K) and codes (N,), as experiments keep them.
     named : callable
         Makes a panel's title of the subspace's and its number of rows.
+    images : ndarray of uint8, shape (N, h, w), optional
     """
     from appca.plots.paper.study_panels import Scatter
 
-    found, images = [], arrays.get("images")
+    found = []
     for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
         first, last = subspace.components[0], subspace.components[-1]
         own, rows = arrays["scores"][subspace.rows], subspace.rows
@@ -141,4 +144,5 @@ def crowding_claim(rows: list[Row]) -> CheckedClaim:
     )
     less = panel > same + CLEARLY
     tests = [less, less or panel > whole + CLEARLY]
-    return checked("The subspaces are less crowded than PCA", measured, tests)
+    number = (percent(panel), f"read right, PCA {percent(same)}")
+    return checked("The subspaces are less crowded than PCA", measured, tests, number=number)

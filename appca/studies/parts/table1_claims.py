@@ -49,7 +49,8 @@ def _lowest(cells: Cells) -> CheckedClaim:
     )
     own = here["aFA EM"]
     measured = f"in {own} of {len(known)}; {_counted(here)}. FA may use all K factors for any row"
-    return checked(claim, measured, [own >= paper, own > 0], f"{paper} of {len(known)} columns")
+    tests, number = [own >= paper, own > 0], (f"{own} of {len(known)}", "least error")
+    return checked(claim, measured, tests, f"{paper} of {len(known)} columns", number)
 
 
 def _fresh(cells: Cells) -> CheckedClaim:
@@ -58,7 +59,8 @@ def _fresh(cells: Cells) -> CheckedClaim:
     won = [method in BY_EM for method in best]
     told = _counted(Counter(METHODS[method].title for method in best))
     measured = f"in {sum(won)} of {len(won)} columns; {told}"
-    return checked("It describes new rows best, too", measured, won)
+    number = (f"{sum(won)} of {len(won)}", "best on new rows")
+    return checked("It describes new rows best, too", measured, won, number=number)
 
 
 def _everywhere(cells: Cells) -> CheckedClaim:
@@ -89,7 +91,8 @@ def _gibbs(cells: Cells) -> CheckedClaim:
     ratios = _ratios(cells, "afa_gibbs", "afa")
     worse = [ratio > 1 for ratio in ratios]
     measured = f"by Gibbs {span(ratios)} times the squared error, more in {_share(worse)} columns"
-    return checked("aFA by EM has a lower error than by Gibbs", measured, worse, "all columns")
+    claim, number = "aFA by EM has a lower error than by Gibbs", (_share(worse), "below Gibbs")
+    return checked(claim, measured, worse, "all columns", number)
 
 
 def _surplus(cells: Cells) -> CheckedClaim:

@@ -11,7 +11,8 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import number, percent
 from appca.plots.check.compare import cosines
 from appca.runs.configuration import MODELS, RunConfig
-from appca.runs.labels import labelled, labels
+from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.run import RunInfo
 from appca.runs.store import Run
 from appca.storage.errors import InputError
@@ -52,7 +53,8 @@ def view() -> str:
 def body(dataset: Dataset, shown: Shown, other: Run) -> None:
     """Draw the comparison with another run."""
     try:
-        fitted = labelled(other.fitted, labels(other))
+        known = ComponentNumbers(home()).of_run(other)
+        fitted = numbered(other.fitted, known)
     except InputError as error:
         st.error(markdown(str(error)))
         return
@@ -62,9 +64,7 @@ def body(dataset: Dataset, shown: Shown, other: Run) -> None:
             "The two runs see the data through different preprocessing: their log-likelihoods, "
             "shares and residuals are not on one scale."
         )
-    found, moved = _compared(
-        f"{shown.key}-{other.id}-{labels(other).key}", dataset, shown.fitted, fitted
-    )
+    found, moved = _compared(f"{shown.key}-{other.id}-{known.key}", dataset, shown.fitted, fitted)
     _components(dataset, shown, fitted, found)
     used = [float(one.active.sum(axis=1).mean()) for one in (shown.fitted, fitted)]
     _rows(dataset, found, moved, used)

@@ -1,7 +1,5 @@
 """The page Components: every component with its pattern, its users, and the rows at its ends."""
 
-from collections.abc import Callable
-
 import numpy as np
 import streamlit as st
 
@@ -14,7 +12,7 @@ from appca.data.numbers import percent, signed
 from appca.plots.components.component_charts import loading_bars, score_histogram
 from appca.plots.components.components import component_image, data_uri, pixels_of, ranked_loadings
 from appca.runs import labels
-from appca.runs.store import Run
+from appca.runs.labels import NAME_LENGTH
 from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.data.overview import sheet_of
@@ -23,9 +21,8 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
 from appca.ui.parts.text import apart, markdown, tag, words
 from appca.ui.parts.widgets import first_of_page
-from appca.ui.session import selection, state
+from appca.ui.session import names, selection, state
 from appca.ui.session.caching import kept
-from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 PAGE = 4  # components on a page
@@ -176,35 +173,30 @@ def _select(dataset: Dataset, rows: np.ndarray, label: str, k: int, end: str = "
 
 def _labelling(shown: Shown, k: int) -> None:
     """Draw what names a component and turns its sign; a preview has nothing to keep that in."""
+    run = shown.run
     with st.container(horizontal=True, horizontal_alignment="center", gap="small"):
         key = f"label-{shown.config.id}-{k}"
         st.text_input(
             f"Name of component {k + 1}",
             own_name(shown.fitted, k),
             key=key,
-            max_chars=labels.NAME_LENGTH,
+            max_chars=NAME_LENGTH,
             placeholder="a name of your own",
             label_visibility="collapsed",
             width=170,
-            disabled=shown.is_preview,
-            on_change=_change,
-            args=[shown.run, lambda run: labels.rename(run, k, st.session_state[key])],
+            disabled=run is None,
+            on_change=lambda: names.rename(run, k, st.session_state[key]),
         )
         st.button(
             apart("Flip sign", f"of component {k + 1}"),
             key=f"flip-{k}",
             icon=":material/swap_horiz:",
-            disabled=shown.is_preview,
-            on_click=_change,
-            args=[shown.run, lambda run: labels.flip(run, k)],
+            disabled=run is None,
+            on_click=names.flip,
+            args=[run, k],
             help="Turn red into blue and every score into its negative: the fit does not know "
             "which way round a component is. Kept with the run, used on every page and in files.",
         )
-
-
-@guarded
-def _change(run: Run, change: Callable[[Run], object]) -> None:
-    change(run)
 
 
 @st.cache_resource(show_spinner="Aligning the draws…", max_entries=16)

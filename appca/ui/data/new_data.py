@@ -13,8 +13,8 @@ from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
 from appca.runs.fit import project
 from appca.runs.home import home
-from appca.runs.labels import labelled, labels
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.storage.wording import counted
 from appca.ui.data import new_data_table
 from appca.ui.explore import point, point_pictures
@@ -56,8 +56,8 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
     if found is None:
         _wait_or_offer(shown, new, key)
         return None
-    given = labels(run)
-    return DescribedData(new, labelled(run.fitted.with_rows(found), given), f"{key}-{given.key}")
+    known = ComponentNumbers(home()).of_run(run)
+    return DescribedData(new, numbered(run.fitted.with_rows(found), known), f"{key}-{known.key}")
 
 
 def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:

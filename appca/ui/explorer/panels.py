@@ -127,7 +127,9 @@ def hover_of(dataset: Dataset, fitted: FittedRun) -> HoverData:
     member = np.empty(dataset.n_rows, dtype=np.int32)
     for number, group in enumerate(groups):
         member[group.rows] = number
-    columns.append(HoverColumn("subspace", member, tuple(title(g.components) for g in groups)))
+    columns.append(
+        HoverColumn("subspace", member, tuple(title(g.components, fitted.numbers) for g in groups))
+    )
     columns += [
         HoverColumn(name.lower(), getattr(fitted, part)) for name, part in MEASURES.values()
     ]
@@ -158,7 +160,7 @@ def _panel(
         for cell in sign_cells(scores, drawn)
     ]
     return Panel(
-        title=title(components),
+        title=title(components, fitted.numbers),
         subtitle=f"{counted(len(rows), 'row')} · {percent(len(rows) / dataset.n_rows)}",
         rows=rows.astype(np.int32),
         x=scores[:, 0],

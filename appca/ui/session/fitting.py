@@ -9,7 +9,7 @@ from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run, waits_for_compiler
 from appca.runs.home import home
-from appca.runs.labels import labelled, labels
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.preview import on_ground, prepare, preview, width
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, is_passing
@@ -31,7 +31,7 @@ class Shown(NamedTuple):
     fitted: FittedRun
     info: RunInfo
     run: Run | None  # None for a preview
-    labels: str = ""  # tells names and signs that a person gave the components from others
+    labels: str = ""  # tells numbers, signs and names of the components from others
 
     @property
     def is_preview(self) -> bool:
@@ -77,8 +77,7 @@ def stored() -> Shown | None:
         return _without_import()
     try:
         run = services.runs().settle(run)
-        given = labels(run)
-        return Shown(run.config, labelled(run.fitted, given), run.info, run, given.key)
+        return _as_known(run.config, run.fitted, run.info, run)
     except InputError as error:
         if is_passing(error.__cause__):
             raise
@@ -131,7 +130,7 @@ def _live() -> Shown | None:
         return None
     result = fit_run(services.dataset(now.dataset), now, preprocessing=before)
     run = services.runs().save(now, result, origin="live", hold=True)
-    return Shown(now, result.fitted, result.info, run)
+    return _as_known(now, result.fitted, result.info, run)
 
 
 def _quick(wanted: RunConfig) -> bool:
@@ -161,7 +160,14 @@ def _preview() -> Shown | None:
     if now.preprocessing.get("vae") and _prepared(now) is None:
         return None
     result = _short_fit(now.id, now)
-    return Shown(now, result.fitted, result.info, None)
+    return _as_known(now, result.fitted, result.info, None)
+
+
+def _as_known(wanted: RunConfig, fitted: FittedRun, info: RunInfo, run: Run | None) -> Shown:
+    """Give the components the numbers, signs and names under which people know them."""
+    known = ComponentNumbers(home())
+    numbering = known.of_preview(wanted, fitted) if run is None else known.of_run(run)
+    return Shown(wanted, numbered(fitted, numbering), info, run, numbering.key)
 
 
 @by_key(12)

@@ -12,13 +12,13 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.data.sources.designs import draw_synthetic
 from appca.data.store import DatasetStore
-from appca.runs import labels
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.ui.check import diagnostics_chains, diagnostics_components
+from appca.ui.session import names
 from tests.ui.conftest import healthy, html
 
 PAGE = "check/diagnostics"
@@ -220,7 +220,7 @@ def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table
 def test_components_bear_the_names_that_somebody_gave_them(show, sampled):
     config, result = sampled
     app = show(config, result)
-    labels.rename(RunStore(home()).get(config.id), 1, "<i>slant</i>")
+    names.rename(RunStore(home()).get(config.id), 1, "<i>slant</i>")
     shown = html(healthy(app.run()))
     assert "2 · &lt;i&gt;slant&lt;/i&gt;" in shown
     assert "<i>slant" not in shown

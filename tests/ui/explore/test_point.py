@@ -9,10 +9,10 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.runs import labels
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.explore import point_choice
 from tests.ui.conftest import address, go, healthy, html, sentences
@@ -50,14 +50,13 @@ def test_a_name_is_kept_with_the_run_and_stands_on_other_pages(start):
     app = start(COMPONENTS)
     run = run_of(app)
     app.text_input(key=f"label-{run.id}-1").set_value("my <b>loop</b>").run()
-    assert labels.labels(run).names[1] == "my <b>loop</b>"
+    assert ComponentNumbers(home()).of_run(run).names[1] == "my <b>loop</b>"
     assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
     go(app, "explore/subspaces")
     assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
     assert "<b>loop</b>" not in html(app)
     again = healthy(start(COMPONENTS, **address(app)))
     assert again.text_input(key=f"label-{run.id}-1").value == "my <b>loop</b>"
-    assert RunStore(home()).get(run.id).kept
 
 
 def test_a_flipped_component_exchanges_its_ends_everywhere(start):
@@ -69,11 +68,11 @@ def test_a_flipped_component_exchanges_its_ends_everywhere(start):
     app.button(key="select-high-0").click().run()
     assert address(app)["sel"] != lowest
     app.button(key="flip-0").click().run()
-    assert labels.labels(run).signs == (-1, 1, 1, 1)
+    assert ComponentNumbers(home()).of_run(run).signs == (-1, 1, 1, 1)
     app.button(key="select-high-0").click().run()
     assert address(healthy(app))["sel"] == lowest
     app.button(key="flip-0").click().run()
-    assert labels.labels(run).key == ""
+    assert ComponentNumbers(home()).of_run(run).signs == (1, 1, 1, 1)
 
 
 def test_the_users_of_a_component_become_the_selection_of_all_pages(start):
@@ -210,7 +209,7 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     run = store.save(config, fit_run(wine, config))
     app = healthy(start(COMPONENTS, run=run.id))
     assert "over the draws" in html(app)
-    labels.flip(run, 0)
+    ComponentNumbers(home()).flip(run, 0)
     go(app, "check/diagnostics")
     healthy(app)
     go(app, "explore/point")
@@ -223,7 +222,7 @@ def test_labels_that_cannot_be_stored_are_said(start, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("appca.runs.labels.write_json", full)
+    monkeypatch.setattr("appca.runs.numbering.write_numbered", full)
     app.button(key="flip-0").click().run()
     assert any("No space left" in sentence for sentence in sentences(app))
     assert not app.exception

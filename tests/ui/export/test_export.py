@@ -18,7 +18,6 @@ from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.labels import rename
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import RunStore
 from appca.ui.data import session_file
@@ -27,6 +26,7 @@ from appca.ui.export import export_material
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import Report, report
 from appca.ui.parts import downloads
+from appca.ui.session import names
 from appca.ui.session.fitting import Shown
 from tests.ui.conftest import address, go, healthy, html
 
@@ -85,7 +85,7 @@ def test_each_button_saves_what_it_says(start, made, tmp_path):
 def test_names_and_certainty_are_columns_when_asked_for(start, made):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
-    rename(run, 1, "width & <b>")
+    names.rename(run, 1, "width & <b>")
     go(app, "export")
     assert "component_2" in file(made, "projection-csv").decode().splitlines()[0]
     app.toggle(key="export_named").set_value(True).run()
@@ -124,7 +124,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     run = RunStore(home()).get(address(app)["run"])
     few = np.arange(run.info.n_rows) < 7
     SelectionStore(home()).save(run.config.dataset, "few", few)
-    rename(run, 0, "my own name")
+    names.rename(run, 0, "my own name")
     healthy(app.run())
     content = io.BytesIO(file(made, "session"))
     content.name = made["session"][1]
