@@ -6,7 +6,7 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.ui.explore import component_list, point, selected
-from appca.ui.parts.widgets import one_of
+from appca.ui.parts.widgets import tabs
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 
@@ -24,7 +24,8 @@ def drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:
     names = TABS | ({"selection": f"Selection {count:,}"} if count else {})
     with st.container(key="drawer"):
         _handle(key="drawer_handle")
-        tab = one_of("Drawer", names, key="drawer_tab", label_visibility="collapsed")
+        with st.container(key="drawer_tab"):
+            tab = tabs(names)
         with st.container(key="drawer_body"):
             if tab == "components":
                 component_list.listing(dataset, shown)

@@ -28,7 +28,7 @@ def draw() -> None:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
     with st.container(key="explore_canvas"):
         there = layout if layout in canvas.views(scene) else scene.meta["first"]
-        canvas.draw(dataset, shown, scene, there, colouring)
+        canvas.draw(dataset, scene, there, colouring)
     if there != layout:
         with st.container(key="map_offer"):
             umap.offer(dataset, shown)

@@ -14,17 +14,18 @@ from appca.plots.palette import Colour, colour_by, levels
 from appca.storage.errors import InputError
 from appca.ui.data.overview import sheet_of
 from appca.ui.explorer import atlas
-from appca.ui.explorer.colours import colour_now
+from appca.ui.explorer.colours import colour_of
 from appca.ui.parts.downloads import FORMATS, file_of, save_button
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import onward
 from appca.ui.session import selection
-from appca.ui.session.caching import kept
+from appca.ui.session.caching import by_key, kept
 from appca.ui.session.fitting import Shown
 
 IMAGES, A_LINE = 28, 7
 MOST_BARS = 12
+_colour = by_key(16)(colour_of)
 
 
 def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
@@ -38,7 +39,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
         return
     st.markdown(f"### {len(rows):,}\n:gray[of {dataset.n_rows:,} rows, {percent(mask.mean())}]")
     _pictures(dataset, rows)
-    chosen = colour_now(dataset, shown, colouring)
+    chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
     classes = chosen if chosen.kind == "category" else _first_label(dataset)
     if classes is not None:
         st.caption(f"By {markdown(classes.name)}")
@@ -47,7 +48,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     with st.container(horizontal=True, gap="small"):
         with st.popover("Save rows", icon=":material/download:", key="save_rows"):
             _save(dataset, shown, rows)
-        onward("groups/group", "Compare with the rest", ":material/compare_arrows:")
+        onward("groups/selection", "Compare with the rest", ":material/compare_arrows:")
     tools(dataset, shown)
 
 

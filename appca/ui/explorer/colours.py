@@ -1,4 +1,4 @@
-"""What rows can be coloured by: their labels, what the fit says of them, and single features."""
+"""What rows can be coloured by: their labels, what a fit says of them, or a feature."""
 
 import numpy as np
 
@@ -6,8 +6,6 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.row_query import column_of
 from appca.data.dataset import Dataset
 from appca.plots.palette import Colour, colour_by
-from appca.ui.session.caching import by_key
-from appca.ui.session.fitting import Shown
 
 MEASURES = {
     "residual": ("Residual", "error"),
@@ -16,14 +14,18 @@ MEASURES = {
 }
 
 
+def label_choices(dataset: Dataset) -> dict[str, str]:
+    """Return the colourings that need no fit: key to the name on screen."""
+    return {f"label:{name}": name for name in dataset.labels}
+
+
 def colour_choices(dataset: Dataset) -> dict[str, str]:
     """Return what points can be coloured by beside features: key to the name on screen.
 
     The class comes first. Features, of which there may be very many, are not listed: their keys
     are those of `row_query.column_of`.
     """
-    labels = {f"label:{name}": name for name in dataset.labels}
-    return labels | {key: name for key, (name, _) in MEASURES.items()}
+    return label_choices(dataset) | {key: name for key, (name, _) in MEASURES.items()}
 
 
 def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
@@ -39,11 +41,3 @@ def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
         return Colour("number", column.name, np.asarray(column.values, dtype=np.float64))
     name = choice.removeprefix("label:")
     return colour_by(name, dataset.labels[name])
-
-
-_colour = by_key(32)(colour_of)
-
-
-def colour_now(dataset: Dataset, shown: Shown, choice: str) -> Colour:
-    """Return the chosen colouring of all rows."""
-    return _colour(f"{shown.key}-{choice}", dataset, shown.fitted, choice)

@@ -12,11 +12,10 @@ from appca.data.numbers import percent
 from appca.plots.explore.panel import Cell, Panel
 from appca.plots.explore.sprites import Sprites, mean_image
 from appca.storage.wording import counted
-from appca.ui.explorer.colours import MEASURES as MEASURES  # noqa: PLC0414 (moved there)
-from appca.ui.explorer.colours import colour_choices as colour_choices  # noqa: PLC0414
-from appca.ui.explorer.colours import colour_of as colour_of  # noqa: PLC0414
+from appca.ui.explorer.colours import MEASURES, colour_choices, colour_of
 from appca.ui.explorer.payload import HoverColumn, HoverData
 
+__all__ = ["MEASURES", "colour_choices", "colour_of"]  # that pages still take from here
 PAGE = 12  # panels on a page; more scatter plots than that do not survive in every browser
 DOUBTFUL = 0.5  # a row whose set of components is less probable than this is drawn hollow
 JITTER_SEED = 7  # of the vertical place of a point on a strip

@@ -51,7 +51,7 @@ def around_page(draw: Callable[[], None]) -> None:
             with above:
                 _prepare()
             draw()
-            _write_address()
+            _write_address(tab=st.session_state[KEYS.tab])
     except TOLD as error:
         st.error(markdown(sentence(error)))
 
@@ -74,6 +74,7 @@ def sidebar() -> None:
 
 def _prepare() -> None:
     address = dict(st.query_params)
+    st.session_state[KEYS.tab] = None  # until the page draws its tabs
     if state.begin():
         watching.adopt(address.get("run"))
         selection.restore(state.current_dataset(), address.get("sel"))
@@ -109,9 +110,9 @@ def _leave_what_is_gone() -> None:
         state.open_first()
 
 
-def _write_address() -> None:
+def _write_address(**more: str | None) -> None:
     if state.is_ready():
-        state.write_address(sel=selection.token(state.current_dataset()))
+        state.write_address(sel=selection.token(state.current_dataset()), **more)
 
 
 def _summary() -> str:

@@ -111,7 +111,7 @@ def _opening(design: str, chosen: Options) -> None:
         )
         if is_open:
             st.caption("Open now; every model can be fitted to it.", width="content")
-            onward("explore/explore", "Explore it")
+            onward("explore", "Explore it")
         else:
             st.caption("The true W and Z are kept with it.", width="content")
 

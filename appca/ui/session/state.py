@@ -27,6 +27,7 @@ class Keys(NamedTuple):
     config: str = "config"
     configs: str = "configs"  # data set digest -> the configuration last used with it
     job: str = "job"  # the jobs in the address
+    tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
     watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over

@@ -10,7 +10,7 @@ from appca.plots.palette import Colour
 from appca.runs.home import home
 from appca.ui.explorer import scenes
 from appca.ui.parts import controls
-from tests.ui.conftest import healthy
+from tests.ui.conftest import go, healthy
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_pixel_colours_the_points_and_the_choice_is_kept(start, colours):
     assert colours[-1].name == "pixel row 5, column 5"
     app.selectbox(key=key).set_value(21).run()
     np.testing.assert_array_equal(colours[-1].values, digits.X[:, 21])
-    healthy(app.switch_page("pages/export/export.py").run())
+    healthy(go(app, "export"))
     assert app.selectbox(key=key).value == 21
 
 

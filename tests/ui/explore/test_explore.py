@@ -8,11 +8,11 @@ from appca.runs.store import RunStore
 from tests.ui.conftest import address, healthy, html
 from tests.ui.parts.test_pages import select
 
-PAGE = "explore/explore"
+PAGE, DRAWER = "explore", "tab-components-selection-point"
 
 
 def tab(app, name: str):
-    return healthy(app.segmented_control(key="drawer_tab").set_value(name).run())
+    return healthy(app.segmented_control(key=DRAWER).set_value(name).run())
 
 
 def test_k_l_model_colour_and_the_drawer(start):

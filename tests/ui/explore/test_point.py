@@ -13,10 +13,10 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.explore import point_choice
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences
 from tests.ui.parts.test_pages import good_table, select, table_of, upload
 
-COMPONENTS, POINT = "components/components", "explore/explore"
+COMPONENTS, POINT = "components/gallery", "explore"
 
 
 def run_of(app):
@@ -25,7 +25,9 @@ def run_of(app):
 
 def point(app):
     """Open the drawer at its last tab."""
-    return healthy(app.segmented_control(key="drawer_tab").set_value("point").run())
+    return healthy(
+        app.segmented_control(key="tab-components-selection-point").set_value("point").run()
+    )
 
 
 def selected(app) -> int:
@@ -55,7 +57,8 @@ def test_a_name_is_kept_with_the_run_and_stands_on_other_pages(start):
     app.text_input(key=f"label-{run.id}-1").set_value("my <b>loop</b>").run()
     assert ComponentNumbers(home()).of_run(run).names[1] == "my <b>loop</b>"
     assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
-    app.switch_page("pages/explore/explore.py").run()
+    select(go(app, "explore"), np.array([0]))
+    point(app)
     assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
     assert "<b>loop</b>" not in html(app)
     again = healthy(start(COMPONENTS, **address(app)))
@@ -83,7 +86,7 @@ def test_the_users_of_a_component_become_the_selection_of_all_pages(start):
     users = int(run_of(app).fitted.active[:, 2].sum())
     app.button(key="select-users-2").click().run()
     assert selected(healthy(app)) == users
-    app.switch_page("pages/explore/explore.py").run()
+    go(app, "explore")
     assert selected(healthy(app)) == users
 
 
@@ -153,28 +156,28 @@ def test_an_image_is_shown_as_a_sum_with_its_neighbours(start):
 
 
 def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key="source-wine-open").click().run()
-    app.switch_page("pages/components/components.py").run()
+    go(app, "components/gallery")
     assert len(healthy(app).dataframe) == 8
-    page = html(point(app.switch_page("pages/explore/explore.py").run()))
+    page = html(point(go(app, "explore")))
     assert sum(name in page for name in load("wine").feature_names) == 8
 
 
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
-    app = upload(start("data/data"), table_of(good_table("<script>alert(1)</script>")))
+    app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
     app.button(key="upload_use").click().run()
     for page in (COMPONENTS, POINT):
-        app.switch_page(f"pages/{page}.py").run()
+        go(app, page)
         assert "<script>" not in html(healthy(app))
         assert "<b>x</b>" not in html(app)
 
 
 def test_other_models_have_both_pages(start):
-    app = start("explore/explore")
+    app = start("explore")
     app.selectbox(key="set-model").select("PPCA").run()
     for page in (COMPONENTS, POINT):
-        app.switch_page(f"pages/{page}.py").run()
+        go(app, page)
         healthy(app)
 
 
@@ -187,9 +190,9 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     app = healthy(start(COMPONENTS, run=run.id))
     assert "over the draws" in html(app)
     ComponentNumbers(home()).flip(run, 0)
-    app.switch_page("pages/check/diagnostics.py").run()
+    go(app, "check/diagnostics")
     healthy(app)
-    app.switch_page("pages/explore/explore.py").run()
+    go(app, "explore")
     assert any("How probable" in caption.value for caption in point(app).caption)
 
 

@@ -10,7 +10,7 @@ from appca.runs.home import home
 from appca.runs.store import RunStore
 from tests.ui.conftest import address, healthy
 
-PAGE = "explore/explore"
+PAGE = "explore"
 
 
 def stored_map(app, **options: object) -> np.ndarray:

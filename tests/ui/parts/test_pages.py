@@ -1,6 +1,5 @@
 """Every page inside the frame: with the bundled digits, with uploads, good and bad, and by URL."""
 
-import base64
 import io
 import zipfile
 from functools import partial
@@ -15,26 +14,27 @@ from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui.frame import frame
 from appca.ui.parts import downloads
-from appca.ui.session import fitting
-from tests.ui.conftest import address, healthy, html, sentences
+from appca.ui.session import fitting, selection
+from appca.ui.session.state import KEYS
+from tests.ui.conftest import address, go, healthy, html, sentences
 
-PAGES = {
-    "explore/explore": "Explore",
-    "data/data": "Data",
-    "data/runs": "Runs",
-    "components/components": "Components",
-    "groups/group": "Selection",
-    "groups/similar": "Similar objects",
-    "components/sharing": "Sharing",
-    "check/choose": "Choose K and L",
-    "check/compare": "Compare",
-    "check/diagnostics": "Diagnostics",
-    "paper/paper": "Paper",
-    "paper/whitening": "Whitening",
-    "paper/lab": "Synthetic lab",
-    "paper/brain": "Brain",
-    "export/export": "Export",
-    "data/new_data": "New data",
+PAGES = {  # place: title
+    "explore": "Explore",
+    "data/open": "Data",
+    "data/recent": "Data",
+    "data/add": "Data",
+    "components/gallery": "Components",
+    "components/sharing": "Components",
+    "groups/selection": "Groups",
+    "groups/similar": "Groups",
+    "check/choose": "Check",
+    "check/diagnostics": "Check",
+    "check/compare": "Check",
+    "paper/results": "Paper",
+    "paper/whitening": "Paper",
+    "paper/lab": "Paper",
+    "paper/brain": "Paper",
+    "export": "Export",
 }
 DIGITS = 1797
 
@@ -102,12 +102,12 @@ def test_l_moved_above_k_takes_k_along(start):
 
 
 def test_a_run_comes_back_by_its_address_with_all_settings(start):
-    app = start("explore/explore")
+    app = start("explore")
     app.selectbox(key="set-init").select("pca").run()
     app.number_input(key="set-random_state").set_value(7).run()
     app.number_input(key="k_typed").set_value(5).run()
     wanted = address(healthy(app))
-    again = healthy(start("explore/explore", data=wanted["data"], run=wanted["run"]))
+    again = healthy(start("explore", data=wanted["data"], run=wanted["run"]))
     assert again.selectbox(key="set-init").value == "pca"
     assert again.number_input(key="set-random_state").value == 7
     assert again.number_input(key="k_typed").value == 5
@@ -134,20 +134,20 @@ def test_nonsense_in_the_address_still_opens_a_picture(start, wrong):
 
 
 def test_an_uploaded_table_is_reported_and_then_used(start):
-    app = upload(start("data/data"), table_of(good_table()))
+    app = upload(start("data/open"), table_of(good_table()))
     assert "40 rows" in html(healthy(app))
     app.button(key="upload_use").click().run()
     assert address(healthy(app))["data"] != load("digits").digest
     assert "own" in html(app)
     for page in PAGES:
-        healthy(app.switch_page(f"pages/{page}.py").run())
+        healthy(go(app, page))
 
 
 def test_labels_that_look_like_html_are_shown_literally(start):
-    app = upload(start("data/data"), table_of(good_table("<script>alert(1)</script>")))
+    app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
     app.button(key="upload_use").click().run()
-    app.switch_page("pages/explore/explore.py").run()
-    select(app, np.arange(20))
+    go(app, "explore")
+    select(go(app, "explore/selection"), np.arange(20))
     shown = html(healthy(app))
     assert "&lt;b&gt;x&lt;/b&gt;" in shown
     assert "<b>x</b>" not in shown
@@ -159,7 +159,7 @@ def test_missing_cells_are_refused_until_the_person_chooses(start):
     text = "\n".join(
         line if line.count(",") == 5 else line.rsplit(",", 1)[0] for line in text.split("\n")
     )
-    app = upload(start("data/data"), table_of(text))
+    app = upload(start("data/open"), table_of(text))
     assert len(sentences(app)) == 1
     assert "missing" in sentences(app)[0]
     choice = next(box for box in app.selectbox if box.label == "Missing cells")
@@ -194,12 +194,12 @@ def pickled() -> bytes:
     ids=lambda file: file[0],
 )
 def test_a_bad_upload_gets_one_sentence_and_leaves_the_session_alive(start, file):
-    app = upload(start("data/data"), file)
+    app = upload(start("data/open"), file)
     assert not app.exception
     assert len(sentences(app)) == 1
     assert sentences(app)[0].endswith(".")
     assert "\n" not in sentences(app)[0]
-    healthy(app.switch_page("pages/explore/explore.py").run())
+    healthy(go(app, "explore"))
 
 
 def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
@@ -210,25 +210,25 @@ def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
             picture = io.BytesIO()
             Image.fromarray(rng.integers(0, 255, (9, 7), dtype=np.uint8)).save(picture, "PNG")
             archive.writestr(f"{'cat' if number % 2 else 'dog'}/{number}.png", picture.getvalue())
-    app = upload(start("data/data"), ("pets.zip", buffer.getvalue(), "application/zip"))
+    app = upload(start("data/open"), ("pets.zip", buffer.getvalue(), "application/zip"))
     app.button(key="upload_use").click().run()
     assert "9 × 7 pixels" in html(healthy(app))
-    healthy(app.switch_page("pages/explore/explore.py").run())
+    healthy(go(app, "explore"))
 
 
 @pytest.mark.parametrize("key", ["wine", "planes", "turntable"])
 def test_a_bundled_data_set_is_one_click_away(start, key):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key=f"source-{key}-open").click().run()
     name = load(key).name
     assert name in html(healthy(app))
     assert address(app)["data"] == load(key).digest
-    app.switch_page("pages/explore/explore.py").run()
+    go(app, "explore")
     assert name in html(healthy(app))
 
 
 def test_preprocessing_is_part_of_the_run(start):
-    app = start("data/data")
+    app = start("data/open")
     before = address(app)["run"]
     app.number_input(key="pre-divide").set_value(2.0).run()
     assert address(healthy(app))["run"] != before
@@ -239,29 +239,24 @@ def test_preprocessing_is_part_of_the_run(start):
     assert address(healthy(app))["k"] == "3"  # K cannot exceed the dimensions
 
 
-def select(app, rows: np.ndarray, n_rows: int | None = None, component: str = "canvas"):
-    """Do what the browser does when a lasso is closed."""
+def select(app, rows: np.ndarray, n_rows: int | None = None):
+    """Do what comes of a lasso that is closed."""
     n_rows = n_rows or (DIGITS if "Handwritten" in html(app) else 40)
     mask = np.zeros(n_rows, dtype=bool)
     mask[rows] = True
-    bits = base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
-    number = 1
-    if component in app.session_state and app.session_state[component].get("selection"):
-        number += app.session_state[component]["selection"]["number"]
-    made = {"mount": "test", "number": number, "bits": bits}
-    app.session_state[component] = {"selection": made}
+    app.session_state[KEYS.selections] = {address(app)["data"]: selection._Kept(mask)}
     return app.run()
 
 
 def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
     app = start()
     select(app, np.array([3, 5, 800]))
-    assert any("3 of 1,797 rows" in text.value for text in healthy(app).markdown)
-    assert "digit-3, digit-5, digit-800" in html(app)
-    app.switch_page("pages/export/export.py").run()
+    go(healthy(app), "explore/selection")
+    assert any("### 3" in text.value for text in healthy(app).markdown)
+    go(app, "export")
     assert "Selected (3)" in str(healthy(app).get("button_group")[0].proto)
     reloaded = healthy(start(**address(app)))
-    assert any("3 of 1,797 rows" in text.value for text in reloaded.markdown)
+    go(reloaded, "explore/selection")
     reloaded.button(key="tray_clear").click().run()
     assert "sel" not in address(healthy(reloaded))
 
@@ -273,7 +268,7 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
     made = partial(projection_table, load("digits"), shown.fitted, np.array([7, 2]))
     text = downloads.file_of("csv", made, shown).decode()
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     saved = [one.proto.label for one in app.get("download_button")]
     assert saved[:3] == ["Save CSV", "Save Parquet", "Save NPZ"]
 
@@ -283,7 +278,7 @@ def test_runs_are_opened_renamed_compared_and_deleted(start):
     first = address(app)["run"]
     app.slider(key="k").set_value(5).run()
     second = address(app)["run"]
-    app.switch_page("pages/data/runs.py").run()
+    go(app, "data/recent")
     assert "Components" in html(healthy(app))
     app.button(key=f"open-{first}").click().run()
     assert address(healthy(app))["run"] == first
@@ -300,7 +295,7 @@ def test_a_damaged_run_is_named_and_does_not_stop_the_page(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     (run.path / "config.json").write_text("{", encoding="utf-8")
-    app.switch_page("pages/data/runs.py").run()
+    go(app, "data/recent")
     assert not app.exception
     assert any("damaged" in box.value for box in app.warning)
 
@@ -322,7 +317,7 @@ def too_large(*_given: object, **_more: object) -> np.ndarray:
     return np.empty(1 << 62, np.uint8)  # 4 EiB, more than any process can address
 
 
-@pytest.mark.parametrize("page", ["explore/explore", "components/components", "export/export"])
+@pytest.mark.parametrize("page", ["explore", "components/gallery", "export"])
 def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypatch, page):
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "fit_run", too_large)
@@ -343,9 +338,10 @@ def test_a_sidebar_without_the_memory_to_draw_leaves_the_page(start, monkeypatch
 
 
 def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
-    app = start()
+    app = start("explore")
     app.selectbox(key="set-model").select("PPCA").run()
     assert "l" not in address(healthy(app))
+    go(app, "explore")
     assert [slider.key for slider in healthy(app).slider] == ["k"]
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     healthy(app)
