@@ -183,7 +183,8 @@ def _neighbours(dataset: Dataset, found: NearRows, heading: str, where: str) -> 
     with st.container(key=f"near_{where}", horizontal=True, gap=None):
         for row in found.rows.tolist():
             with st.container(key=f"near-{where}-{row}", width=46, gap=None):
-                st.html(_picture(dataset, row, 40))
+                if dataset.image_shape is not None:
+                    st.html(_picture(dataset, row, 40))
                 st.button(
                     markdown(str(dataset.ids[row])),
                     key=f"look-{where}-{row}",

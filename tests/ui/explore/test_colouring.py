@@ -42,7 +42,8 @@ def test_a_pixel_colours_the_points_and_the_choice_is_kept(start, colours):
     assert colours[-1].name == "pixel row 5, column 5"
     app.selectbox(key=key).set_value(21).run()
     np.testing.assert_array_equal(colours[-1].values, digits.X[:, 21])
-    healthy(go(app, "export"))
+    healthy(go(app, "components/gallery"))
+    healthy(go(app, "explore"))
     assert app.selectbox(key=key).value == 21
 
 

@@ -11,7 +11,7 @@ from appca.ui.session import services
 from tests.ui.conftest import address, go, healthy, html
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 
-SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "max_components": 6}
+SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20}
 SAMPLED = ["NPPCA", "isFA", "fsFA"]
 
 
@@ -36,6 +36,8 @@ def choose(app, model: str):
         keys = [widget.key for widget in app.number_input]
         if f"set-{name}" in keys:
             app.number_input(key=f"set-{name}").set_value(value).run()
+    if "max_components" in app.session_state["config"].parameters:
+        app.number_input(key="k_typed").set_value(6).run()
     return healthy(app)
 
 

@@ -256,7 +256,8 @@ def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
     go(app, "export")
     assert "Selected (3)" in str(healthy(app).get("button_group")[0].proto)
     reloaded = healthy(start(**address(app)))
-    go(reloaded, "explore/selection")
+    healthy(go(reloaded, "explore/selection"))
+    assert any("### 3" in text.value for text in reloaded.markdown)
     reloaded.button(key="tray_clear").click().run()
     assert "sel" not in address(healthy(reloaded))
 
