@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from appca.analysis.export.projections import projection_table
+from appca.analysis.groups.selections import token_of
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
@@ -244,6 +245,7 @@ def select(app, rows: np.ndarray, n_rows: int | None = None):
     n_rows = n_rows or (DIGITS if "Handwritten" in html(app) else 40)
     mask = np.zeros(n_rows, dtype=bool)
     mask[rows] = True
+    selection._server_wide()[token_of(mask)] = np.packbits(mask).tobytes()
     app.session_state[KEYS.selections] = {address(app)["data"]: selection._Kept(mask)}
     return app.run()
 
