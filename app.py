@@ -30,9 +30,6 @@ PAGES = {
     ],
     "Studies": [
         ("paper/paper", "Paper", "article"),
-        ("paper/whitening", "Whitening", "blur_on"),
-        ("paper/lab", "Synthetic lab", "science"),
-        ("paper/brain", "Brain", "neurology"),
     ],
     "Share": [("export/export", "Export", "download"), ("data/new_data", "New data", "add_chart")],
 }

@@ -39,6 +39,7 @@ class Keys(NamedTuple):
     marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
     k: str = "k"
     l: str = "l"  # noqa: E741
+    tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
     tour: str = "tour"  # the step of the guided tour, None when it is over
 
 
