@@ -72,9 +72,10 @@ def test_a_pattern_for_the_names_of_images_shows_the_classes_it_finds(start):
 
 def test_how_a_table_is_written_can_be_said(start):
     app = give(start("data/data"), ("t.csv", "größe;b\n1;2\n3;5\n4;4\n".encode("cp1252")))
+    assert "3 rows × 2" in html(healthy(app))
+    field(app, "Encoding").set_value("utf-8").run()
     assert "name its encoding" in sentences(app)[0]
     field(app, "Encoding").set_value("cp1252").run()
-    assert "3 rows × 2" in html(healthy(app))
     box(app, "First line").select(False).run()
     assert len(sentences(app)) == 1
     box(app, "First line").select(True).run()
@@ -82,7 +83,7 @@ def test_how_a_table_is_written_can_be_said(start):
 
 
 def test_columns_of_numbers_and_words_are_offered_to_be_left_out(start):
-    rows = "\n".join(f"{i},{i * i % 7},{'odd' if i == 3 else i}" for i in range(9))
+    rows = "\n".join(f"{i % 4},{i * i % 7},{'odd' if i == 3 else i}" for i in range(9))
     app = give(start("data/data"), ("t.csv", f"a,b,c\n{rows}\n".encode()))
     assert "1 word among its numbers" in sentences(app)[0]
     app.multiselect[0].select("c").run()

@@ -57,7 +57,7 @@ def test_the_pages_stay_usable_with_very_many_columns(columns, start):
 def test_columns_with_words_among_numbers_are_left_out_together_where_they_are_many(start):
     head = ",".join(f"c{j}" for j in range(600))
     cells = ["0", "1", "2", "oops", "4", "5", "6", "7", "8"]
-    rows = [",".join([str(i), *[cell] * 597, f"{i}.5", "1.5"]) for i, cell in enumerate(cells)]
+    rows = [",".join([str(i % 4), *[cell] * 597, f"{i}.5", "1.5"]) for i, cell in enumerate(cells)]
     app = give(start("data/data"), ("t.csv", "\n".join([head, *rows]).encode()))
     assert "1 word among its numbers" in sentences(app)[0]
     assert not app.multiselect
