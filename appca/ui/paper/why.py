@@ -14,6 +14,7 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import about, duration, markdown
 from appca.ui.session import computation
+from appca.ui.session.callbacks import guarded
 
 MOST_ROWS = 200  # of a table on the page
 
@@ -79,7 +80,12 @@ def stamp(study: Study, kept: Stored) -> None:
         st.caption("The experiment has changed since; compute it anew.")
     size = study.size_of(kept.options)
     takes = study.takes.get(size, kept.seconds)
-    if st.button(f"Recompute, {about(takes)}", key=f"again_{study.name}"):
-        spec = results.spec_of(study, kept.options)
-        computation.start(results.kind_of(study, kept.options), spec["key"], spec)
+    spec = results.spec_of(study, kept.options)
+    pressed = st.button(
+        f"Recompute, {about(takes)}",
+        key=f"again_{study.name}",
+        on_click=guarded(computation.start),
+        args=[results.kind_of(study, kept.options), spec["key"], spec],
+    )
+    if pressed:  # close the dialog: the card shows how far it is
         st.rerun()
