@@ -17,7 +17,7 @@ def tabs(names: Mapping[str, str]) -> str:
     """
     own = f"tab-{'-'.join(names)}"
     asked, kept = st.query_params.get("tab"), st.session_state.get(own)
-    now: str = next(tab for tab in (asked, kept, *names) if tab in names)
+    now = next(tab for tab in (asked, kept, *names) if tab is not None and tab in names)
     if kept != now:
         st.session_state[own] = now
     st.segmented_control(

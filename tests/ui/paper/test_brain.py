@@ -18,10 +18,8 @@ from appca.studies.store import StudyStore
 from appca.ui.paper import brain as brain_page
 from appca.ui.session import services
 from tests.ui.conftest import healthy
-from tests.ui.paper.test_paper import PAGE, charts
+from tests.ui.paper.test_paper import charts
 from tests.ui.session.test_background import ScriptedJobs
-
-TAB = {"tab": "brain"}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +57,7 @@ def recording(n_volumes: int = 20) -> File:
 
 
 def test_what_ships_is_there_and_a_recording_is_separated_in_the_background(start, jobs, outcome):
-    app = healthy(start(PAGE, **TAB))
+    app = healthy(start("paper/brain"))
     app.number_input(key="brain_k_made-up").set_value(5).run()
     app.number_input(key="brain_l_made-up").set_value(5).run()
     assert "L must be below K" in " ".join(box.value for box in app.warning)
@@ -82,7 +80,7 @@ def test_a_recording_of_one_slice_has_no_slider_through_it(start, outcome):
     flat = outcome.arrays | {"mask": np.ones((n_voxels // 40, 40, 1), bool)}
     options = STUDY.options("quick")
     StudyStore(home()).save(STUDY, options, outcome._replace(arrays=flat), 5.0)
-    app = healthy(start(PAGE, **TAB))
+    app = healthy(start("paper/brain"))
     sides = {"Left to right", "Back to front", "Low to high"}
     assert len(sides & {slider.label for slider in app.slider}) == 2
 
@@ -97,7 +95,7 @@ def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, mon
         brain_page._open(recording(), None, events)
     assert told[0][0] == "success"
     digest = kept["brain_recording"]
-    app = start(PAGE, **TAB)
+    app = start("paper/brain")
     app.selectbox(key="brain_recording").select(digest).run()
     app.number_input(key=f"brain_k_{digest[:12]}").set_value(4).run()
     app.number_input(key=f"brain_l_{digest[:12]}").set_value(2).run()
@@ -132,6 +130,6 @@ def test_files_that_cannot_be_used_are_one_sentence(files, words, monkeypatch):
 
 def test_the_bundled_brain_has_its_own_name_only_once(start):
     services.datasets().put(made_up())
-    app = healthy(start(PAGE, **TAB))
+    app = healthy(start("paper/brain"))
     assert app.selectbox(key="brain_recording").options == ["Small brain, made up"]
     assert not brain.has_shared()

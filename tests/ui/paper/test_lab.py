@@ -1,11 +1,11 @@
 """Synthetic lab: Z of a design at once, and its data opened with the true number of factors."""
 
 from tests.ui.conftest import address, healthy, html, sentences
-from tests.ui.paper.test_paper import PAGE, charts
+from tests.ui.paper.test_paper import charts
 
 
 def test_z_is_there_at_once_and_its_data_open(start):
-    app = healthy(start(PAGE, tab="lab"))
+    app = healthy(start("paper/lab"))
     assert charts(app) == 1
     assert "5.0 of 10" in html(app)
     app.number_input(key="lab_n_active").set_value(11).run()

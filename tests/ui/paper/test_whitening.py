@@ -12,10 +12,8 @@ from appca.jobs.worker import KINDS
 from appca.runs.home import home
 from appca.ui.session import services
 from tests.ui.conftest import address, healthy, html
-from tests.ui.paper.test_paper import PAGE, button, charts
+from tests.ui.paper.test_paper import button, charts
 from tests.ui.session.test_background import ScriptedJobs
-
-TAB = {"tab": "whitening"}
 
 
 @pytest.fixture
@@ -33,7 +31,7 @@ def computed(options: dict, tmp_path) -> str:
 
 def test_the_open_data_are_classified_in_the_background_and_come_back(start, jobs, tmp_path):
     digest = DatasetStore(home()).put(load("wine"))
-    app = healthy(start(PAGE, data=digest, **TAB))
+    app = healthy(start("paper/whitening", data=digest))
     before = charts(app)
     app.segmented_control(key=f"whitening_folds_{digest[:8]}").set_value(3).run()
     app.button_group(key=f"whitening_k_{digest[:8]}").set_value([2]).run()
@@ -42,7 +40,7 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(start, job
     options = jobs.jobs[job].spec["options"]
     assert (options["data"], options["components"], options["folds"]) == (digest, [2], 3)
     assert jobs.jobs[job].kind == "whitening"
-    again = healthy(start(PAGE, **address(app)))
+    again = healthy(start("paper/whitening", **address(app)))
     assert button(again, "whitening_cancel") is not None
     jobs.end(job, "done", study=computed(options, tmp_path))
     again.run()
@@ -53,6 +51,6 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(start, job
 def test_data_without_classes_are_told_so(start):
     rng = np.random.default_rng(0)
     plain = Dataset("plain", rng.standard_normal((40, 5)), np.arange(40).astype(str))
-    app = healthy(start(PAGE, data=DatasetStore(home()).put(plain), **TAB))
+    app = healthy(start("paper/whitening", data=DatasetStore(home()).put(plain)))
     assert "has no labels" in app.info[0].value
     assert button(app, "whitening_run") is None
