@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from appca.plots.frame import CLEAR
 
-HEIGHT = 160  # pixels
+HEIGHT, WIDTH = 160, 290  # pixels
 MOST_POINTS = 1500
 POINT = 3.5  # pixels
 EVERY_POINT = ("x", "y", "text", "customdata")
@@ -26,6 +26,9 @@ def thumbnail(figure: go.Figure) -> go.Figure:
     small.update_traces(showscale=False, selector={"type": "heatmap"})
     bare = {"title": None, "showticklabels": False, "ticks": "", "showgrid": False}
     small.update_xaxes(**bare).update_yaxes(**bare)
+    if layout.get("width"):  # a sheet of images: its top, without stretching them
+        top = layout["yaxis"]["range"][1]
+        small.update_yaxes(range=[top - layout["width"] * HEIGHT / WIDTH, top])
     return small.update_layout(
         height=HEIGHT,
         width=None,
@@ -45,15 +48,15 @@ def _is_scatter(trace: dict[str, Any]) -> bool:
 def _fewer(trace: dict[str, Any], step: int) -> dict[str, Any]:
     """Thin the points of a scatter; lines, which have few, stay whole."""
     marker = dict(trace.get("marker", {}))
-    if np.ndim(marker.get("size")):  # it says something
-        return trace
+    if np.ndim(marker.get("size", 0)):  # it says something
+        return {**trace, "marker": marker | {"size": 0.35 * np.asarray(marker["size"])}}
     if "lines" in trace.get("mode", ""):
         return {**trace, "type": "scatter", "marker": marker | {"size": POINT}}
     n = len(trace["x"])
     kept = {
-        name: np.asarray(trace[name])[::step] for name in EVERY_POINT if np.ndim(trace.get(name))
+        name: np.asarray(trace[name])[::step] for name in EVERY_POINT if np.ndim(trace.get(name, 0))
     }
     for name in ("color", "symbol"):
-        if np.ndim(marker.get(name)) and len(marker[name]) == n:
+        if np.ndim(marker.get(name, 0)) and len(marker[name]) == n:
             marker[name] = np.asarray(marker[name])[::step]
     return {**trace, **kept, "type": "scatter", "marker": marker | {"size": POINT}}
