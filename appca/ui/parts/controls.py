@@ -19,8 +19,8 @@ MOST_LISTED = 1024  # features in a list; it goes to the browser at each change 
 
 
 def heading(title: str) -> st.delta_generator.DeltaGenerator:
-    """Draw a page's title and return the place beside it."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    """Draw the bar on top of a page with its title, and return the place beside it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="bar"):
         st.title(title, anchor=False, width="content")
         return st.container(horizontal=True, vertical_alignment="center", gap="small")
 
