@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.ui.explorer import serving
-from appca.ui.frame import frame, origins
+from appca.ui.frame import frame, origins, token
 from appca.ui.session import services
 
 FIRST = "explore/subspaces"
@@ -53,4 +53,9 @@ if __name__ == "__main__":  # for every visitor
     frame.sidebar()
 else:  # once, imported by `streamlit run` before it serves
     origins.ask_nobody()
-    app = st.App(__file__, routes=serving.routes(), lifespan=services.until_closed)
+    app = st.App(
+        __file__,
+        routes=serving.routes(),
+        middleware=token.middleware(),
+        lifespan=services.until_closed,
+    )
