@@ -1,4 +1,4 @@
-"""The frame around every page: settings of the window, navigation, and the sidebar."""
+"""The frame around every page: settings of the window, and navigation."""
 
 import streamlit as st
 
@@ -31,7 +31,6 @@ if __name__ == "__main__":  # for every visitor
         expanded=True,
     )
     frame.around_page(page.run)
-    frame.sidebar()
 else:  # once, imported by `streamlit run` before it serves
     origins.ask_nobody()
     app = st.App(

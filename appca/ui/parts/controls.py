@@ -27,8 +27,8 @@ MOST_ON_SLIDER = 12  # more components are set on the page Fit
 
 
 def heading(title: str) -> st.delta_generator.DeltaGenerator:
-    """Draw a page's title and return the place beside it."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    """Draw the bar on top of a page with its title, and return the place beside it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="bar"):
         st.title(title, anchor=False, width="content")
         return st.container(horizontal=True, vertical_alignment="center", gap="small")
 

@@ -20,12 +20,12 @@ def config_of(dataset, model="aPPCA", **parameters):
     return RunConfig(dataset.digest, {}, model, parameters)
 
 
-def test_the_data_page_and_the_sidebar_name_the_cluster(start, monkeypatch):
+def test_the_data_page_and_the_status_line_name_the_cluster(start, monkeypatch):
     monkeypatch.setenv(SCHEDULER, ADDRESS)
     text = html(healthy(start("data/open")))
     said = "Fits run on the Dask cluster at tcp://&lt;b&gt;somewhere&lt;/b&gt;:8786"
     assert f"<dd>{said}" in text
-    assert f"<br>{said}" in text
+    assert f" · {said}" in text
     assert "<b>somewhere" not in text
 
 

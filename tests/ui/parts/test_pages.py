@@ -13,7 +13,7 @@ from appca.analysis.export.projections import projection_table
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from appca.ui.frame import frame
+from appca.ui.frame import status
 from appca.ui.parts import downloads
 from appca.ui.session import fitting
 from tests.ui.conftest import address, go, healthy, html, sentences
@@ -335,12 +335,12 @@ def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypa
     assert sentences(app) == [
         "This needs more memory than there is; take fewer rows or fewer features."
     ]
-    assert "Handwritten digits" in html(app)  # the sidebar is there to choose other data
+    assert "Handwritten digits" in html(app)  # the navigation is there to choose other data
     healthy(app.run())  # and the session goes on
 
 
-def test_a_sidebar_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
-    monkeypatch.setattr(frame, "place_of_fits", too_large)
+def test_a_status_line_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
+    monkeypatch.setattr(status, "place_of_fits", too_large)
     app = start()
     assert not app.exception
     assert html(app).count('class="ca-card"') == 4

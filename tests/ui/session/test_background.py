@@ -120,7 +120,7 @@ def test_a_failed_refinement_says_why_once_and_is_not_tried_again(start, long_fi
     assert long_fits.pauses[-1] == 0.0, "what was asked for begins at once"
 
 
-def test_cancel_in_the_sidebar_ends_the_job_and_keeps_the_preview(start, long_fits):
+def test_stop_in_the_status_line_ends_the_job_and_keeps_the_preview(start, long_fits):
     app = start()
     (job,) = long_fits.jobs
     app.button(key=f"cancel-{job}").click().run()

@@ -26,8 +26,8 @@ def jobs(tmp_path: Path, monkeypatch) -> Iterator[Jobs]:
 
 
 def listed(app) -> set[str]:
-    """Jobs in the sidebar."""
-    keys = (button.key or "" for button in app.sidebar.button)
+    """Jobs in the status line."""
+    keys = (button.key or "" for button in app.button)
     return {key.removeprefix("cancel-") for key in keys if key.startswith("cancel-")}
 
 
