@@ -3,6 +3,7 @@
 import argparse
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -38,7 +39,7 @@ EXAMPLES = (
     "appca work.appca",
 )
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-START_SECONDS = 60.0
+START_SECONDS, ENDED = 60.0, 143
 TOKEN = "APPCA_TOKEN"  # names the variable; `appca.ui.frame.token` asks for what it holds
 _POLL = 0.05  # seconds
 
@@ -78,6 +79,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     _check(options)
     token = "" if options.no_token else secrets.token_urlsafe(24)
     server = _started(options, token)  # first: it loads its code while the data are read
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that the server ends, too
     try:
         place = _place(options)
         url = f"http://{options.address}:{options.port}"
