@@ -7,7 +7,7 @@ from appca.data.sources.builtin import load
 from appca.runs.cluster import SCHEDULER
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
-from appca.ui.explore.summary import facts
+from appca.ui.explore.model import facts
 from appca.ui.frame.place import place_of_fits
 from appca.ui.session.fitting import Shown
 from tests.ui.conftest import healthy, html

@@ -40,7 +40,7 @@ def test_every_kind_of_job_has_a_name_in_the_status_line():
 def test_a_colouring_is_called_as_the_column_is(start, label, shown):
     app = upload(start("data/open"), table_of(good_table(label)))
     app.button(key="upload_use").click().run()
-    go(app, "explore/subspaces")
+    go(app, "explore")
     colours = next(
         group for group in healthy(app).get("button_group") if group.label == "Colour by"
     )
