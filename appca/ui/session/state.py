@@ -27,6 +27,7 @@ class Keys(NamedTuple):
     config: str = "config"
     configs: str = "configs"  # data set digest -> the configuration last used with it
     job: str = "job"  # the jobs in the address
+    tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
     watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
@@ -39,7 +40,6 @@ class Keys(NamedTuple):
     marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
     k: str = "k"
     l: str = "l"  # noqa: E741
-    tour: str = "tour"  # the step of the guided tour, None when it is over
 
 
 KEYS = Keys()
@@ -148,15 +148,22 @@ def first_config(dataset: Dataset) -> RunConfig:
 
 
 def set_parameters(**changes: object) -> None:
-    """Change model parameters; K and L are kept within what the data and each other allow.
+    """Change model parameters; see `with_parameters`."""
+    _set(with_parameters(**changes))
 
-    Asking for more active components than there are asks for more components.
+
+def with_parameters(**changes: object) -> RunConfig:
+    """Return the configuration on screen with other parameters, to be fitted.
+
+    K and L are kept within what the data and each other allow; asking for more active components
+    than there are asks for more components.
     """
     old = config()
     wanted = {**old.parameters, **changes}
     if "n_active" in changes:
         wanted["n_components"] = max(wanted["n_components"], wanted["n_active"])
-    _change(parameters=suited(old.model, wanted))
+    changed = old.to_be_fitted(parameters=suited(old.model, wanted))
+    return fitting_limits(changed, current_dataset())
 
 
 def set_model(model: str) -> None:

@@ -1,6 +1,5 @@
 """Every page inside the frame: with the bundled digits, with uploads, good and bad, and by URL."""
 
-import base64
 import io
 import zipfile
 from functools import partial
@@ -10,34 +9,33 @@ import pytest
 from PIL import Image
 
 from appca.analysis.export.projections import projection_table
+from appca.analysis.groups.selections import token_of
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from appca.ui.frame import frame
+from appca.ui.frame import status
 from appca.ui.parts import downloads
-from appca.ui.session import fitting
-from tests.ui.conftest import address, healthy, html, sentences
+from appca.ui.session import fitting, selection
+from appca.ui.session.state import KEYS
+from tests.ui.conftest import address, go, healthy, html, sentences
 
-PAGES = {
-    "data/data": "Data",
-    "explore/fit": "Fit",
-    "data/runs": "Runs",
-    "explore/subspaces": "Subspaces",
-    "explore/umap": "UMAP",
-    "components/components": "Components",
-    "explore/point": "Point",
-    "groups/group": "Selection",
-    "groups/similar": "Similar objects",
-    "components/sharing": "Sharing",
-    "check/choose": "Choose K and L",
-    "check/compare": "Compare",
-    "check/diagnostics": "Diagnostics",
-    "paper/paper": "Paper",
-    "paper/whitening": "Whitening",
-    "paper/lab": "Synthetic lab",
-    "paper/brain": "Brain",
-    "export/export": "Export",
-    "data/new_data": "New data",
+PAGES = {  # place: title
+    "explore": "Explore",
+    "data/open": "Data",
+    "data/recent": "Data",
+    "data/add": "Data",
+    "components/gallery": "Components",
+    "components/sharing": "Components",
+    "groups/selection": "Groups",
+    "groups/similar": "Groups",
+    "check/choose": "Check",
+    "check/diagnostics": "Check",
+    "check/compare": "Check",
+    "paper/results": "Paper",
+    "paper/whitening": "Paper",
+    "paper/lab": "Paper",
+    "paper/brain": "Paper",
+    "export": "Export",
 }
 DIGITS = 1797
 
@@ -71,7 +69,7 @@ def test_every_page_runs_inside_the_frame(start, page):
 def test_the_first_page_is_the_finished_picture_of_the_digits(start):
     app = healthy(start())
     assert (app.slider(key="k").value, app.slider(key="l").value) == (4, 2)
-    assert html(app).count('class="ca-card"') == 4
+    assert html(app).count('class="ca-bar-share"') == 4
     stored = RunStore(home()).list()
     assert [run.id for run in stored] == [address(app)["run"]]
     assert stored[0].config.parameters["n_components"] == 4
@@ -81,7 +79,7 @@ def test_moving_k_fits_again_and_moves_the_address(start):
     app = start()
     first = address(app)["run"]
     app.slider(key="k").set_value(6).run()
-    assert html(healthy(app)).count('class="ca-card"') == 6
+    assert html(healthy(app)).count('class="ca-bar-share"') == 6
     assert address(app)["k"] == "6"
     assert address(app)["run"] != first
     app.slider(key="k").set_value(4).run()
@@ -104,24 +102,16 @@ def test_l_moved_above_k_takes_k_along(start):
     assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
 
 
-def test_thin_subspaces_open_as_pairs_and_45_subspaces_are_paged(start):
-    app = healthy(start(k="12", l="6"))
-    assert app.get("button_group")[0].value is not None
-    assert any("of 66 pairs" in caption.value for caption in app.caption)
-    app = healthy(start(k="10", l="2"))
-    assert any("1–12 of 45 subspaces" in caption.value for caption in app.caption)
-
-
 def test_a_run_comes_back_by_its_address_with_all_settings(start):
-    app = start("explore/fit")
+    app = start("explore")
     app.selectbox(key="set-init").select("pca").run()
     app.number_input(key="set-random_state").set_value(7).run()
-    app.number_input(key="set-n_components").set_value(5).run()
+    app.number_input(key="k_typed").set_value(5).run()
     wanted = address(healthy(app))
-    again = healthy(start("explore/fit", data=wanted["data"], run=wanted["run"]))
+    again = healthy(start("explore", data=wanted["data"], run=wanted["run"]))
     assert again.selectbox(key="set-init").value == "pca"
     assert again.number_input(key="set-random_state").value == 7
-    assert again.number_input(key="set-n_components").value == 5
+    assert again.number_input(key="k_typed").value == 5
     assert address(again)["run"] == wanted["run"]
 
 
@@ -145,20 +135,20 @@ def test_nonsense_in_the_address_still_opens_a_picture(start, wrong):
 
 
 def test_an_uploaded_table_is_reported_and_then_used(start):
-    app = upload(start("data/data"), table_of(good_table()))
+    app = upload(start("data/open"), table_of(good_table()))
     assert "40 rows" in html(healthy(app))
     app.button(key="upload_use").click().run()
     assert address(healthy(app))["data"] != load("digits").digest
     assert "own" in html(app)
     for page in PAGES:
-        healthy(app.switch_page(f"pages/{page}.py").run())
+        healthy(go(app, page))
 
 
 def test_labels_that_look_like_html_are_shown_literally(start):
-    app = upload(start("data/data"), table_of(good_table("<script>alert(1)</script>")))
+    app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
     app.button(key="upload_use").click().run()
-    app.switch_page("pages/explore/subspaces.py").run()
-    select(app, np.arange(20))
+    go(app, "explore")
+    select(go(app, "explore/selection"), np.arange(20))
     shown = html(healthy(app))
     assert "&lt;b&gt;x&lt;/b&gt;" in shown
     assert "<b>x</b>" not in shown
@@ -170,7 +160,7 @@ def test_missing_cells_are_refused_until_the_person_chooses(start):
     text = "\n".join(
         line if line.count(",") == 5 else line.rsplit(",", 1)[0] for line in text.split("\n")
     )
-    app = upload(start("data/data"), table_of(text))
+    app = upload(start("data/open"), table_of(text))
     assert len(sentences(app)) == 1
     assert "missing" in sentences(app)[0]
     choice = next(box for box in app.selectbox if box.label == "Missing cells")
@@ -205,12 +195,12 @@ def pickled() -> bytes:
     ids=lambda file: file[0],
 )
 def test_a_bad_upload_gets_one_sentence_and_leaves_the_session_alive(start, file):
-    app = upload(start("data/data"), file)
+    app = upload(start("data/open"), file)
     assert not app.exception
     assert len(sentences(app)) == 1
     assert sentences(app)[0].endswith(".")
     assert "\n" not in sentences(app)[0]
-    healthy(app.switch_page("pages/explore/subspaces.py").run())
+    healthy(go(app, "explore"))
 
 
 def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
@@ -221,25 +211,25 @@ def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
             picture = io.BytesIO()
             Image.fromarray(rng.integers(0, 255, (9, 7), dtype=np.uint8)).save(picture, "PNG")
             archive.writestr(f"{'cat' if number % 2 else 'dog'}/{number}.png", picture.getvalue())
-    app = upload(start("data/data"), ("pets.zip", buffer.getvalue(), "application/zip"))
+    app = upload(start("data/open"), ("pets.zip", buffer.getvalue(), "application/zip"))
     app.button(key="upload_use").click().run()
     assert "9 × 7 pixels" in html(healthy(app))
-    healthy(app.switch_page("pages/explore/subspaces.py").run())
+    healthy(go(app, "explore"))
 
 
 @pytest.mark.parametrize("key", ["wine", "planes", "turntable"])
 def test_a_bundled_data_set_is_one_click_away(start, key):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key=f"source-{key}-open").click().run()
     name = load(key).name
     assert name in html(healthy(app))
     assert address(app)["data"] == load(key).digest
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore")
     assert name in html(healthy(app))
 
 
 def test_preprocessing_is_part_of_the_run(start):
-    app = start("data/data")
+    app = start("data/open")
     before = address(app)["run"]
     app.number_input(key="pre-divide").set_value(2.0).run()
     assert address(healthy(app))["run"] != before
@@ -250,25 +240,26 @@ def test_preprocessing_is_part_of_the_run(start):
     assert address(healthy(app))["k"] == "3"  # K cannot exceed the dimensions
 
 
-def select(app, rows: np.ndarray, n_rows: int | None = None, component: str = "atlas"):
-    """Do what the browser does when a lasso is closed."""
+def select(app, rows: np.ndarray, n_rows: int | None = None):
+    """Do what comes of a lasso that is closed."""
     n_rows = n_rows or (DIGITS if "Handwritten" in html(app) else 40)
     mask = np.zeros(n_rows, dtype=bool)
     mask[rows] = True
-    bits = base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
-    app.session_state[component] = {"selection": {"mount": "test", "number": 1, "bits": bits}}
+    selection._server_wide()[token_of(mask)] = np.packbits(mask).tobytes()
+    app.session_state[KEYS.selections] = {address(app)["data"]: selection._Kept(mask)}
     return app.run()
 
 
 def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
     app = start()
     select(app, np.array([3, 5, 800]))
-    assert any("3 of 1,797 rows" in text.value for text in healthy(app).markdown)
-    assert "digit-3, digit-5, digit-800" in html(app)
-    app.switch_page("pages/export/export.py").run()
+    go(healthy(app), "explore/selection")
+    assert any("### 3" in text.value for text in healthy(app).markdown)
+    go(app, "export")
     assert "Selected (3)" in str(healthy(app).get("button_group")[0].proto)
     reloaded = healthy(start(**address(app)))
-    assert any("3 of 1,797 rows" in text.value for text in reloaded.markdown)
+    healthy(go(reloaded, "explore/selection"))
+    assert any("### 3" in text.value for text in reloaded.markdown)
     reloaded.button(key="tray_clear").click().run()
     assert "sel" not in address(healthy(reloaded))
 
@@ -280,7 +271,7 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
     made = partial(projection_table, load("digits"), shown.fitted, np.array([7, 2]))
     text = downloads.file_of("csv", made, shown).decode()
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     saved = [one.proto.label for one in app.get("download_button")]
     assert saved[:3] == ["Save CSV", "Save Parquet", "Save NPZ"]
 
@@ -290,7 +281,7 @@ def test_runs_are_opened_renamed_compared_and_deleted(start):
     first = address(app)["run"]
     app.slider(key="k").set_value(5).run()
     second = address(app)["run"]
-    app.switch_page("pages/data/runs.py").run()
+    go(app, "data/recent")
     assert "Components" in html(healthy(app))
     app.button(key=f"open-{first}").click().run()
     assert address(healthy(app))["run"] == first
@@ -307,7 +298,7 @@ def test_a_damaged_run_is_named_and_does_not_stop_the_page(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     (run.path / "config.json").write_text("{", encoding="utf-8")
-    app.switch_page("pages/data/runs.py").run()
+    go(app, "data/recent")
     assert not app.exception
     assert any("damaged" in box.value for box in app.warning)
 
@@ -319,7 +310,7 @@ def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
     file.write_bytes(bytes(file.stat().st_size))  # the size alone does not show it
     app = start(**wanted)
     assert not app.exception
-    assert html(app).count('class="ca-card"') == 4
+    assert html(app).count('class="ca-bar-share"') == 4
     assert "cannot be read" in sentences(app.run())[0]
     healthy(app.run())
     assert RunStore(home()).get(wanted["run"]).fitted.scores.shape == (DIGITS, 4)
@@ -329,7 +320,7 @@ def too_large(*_given: object, **_more: object) -> np.ndarray:
     return np.empty(1 << 62, np.uint8)  # 4 EiB, more than any process can address
 
 
-@pytest.mark.parametrize("page", ["explore/subspaces", "components/components", "export/export"])
+@pytest.mark.parametrize("page", ["explore", "components/gallery", "export"])
 def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypatch, page):
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "fit_run", too_large)
@@ -338,22 +329,22 @@ def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypa
     assert sentences(app) == [
         "This needs more memory than there is; take fewer rows or fewer features."
     ]
-    assert "Handwritten digits" in html(app)  # the sidebar is there to choose other data
+    assert "Handwritten digits" in html(app)  # the navigation is there to choose other data
     healthy(app.run())  # and the session goes on
 
 
-def test_a_sidebar_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
-    monkeypatch.setattr(frame, "place_of_fits", too_large)
+def test_a_status_line_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
+    monkeypatch.setattr(status, "place_of_fits", too_large)
     app = start()
     assert not app.exception
-    assert html(app).count('class="ca-card"') == 4
+    assert html(app).count('class="ca-bar-share"') == 4
 
 
 def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
-    app = start("explore/fit")
+    app = start("explore")
     app.selectbox(key="set-model").select("PPCA").run()
     assert "l" not in address(healthy(app))
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore")
     assert [slider.key for slider in healthy(app).slider] == ["k"]
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     healthy(app)

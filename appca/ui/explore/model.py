@@ -1,0 +1,329 @@
+"""The model in the bar: what it is, and one widget for each of its parameters."""
+
+from typing import NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.explore.projection import explained_share
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset
+from appca.data.numbers import fixed, percent
+from appca.runs.configuration import MODELS, RunConfig
+from appca.runs.fit import fits_around_gaps
+from appca.runs.run import RunInfo
+from appca.storage.wording import counted
+from appca.ui.data.preprocessing_form import preprocessing
+from appca.ui.frame.place import place_of_fits, place_of_run
+from appca.ui.parts.text import about, duration, ended, fact_list, markdown, passes
+from appca.ui.parts.widgets import around
+from appca.ui.session import fitting, state
+from appca.ui.session.callbacks import guarded
+from appca.ui.session.fitting import Shown
+
+DOUBTFUL = 0.5
+FIXED = "fixed"  # the latent variance is a number of the person's
+
+
+class SettingChoice(NamedTuple):
+    """A parameter with few values."""
+
+    label: str
+    names: dict[str, str]  # value to what is on screen
+    help: str
+
+
+class Number(NamedTuple):
+    """A parameter that is a whole number."""
+
+    label: str
+    least: int
+    most: int
+    help: str
+
+
+class Hyperparameter(NamedTuple):
+    """A parameter that is a number above 0."""
+
+    label: str
+    help: str
+
+
+_VARIANCE = (
+    "The prior is inverse gamma, with this {} in units of the mean variance of the features."
+)
+_ALPHA = "The prior of alpha is gamma with this {}; shape over rate is its mean."
+
+FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
+    "inference": SettingChoice(
+        "Inference",
+        {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
+        "EM finds the most likely components. Gibbs sampling starts there and draws from all that "
+        "the data allow, which shows how sure each number is. Hard assignment gives each row "
+        "wholly to its best choice: faster, coarser.",
+    ),
+    "init": SettingChoice(
+        "Start",
+        {
+            "auto": "Best of several starts",
+            "quartimax": "Quartimax rotation",
+            "annealed": "PCA, annealed",
+            "ica": "Independent components",
+            "pca": "PCA",
+            "dictionary": "Rows of the data",
+            "random": "Random",
+        },
+        "Where the fit begins. Of several starts, the one that is best after a few passes is "
+        "finished. Independent components find the factors that a start from PCA often misses.",
+    ),
+    "alpha": SettingChoice(
+        "Concentration alpha",
+        {"infer": "Learned", FIXED: "A fixed number"},
+        "How many components rows are expected to use between them; learned with the rest, or "
+        "fixed.",
+    ),
+    "prior": SettingChoice(
+        "Prior of the choices",
+        {"ibp": "Indian buffet", "beta-bernoulli": "Beta-Bernoulli"},
+        "The buffet favours few components that many rows share; Beta-Bernoulli gives each "
+        "component a share of its own.",
+    ),
+    "latent_variance": SettingChoice(
+        "Latent variance",
+        {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
+        "How far rows spread along the components: learned, or fixed at a number of yours (the "
+        "paper fixes 1, which makes the fit depend on the unit of the data).",
+    ),
+    "mean": SettingChoice(
+        "Mean",
+        {"learned": "Learned", "sample": "Average of the rows", "zero": "Zero"},
+        "The point from which the components start. Learned fits best when L is below K.",
+    ),
+    "w_update": SettingChoice(
+        "Update of the components",
+        {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
+        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches step by "
+        "step for what the closed form gives at once, is 16 to 300 times slower and may stop "
+        "early; with Gibbs sampling either of the two is the paper's, which does not sample W.",
+    ),
+    "z_update": SettingChoice(
+        "Draw of the choices",
+        {"block": "A row at once", "swap": "One by one"},
+        "Draw the components of a row together, or one after the other as the paper does.",
+    ),
+    "allocation": SettingChoice(
+        "Sums over choices",
+        {"auto": "Where they are few", "exact": "All of them", "best": "The best one"},
+        "Weigh all choices of factors of a row, or give it wholly to the best one.",
+    ),
+    "n_init": Number("Starts", 1, 50, "Fit from so many starts and keep the best."),
+    "max_iter": Number("Most passes", 1, 100_000, "Stop after so many passes over the data."),
+    "n_chains": Number(
+        "Chains", 1, 16, "Independent chains: only two or more can contradict one another."
+    ),
+    "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps thrown away at the start of each chain."),
+    "n_draws": Number("Draws", 1, 100_000, "Draws kept of each chain."),
+    "thin": Number("Sweeps a draw", 1, 10_000, "Keep one draw in so many sweeps."),
+    "n_paths": Number(
+        "Paths a row",
+        2,
+        10_000,
+        "Where there are too many choices to sum over, the likelihood of a row is estimated with "
+        "so many paths: more are slower and more exact.",
+    ),
+    "chain_starts": SettingChoice(
+        "Chains start",
+        {"overdispersed": "Far from one another", "init": "Where “Start” says"},
+        "Chains that start far from one another and agree have found the same peak. Chains from "
+        "one start that agree only show that they move well around it.",
+    ),
+    "noise_shape": Hyperparameter("Noise: shape", _VARIANCE.format("shape")),
+    "noise_scale": Hyperparameter("Noise: scale", _VARIANCE.format("scale")),
+    "latent_shape": Hyperparameter("Latent variance: shape", _VARIANCE.format("shape")),
+    "latent_scale": Hyperparameter("Latent variance: scale", _VARIANCE.format("scale")),
+    "loading_shape": Hyperparameter("Loadings: shape", _VARIANCE.format("shape")),
+    "loading_scale": Hyperparameter("Loadings: scale", _VARIANCE.format("scale")),
+    "alpha_shape": Hyperparameter("Alpha: shape", _ALPHA.format("shape")),
+    "alpha_rate": Hyperparameter("Alpha: rate", _ALPHA.format("rate")),
+    "random_state": Number(
+        "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
+    ),
+}
+FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
+FURTHER |= {"n_paths"}  # behind “Further settings”
+PRIORS = {name for name, field in FIELDS.items() if isinstance(field, Hyperparameter)}
+
+
+def popover(dataset: Dataset) -> None:
+    """Draw the model's name, behind which all its settings are."""
+    now = state.config()
+    with st.popover(_title(now.model), key="bar_model", width="content"):
+        settings(dataset)
+        with st.expander("Before the fit"):
+            preprocessing(dataset)
+        found = fitting.stored()
+        if found is not None:
+            with st.expander("About this fit"):
+                st.html(facts(found))
+        st.caption(_cost(dataset, now))
+
+
+def settings(dataset: Dataset) -> None:
+    """Draw all settings of the present model but K and L."""
+    now = state.config()
+    _model(now)
+    own = [name for name in FIELDS if name in now.parameters]
+    _grid([name for name in own if name not in FURTHER | PRIORS], now)
+    for title, behind in (("Further settings", FURTHER), ("Priors", PRIORS)):
+        rest = [name for name in own if name in behind]
+        if rest:
+            with st.expander(title):
+                _grid(rest, now)
+
+
+def _cost(dataset: Dataset, now: RunConfig) -> str:
+    """Say how long a fit takes, where, and what it does about missing cells."""
+    parts = [f"A fit with these settings takes {about(fitting.seconds())}."]
+    where = place_of_fits(now, dataset)
+    if where:
+        parts.append(markdown(f"{where}."))
+    if dataset.missing is not None:
+        gaps = counted(dataset.n_missing, "missing cell")
+        fits = fits_around_gaps(now)
+        parts.append(f"{gaps}: the model {'fills them' if fits else 'needs whole rows'}.")
+    return " ".join(parts)
+
+
+def facts(shown: Shown) -> str:
+    """Return how the fit went, as HTML."""
+    info, fitted = shown.info, shown.fitted
+    latent = fitted.latent_variance
+    work = passes(info.n_iter, sampled=shown.config.is_sampled)
+    spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
+    nats = f"{fixed(info.log_likelihood / info.n_rows)} nats per row"
+    lines = {
+        "Log-likelihood": nats,
+        "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
+        "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
+        "Ended": ended(info.stop_reason),
+        "Work": f"{work} in {duration(info.seconds)}",
+        "Noise variance": f"{fitted.noise_variance:.4g}",
+        "Latent variance": spread,
+        **_learned(fitted),
+        **_estimated(info),
+        **place_of_run(info),
+        "Id": shown.config.id + (", imported" if shown.config.imported is not None else ""),
+    }
+    return fact_list(lines)
+
+
+def _learned(fitted: FittedRun) -> dict[str, str]:
+    """Say what a model without a fixed number of components has found about it."""
+    if fitted.alpha is None:
+        return {}
+    used = fitted.active.sum(axis=1)
+    return {
+        "Components": f"{len(fitted.components)} in the best draw",
+        "Used by a row": f"{used.mean():.1f} on average, {used.min()} to {used.max()}",
+        "Alpha": f"{fitted.alpha:.3g}",
+    }
+
+
+def _estimated(info: RunInfo) -> dict[str, str]:
+    """Say how exact the log-likelihood is where it is not a sum over all choices."""
+    error = info.likelihood_error / info.n_rows
+    return {"Likelihood": f"{info.likelihood}; ± {error:.2g} nats per row"} if error else {}
+
+
+def _title(model: str) -> str:
+    return MODELS[model].title
+
+
+def _model(now: RunConfig) -> None:
+    key = "set-model"
+    st.session_state[key] = now.model
+    st.selectbox(
+        "Model",
+        list(MODELS),
+        format_func=_title,
+        key=key,
+        on_change=_set_model,
+    )
+    st.caption(MODELS[now.model].about)
+
+
+def _grid(names: list[str], now: RunConfig) -> None:
+    for first in range(0, len(names), 2):
+        for column, name in zip(st.columns(2), names[first : first + 2], strict=False):
+            with column:
+                field = FIELDS[name]
+                if isinstance(field, Number):
+                    limits = (field.least, field.most)
+                    _whole(name, field.label, now, limits, field.help)
+                elif isinstance(field, Hyperparameter):
+                    _above_zero(name, field, now)
+                else:
+                    _choice(name, field, now)
+
+
+def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
+    key, value = f"set-{name}", int(now.parameters[name])
+    least, most = around(limits, value)
+    st.session_state[key] = value
+    st.number_input(label, least, most, key=key, help=help_text, on_change=_apply, args=[name])
+
+
+def _above_zero(name: str, field: Hyperparameter, now: RunConfig) -> None:
+    key, value = f"set-{name}", float(now.parameters[name])
+    least, most = around((1e-6, 1e6), value)
+    st.session_state[key] = value
+    st.number_input(
+        field.label,
+        least,
+        most,
+        key=key,
+        format="%g",
+        help=field.help,
+        on_change=_apply,
+        args=[name],
+    )
+
+
+def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
+    key, value = f"set-{name}", now.parameters[name]
+    options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
+    is_number = isinstance(value, int | float)
+    if not is_number and str(value) not in options:
+        options.append(str(value))  # a run from the command line knows more values than the page
+    st.session_state[key] = FIXED if is_number else str(value)  # a start may be an array
+    st.selectbox(
+        field.label,
+        options,
+        format_func=lambda option: field.names.get(option, option),
+        key=key,
+        help=field.help,
+        on_change=_apply,
+        args=[name],
+    )
+    if is_number:
+        fixed = f"set-{name}-value"
+        st.session_state[fixed] = float(value)
+        st.number_input(
+            "Fixed at",
+            *around((1e-9, 1e9), float(value)),
+            key=fixed,
+            format="%g",
+            on_change=_apply,
+            args=[name, fixed],
+        )
+
+
+@guarded
+def _set_model() -> None:
+    state.set_model(st.session_state["set-model"])
+
+
+@guarded
+def _apply(name: str, widget: str | None = None) -> None:
+    value = st.session_state[widget or f"set-{name}"]
+    state.set_parameters(**{name: 1.0 if value == FIXED else value})
