@@ -24,7 +24,7 @@
  * @typedef {object} Colouring
  * @property {'category' | 'quantity'} kind @property {string} [title]
  * @property {string[]} names of the classes; the code after the last is "missing"
- * @property {string[]} table @property {string[]} [dark] @property {[number, number]} [limits]
+ * @property {string[]} table @property {string[]} [dark] @property {string[]} [shapes] of the classes, where colours alone do not tell them apart @property {[number, number]} [limits]
  *
  * @typedef {object} SheetMeta
  * @property {[number, number, number]} tile height, width, channels

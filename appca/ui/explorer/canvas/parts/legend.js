@@ -36,6 +36,7 @@ export function fillLegend(stage, into, pick = () => {}) {
   for (const code of codes) {
     const dot = element('i', 'appca-dot');
     dot.style.background = cssOf(palette, code);
+    dot.dataset.shape = colouring.shapes?.[code] ?? 'circle';
     const item = element('button', 'appca-class', { type: 'button', 'aria-pressed': 'false', title: `Show ${colouring.names[code]} alone` }, dot, element('b', '', {}, colouring.names[code]), element('span', 'appca-count', {}, grouped(counts.get(code) ?? 0)));
     item.addEventListener('pointerenter', () => alone(code));
     item.addEventListener('pointerleave', () => alone(pinned));
