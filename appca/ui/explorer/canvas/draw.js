@@ -11,6 +11,7 @@ import { rgb } from './theme.js';
 /** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
 
 const DIRECT = 60000; // points drawn anew in every frame
+const SAMPLE = 0.3; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
 /** @param {Stage} stage */
@@ -31,7 +32,7 @@ export function drawFrame(stage) {
   gl.clear(gl.COLOR_BUFFER_BIT);
   const heavy = prepareLayer(stage, look);
   gl.enable(gl.SCISSOR_TEST);
-  stage.stats.points = 0;
+  Object.assign(stage.stats, { points: 0, whole: true });
   for (const view of views) {
     scissor(stage, view.rect);
     const here = stage.placed.filter((one) => one.view === view);
@@ -39,6 +40,7 @@ export function drawFrame(stage) {
     if (stage.morph?.view === view) stage.morph.draw(stage, look);
     else if (heavy) drawHeavy(stage, view, here, look, heavy);
     else direct(stage, here.filter((one) => !stage.tour?.hides(one)), look, Infinity);
+    stage.stats.whole &&= !heavy || layerIs(stage, heavy);
   }
   gl.disable(gl.SCISSOR_TEST);
   drawAllImages(stage, look);
@@ -70,25 +72,30 @@ function prepareLayer(stage, look) {
   if (total * look.dpr <= DIRECT || stage.morph) return '';
   const shape = `${stage.width} ${stage.height} ${look.dpr} ${views.map((view) => `${view.layout.name} ${view.layout.revision} ${view.rect.x} ${view.opened ? `${view.opened.panel} ${view.opened.range}` : ''}`)}`;
   const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
-  const key = `${shape}|${cams}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}`;
-  const still = !stage.moving && views.every((view) => view.shift >= 1);
+  const content = `${shape}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}|`;
+  const key = content + cams;
+  const still = !stage.moving && !stage.waiting && views.every((view) => view.shift >= 1);
   if (still && layer.key !== key && layer.building !== key) {
     layer.begin(key, jobsOf(placed.filter((one) => !stage.tour?.hides(one)), Infinity), look, views.map(({ cam }) => ({ ...cam })));
     layer.step(look); // at once: a frame less to wait
   }
   if (!still) layer.building = '';
   stage.building = layer.building ? () => layer.step(look) : null;
-  return shape;
+  return content;
 }
 
-/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} shape */
-function drawHeavy(stage, view, placed, look, shape) {
+/** Whether the layer shows these rows in these colours. @param {Stage} stage @param {string} content */
+const layerIs = ({ layer }, content) => layer.key.startsWith(content);
+
+/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content */
+function drawHeavy(stage, view, placed, look, content) {
   const { layer, width, height } = stage;
   const { rect } = view;
   const from = layer.cameras[stage.views.indexOf(view)];
   const scale = from ? view.cam.k / from.k : 0;
-  if (!layer.key.startsWith(`${shape}|`) || view.shift < 1 || scale < 0.35 || scale > 3) {
-    direct(stage, placed, look, stage.budget);
+  if (!layerIs(stage, content) || view.shift < 1 || scale < 0.35 || scale > 3) {
+    const area = placed.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
+    direct(stage, placed, look, stage.moving ? stage.budget : SAMPLE * area);
     return;
   }
   const to = view.opened ? rect : carried(from, view.cam, rect);

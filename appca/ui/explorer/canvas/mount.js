@@ -7,6 +7,9 @@ import { listenToKeys } from './input/keys.js';
 import { isCompact, makeView } from './layout/views.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
+import { buildMore } from './parts/more.js';
+import { savePicture } from './parts/save.js';
+import { Journey } from './move/journey.js';
 import { buildSearch, find } from './parts/search.js';
 import { buildSpoken } from './parts/spoken.js';
 import { buildStrip } from './parts/strip.js';
@@ -35,9 +38,15 @@ export function mount(element, input, callbacks = {}) {
   const pictures = new Pictures(stage);
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
+  stage.pictures = pictures;
   const strip = buildStrip(stage, actions);
-  const tools = buildTools(stage, actions, strip.toggle);
-  const bar = buildBar(stage, actions, tools.bar);
+  const more = buildMore(stage, actions, {
+    update: (options) => { update(stage, actions, pictures, { options }); }, strip: strip.toggle, search: () => search.open(),
+    save: () => { savePicture(stage); }, keep: () => callbacks.onKeep?.(stateOf(stage)),
+  });
+  const journey = new Journey(stage, actions, (on) => tools.touring(on));
+  const tools = buildTools(stage, actions, () => { journey.toggle(); }, more);
+  const bar = buildBar(stage, actions, tools.bar, more.box);
   const tourbar = buildTourbar(stage, actions);
   const search = buildSearch(stage, go);
   /** @type {import('./text/labels.js').Label[]} */

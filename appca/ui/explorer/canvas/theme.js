@@ -21,7 +21,7 @@ export function rgb(hex) {
 }
 
 /**
- * Colours of all codes as 256 x 256 texels, with the shape as their last byte: codes above the table and "missing" are grey.
+ * Colours of all codes as lines of 256 texels, with the shape as their last byte: codes above the table and "missing" are grey.
  * @param {import('./types.js').Colouring | undefined} colouring @param {boolean} dark
  */
 export function paletteBytes(colouring, dark) {
@@ -29,10 +29,10 @@ export function paletteBytes(colouring, dark) {
   const hexes = (dark && colouring?.dark) || colouring?.table || [];
   const ramp = colouring?.kind === 'quantity';
   const stops = (ramp && hexes.length < 2 ? [theme.low, theme.high] : hexes).map(rgb);
-  const bytes = new Uint8Array(65536 * 4);
   const grey = rgb(theme.grey);
   const used = ramp ? 255 : stops.length;
-  for (let code = 0; code < 65536; code += 1) {
+  const bytes = new Uint8Array(1024 * Math.ceil((used + 1) / 256));
+  for (let code = 0; code < bytes.length / 4; code += 1) {
     const colour = code >= used ? grey : ramp ? between(stops, code / 254) : stops[code];
     for (let i = 0; i < 3; i += 1) bytes[4 * code + i] = Math.round(colour[i] * 255);
     bytes[4 * code + 3] = code < used && !ramp ? Math.max(0, SHAPES.indexOf(colouring?.shapes?.[code] ?? '')) : 0;

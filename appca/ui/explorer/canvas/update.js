@@ -2,7 +2,7 @@
 
 import { makeView, share } from './layout/views.js';
 import { placesOf } from './move/morph.js';
-import { componentOf, recolour } from './scene/recolour.js';
+import { isComputed, recolour } from './scene/recolour.js';
 import { Scene } from './scene/scene.js';
 
 /** @typedef {import('./stage.js').Stage} Stage */
@@ -35,9 +35,9 @@ async function change(stage, actions, pictures, input) {
   if (scene.rows !== stage.rows.count) throw new Error(`The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`);
   const names = stage.views.map(({ layout }) => (layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
   const made = await Promise.all(names.map((name) => makeView({ scene, meta: scene.meta, options: stage.options }, name)));
-  const known = stage.colouringName in scene.meta.colourings || componentOf(scene.meta, stage.colouringName) >= 0;
+  const known = stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
   if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
-  if (componentOf(scene.meta, stage.colouringName) < 0) await scene.codes(stage.colouringName);
+  if (!isComputed(scene.meta, stage.colouringName)) await scene.codes(stage.colouringName);
   if (stage.gone) return;
   // from here to the new views nothing is drawn: scene, rows and views change together
   const { meta: old } = stage.scene;
