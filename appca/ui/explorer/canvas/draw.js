@@ -50,7 +50,7 @@ export function drawFrame(stage) {
 
 /** @param {Stage} stage @param {Placed} one */
 function groundOf(stage, one) {
-  const zero = one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
+  const zero = one.part.layout.kind === 'map' || one.panel.other ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
   const focus = one.view.focus === one.panel.index && !one.part.inset && one.view.focusShown;
   const fade = stage.morph?.view === one.view ? stage.morph.t : 1;
   return { card: one.card, plot: one.plot, zero, focus, strength: one.strength * fade };

@@ -71,6 +71,7 @@ export function mount(element, input, callbacks = {}) {
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
   const reduced = matchMedia('(prefers-reduced-motion: reduce)');
+  stage.tweens.fade = () => [stage.canvas, stage.over].forEach((one) => one.animate([{ opacity: 0.2 }, { opacity: 1 }], 120));
   stage.tweens.reduced = reduced.matches;
   reduced.addEventListener('change', () => { stage.tweens.reduced = reduced.matches; });
   const sizes = new ResizeObserver(() => stage.resize());

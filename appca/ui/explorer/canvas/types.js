@@ -54,6 +54,7 @@
  * @property {boolean} [ghosts] @property {boolean} [images] @property {Filter} [filter]
  * @property {'pan' | 'lasso' | 'box'} [tool] @property {number} [dpr] @property {boolean} [strip]
  * @property {string[]} [panels] names of the only panels to show, without maps @property {boolean} [compact] without title, legend and tools
+ * @property {string[]} [sought] components, as "0,3,4", of gathered subspaces that have a panel
  * @property {boolean} [keep] a view can be kept @property {import('./state.js').State} [state] a view that was kept
  *
  * @typedef {object} Filter

@@ -34,7 +34,7 @@ async function change(stage, actions, pictures, input) {
   if (stage.gone) return;
   if (scene.rows !== stage.rows.count) throw new Error(`The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`);
   const names = stage.views.map(({ layout }) => (layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
-  const made = await Promise.all(names.map((name) => makeView({ scene, meta: scene.meta, options: stage.options }, name)));
+  const made = await Promise.all(names.map((name, i) => makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout)));
   const known = stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
   if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
   if (!isComputed(scene.meta, stage.colouringName)) await scene.codes(stage.colouringName);
@@ -51,7 +51,6 @@ async function change(stage, actions, pictures, input) {
   actions.replace(stage.views[0], made[0], places);
   stage.views.slice(1).forEach((view) => { view.cam = view.home; });
   await recolour(stage);
-  stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
 }
 
 /** Show a second view, or only one. @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {string} name */

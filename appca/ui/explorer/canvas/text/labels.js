@@ -16,7 +16,7 @@ const LARGE = 250; // px of a plot that has words in it
 /** @param {Stage} stage @param {Occupancy} room @returns {Label[]} */
 export function placeLabels(stage, room) {
   const large = stage.placed.filter((one) => Math.min(one.plot.w, one.plot.h) > LARGE && one.strength > 0.9 && !stage.tour?.hides(one));
-  return large.flatMap((one) => [...(one.part.layout.kind === 'map' ? [] : signCells(stage, one, room)), ...clusters(stage, one, room), ...beyond(stage, one, room)]);
+  return large.flatMap((one) => [...(one.part.layout.kind === 'map' || one.panel.other ? [] : signCells(stage, one, room)), ...clusters(stage, one, room), ...beyond(stage, one, room)]);
 }
 
 /** @param {Placed} one */

@@ -60,7 +60,7 @@ export function drawNames(stage) {
 export function drawAxes(stage) {
   const { context, theme, meta, placed } = stage;
   const one = placed.find(({ open, strength }) => open && strength > 0.5);
-  if (!one || one.card.w < 300) return;
+  if (!one || one.card.w < 300 || !one.panel.axes.length) return;
   const { plot, range, card, panel } = stage.tour?.shown(one) ?? one;
   const unit = meta.score_unit;
   const look = { style: font(11.5), colour: theme.faint };
