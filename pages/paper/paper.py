@@ -1,7 +1,19 @@
-"""Paper: every figure and table of the paper, computed anew, beside what the paper says."""
+"""Paper: every result computed anew, and its experiments on whitening, designs and a recording."""
 
-from appca.ui.paper import paper
+from appca.ui.paper import brain, lab, paper, whitening
 from appca.ui.parts import controls
+from appca.ui.parts.widgets import tabs
+from appca.ui.session import state
+
+NAMES = {"results": "Results", "whitening": "Whitening", "lab": "Synthetic lab", "brain": "Brain"}
 
 controls.heading("Paper")
-paper.body()
+chosen = tabs(NAMES)
+if chosen == "results":
+    paper.body()
+elif chosen == "whitening":
+    whitening.body(state.current_dataset())
+elif chosen == "lab":
+    lab.body()
+else:
+    brain.body()
