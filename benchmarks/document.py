@@ -180,9 +180,9 @@ SECTIONS = (
     Section(
         "slider",
         "From a move of the slider to the picture",
-        "MNIST in a running app, Chromium with WebGL by software; each move leads to settings "
-        "that have not been fitted yet. Medians over the moves of K.",
-        "python -m benchmarks.slider http://127.0.0.1:8501",
+        "MNIST on Explore, Chromium with WebGL by software; from the key to the complete picture "
+        "of the final fit. Medians over the moves of K and L.",
+        "python -m benchmarks.slider",
         readings.slider_lines,
         readings.slider_reading,
     ),

@@ -6,6 +6,7 @@ sentences, computed from the rows or true of any.
 
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 from statistics import median
 
 from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN
@@ -346,11 +347,13 @@ def canvas_reading(rows: Sequence[Row]) -> list[str]:
 
 
 def slider_lines(rows: Sequence[Row]) -> Cells:
-    """Write a line a number of digits."""
+    """Write a line a number of digits, for moves the app prepared and for others."""
     lines = []
-    for n, group in groupby(rows, key=lambda row: row["digits"]):
-        some = [row for row in group if row["moved"] == "K"]
-        line = {"digits": number(n), "moves": number(len(some))}
+    kind = itemgetter("digits", "ahead")
+    for (n, ahead), group in groupby(sorted(rows, key=kind), key=kind):
+        some = list(group)
+        line = {"digits": number(n), "fitted ahead": "yes" if ahead else "no"}
+        line["moves"] = number(len(some))
         line["server, s"] = number(median(row["server_s"] for row in some))
         line["browser, s"] = number(median(row["browser_s"] for row in some))
         line["total, s"] = number(median(row["server_s"] + row["browser_s"] for row in some))

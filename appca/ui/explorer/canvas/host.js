@@ -74,6 +74,7 @@ async function follow(host, data) {
   if (state && JSON.stringify(state) !== host.state) await host.handle?.show(state);
   host.state = JSON.stringify(state);
   host.shown = scene.meta;
+  if (host.handle) host.handle.stage.root.dataset.scene = scene.meta;
   host.options = told;
   take(host, data);
 }

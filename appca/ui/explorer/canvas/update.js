@@ -11,7 +11,7 @@ import { Scene } from './scene/scene.js';
 export async function update(stage, actions, pictures, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
-  if (input.meta && input.buffers) await change(stage, actions, pictures, /** @type {import('./types.js').Input} */ ({ ...input, options: stage.options }));
+  if (input.meta && input.buffers) await change(stage, actions, pictures, /** @type {import('./types.js').Input} */ ({ ...input, options: stage.options }), options.layout === before.layout ? undefined : options.layout);
   else {
     const others = String(stage.options.panels) !== String(before.panels) || stage.options.compact !== before.compact;
     const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
@@ -28,12 +28,12 @@ export async function update(stage, actions, pictures, { options = {}, ...input 
   stage.settleSoon();
 }
 
-/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {import('./types.js').Input} input */
-async function change(stage, actions, pictures, input) {
+/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {import('./types.js').Input} input @param {string | undefined} chosen layout of the first view */
+async function change(stage, actions, pictures, input, chosen) {
   const scene = await new Scene(input).open();
   if (stage.gone) return;
   if (scene.rows !== stage.rows.count) throw new Error(`The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`);
-  const names = stage.views.map(({ layout }) => (layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
+  const names = stage.views.map(({ layout }, i) => (!i && chosen && chosen in scene.meta.layouts ? chosen : layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
   const made = await Promise.all(names.map((name, i) => makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout)));
   const known = stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
   if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
