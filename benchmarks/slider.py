@@ -1,10 +1,10 @@
 """How long from a key on the slider of K or L to the complete picture, on MNIST.
 
-`APPCA_DATA=... python -m benchmarks.slider [ROWS ...]` (default 10000): starts the app on a new home
-with so many digits at K = 10, L = 3 and moves K and L on Explore. A picture is complete when every
-point of the final fit is drawn and stands still. Some moves go, by typing, to settings that nothing
-prepared; others go one step away after a rest, in which the app fits the neighbours ahead. Writes
-results/slider.json.
+`APPCA_DATA=... python -m benchmarks.slider [ROWS ...]` (default 10000): starts the app on a new
+home with so many digits at K = 10, L = 3 and moves K and L on Explore. A picture is complete when
+every point of the final fit is drawn and stands still. Some moves go, by typing, to settings that
+nothing prepared; others go one step away after a rest, in which the app fits the neighbours ahead.
+Writes results/slider.json.
 """
 
 import os

@@ -12,6 +12,7 @@ import { rgb } from './theme.js';
 
 const DIRECT = 60000; // points drawn anew in every frame
 const SAMPLE = 0.3; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
+const PART = 'sample ';
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
 /** @param {Stage} stage */
@@ -40,7 +41,7 @@ export function drawFrame(stage) {
     if (stage.morph?.view === view) stage.morph.draw(stage, look);
     else if (heavy) drawHeavy(stage, view, here, look, heavy);
     else direct(stage, here.filter((one) => !stage.tour?.hides(one)), look, Infinity);
-    stage.stats.whole &&= !heavy || layerIs(stage, heavy);
+    stage.stats.whole &&= !heavy || (layerIs(stage, heavy) && !stage.layer.key.startsWith(heavy + PART));
   }
   gl.disable(gl.SCISSOR_TEST);
   drawAllImages(stage, look);
@@ -74,9 +75,16 @@ function prepareLayer(stage, look) {
   const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
   const content = `${shape}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}|`;
   const key = content + cams;
-  const still = !stage.moving && !stage.waiting && views.every((view) => view.shift >= 1);
+  const steady = !stage.moving && views.every((view) => view.shift >= 1);
+  const still = steady && !stage.waiting;
+  const shown = placed.filter((one) => !stage.tour?.hides(one));
+  const from = views.map(({ cam }) => ({ ...cam }));
+  if (steady && !layerIs(stage, content)) { // a fair sample at once
+    const area = shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
+    layer.quick(SAMPLE * area < total ? content + PART + cams : key, jobsOf(shown, SAMPLE * area), look, from);
+  }
   if (still && layer.key !== key && layer.building !== key) {
-    layer.begin(key, jobsOf(placed.filter((one) => !stage.tour?.hides(one)), Infinity), look, views.map(({ cam }) => ({ ...cam })));
+    layer.begin(key, jobsOf(shown, Infinity), look, from);
     layer.step(look); // at once: a frame less to wait
   }
   if (!still) layer.building = '';
@@ -94,8 +102,7 @@ function drawHeavy(stage, view, placed, look, content) {
   const from = layer.cameras[stage.views.indexOf(view)];
   const scale = from ? view.cam.k / from.k : 0;
   if (!layerIs(stage, content) || view.shift < 1 || scale < 0.35 || scale > 3) {
-    const area = placed.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
-    direct(stage, placed, look, stage.moving ? stage.budget : SAMPLE * area);
+    direct(stage, placed, look, stage.budget);
     return;
   }
   const to = view.opened ? rect : carried(from, view.cam, rect);

@@ -1,12 +1,9 @@
 /** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
 
 import { toPage } from '../layout/camera.js';
-import { countOf, grouped } from '../scene/names.js';
+import { capital, countOf, grouped } from '../scene/names.js';
 import { element, icon } from './dom.js';
 import { fillLegend } from './legend.js';
-
-/** @param {string} text */
-export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
@@ -53,7 +50,7 @@ export function buildBar(stage, actions, tools, more) {
     if (panel) {
       const full = Math.max(...view.layout.panels.map(({ count }) => count));
       name.textContent = panel.name;
-      about.textContent = `${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)} %${panel.count === full ? ': the fullest panel' : ''}`;
+      about.textContent = `${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)}%${panel.count === full ? ': the fullest panel' : ''}`;
     }
     arrange();
   };

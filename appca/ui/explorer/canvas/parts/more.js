@@ -3,7 +3,7 @@
 import { classCounts } from './legend.js';
 import { element, iconButton } from './dom.js';
 import { cssOf } from '../theme.js';
-import { grouped } from '../scene/names.js';
+import { capital, grouped } from '../scene/names.js';
 import { planeName, planeOf } from '../scene/recolour.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Filter} Filter */
@@ -70,7 +70,7 @@ export function buildMore(stage, actions, does) {
     if (layouts.length > 1) groups.push(group('Beside', toggle('None', !beside, () => does.update({ beside: '' })), ...layouts.map(([name, { title }]) => toggle(title, beside === name, () => does.update({ beside: name })))));
     if (meta.components.length && meta.components.length <= 60) groups.push(group('Panels with', ...meta.components.map(({ number }, i) => toggle(String(number), Boolean(now.components?.includes(i)), () => filter({ components: flipped(now.components, i) })))));
     if (classes.length) {
-      groups.push(group(colouring?.title ?? 'Class', ...classes.flatMap((name, code) => {
+      groups.push(group(capital(colouring?.title ?? 'class'), ...classes.flatMap((name, code) => {
         if (!counts.get(code) && !now.classes?.includes(code)) return [];
         const dot = element('i', 'appca-dot');
         dot.style.background = cssOf(stage.palette, code);
