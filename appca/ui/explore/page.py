@@ -1,0 +1,45 @@
+"""The page Explore: bar, canvas and drawer."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from appca.ui.explore import bar, drawer, sizes, umap
+from appca.ui.explorer import canvas
+from appca.ui.parts import progress
+from appca.ui.parts.preview_note import preview_note
+from appca.ui.session import fitting, state
+
+STYLE = Path(__file__).with_name("explore.css")
+
+
+def draw() -> None:
+    """Draw the page."""
+    dataset = state.current_dataset()
+    st.html(STYLE)
+    with st.container(key="explore_title"):
+        st.title("Explore", anchor=False)
+    colouring, views = bar.bar(dataset)
+    moved = sizes.moved_to()
+    shown = (moved and fitting.while_moving(moved)) or progress.shown()
+    if shown is None:
+        return
+    scene = canvas.scene(dataset, shown, colouring, umap.at_hand(dataset, shown))
+    with views:
+        layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
+    with st.container(key="explore_canvas"):
+        there = layout if layout in canvas.views(scene) else scene.meta["first"]
+        canvas.draw(dataset, scene, there, colouring)
+    if there != layout:
+        with st.container(key="map_offer"):
+            umap.offer(dataset, shown)
+    if not shown.fitted.active.any():
+        st.caption("No row uses any component: the model takes all but the average for noise.")
+    with st.container(key="explore_note"):
+        if moved is None:
+            preview_note(shown)
+        elif shown.config != moved:
+            st.caption(f"{', '.join(shown.config.sizes)} is the nearest fit so far.")
+    drawer.drawer(dataset, shown, colouring)
+    if moved is None:
+        fitting.make_ahead()
