@@ -38,6 +38,10 @@ export function mount(element, input, callbacks = {}) {
   const pictures = new Pictures(stage);
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
+  const near = (/** @type {import('./types.js').Rect} */ { x, y, w, h }) => {
+    const at = gestures.at;
+    return at && at[0] > x - 80 && at[0] < x + w + 80 && at[1] > y - 80 && at[1] < y + h + 80 && !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h) ? 0.4 : 1;
+  };
   stage.pictures = pictures;
   const strip = buildStrip(stage, actions);
   const more = buildMore(stage, actions, {
@@ -46,7 +50,8 @@ export function mount(element, input, callbacks = {}) {
   });
   const journey = new Journey(stage, actions, (on) => tools.touring(on));
   const tools = buildTools(stage, actions, () => { journey.toggle(); }, more);
-  const bar = buildBar(stage, actions, tools.bar, more.box);
+  const bar = buildBar(stage, actions, tools.bar, more.box, near);
+  stage.hit.addEventListener('pointermove', bar.follow);
   const tourbar = buildTourbar(stage, actions);
   const search = buildSearch(stage, go);
   /** @type {import('./text/labels.js').Label[]} */
@@ -54,10 +59,6 @@ export function mount(element, input, callbacks = {}) {
   buildCard(stage, actions, () => labels);
   listenToKeys(stage, actions, { choose: tools.choose, strip: strip.toggle, tour: tourbar.run, search: search.open });
 
-  const near = (/** @type {import('./types.js').Rect} */ { x, y, w, h }) => {
-    const at = gestures.at;
-    return at && at[0] > x - 80 && at[0] < x + w + 80 && at[1] > y - 80 && at[1] < y + h + 80 && !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h) ? 0.4 : 1;
-  };
   stage.overlays.unshift(
     drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
   );

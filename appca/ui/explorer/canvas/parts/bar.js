@@ -20,8 +20,8 @@ export function sentences(meta, kind) {
   return [uses, `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : NUMBERS[active] ?? active} share a panel.`];
 }
 
-/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them */
-export function buildBar(stage, actions, tools, more) {
+/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: import('../types.js').Rect) => number} near strength of what stands over data near the hand */
+export function buildBar(stage, actions, tools, more, near) {
   const title = element('b', 'appca-title');
   const under = element('span', 'appca-under');
   const heading = element('div', 'appca-heading', {}, title, under);
@@ -72,6 +72,7 @@ export function buildBar(stage, actions, tools, more) {
     const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : stage.width - view.rect.x - view.rect.w + 8;
     tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
     tools.classList.toggle('appca-docked', !block);
+    tools.style.opacity = String(block ? near({ x: stage.width - right - tools.offsetWidth, y: stage.height - 12 - tools.offsetHeight, w: tools.offsetWidth, h: tools.offsetHeight }) : stage.root.classList.contains('appca-quiet') ? '' : 1);
     more.style.cssText = block ? `right:${right}px;bottom:${tools.offsetHeight + 20}px` : `right:${Math.max(8, right)}px;top:44px`;
   };
   stage.settled.push(settle);
