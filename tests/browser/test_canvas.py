@@ -1,6 +1,7 @@
 """The canvas in a browser, without Streamlit: what it draws, selects, opens, turns and keeps."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,48 @@ def test_a_filter_hides_rows_and_panels(page):
     strong = page.evaluate("canvas.stage.placed.filter((one) => one.strength === 1).length")
     assert 0 < kept < N
     assert strong == 4 + 1  # and the map
+
+
+def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_picture(page):
+    page.evaluate("canvas.update({ options: { keep: true } })")
+    settle(page)
+    page.get_by_role("button", name="Views and filters").click()
+    more = page.get_by_role("dialog", name="Views and filters")
+    more.get_by_role("button", name="2", exact=True).click()
+    chip = page.locator(".appca-chip")
+    assert "with 2" in chip.text_content()
+    settle(page)
+    assert page.evaluate("canvas.stage.placed.filter((one) => one.strength === 1).length") == 4 + 1
+    chip.click()
+    settle(page)
+    assert not chip.is_visible()
+    more.get_by_role("button", name="Keep this view").click()
+    assert page.evaluate("told.kept.layouts") == ["subspaces"]
+    page.get_by_role("button", name="Views and filters").click()
+    with page.expect_download() as saved:
+        more.get_by_role("button", name="Save picture").click()
+    assert saved.value.suggested_filename == "subspaces.png"
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_tour_of_the_fullest_panels_goes_on_until_it_is_stopped(page):
+    page.get_by_role("button", name="Tour of the fullest panels").click()
+    seen = "told.opens.filter((panel) => panel).length >= 3"
+    page.evaluate("told.opens.length = 0")
+    page.wait_for_function(seen)
+    page.get_by_role("button", name="Stop the tour").click()
+    settle(page)
+    opens = page.evaluate("told.opens")
+    assert len(set(opens)) == len(opens)
+
+
+def test_rows_are_coloured_by_two_components_with_a_key(page):
+    page.evaluate("canvas.update({ options: { colouring: 'components:1,2' } })")
+    settle(page)
+    colours = page.evaluate("new Set(canvas.stage.rows.codes).size")
+    page.evaluate("canvas.update({ options: { colouring: 'label' } })")
+    settle(page)
+    assert colours > 20
 
 
 def test_destroy_leaves_nothing_and_another_mount_works(page):

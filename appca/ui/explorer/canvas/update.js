@@ -1,6 +1,6 @@
 /** Take over options, or another scene of the same data: rows keep their number, components theirs, points travel. */
 
-import { makeView, share } from './layout/views.js';
+import { isCompact, makeView, share } from './layout/views.js';
 import { placesOf } from './move/morph.js';
 import { isComputed, recolour } from './scene/recolour.js';
 import { Scene } from './scene/scene.js';
@@ -23,6 +23,7 @@ export async function update(stage, actions, pictures, { options = {}, ...input 
   if (options.beside !== undefined && options.beside !== (before.beside ?? '')) await beside(stage, actions, options.beside);
   if (options.filter) actions.filter(options.filter);
   stage.root.dataset.theme = stage.dark ? 'dark' : 'light';
+  stage.root.classList.toggle('appca-quiet', isCompact(stage.options));
   stage.resize();
   stage.frame = '';
   stage.settleSoon();

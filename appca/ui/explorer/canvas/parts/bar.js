@@ -78,6 +78,7 @@ export function buildBar(stage, actions, tools, more, near) {
   stage.settled.push(settle);
   actions.changed.push(() => { if (bar.classList.contains('appca-block')) bar.hidden = true; });
   const follow = () => {
+    if (!stage.views.length) return;
     if (bar.classList.contains('appca-block')) bar.hidden = !stage.views[0].atFit || Boolean(stage.views[0].opened) || Boolean(stage.morph);
     dock();
   };

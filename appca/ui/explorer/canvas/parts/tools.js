@@ -26,6 +26,7 @@ export function buildTools(stage, actions, tour, more) {
     play.replaceChildren(icon(on ? 'pause' : 'play'));
     play.setAttribute('aria-pressed', String(on));
     play.title = on ? 'Stop the tour' : 'Tour of the fullest panels';
+    play.setAttribute('aria-label', play.title);
   };
   return { bar, choose, touring };
 }
