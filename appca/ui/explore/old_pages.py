@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.ui.data import vae
-from appca.ui.explore import masked, outliers, point, point_choice, umap, umap_classes
+from appca.ui.explore import outliers, point, point_choice, umap, umap_classes
 from appca.ui.explore.settings import settings
 from appca.ui.explore.summary import next_steps, summary
 from appca.ui.explorer import atlas
@@ -50,7 +50,6 @@ def fit() -> None:
         shown = progress.finished()
         if shown is not None:
             summary(shown)
-            masked.section(dataset, shown)
             vae.of_run(dataset, shown)
             next_steps()
 

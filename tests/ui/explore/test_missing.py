@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.explore.masked import FOLDER, MaskedConfig, run
+from appca.analysis.check.masked import FOLDER, MaskedConfig, run
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.jobs.masked import estimate

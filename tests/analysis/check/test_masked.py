@@ -5,7 +5,7 @@ import pytest
 
 from appca import PPCA, AdaptivePPCA
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.explore.masked import (
+from appca.analysis.check.masked import (
     FOLDER,
     MaskedConfig,
     filled_in,
