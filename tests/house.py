@@ -37,7 +37,7 @@ FEATURES = {
     "compare": "check",
     "diagnostics": "check",
     "group": "groups",
-    "masked": "explore",
+    "masked": "check",
     "new_data": "data",
     "outliers": "explore",
     "point": "explore",

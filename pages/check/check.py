@@ -1,6 +1,6 @@
 """Check: which K and L to take, whether to trust the fit, and what it is worth beside others."""
 
-from appca.ui.check import choose, compare, diagnostics, hidden, quality
+from appca.ui.check import choose, compare, diagnostics, masked, quality
 from appca.ui.parts import controls, progress
 from appca.ui.parts.widgets import tabs
 from appca.ui.session import state
@@ -15,7 +15,7 @@ NAMES = {
 OF_A_FIT = {
     "diagnostics": diagnostics.body,
     "compare": compare.body,
-    "hidden": hidden.body,
+    "hidden": masked.body,
     "quality": quality.body,
 }
 

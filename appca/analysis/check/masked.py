@@ -194,9 +194,9 @@ def ridge(Y: np.ndarray, seed: int = 0) -> np.ndarray:
     return _ridge(Y, min(PENALTIES, key=error))
 
 
-def _ridge(Y: np.ndarray, penalty: float) -> np.ndarray:
+def _ridge(Y: np.ndarray, penalty: float, times: int = FILLED_AGAIN) -> np.ndarray:
     gaps, filled = np.isnan(Y), _means(Y)
-    for _ in range(FILLED_AGAIN):
+    for _ in range(times):
         centre = filled.mean(axis=0)
         Z = filled - centre
         covariance = Z.T @ Z / len(Z)

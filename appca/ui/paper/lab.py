@@ -99,7 +99,7 @@ def _opening(design: str, chosen: Options) -> None:
             args=[design, chosen],
         )
         if is_open:
-            onward("explore/explore", "Explore it")
+            onward("explore", "Explore it")
 
 
 @guarded

@@ -6,20 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.check.journal import JournalStore
-from appca.analysis.check.masked import FOLDER, MaskedConfig, run
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.masked import estimate
 from appca.runs.home import home
-from appca.ui.explore.masked import filled_csv, table, verdict
+from appca.ui.check.masked import filled_csv
 from appca.ui.session import services
 from tests.models.synthetic import planted
 from tests.ui.conftest import go, healthy, html, sentences
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 from tests.ui.session.test_background import ScriptedJobs
-
-BUTTON = "Hide 5% of the cells and compare"
 
 
 @pytest.fixture(scope="module")
@@ -64,30 +59,11 @@ def test_missing_cells_are_empty_in_the_tables_of_rows(start, stored, gappy, job
     app = healthy(start("data/open", data=stored))
     shown = app.dataframe[0].value.iloc[:, 2:].to_numpy(float)
     np.testing.assert_array_equal(np.isnan(shown), gappy.missing[: len(shown)])
-    row = int(gappy.incomplete_rows[0])
-    app = healthy(go(app, "explore/point"))
-    app.text_input[0].set_value(str(gappy.ids[row])).run()
-    summed = next(one.value for one in healthy(app).dataframe if "residual" in one.value)
-    empty = {f"feature {j + 1}" for j in np.flatnonzero(gappy.missing[row])}
-    for column in ("this row", "residual", "residual, sd"):
-        assert set(summed["feature"][summed[column].isna()]) == empty
-    assert not summed["= reconstruction"].isna().any()
-    said = "1 cell of this row is" if len(empty) == 1 else f"{len(empty)} cells of this row are"
-    assert f"{said} missing and left empty here." in text_of(app)
-
-
-def test_the_fit_says_how_many_cells_it_left_out_and_offers_the_filled_data(start, stored, gappy):
-    app = healthy(start("explore/fit", data=stored))
-    assert f"**{gappy.n_missing} cells** in {len(gappy.incomplete_rows)} rows" in text_of(app)
-    assert "read the column's mean in their place" in text_of(app)
-    assert "Save the data, filled by the model" in [
-        one.proto.label for one in app.get("download_button")
-    ]
 
 
 @pytest.mark.parametrize(
     ("page", "address", "times"),
-    [("check/choose", {}, 2), ("check/compare", {"view": "methods"}, 1)],
+    [("check/choose", {}, 1), ("check/quality", {}, 1)],
 )
 def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
     start, stored, gappy, jobs, page, address, times
@@ -98,7 +74,7 @@ def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
 
 
 def test_other_models_refuse_in_a_box(start, stored):
-    app = start("explore/fit", data=stored)
+    app = start("explore", data=stored)
     app.selectbox(key="set-inference").select("hard").run()
     assert not app.exception
     (said,) = sentences(app)
@@ -115,27 +91,6 @@ def test_the_filled_table_holds_what_was_observed_and_what_the_model_says(gappy)
     assert back["kind"][0] == "'=a"  # a spreadsheet must not run it
 
 
-def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, stored, gappy, jobs):
-    app = healthy(start("explore/fit", data=stored))
-    button(app, BUTTON).click().run()
-    (status,) = jobs.jobs.values()
-    assert status.kind == "masked"
-    healthy(app).button(key="masked_cancel").click().run()
-    assert jobs.cancelled == [status.id]
-    config = MaskedConfig.from_dict({k: v for k, v in status.spec.items() if k != "key"})
-    run(gappy, config, JournalStore(home(), FOLDER))
-    app = healthy(app.run())
-    assert "PPCA with 2, as many as a row uses" in html(app)
-    assert "The model predicts hidden cells best." in text_of(app)
-    assert BUTTON not in [one.label for one in app.button]
-
-
-def test_whole_data_are_offered_the_same_test(start, jobs):
-    app = healthy(start("explore/fit"))
-    assert BUTTON in [one.label for one in app.button]
-    assert "Missing cells" not in [one.value for one in app.subheader]
-
-
 def test_a_file_with_gaps_may_be_left_to_the_model(start):
     text = "a,b,c\n" + "".join(f"{i},{i * i % 7},{'' if i == 3 else i % 5}\n" for i in range(30))
     app = upload(start("data/open"), table_of(text))
@@ -145,33 +100,3 @@ def test_a_file_with_gaps_may_be_left_to_the_model(start):
     assert "1 cell left to the model to fill" in html(app)
     app.button(key="upload_use").click().run()
     assert "1 missing cell" in html(healthy(app))
-
-
-def config_of(n_active=2):
-    return MaskedConfig("0" * 64, {}, {"n_components": 4, "n_active": n_active})
-
-
-@pytest.mark.parametrize(
-    ("errors", "said"),
-    [
-        ({"own": 1, "ppca_l": 2, "ppca_k": 3, "means": 4}, "The model predicts hidden cells best"),
-        ({"own": 2, "ppca_l": 3, "ppca_k": 1, "means": 4}, "but PPCA with all components is"),
-        ({"own": 3, "ppca_l": 2, "ppca_k": 1, "means": 4}, "PPCA predicts hidden cells better"),
-        ({"own": 3, "ppca_l": 2, "ppca_k": 4, "means": 1}, "Nothing predicts hidden cells better"),
-        ({"own": 1, "ppca_l": 1.01, "ppca_k": 3, "means": 4}, "2 of 4 and PPCA with 2, as many"),
-    ],
-)
-def test_the_page_says_where_it_does_not_hold(errors, said):
-    bumps = {"own": [0.0, 0.5], "ppca_l": [0.1, 0.4], "ppca_k": [0.0, 0.5], "means": [0.0, 0.5]}
-    found = {method: error + np.array(bumps[method]) for method, error in errors.items()}
-    assert said in verdict(config_of(), found)
-    drawn = table(config_of(), found)
-    assert drawn.count("ca-best") == 1
-    assert "± 0.354" in drawn
-    assert "± 0.212" in drawn
-
-
-def test_the_estimate_counts_every_fit():
-    few, many = config_of(), MaskedConfig("0" * 64, {}, config_of().parameters, repeats=6)
-    assert estimate(many, 500, 10) == pytest.approx(2 * estimate(few, 500, 10))
-    assert estimate(config_of(4), 500, 10) < estimate(few, 500, 10)
