@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from appca.ui.data import dropping
 from appca.ui.explorer import serving
 from appca.ui.frame import frame, origins
 from appca.ui.session import services
@@ -53,4 +54,5 @@ if __name__ == "__main__":  # for every visitor
     frame.sidebar()
 else:  # once, imported by `streamlit run` before it serves
     origins.ask_nobody()
-    app = st.App(__file__, routes=serving.routes(), lifespan=services.until_closed)
+    routes = [*serving.routes(), *dropping.drops().routes(serving.base())]
+    app = st.App(__file__, routes=routes, lifespan=services.until_closed)

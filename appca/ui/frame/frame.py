@@ -10,6 +10,7 @@ from appca.runs.configuration import MODELS
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.storage.wording import counted
+from appca.ui.data import dropping, opening
 from appca.ui.frame import cold_start, memory, page_turn, tour, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.frame.place import place_of_fits
@@ -84,11 +85,15 @@ def _prepare() -> None:
     _leave_what_is_gone()
     watching.settle()
     _write_address()  # also now: a reload may come before the page is finished
+    dropped = dropping.anywhere()
+    if dropped is not None:
+        opening.arrive(dropped)
     for refusal in upload_limit.refusals():
         state.notify("error", refusal)
     for notice in state.take_notices():
         box = {"error": st.error, "info": st.info, "success": st.success}[notice.kind]
-        box(markdown(notice.text))
+        change = f" [Change]({opening.CHANGE})" if notice.change else ""
+        box(markdown(notice.text) + change)
 
 
 def _say_what_is_not_shown(run: str) -> None:
