@@ -23,5 +23,5 @@ if shown is not None:
     scene = canvas.scene(dataset, shown, choice, umap.at_hand(dataset, shown))
     with place:
         layout = one_of("View", canvas.views(scene), key=f"view-{shown.config.n_active}")
-    canvas.draw(dataset, shown, scene, layout, choice)
+    canvas.draw(dataset, scene, layout, choice)
     tray(dataset, shown, atlas.colour_now(dataset, shown, choice))
