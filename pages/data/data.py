@@ -1,28 +1,18 @@
-"""Data: choose or upload a data set, see what it is, and say what is done to it before a fit."""
+"""Data: open files, built-in sets and recent work; see what was read; add rows to a fit."""
 
-import streamlit as st
-
-from appca.ui.data import overview, session_file, sources, uploads
-from appca.ui.data.preprocessing_form import preprocessing
-from appca.ui.parts import controls
+from appca.ui.data import new_data, open_tab, recent, this_data
+from appca.ui.parts import controls, widgets
 from appca.ui.session import state
 
 controls.heading("Data")
-with st.container(key="beside"):
-    choose, look = st.columns([1, 1.5], gap="large")
-
-with choose:
-    bundled, published, own = st.tabs(["Built in", "MNIST and COIL-20", "Your files"])
-    with bundled:
-        sources.cards(offline=True)
-    with published:
-        sources.published()
-    with own:
-        session_file.open_box()
-        uploads.uploads()
-
-with look:
-    dataset = state.current_dataset()
-    overview.overview(dataset)
-    st.subheader("Before the fit", anchor=False)
-    preprocessing(dataset)
+tab = widgets.tabs(
+    {"open": "Open", "this": "This data", "recent": "Recent", "new": "New rows"}
+)
+if tab == "open":
+    open_tab.page()
+elif tab == "this":
+    this_data.page(state.current_dataset())
+elif tab == "recent":
+    recent.page()
+else:
+    new_data.page(state.current_dataset())

@@ -19,6 +19,7 @@ from appca.storage.errors import InputError
 from appca.ui.data import dropping, session_file
 from appca.ui.data.drops import Arrival
 from appca.ui.data.upload_forms import Finding, Options
+from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
 from appca.ui.session.state import KEYS
 
@@ -46,6 +47,7 @@ class Opened:
     kind: str | None  # the reader of the first that has one
     options: Options = field(default_factory=dict)  # with which they were opened
     digest: str | None = None  # of the data set they became
+    said: str = ""  # of what was assumed, until it is read
 
     def read(self, options: Options) -> Reading:
         """Read the files with options; equal ones are read once."""
@@ -106,9 +108,29 @@ def use(opened: Opened, dataset: Dataset) -> None:
     """Look at a data set in Explore, in place of what the same files were before."""
     opened.digest = services.datasets().put(dataset)
     state.open_dataset(opened.digest)
-    said = in_one_line(dataset.provenance.get("report", {}), dataset)
-    state.notify("success", said, change=True)
+    opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
     st.switch_page(EXPLORE)
+
+
+def assumed() -> None:
+    """Draw what was assumed of the files on screen, with the way to change it, until it is read."""
+    opened = current()
+    if opened is None or not opened.said or opened.digest != state.config().dataset:
+        return
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
+    ):
+        st.markdown(markdown(opened.said), width="content")
+        st.page_link(DATA, label="Change", query_params=THIS, width="content")
+        st.button(
+            "Close", icon=":material/close:", type="tertiary", key="assumed_close", on_click=_read_it
+        )
+
+
+def _read_it() -> None:
+    opened = current()
+    if opened is not None:
+        opened.said = ""
 
 
 def _forget() -> None:

@@ -1,20 +1,18 @@
-"""A session as a file: saved on the page Export, opened on the page Data, here or elsewhere."""
+"""A session as a file: saved on the page Export, opened where files are, here or elsewhere."""
 
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.dataset import Dataset
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack
-from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.parts.downloads import save_button, stem_of
-from appca.ui.parts.text import markdown, size
+from appca.ui.parts.text import size
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
-from appca.ui.session.state import KEYS
 
 
 def save(dataset: Dataset, shown: Shown) -> None:
@@ -49,34 +47,14 @@ def save(dataset: Dataset, shown: Shown) -> None:
     kept = f"{counted(len(session.selections), 'kept selection')} " if session.selections else ""
     st.caption(
         "One file with the data set, the chosen runs, the names and signs of their components, "
-        f"{kept}and the rows selected now. “Open a session file” on the page Data brings all of it "
-        "back, on this machine or another."
+        f"{kept}and the rows selected now. Drop it on any page, here or on another machine."
     )
 
 
-def open_box() -> None:
-    """Draw the place to drop a session file, and open what is dropped."""
-    generation = st.session_state.setdefault(KEYS.session_file, 0)  # another key drops the old file
-    with st.expander("Open a session file"):
-        file = st.file_uploader(
-            "A file saved under “Session” on the page Export, here or on another machine",
-            type=[SUFFIX[1:]],
-            key=f"session_file-{generation}",
-        )
-        found = None if file is None else _opened(file)
-    if found is not None:
-        _look_at(found)
-        st.session_state[KEYS.session_file] += 1
-        st.rerun()
-
-
-def _opened(file: UploadedFile) -> Unpacked | None:
+def open_file(name: str, file: Path) -> None:
+    """Open a session file and look at what was on screen when it was saved."""
     with st.spinner("Opening the session"):
-        try:
-            return unpack(file.name, file, home())
-        except InputError as error:
-            st.error(markdown(str(error)))
-            return None
+        _look_at(unpack(name, file, home()))
 
 
 def _look_at(found: Unpacked) -> None:

@@ -92,8 +92,8 @@ def _prepare() -> None:
         state.notify("error", refusal)
     for notice in state.take_notices():
         box = {"error": st.error, "info": st.info, "success": st.success}[notice.kind]
-        change = f" [Change]({opening.CHANGE})" if notice.change else ""
-        box(markdown(notice.text) + change)
+        box(markdown(notice.text))
+    opening.assumed()
 
 
 def _say_what_is_not_shown(run: str) -> None:

@@ -43,3 +43,21 @@ def first_of_page(total: int, size: int, key: str) -> int:
 def onward(page: str, label: str, icon: str = ":material/arrow_forward:") -> None:
     """Draw a link to another page."""
     st.page_link(f"pages/{page}.py", label=label, icon=icon, width="content")
+
+
+def tabs(names: Mapping[str, str], *, key: str = "tab") -> str:
+    """Draw the tabs of a page and return the key of the chosen one; only that is to be drawn.
+
+    The chosen one stands in the address as ``tab=``.
+    """
+    asked = st.query_params.get(key)
+    if asked in names and st.session_state.get(f"{key}-asked") != asked:
+        st.session_state[key] = asked
+    chosen = st.segmented_control(
+        "View", list(names), format_func=lambda one: names[one], key=key,
+        default=None if key in st.session_state else next(iter(names)),
+        required=True, label_visibility="collapsed",
+    )
+    st.session_state[f"{key}-asked"] = chosen
+    st.query_params[key] = chosen
+    return chosen

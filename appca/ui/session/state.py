@@ -30,7 +30,6 @@ class Keys(NamedTuple):
     watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
-    session_file: str = "session_file"  # counts the session files opened
     arrival: str = "arrival"  # the files that can be read otherwise
     declined: str = "declined"  # runs whose refinement was cancelled or failed
     notices: str = "notices"  # sentences to show once
@@ -50,7 +49,6 @@ class Notice(NamedTuple):
 
     kind: str  # "error", "info" or "success"
     text: str
-    change: bool = False  # whether it is about what was assumed of files
 
 
 def config() -> RunConfig:
@@ -189,9 +187,9 @@ def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
     return replace(wanted, parameters=suited(wanted.model, parameters))
 
 
-def notify(kind: str, text: str, *, change: bool = False) -> None:
+def notify(kind: str, text: str) -> None:
     """Keep a sentence for the next time the frame is drawn; the same one twice is said once."""
-    waiting, said = st.session_state.setdefault(KEYS.notices, []), Notice(kind, text, change)
+    waiting, said = st.session_state.setdefault(KEYS.notices, []), Notice(kind, text)
     if said not in waiting:
         waiting.append(said)
 
