@@ -27,7 +27,7 @@ from tests import bad_files as bad
 from tests.data.fuzz_stored import work
 from tests.data.fuzz_targets import mutant
 from tests.sentences import faults_of
-from tests.ui.conftest import APP, SECONDS, healthy, html, sentences
+from tests.ui.conftest import APP, SECONDS, go, healthy, html, sentences
 
 MARK = Path("unpickled")  # comes into being beside the file if a pickle is loaded
 LONG = "x" * 1000
@@ -176,14 +176,14 @@ class Visit:
         return self.app
 
     def upload(self, files: list[tuple[str, bytes]]) -> AppTest:
-        self.app.switch_page("pages/data/data.py").run()
+        go(self.app, "data/open")
         given = [(name, data, "application/octet-stream") for name, data in files]
         self.app.get("file_uploader")[-1].set_value(given)
         return self.app.run()
 
     def is_alive(self) -> None:
         """The digits are still fitted and drawn."""
-        self.app.switch_page("pages/explore/subspaces.py").run()
+        go(self.app, "explore/subspaces")
         assert html(healthy(self.app)).count('class="ca-card"') == 4
 
 
@@ -280,10 +280,10 @@ def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
     visit(monkeypatch)
     app = visit.upload([(f"{label[:40].replace('/', '')}.csv", data)])
     healthy(app).button(key="upload_use").click().run()
-    for page in ("explore/subspaces", "components/components"):
-        shown = html(healthy(app.switch_page(f"pages/{page}.py").run()))
+    for page in ("explore/subspaces", "components/gallery"):
+        shown = html(healthy(go(app, page)))
         assert "<script>" not in shown
-    app.switch_page("pages/data/data.py").run()
+    go(app, "data/open")
     app.button(key="source-digits-open").click().run()
     visit.is_alive()
 

@@ -6,7 +6,7 @@ from appca.ui.session import state
 
 controls.heading("Data")
 tab = widgets.tabs(
-    {"open": "Open", "this": "This data", "recent": "Recent", "new": "New rows"}
+    {"open": "Open", "this": "This data", "recent": "Recent", "add": "New rows"}
 )
 if tab == "open":
     open_tab.page()

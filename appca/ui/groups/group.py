@@ -64,7 +64,7 @@ def _how_to_select() -> None:
         "on the count in the corner of a panel, or choose rows here by a rule. This page then "
         "tells what sets them apart from all other rows."
     )
-    onward("explore/subspaces", "Subspaces", ":material/scatter_plot:")
+    onward("explore", "Subspaces", ":material/scatter_plot:")
 
 
 @st.cache_resource(show_spinner="Comparing", max_entries=16)

@@ -1,11 +1,42 @@
-"""Controls that several pages have: one of a few choices, page numbers, and a way on."""
+"""Controls that several pages have: tabs, one of a few choices, page numbers, and a way on."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from appca.ui.session.state import KEYS
+
 V = TypeVar("V")
+
+
+def tabs(names: Mapping[str, str]) -> str:
+    """Draw the tabs of a page, key to name; return the key of the one that is to be drawn.
+
+    The address names it as `tab`, and wins; a page that is left keeps its own.
+    """
+    own = f"tab-{'-'.join(names)}"
+    asked, kept = st.query_params.get("tab"), st.session_state.get(own)
+    now = next(tab for tab in (asked, kept, *names) if tab is not None and tab in names)
+    if kept != now:
+        st.session_state[own] = now
+    st.segmented_control(
+        "Part of this page",
+        list(names),
+        format_func=names.__getitem__,
+        key=own,
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
+        on_change=_turned,
+        args=[own],
+    )
+    st.session_state[KEYS.tab] = now
+    return now
+
+
+def _turned(own: str) -> None:
+    st.query_params["tab"] = st.session_state[own]
 
 
 def one_of(
@@ -40,24 +71,9 @@ def first_of_page(total: int, size: int, key: str) -> int:
     return (st.pagination(pages, key=key, persist_state="session", width=width) - 1) * size
 
 
-def onward(page: str, label: str, icon: str = ":material/arrow_forward:") -> None:
-    """Draw a link to another page."""
-    st.page_link(f"pages/{page}.py", label=label, icon=icon, width="content")
-
-
-def tabs(names: Mapping[str, str], *, key: str = "tab") -> str:
-    """Draw the tabs of a page and return the key of the chosen one; only that is to be drawn.
-
-    The chosen one stands in the address as ``tab=``.
-    """
-    asked = st.query_params.get(key)
-    if asked in names and st.session_state.get(f"{key}-asked") != asked:
-        st.session_state[key] = asked
-    chosen = st.segmented_control(
-        "View", list(names), format_func=lambda one: names[one], key=key,
-        default=None if key in st.session_state else next(iter(names)),
-        required=True, label_visibility="collapsed",
-    )
-    st.session_state[f"{key}-asked"] = chosen
-    st.query_params[key] = chosen
-    return chosen
+def onward(place: str, label: str, icon: str = ":material/arrow_forward:") -> None:
+    """Draw a link to another page, or as ``page/tab`` to one of its tabs."""
+    page, _, tab = place.partition("/")
+    query = {"tab": tab} if tab else None
+    file = f"pages/{page}/{page}.py"
+    st.page_link(file, label=label, icon=icon, width="content", query_params=query)

@@ -15,7 +15,7 @@ from appca.ui.parts.class_choice import Classes
 from appca.ui.session import services
 from appca.ui.session.fitting import Shown
 from tests.fitted_runs import fitted_run, info_of
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
 PAGE = "components/sharing"
@@ -73,9 +73,9 @@ def test_selected_rows_can_be_compared_with_the_rest(start):
     wine = load("wine")
     bare = Dataset("bare", wine.X, wine.ids)
     app = open_with(start, bare)
-    app.switch_page("pages/groups/similar.py").run()
+    go(app, "groups/similar")
     app.button(key="similar-select-0").click().run()
-    app.switch_page(f"pages/{PAGE}.py").run()
+    go(app, PAGE)
     assert charts(healthy(app)) == 2
     assert "the rest" in html(app)
 
@@ -130,7 +130,7 @@ def test_the_papers_digits_are_opened_and_fitted_with_one_press(start, jobs):
 def test_the_papers_digits_arrive_after_a_reload_and_on_any_page(start, jobs):
     app = start(PAGE)
     app.button(key="sharing_paper").click().run()
-    again = healthy(start("data/runs", job=address(app)["job"]))
+    again = healthy(start("data/recent", job=address(app)["job"]))
     digest = odd_digits()
     jobs.end("000000000000", "done", dataset=digest)
     again.run()

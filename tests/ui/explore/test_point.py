@@ -15,10 +15,10 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.explore import point_choice
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences
 from tests.ui.parts.test_pages import good_table, select, table_of, upload
 
-COMPONENTS, POINT = "components/components", "explore/point"
+COMPONENTS, POINT = "components/gallery", "explore/point"
 
 
 def run_of(app):
@@ -52,7 +52,7 @@ def test_a_name_is_kept_with_the_run_and_stands_on_other_pages(start):
     app.text_input(key=f"label-{run.id}-1").set_value("my <b>loop</b>").run()
     assert ComponentNumbers(home()).of_run(run).names[1] == "my <b>loop</b>"
     assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
     assert "<b>loop</b>" not in html(app)
     again = healthy(start(COMPONENTS, **address(app)))
@@ -80,7 +80,7 @@ def test_the_users_of_a_component_become_the_selection_of_all_pages(start):
     users = int(run_of(app).fitted.active[:, 2].sum())
     app.button(key="select-users-2").click().run()
     assert selected(healthy(app)) == users
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     assert selected(healthy(app)) == users
 
 
@@ -95,7 +95,7 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
     app.button(key="point_previous").click().run()
     assert address(healthy(app))["row"] == "digit-1795"
     app.text_input(key="point_wanted").set_value("GIT-179").run()
-    assert "8 rows" in app.get("button_group")[0].label
+    assert "8 rows" in app.get("button_group")[1].label
     assert address(app)["row"] == "digit-1795"
 
 
@@ -132,7 +132,7 @@ def test_a_row_that_is_not_there_is_said_in_a_sentence(start, wrong):
 def test_previous_and_next_walk_through_the_selection(start):
     app = start()
     select(app, np.array([3, 5, 800]))
-    app.switch_page("pages/explore/point.py").run()
+    go(app, "explore/point")
     assert address(healthy(app))["row"] == "digit-3"
     app.button(key="point_next").click().run()
     app.button(key="point_next").click().run()
@@ -155,11 +155,11 @@ def test_an_image_is_shown_as_a_sum_with_its_neighbours(start):
 
 
 def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key="source-wine-open").click().run()
-    app.switch_page("pages/components/components.py").run()
+    go(app, "components/gallery")
     assert len(healthy(app).dataframe) == 8
-    app.switch_page("pages/explore/point.py").run()
+    go(app, "explore/point")
     table = healthy(app).dataframe[0].value
     total = table["average"] + table[[c for c in table if c.startswith("+ ")]].sum(axis=1)
     np.testing.assert_allclose(total, table["= reconstruction"], rtol=2e-3)
@@ -173,21 +173,21 @@ def test_rows_beyond_a_limit_can_be_selected(start):
     table = app.dataframe[-1].value
     assert (table[["T² / limit", "Q / limit"]].max(axis=1) >= 1).all()
     app.button(key="outliers_select").click().run()
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     model = selected(healthy(app))
     assert model > 20
-    app.switch_page("pages/explore/point.py").run()
+    go(app, "explore/point")
     app.get("button_group")[-1].set_value("data").run()
     app.button(key="outliers_select").click().run()
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     assert 18 <= selected(healthy(app)) <= 36  # 1% beyond either limit
 
 
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
-    app = upload(start("data/data"), table_of(good_table("<script>alert(1)</script>")))
+    app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
     app.button(key="upload_use").click().run()
     for page in (COMPONENTS, POINT):
-        app.switch_page(f"pages/{page}.py").run()
+        go(app, page)
         assert "<script>" not in html(healthy(app))
         assert "<b>x</b>" not in html(app)
 
@@ -196,7 +196,7 @@ def test_other_models_have_both_pages(start):
     app = start("explore/fit")
     app.selectbox(key="set-model").select("PPCA").run()
     for page in (COMPONENTS, POINT):
-        app.switch_page(f"pages/{page}.py").run()
+        go(app, page)
         healthy(app)
     assert any("no other set" in caption.value for caption in app.caption)
 
@@ -210,9 +210,9 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     app = healthy(start(COMPONENTS, run=run.id))
     assert "over the draws" in html(app)
     ComponentNumbers(home()).flip(run, 0)
-    app.switch_page("pages/check/diagnostics.py").run()
+    go(app, "check/diagnostics")
     healthy(app)
-    app.switch_page("pages/explore/point.py").run()
+    go(app, "explore/point")
     assert any("were weighed" in caption.value for caption in healthy(app).caption)
 
 

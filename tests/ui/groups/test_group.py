@@ -10,7 +10,7 @@ from appca.analysis.groups.selections import SelectionStore
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences
 
 SELECTED = "**Selection** · "
 
@@ -46,7 +46,7 @@ def test_undo_goes_back_step_by_step_and_stops_at_the_start(start, zeros):
     assert app.button(key="tray_undo").disabled
     lasso(app, zeros)
     counts = [selected(app)]
-    app.switch_page("pages/groups/group.py").run()
+    go(app, "groups/selection")
     for _ in range(11):
         counts += [selected(press(app, "tray_invert")), selected(press(app, "tray_clear"))]
     assert counts[:3] == [178, 1797 - 178, 0]
@@ -141,7 +141,7 @@ def test_named_selections_are_combined_with_the_present_one(start, zeros):
 
 def test_the_page_says_what_sets_the_zeros_apart(start, zeros):
     app = lasso(start(), zeros)
-    app.switch_page("pages/groups/group.py").run()
+    go(app, "groups/selection")
     assert selected(healthy(app)) == 178
     sentence = app.markdown[1].value.replace("\\", "")
     assert "178 selected rows" in sentence
@@ -151,12 +151,12 @@ def test_the_page_says_what_sets_the_zeros_apart(start, zeros):
     assert table["effect"][0] == 1.0
     assert "feature" not in set(table["kind"])
     assert html(app).count("mean image: ") == 3
-    reloaded = healthy(start("groups/group", **address(app)))
+    reloaded = healthy(start("groups/selection", **address(app)))
     assert selected(reloaded) == 178
 
 
 def test_the_page_without_a_selection_says_how_to_select(start):
-    app = healthy(start("groups/group"))
+    app = healthy(start("groups/selection"))
     assert any("Nothing is selected yet" in text.value for text in app.markdown)
     app.multiselect(key="rule-classes-label:digit").set_value(["7"]).run()
     assert selected(press(app, "rule-replace")) == 179
@@ -164,25 +164,25 @@ def test_the_page_without_a_selection_says_how_to_select(start):
 
 
 def test_a_group_without_a_rest_is_told_so_in_a_sentence(start):
-    app = healthy(start("groups/group"))
+    app = healthy(start("groups/selection"))
     press(app, "tray_invert")
     assert not app.dataframe
     assert "1,797 selected and 0 other rows" in app.info[0].value.replace("\\", "")
 
 
 def test_a_component_with_a_name_has_it_in_rules_and_comparisons(start, zeros):
-    app = start("components/components")
+    app = start("components/gallery")
     run = address(app)["run"]
     app.text_input(key=f"label-{run}-1").set_value("slant").run()
-    lasso(app.switch_page("pages/explore/subspaces.py").run(), zeros)
-    app.switch_page("pages/groups/group.py").run()
+    lasso(go(app, "explore/subspaces"), zeros)
+    go(app, "groups/selection")
     told = list(healthy(app).dataframe[0].value["what"])
     assert {"score on 2 · slant", "use of 2 · slant", "score on component 1"} <= set(told)
     column = next(box for box in app.selectbox if box.label == "Rows whose")
     assert "score on 2 · slant" in column.options
     number = next(box for box in app.selectbox if box.label == "Number")
     healthy(number.select_index(number.options.index("score on 2 · slant")).run())
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     place = healthy(app).selectbox(key=f"export_place-{run}")
     assert "Component 1 and 2 · slant" in place.options
     assert "Components 1 and 3" in place.options
@@ -190,7 +190,7 @@ def test_a_component_with_a_name_has_it_in_rules_and_comparisons(start, zeros):
 
 def test_a_table_is_compared_by_its_features(start):
     digest = DatasetStore(home()).put(load("wine"))
-    app = healthy(start("groups/group", data=digest))
+    app = healthy(start("groups/selection", data=digest))
     app.multiselect(key="rule-classes-label:cultivar").set_value(["class_0"]).run()
     press(app, "rule-replace")
     table = app.dataframe[0].value
@@ -206,7 +206,7 @@ def test_a_table_is_compared_by_its_features(start):
 
 
 def test_the_export_page_shows_the_run_as_python(start):
-    app = healthy(start("export/export"))
+    app = healthy(start("export"))
     text = app.code[-1].value
     assert "dataset = load('digits')" in text
     assert f"# Run {address(app)['run']}" in text

@@ -9,7 +9,7 @@ from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.ui.session import services
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences
 
 PAGE = "groups/similar"
 
@@ -40,7 +40,7 @@ def test_selecting_a_group_selects_its_rows_on_every_page(start):
     assert not app.button(key="similar-select-1").disabled
     chosen = address(healthy(app))["sel"]
     assert any("**Selection**" in text.value for text in app.markdown)
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     assert address(healthy(app))["sel"] == chosen
 
 
@@ -108,9 +108,9 @@ def test_thin_subspaces_are_grouped_by_pairs_and_too_small_groups_are_not_shown(
 
 def test_a_run_that_must_be_started_is_offered(start):
     app = start(PAGE, k="4", l="2")
-    app.switch_page("pages/explore/fit.py").run()
+    go(app, "explore/fit")
     app.selectbox(key="set-model").select("aFA").run()
-    app.switch_page(f"pages/{PAGE}.py").run()
+    go(app, PAGE)
     assert not sentences(app)
     assert app.button(key="start_fit").label == "Start the fit"
     assert home().exists()
