@@ -5,9 +5,7 @@ from appca.ui.parts import controls, widgets
 from appca.ui.session import state
 
 controls.heading("Data")
-tab = widgets.tabs(
-    {"open": "Open", "this": "This data", "recent": "Recent", "add": "New rows"}
-)
+tab = widgets.tabs({"open": "Open", "this": "This data", "recent": "Recent", "add": "New rows"})
 if tab == "open":
     open_tab.page()
 elif tab == "this":

@@ -54,6 +54,7 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
 
 def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
     """Say what was assumed when files were read, for a person who may want it otherwise."""
+    roles = report.get("roles", {})
     left_out = [f"“{name}” ({why})" for name, why in report.get("left_out", {}).items() if why]
     cells = (
         f"{report['n_missing']:,} of {report['rows'] * dataset.n_features:,} values are missing"
@@ -63,6 +64,7 @@ def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
     done = next((words for key, words in _FILLED.items() if report.get(key)), "")
     parts = [
         _written(report) or f"Read {counted(dataset.n_rows, 'row')} × {dataset.n_features:,}",
+        *(f"“{name}” names the rows" for name, role in roles.items() if role == "id"),
         f"left out: {few(left_out)}" if left_out else "",
         f"“{next(iter(dataset.labels))}” used as label" if dataset.labels else "",
         *(f"“{name}” may be a label" for name in list(report.get("likely_labels", {}))[:1]),

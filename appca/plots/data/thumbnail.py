@@ -54,7 +54,7 @@ def _groups(fitted: FittedRun) -> Sequence[Subspace]:
 
 def _positions(fitted: FittedRun, components: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
     """Return places in a panel, from 0 to 1, by the two components that vary most."""
-    scores = fitted.scores[np.ix_(rows, list(components))].astype(np.float64)
+    scores = fitted.scores[rows][:, np.array(components)].astype(np.float64)
     widest = np.argsort(-scores.var(axis=0), kind="stable")[:2]
     found = np.column_stack([scores[:, widest], np.zeros((len(rows), 2 - len(widest)))])
     low, high = np.percentile(found, [EDGE, 100 - EDGE], axis=0)

@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -45,21 +46,16 @@ class Arrival:
     def __init__(self, scratch: Path) -> None:
         rights.make_folder(scratch)
         _remove_forgotten(scratch)
-        self._folder = tempfile.TemporaryDirectory(
-            prefix=_FOLDER, dir=scratch, ignore_cleanup_errors=True
-        )
+        self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER, dir=scratch))  # for its owner alone
+        self.remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.files: list[tuple[str, Path]] = []
         self.n_bytes = 0
 
     def place(self, name: str) -> Path:
         """Return where the next file is to be written."""
-        path = Path(self._folder.name, str(len(self.files)))
+        path = self._folder / str(len(self.files))
         self.files.append((name, path))
         return path
-
-    def remove(self) -> None:
-        """Remove the files."""
-        self._folder.cleanup()
 
 
 class Drops:
@@ -118,7 +114,7 @@ class Drops:
         if len(arrival.files) >= MOST_FILES:
             return f"a drop may have {MOST_FILES:,} files; give one zip of them"
         limits, written = self._limits(), 0
-        with arrival.place(name).open("wb", opener=rights.opener) as file:
+        with open(arrival.place(name), "wb", opener=rights.opener) as file:
             async for chunk in request.stream():
                 written += len(chunk)
                 arrival.n_bytes += len(chunk)

@@ -54,9 +54,7 @@ def draw(
 
     selected = np.zeros(both.dataset.n_rows, dtype=bool)
     selected[both.n_old :] = np.isin(drawn, memory.get(seen.key, []))
-    scene = PageScene(
-        _scene(key, both, codes), f"new {key}", lines_of(both.dataset, both.fitted)
-    )
+    scene = PageScene(_scene(key, both, codes), f"new {key}", lines_of(both.dataset, both.fitted))
     layout = scene.meta["first"]
     canvas.draw(
         both.dataset,

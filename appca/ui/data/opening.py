@@ -115,7 +115,8 @@ def use(opened: Opened, dataset: Dataset) -> None:
 def assumed() -> None:
     """Draw what was assumed of the files on screen, with the way to change it, until it is read."""
     opened = current()
-    if opened is None or not opened.said or opened.digest != state.config().dataset:
+    there = st.query_params.get("tab") == THIS["tab"]
+    if opened is None or not opened.said or opened.digest != state.config().dataset or there:
         return
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
@@ -123,7 +124,11 @@ def assumed() -> None:
         st.markdown(markdown(opened.said), width="content")
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
         st.button(
-            "Close", icon=":material/close:", type="tertiary", key="assumed_close", on_click=_read_it
+            "Close",
+            icon=":material/close:",
+            type="tertiary",
+            key="assumed_close",
+            on_click=_read_it,
         )
 
 

@@ -40,7 +40,7 @@ def page() -> None:
 
 
 def works() -> list[Run]:
-    """Return what is work: runs that stay, and the newest of a data set that has none; no crumbs."""
+    """Return what is work: runs that stay, and the newest of a data set without one."""
     runs = services.runs().list()
     kept = [run for run in runs if run.kept]
     known = {run.config.dataset for run in kept}
@@ -87,7 +87,9 @@ def _card(run: Run, several: bool) -> None:
                 args=[run.id],
             )
         if several:
-            st.checkbox(f"Choose {markdown(name)}", key=f"chosen-{run.id}", label_visibility="collapsed")
+            st.checkbox(
+                f"Choose {markdown(name)}", key=f"chosen-{run.id}", label_visibility="collapsed"
+            )
 
 
 def _several(runs: Sequence[Run]) -> bool:

@@ -54,7 +54,9 @@ def save(dataset: Dataset, shown: Shown) -> None:
 def open_file(name: str, file: Path) -> None:
     """Open a session file and look at what was on screen when it was saved."""
     with st.spinner("Opening the session"):
-        _look_at(unpack(name, file, home()))
+        with file.open("rb") as stream:
+            found = unpack(name, stream, home())
+        _look_at(found)
 
 
 def _look_at(found: Unpacked) -> None:

@@ -40,8 +40,10 @@ def _card(source: Source) -> None:
     if picture is not None:
         with st.container(key=f"pictures-{source.key}"):
             st.image(picture, width="stretch", alt=f"Some of {source.title}")
+    tile = "" if picture is not None else tag("div", words(source.tile), "ca-tile")
     st.html(
-        tag("div", words(source.title), "ca-name")
+        tile
+        + tag("div", words(source.title), "ca-name")
         + tag("div", words(f"{source.description}. {source.rows:,} rows"), "ca-quiet")
     )
     busy = watching.running(source.key) is not None

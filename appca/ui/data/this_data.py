@@ -1,34 +1,32 @@
-"""The tab This data: what is on screen, what was assumed of its files, what is done before a fit."""
+"""The tab This data: what is on screen, what was assumed of its files, and the preprocessing."""
 
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.data.readers.facts import facts
 from appca.storage.wording import counted
 from appca.ui.data import opening, overview
 from appca.ui.data.preprocessing_form import preprocessing
 from appca.ui.data.upload_forms import form_of
-from appca.ui.parts.text import markdown
+from appca.ui.parts.text import fact_list, markdown
 
 
 def page(dataset: Dataset) -> None:
     """Draw the tab."""
     opened = opening.of(dataset.digest)
-    if opened is not None:
-        dataset = _read_otherwise(opened) or dataset
-    if opened is not None and opened.digest is None:
+    if opened is not None and not _is_as_opened(opened):
         return
     with st.container(key="beside"):
         look, before = st.columns([1.5, 1], gap="large")
     with look:
         overview.overview(dataset)
-    if opened is None or opened.digest == dataset.digest:
-        with before:
-            st.subheader("Before the fit", anchor=False)
-            preprocessing(dataset)
+    with before:
+        st.subheader("Before the fit", anchor=False)
+        preprocessing(dataset)
 
 
-def _read_otherwise(opened: opening.Opened) -> Dataset | None:
-    """Draw how the files are read; return what they are when read so."""
+def _is_as_opened(opened: opening.Opened) -> bool:
+    """Draw how the files are read; return whether the data on screen are what that gives."""
     names = [name for name, _ in opened.arrival.files]
     st.subheader(names[0] if len(names) == 1 else counted(len(names), "file"), anchor=False)
     options = form_of(
@@ -37,10 +35,13 @@ def _read_otherwise(opened: opening.Opened) -> Dataset | None:
     found = opened.read(options)
     if found.dataset is None:
         st.error(markdown(found.sentence))
-        return None
-    if found.dataset.digest != opened.digest:
+    elif found.dataset.digest == opened.digest:
+        return True
+    else:
         label = f"Explore these {counted(found.dataset.n_rows, 'row')}"
-        if st.button(label, type="primary", key="upload_use"):
+        pressed = st.button(label, type="primary", key="upload_use")
+        st.html(fact_list(facts(found.finding.report, found.dataset)))
+        if pressed:
             opened.options = options
             opening.use(opened, found.dataset)
-    return found.dataset
+    return False

@@ -72,7 +72,7 @@ def _columns(key: str, look: Look, **options: Any) -> Options:
 
 def _writing(key: str) -> Options:
     """Draw how a text table is written; what is left open is found out."""
-    boxes = {
+    boxes: dict[str, tuple[str, dict[Any, str]]] = {
         "encoding": ("Encoding", ENCODINGS),
         "separator": ("Between cells", SEPARATORS),
         "decimal": ("Decimal sign", DECIMALS),
