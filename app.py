@@ -1,10 +1,10 @@
-"""The frame around every page: settings of the window, navigation, and the sidebar."""
+"""The frame around every page: settings of the window, and navigation."""
 
 import streamlit as st
 
-from appca.ui.data import dropping
+from appca.ui.data.files import dropping
 from appca.ui.explorer import serving
-from appca.ui.frame import frame, old_addresses, origins
+from appca.ui.frame import frame, old_addresses, origins, token
 from appca.ui.session import services
 
 PAGES = {  # the first one opens at the bare address
@@ -32,9 +32,12 @@ if __name__ == "__main__":  # for every visitor
         expanded=True,
     )
     frame.around_page(page.run)
-    frame.sidebar()
 else:  # once, imported by `streamlit run` before it serves
     origins.ask_nobody()
-    routes = [*serving.routes(), *old_addresses.routes()]
-    routes += dropping.drops().routes(serving.base())
-    app = st.App(__file__, routes=routes, lifespan=services.until_closed)
+    drop = dropping.drops().routes(serving.base())
+    app = st.App(
+        __file__,
+        routes=[*serving.routes(), *drop, *old_addresses.routes()],
+        middleware=token.middleware(),
+        lifespan=services.until_closed,
+    )

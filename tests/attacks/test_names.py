@@ -51,8 +51,8 @@ PLAIN = {
     "imgs": {"*"},
 }
 PAGES = (
-    *("data/open", "data/recent", "explore/fit", "explore/subspaces", "explore/point"),
-    *("explore/umap", "components/gallery", "components/sharing", "groups/selection"),
+    *("data/open", "data/recent", "explore"),
+    *("explore", "components/gallery", "components/sharing", "groups/selection"),
     *("check/compare", "check/choose", "export", "data/add"),
 )
 

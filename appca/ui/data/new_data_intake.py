@@ -14,9 +14,9 @@ from appca.data.readers.source import ReadLimits
 from appca.runs.fit import fits_around_gaps
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
-from appca.ui.data.dropping import scratch
-from appca.ui.data.role_editor import Report
-from appca.ui.data.upload_forms import Options
+from appca.ui.data.files.dropping import scratch
+from appca.ui.data.files.role_editor import Report
+from appca.ui.data.files.upload_forms import Options
 from appca.ui.parts import packing
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of

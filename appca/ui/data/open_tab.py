@@ -5,7 +5,8 @@ import streamlit as st
 from appca.data.readers.process import warm
 from appca.runs.session import SUFFIX
 from appca.storage.errors import InputError
-from appca.ui.data import opening, recent, sources
+from appca.ui.data import recent, sources
+from appca.ui.data.files import opening
 from appca.ui.parts import packing
 from appca.ui.parts.text import markdown
 from appca.ui.session.state import KEYS

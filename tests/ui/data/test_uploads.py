@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 
-from appca.ui.data.role_editor import found
+from appca.ui.data.files.role_editor import found
 from tests.data.readers.arrays.test_idx_format import idx
 from tests.data.readers.images.test_images import encoded, noise
 from tests.ui.conftest import go, healthy, html, sentences
@@ -166,3 +166,6 @@ def test_what_cannot_be_read_is_one_sentence_and_the_page_lives(start):
         assert sentences(app)[0].endswith(".")
     healthy(give(go(app, "data/open"), ("t.csv", b"a,b\n1,2\n3,4\n5,4\n")))
 
+
+def test_names_are_found_whatever_their_case():
+    assert found(["Gene_1", "gene_2", "other"], "GENE") == ["Gene_1", "gene_2"]

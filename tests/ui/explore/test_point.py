@@ -1,7 +1,5 @@
 """The pages Components and Point: patterns, names and signs, one row, and rows that stand out."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -18,11 +16,18 @@ from appca.ui.explore import point_choice
 from tests.ui.conftest import address, go, healthy, html, sentences
 from tests.ui.parts.test_pages import good_table, select, table_of, upload
 
-COMPONENTS, POINT = "components/gallery", "explore/point"
+COMPONENTS, POINT = "components/gallery", "explore"
 
 
 def run_of(app):
     return RunStore(home()).get(address(app)["run"])
+
+
+def point(app):
+    """Open the drawer at its last tab."""
+    return healthy(
+        app.segmented_control(key="tab-components-selection-point").set_value("point").run()
+    )
 
 
 def selected(app) -> int:
@@ -52,8 +57,8 @@ def test_a_name_is_kept_with_the_run_and_stands_on_other_pages(start):
     app.text_input(key=f"label-{run.id}-1").set_value("my <b>loop</b>").run()
     assert ComponentNumbers(home()).of_run(run).names[1] == "my <b>loop</b>"
     assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
-    go(app, "explore/subspaces")
-    assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
+    healthy(go(app, "explore/components"))
+    assert app.text_input(key=f"name-{run.id}-2").value == "my <b>loop</b>"
     assert "<b>loop</b>" not in html(app)
     again = healthy(start(COMPONENTS, **address(app)))
     assert again.text_input(key=f"label-{run.id}-1").value == "my <b>loop</b>"
@@ -80,12 +85,12 @@ def test_the_users_of_a_component_become_the_selection_of_all_pages(start):
     users = int(run_of(app).fitted.active[:, 2].sum())
     app.button(key="select-users-2").click().run()
     assert selected(healthy(app)) == users
-    go(app, "explore/subspaces")
-    assert selected(healthy(app)) == users
+    go(app, "explore/selection")
+    assert any(f"### {users:,}" in text.value for text in healthy(app).markdown)
 
 
 def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
-    app = healthy(start(POINT, row="digit-77"))
+    app = point(start(row="digit-77"))
     assert address(app)["row"] == "digit-77"
     app.text_input(key="point_wanted").set_value("3").run()
     assert address(healthy(app))["row"] == "digit-2"
@@ -95,7 +100,7 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
     app.button(key="point_previous").click().run()
     assert address(healthy(app))["row"] == "digit-1795"
     app.text_input(key="point_wanted").set_value("GIT-179").run()
-    assert "8 rows" in app.get("button_group")[1].label
+    assert any("8 rows" in one.label for one in app.get("button_group"))
     assert address(app)["row"] == "digit-1795"
 
 
@@ -123,33 +128,28 @@ def test_a_number_is_found_as_it_is_written_on_the_page(ids, text, found):
 
 @pytest.mark.parametrize("wrong", ["nonsense", "<script>", "5000", "9" * 5000])
 def test_a_row_that_is_not_there_is_said_in_a_sentence(start, wrong):
-    app = healthy(start(POINT, row=wrong))
+    app = point(start(row=wrong))
     assert len(app.warning) == 1
     assert "no row" in app.warning[0].value.lower()
     assert address(app)["row"] == "digit-0"
 
 
 def test_previous_and_next_walk_through_the_selection(start):
-    app = start()
+    app = point(start())
     select(app, np.array([3, 5, 800]))
-    go(app, "explore/point")
-    assert address(healthy(app))["row"] == "digit-3"
-    app.button(key="point_next").click().run()
-    app.button(key="point_next").click().run()
+    healthy(app.text_input(key="point_wanted").set_value("4").run())
+    for _ in range(2):
+        app.button(key="point_next").click().run()
     assert address(app)["row"] == "digit-800"
     assert app.button(key="point_next").disabled
-    app.button(key="point_first").click().run()
-    assert address(healthy(app))["row"] == "digit-3"
 
 
 def test_an_image_is_shown_as_a_sum_with_its_neighbours(start):
-    app = healthy(start(POINT, row="digit-10"))
-    page = html(app)
-    assert page.count("<figure>") == 6  # row, average, two components, reconstruction, residual
-    assert len(re.findall(r"× component \d</figcaption>", page)) == 2
-    assert "are less probable" in page
-    near = [button for button in app.button if str(button.key).startswith("near-")]
-    assert len(near) == 16
+    app = point(start(row="digit-10"))
+    assert html(app).count("<figure>") == 4  # average, two components, what they add up to
+    assert any(text.value.count("× component") == 2 for text in app.markdown)
+    near = [button for button in app.button if str(button.key).startswith("look-")]
+    assert len(near) == 12
     near[0].click().run()
     assert address(healthy(app))["row"] == near[0].label.replace("\\", "")
 
@@ -159,28 +159,8 @@ def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
     app.button(key="source-wine-open").click().run()
     go(app, "components/gallery")
     assert len(healthy(app).dataframe) == 8
-    go(app, "explore/point")
-    table = healthy(app).dataframe[0].value
-    total = table["average"] + table[[c for c in table if c.startswith("+ ")]].sum(axis=1)
-    np.testing.assert_allclose(total, table["= reconstruction"], rtol=2e-3)
-    rebuilt = table["this row"] - table["residual"]
-    np.testing.assert_allclose(rebuilt, table["= reconstruction"], rtol=2e-3)
-    assert set(table["feature"]) == set(load("wine").feature_names)
-
-
-def test_rows_beyond_a_limit_can_be_selected(start):
-    app = healthy(start(POINT))
-    table = app.dataframe[-1].value
-    assert (table[["T² / limit", "Q / limit"]].max(axis=1) >= 1).all()
-    app.button(key="outliers_select").click().run()
-    go(app, "explore/subspaces")
-    model = selected(healthy(app))
-    assert model > 20
-    go(app, "explore/point")
-    app.get("button_group")[-1].set_value("data").run()
-    app.button(key="outliers_select").click().run()
-    go(app, "explore/subspaces")
-    assert 18 <= selected(healthy(app)) <= 36  # 1% beyond either limit
+    page = html(point(go(app, "explore")))
+    assert page.count('scope="row"') == 8
 
 
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
@@ -193,12 +173,11 @@ def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
 
 
 def test_other_models_have_both_pages(start):
-    app = start("explore/fit")
+    app = start("explore")
     app.selectbox(key="set-model").select("PPCA").run()
     for page in (COMPONENTS, POINT):
         go(app, page)
         healthy(app)
-    assert any("no other set" in caption.value for caption in app.caption)
 
 
 def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
@@ -212,8 +191,8 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     ComponentNumbers(home()).flip(run, 0)
     go(app, "check/diagnostics")
     healthy(app)
-    go(app, "explore/point")
-    assert any("were weighed" in caption.value for caption in healthy(app).caption)
+    go(app, "explore")
+    assert any("How probable" in caption.value for caption in point(app).caption)
 
 
 def test_labels_that_cannot_be_stored_are_said(start, monkeypatch):

@@ -1,7 +1,5 @@
 """The selection and its tools under AppTest: combining, naming, rules, undo, and the comparison."""
 
-import base64
-
 import numpy as np
 import pytest
 import streamlit as st
@@ -11,15 +9,14 @@ from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from tests.ui.conftest import address, go, healthy, html, sentences
+from tests.ui.parts.test_pages import select
 
 SELECTED = "**Selection** · "
 
 
 def lasso(app, mask: np.ndarray):
-    """Do what the browser does when a lasso is closed."""
-    bits = base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
-    app.session_state["atlas"] = {"selection": {"mount": "test", "number": 1, "bits": bits}}
-    return healthy(app.run())
+    """Do what comes of a lasso that is closed."""
+    return healthy(select(app, mask, len(mask)))
 
 
 def selected(app) -> int:
@@ -174,7 +171,7 @@ def test_a_component_with_a_name_has_it_in_rules_and_comparisons(start, zeros):
     app = start("components/gallery")
     run = address(app)["run"]
     app.text_input(key=f"label-{run}-1").set_value("slant").run()
-    lasso(go(app, "explore/subspaces"), zeros)
+    lasso(go(app, "explore"), zeros)
     go(app, "groups/selection")
     told = list(healthy(app).dataframe[0].value["what"])
     assert {"score on 2 · slant", "use of 2 · slant", "score on component 1"} <= set(told)

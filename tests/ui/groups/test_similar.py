@@ -40,7 +40,7 @@ def test_selecting_a_group_selects_its_rows_on_every_page(start):
     assert not app.button(key="similar-select-1").disabled
     chosen = address(healthy(app))["sel"]
     assert any("**Selection**" in text.value for text in app.markdown)
-    go(app, "explore/subspaces")
+    go(app, "explore")
     assert address(healthy(app))["sel"] == chosen
 
 
@@ -108,7 +108,7 @@ def test_thin_subspaces_are_grouped_by_pairs_and_too_small_groups_are_not_shown(
 
 def test_a_run_that_must_be_started_is_offered(start):
     app = start(PAGE, k="4", l="2")
-    go(app, "explore/fit")
+    go(app, "explore")
     app.selectbox(key="set-model").select("aFA").run()
     go(app, PAGE)
     assert not sentences(app)

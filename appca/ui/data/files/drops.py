@@ -6,8 +6,8 @@ read them, or until the session is gone.
 """
 
 import contextlib
+import secrets
 import shutil
-import tempfile
 import time
 import weakref
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _FOLDER = "drop-"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-class Limits(NamedTuple):
+class DropLimits(NamedTuple):
     """Bytes that dropped files may take."""
 
     file: int
@@ -40,13 +40,13 @@ class Limits(NamedTuple):
     all: int
 
 
-class Arrival:
+class DroppedFiles:
     """Files in a folder of their own, which goes with the object."""
 
     def __init__(self, scratch: Path) -> None:
         rights.make_folder(scratch)
         _remove_forgotten(scratch)
-        self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER, dir=scratch))  # for its owner alone
+        self._folder = rights.make_folder(scratch / f"{_FOLDER}{secrets.token_hex(8)}")
         self.remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.files: list[tuple[str, Path]] = []
         self.n_bytes = 0
@@ -66,17 +66,17 @@ class Drops:
         session_of: Callable[[Request], str | None],
         is_alive: Callable[[str], bool],
         scratch: Callable[[], Path],
-        limits: Callable[[], Limits],
+        limits: Callable[[], DropLimits],
     ) -> None:
         self._session_of, self._is_alive = session_of, is_alive
         self._scratch, self._limits = scratch, limits
-        self._waiting: dict[str, dict[str, Arrival]] = {}  # session -> drop -> files
+        self._waiting: dict[str, dict[str, DroppedFiles]] = {}  # session -> drop -> files
 
     def routes(self, base: str = "") -> list[Route]:
         """Return the route, below the path that the server was told to live at."""
         return [Route(f"{base}{PREFIX}/{{drop}}", self._receive, methods=["POST"])]
 
-    def take(self, session: str, drop: str) -> Arrival | None:
+    def take(self, session: str, drop: str) -> DroppedFiles | None:
         """Return the files of a drop, once, to the session that it was made in."""
         found = self._waiting.pop(session, {})
         wanted = found.pop(drop, None)
@@ -94,7 +94,7 @@ class Drops:
         self._forget_the_gone()
         arrival = self._waiting.setdefault(session, {}).get(drop)
         try:
-            arrival = arrival or Arrival(self._scratch())
+            arrival = arrival or DroppedFiles(self._scratch())
             self._waiting[session][drop] = arrival
             refusal = await self._write(request, session, arrival, name)
         except ClientDisconnect:
@@ -108,7 +108,7 @@ class Drops:
         return JSONResponse({"refused": text}, status_code=413, headers=_ALWAYS)
 
     async def _write(
-        self, request: Request, session: str, arrival: Arrival, name: str
+        self, request: Request, session: str, arrival: DroppedFiles, name: str
     ) -> str | None:
         """Write a file beside those of its drop; return why not, if it is too much."""
         if len(arrival.files) >= MOST_FILES:

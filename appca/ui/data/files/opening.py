@@ -16,9 +16,10 @@ from appca.data.readers.process import read_apart
 from appca.data.readers.source import ReadLimits
 from appca.runs.session import SUFFIX
 from appca.storage.errors import InputError
-from appca.ui.data import dropping, session_file
-from appca.ui.data.drops import Arrival
-from appca.ui.data.upload_forms import Finding, Options
+from appca.ui.data import session_file
+from appca.ui.data.files import dropping
+from appca.ui.data.files.drops import DroppedFiles
+from appca.ui.data.files.upload_forms import Finding, Options
 from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
 from appca.ui.session.state import KEYS
@@ -42,7 +43,7 @@ class Reading(NamedTuple):
 class Opened:
     """Files that were opened, at hand to be read otherwise."""
 
-    arrival: Arrival
+    arrival: DroppedFiles
     key: str  # of these files and no others
     kind: str | None  # the reader of the first that has one
     options: Options = field(default_factory=dict)  # with which they were opened
@@ -66,15 +67,15 @@ def of(digest: str) -> Opened | None:
     return found if found is not None and found.digest in (digest, None) else None
 
 
-def uploaded(files: Sequence[UploadedFile]) -> Arrival:
+def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
     """Return files of an uploader, moved to a folder of their own."""
-    arrival = Arrival(dropping.scratch())
+    arrival = DroppedFiles(dropping.scratch())
     for file in files:
         arrival.place(file.name).write_bytes(file.getbuffer())
     return arrival
 
 
-def arrive(arrival: Arrival) -> None:
+def arrive(arrival: DroppedFiles) -> None:
     """Open files and go to their picture; to the page Data where nobody can guess how to."""
     _forget()
     names = [name for name, _ in arrival.files]
@@ -145,7 +146,7 @@ def _forget() -> None:
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
-def _read(key: str, options_text: str, _arrival: Arrival, _options: Options) -> Reading:
+def _read(key: str, options_text: str, _arrival: DroppedFiles, _options: Options) -> Reading:
     del key, options_text  # they say which
     limits = ReadLimits(scratch=dropping.scratch())
     try:

@@ -8,7 +8,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.runs.home import home
 from appca.storage.identity import ID_DIGITS
-from appca.ui.data.drops import MOST_FILES, PREFIX, Arrival, Drops, Limits
+from appca.ui.data.files.drops import MOST_FILES, PREFIX, DropLimits, DroppedFiles, Drops
 from appca.ui.explorer import serving
 from appca.ui.frame import upload_limit
 from appca.ui.session import state
@@ -35,7 +35,7 @@ def scratch() -> Path:
     return home() / SCRATCH
 
 
-def anywhere() -> Arrival | None:
+def anywhere() -> DroppedFiles | None:
     """Let files be dropped on the page; return those that were, once."""
     context = get_script_run_ctx()
     session = "" if context is None else context.session_id
@@ -56,9 +56,9 @@ def anywhere() -> Arrival | None:
     return drops().take(session, dropped) if isinstance(dropped, str) else None
 
 
-def _limits() -> Limits:
+def _limits() -> DropLimits:
     most = upload_limit.most_bytes()
-    return Limits(int(st.get_option("server.maxUploadSize")) << 20, most // 2, most)
+    return DropLimits(int(st.get_option("server.maxUploadSize")) << 20, most // 2, most)
 
 
 def _nothing() -> None:
