@@ -63,7 +63,7 @@ def _card(run: Run, several: bool) -> None:
     dataset = _dataset(run)
     picture = None if dataset is None else _picture(run.id, run, dataset)
     if picture is not None:
-        st.image(picture, width="stretch", alt=f"The fullest panels of {run.name}")
+        st.image(picture, width="stretch", alt="The fullest panels")
     name = _title(run, dataset)
     rows = "" if dataset is None else f"{counted(dataset.n_rows, 'row')} · "
     st.html(
