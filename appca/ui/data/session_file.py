@@ -14,14 +14,20 @@ from appca.ui.parts.text import size
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
 
+SESSION = (
+    "One file with the data, the chosen fits, names and signs of components and selections. Drop "
+    "it on any page, here or on another machine."
+)
+
 
 def save(dataset: Dataset, shown: Shown) -> None:
-    """Draw the tab that saves a session: with which runs, with or without the data."""
+    """Draw what saves a session: with which fits, with or without the data."""
+    st.subheader("Session", anchor=False, help=SESSION)
     runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
     if shown.run is not None:
         runs.setdefault(shown.run.id, shown.run)
     chosen = st.multiselect(
-        "Runs",
+        "Fits",
         runs,
         default=[shown.config.id],
         format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
@@ -42,12 +48,6 @@ def save(dataset: Dataset, shown: Shown) -> None:
         f"{stem_of(dataset.name)}{SUFFIX}",
         "application/zip",
         key="session",
-        primary=True,
-    )
-    kept = f"{counted(len(session.selections), 'kept selection')} " if session.selections else ""
-    st.caption(
-        "One file with the data set, the chosen runs, the names and signs of their components, "
-        f"{kept}and the rows selected now. Drop it on any page, here or on another machine."
     )
 
 

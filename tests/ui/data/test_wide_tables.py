@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from tests.ui.conftest import go, healthy, html, sentences
+from tests.ui.conftest import go, healthy, html
 from tests.ui.data.test_uploads import field, give
 
 MOST_OPTIONS = 2000  # of one widget
