@@ -56,7 +56,7 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
         "data/recent": MARK,
         "explore": f"{imported.id}, imported",
         "check/compare": MARK,
-        "export": "came in a session file",
+        "export": "This fit was imported",
     }
     other = fitted(home(), small(), **{**SIZES, "random_state": 1})
     for page, mark in marks.items():
@@ -164,7 +164,7 @@ def test_forged_jobs_in_an_address_break_no_page(start):  # noqa: F811
 def dropped(app, file):
     """Give a session file to the uploader."""
     place = next(one for one in app.get("file_uploader") if "anywhere" in one.label)
-    place.set_value([("x.appca", file.getvalue(), "application/zip")])
+    place.set_value([("bad.appca", file.getvalue(), "application/zip")])
     return app.run()
 
 

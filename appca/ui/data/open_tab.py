@@ -11,7 +11,7 @@ from appca.ui.parts import packing
 from appca.ui.parts.text import markdown
 from appca.ui.session.state import KEYS
 
-LATEST = 3  # works shown here; the tab Recent has all
+LATEST = 4  # works shown here; the tab Recent has all
 
 
 def page() -> None:

@@ -20,7 +20,7 @@ from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
 
 EXPLORE = "pages/explore/explore.py"
-COLUMNS, PAGE = 3, 12
+COLUMNS, PAGE = 4, 12
 DAY = 86_400
 
 
@@ -112,7 +112,8 @@ def _title(run: Run, dataset: Dataset | None) -> str:
         return run.given
     name = "Data no longer here" if dataset is None else dataset.name
     sizes = [str(run.config.k), *([str(run.config.n_active)] if run.config.n_active else [])]
-    return f"{name}, {' and '.join(sizes)}"
+    mark = " (imported)" if run.config.imported is not None else " (stopped)" * run.partial
+    return f"{name}, {' and '.join(sizes)}{mark}"
 
 
 def _when(created: float) -> str:
