@@ -289,6 +289,7 @@ def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
     visit.is_alive()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_paths_in_a_zip_lead_nowhere(visit, monkeypatch, capsys):
     names = ("../../evil.png", "/etc/evil2.png", "C:\\evil3.png", "a/../../evil4.png")
     data = bad.packed(bad.pictures(*names))

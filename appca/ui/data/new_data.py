@@ -132,7 +132,7 @@ def listed(
     name = markdown(str(seen.dataset.ids[row]))
     st.subheader(f"{name}, taken apart", anchor=False)
     found = parts(seen.fitted, seen.dataset.X[row], row)
-    st.html(point.built(seen.dataset, seen.fitted, found))
+    st.html(point.built(seen.dataset, seen.fitted, found, dark=dark))
 
 
 def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:

@@ -29,7 +29,7 @@ from appca.ui.export.session_report import Report, report
 from appca.ui.parts import downloads
 from appca.ui.session import names
 from appca.ui.session.fitting import Shown
-from tests.ui.conftest import address, go, healthy, html
+from tests.ui.conftest import address, go, healthy
 from tests.ui.data.test_uploads import give
 
 EVIL = '<script src="https://example.org/x.js">'

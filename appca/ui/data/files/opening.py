@@ -28,7 +28,6 @@ EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
 WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # whose readers may find gaps
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
-MOST_TRIES = 3
 
 
 class Reading(NamedTuple):
@@ -96,13 +95,13 @@ def arrive(arrival: DroppedFiles) -> None:
 def guessed(opened: Opened) -> Reading:
     """Read files as a person would: gaps are the model's, columns nobody can use are left out."""
     opened.options = {"missing": "model"} if opened.kind in WITH_GAPS else {}
-    for _ in range(MOST_TRIES):
-        found = opened.read(opened.options)
-        unsettled = found.finding.report.get("unsettled")
-        if found.dataset is not None or not unsettled:
-            break
-        opened.options = opened.options | {"roles": dict.fromkeys(unsettled, "ignored")}
-    return found
+    plain = opened.read(opened.options)
+    unsettled = plain.finding.report.get("unsettled")
+    if plain.dataset is not None or not unsettled:
+        return plain
+    opened.options |= {"roles": dict.fromkeys(unsettled, "ignored")}
+    found = opened.read(opened.options)
+    return plain if found.dataset is None else found  # the first sentence says what is wrong
 
 
 def use(opened: Opened, dataset: Dataset) -> None:
