@@ -19,9 +19,7 @@ PAGES = {
         ("components/components", "Components", "tonality"),
         ("explore/point", "Point", "my_location"),
         ("explore/umap", "UMAP", "bubble_chart"),
-        ("groups/group", "Selection", "compare_arrows"),
-        ("groups/similar", "Similar objects", "join"),
-        ("components/sharing", "Sharing", "hub"),
+        ("groups/groups", "Groups", "join"),
     ],
     "Judge": [
         ("check/choose", "Choose K and L", "grid_on"),

@@ -8,6 +8,34 @@ import streamlit as st
 V = TypeVar("V")
 
 
+def tabs(names: Mapping[str, str]) -> str:
+    """Draw the tabs of a page, key to name; return the key of the one that is to be drawn.
+
+    The address names it as `tab`, and wins; a page that is left keeps its own.
+    """
+    own = f"tab-{'-'.join(names)}"
+    asked, kept = st.query_params.get("tab"), st.session_state.get(own)
+    now = next(tab for tab in (asked, kept, *names) if tab is not None and tab in names)
+    if kept != now:
+        st.session_state[own] = now
+    st.segmented_control(
+        "Part of this page",
+        list(names),
+        format_func=names.__getitem__,
+        key=own,
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
+        on_change=_turned,
+        args=[own],
+    )
+    return now
+
+
+def _turned(own: str) -> None:
+    st.query_params["tab"] = st.session_state[own]
+
+
 def one_of(
     label: str,
     names: Mapping[V, str],

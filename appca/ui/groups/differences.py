@@ -1,0 +1,163 @@
+"""The tab Differences: what sets some rows apart from all others, in words, bars and pictures."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.groups.group import GroupComparison, GroupDifference, compare, mean_images
+from appca.analysis.groups.group_words import probability, sentence
+from appca.data.dataset import Dataset
+from appca.data.numbers import number
+from appca.plots.components.components import data_uri
+from appca.plots.groups import group as differences
+from appca.storage.errors import InputError
+from appca.storage.wording import capital, counted, shortened
+from appca.ui.parts import class_choice, pictures
+from appca.ui.parts.chart import chart
+from appca.ui.parts.selection_tools import tools
+from appca.ui.parts.text import markdown, tag, words
+from appca.ui.session import selection
+from appca.ui.session.caching import kept
+from appca.ui.session.fitting import Shown
+
+BARS = 10  # strongest differences drawn
+PANELS = 20  # fullest ones that are offered
+SELECTION = "selection"
+KINDS = {
+    "feature": "column",
+    "score": "score",
+    "use": "use of a component",
+    "subspace": "subspace",
+    "class": "label",
+    "measure": "fit",
+}
+
+
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw which rows are looked at, the answer, its picture, and all numbers on demand."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        whose, mask, key = _rows(dataset, shown)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            tools(dataset, shown)
+    try:
+        found = _compared(f"{shown.key}-{dataset.digest[:8]}-{key}", dataset, shown, mask)
+    except InputError as error:
+        st.info(markdown(str(error)))
+        return
+    found = found._replace(differences=[one for one in found.differences if _tells(one, key)])
+    st.markdown(f"**{markdown(sentence(found, whose))}**")
+    with st.container(key="beside"):  # its columns stand below each other in a narrow window
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            told = [one for one in found.differences if one.matters][:BARS]
+            chart(differences.bars(told or found.differences[:BARS]), "group_bars")
+        with right:
+            if dataset.image_shape is not None:
+                _images(dataset, mask, key, dataset.image_shape)
+    with st.expander(f"All {len(found.differences):,} comparisons"):
+        _table(found)
+        _notes(found)
+
+
+def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
+    """Draw the choice of rows; return what they are called, which they are, and a key of them."""
+    selected = selection.get(dataset)
+    offered = kept(f"offered-{shown.key}", lambda: _offered(dataset, shown))
+    labels = {SELECTION: ("Selection", int(selected.sum()))} if selected.any() else {}
+    labels |= {key: (label, len(rows)) for key, (label, rows) in offered.items()}
+    chosen = st.selectbox(
+        "What sets apart",
+        list(labels),
+        format_func=lambda key: f"{labels[key][0]} · {labels[key][1]:,}",
+        key=f"group_rows-{shown.config.id}-{selection.token(dataset)}",
+        width=230,
+    )
+    if chosen == SELECTION:
+        name = f"The {counted(int(selected.sum()), 'selected row')}"
+        return name, selected, str(selection.token(dataset))
+    label, rows = offered[chosen]
+    mask = np.isin(np.arange(dataset.n_rows), rows)
+    st.button("Select these rows", key="group_select", on_click=selection.put, args=[dataset, mask])
+    return f"The {counted(len(rows), 'row')} of {label}", mask, chosen
+
+
+def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the fullest panels and the classes: key to label and rows."""
+    fitted = shown.fitted
+    found = {
+        f"panel {one.components}": (title(one.components, fitted.numbers), one.rows)
+        for one in ranked(fitted.active)[:PANELS]
+    }
+    for classes in class_choice.every(dataset):
+        for c, name in enumerate(classes.names):
+            label = f"{capital(shortened(classes.title, 20))} {shortened(name, 24)}"
+            found[f"{classes.title} = {name}"] = (label, np.flatnonzero(classes.codes == c))
+    return found
+
+
+def _tells(one: GroupDifference, key: str) -> bool:
+    """Whether a difference is more than what the rows were chosen by."""
+    if key.startswith("panel "):
+        return one.kind not in ("subspace", "use")
+    return one.name.partition(" = ")[0] != key.partition(" = ")[0]
+
+
+@st.cache_resource(show_spinner="Comparing…", max_entries=16)
+def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> GroupComparison:
+    del key
+    return compare(_dataset, _shown.fitted, _mask)
+
+
+def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:
+    def mean_pictures() -> differences.Images:
+        group, rest = mean_images(dataset, mask)
+        drawn = dataset.as_images(np.stack([group, rest]))
+        return differences.images(group, rest, drawn, shape)
+
+    means = kept(f"means-{dataset.digest}-{key}", mean_pictures)
+    sides = pictures.on_page(dataset, np.stack([means.group, means.rest]))
+    titles = ("these rows", "the rest", "difference")
+    drawn = zip((*sides, means.difference), titles, strict=True)
+    figures = [
+        tag(
+            "figure",
+            tag("img", "", src=data_uri(picture), alt=f"mean image: {name}")
+            + tag("figcaption", words(name)),
+        )
+        for picture, name in drawn
+    ]
+    st.html(tag("div", "".join(figures), "ca-means"))
+    st.caption(f"Mean images. Full red is {number(means.limit)} more, full blue as much less.")
+
+
+def _table(found: GroupComparison) -> None:
+    import pandas as pd
+
+    pairs = [differences.sides(one) for one in found.differences]
+    table = pd.DataFrame(
+        {
+            "what": [one.name for one in found.differences],
+            "kind": [KINDS[one.kind] for one in found.differences],
+            "these": [these for these, _ in pairs],
+            "rest": [rest for _, rest in pairs],
+            "effect": [one.effect for one in found.differences],
+            "strength": [one.strength for one in found.differences],
+            "p, corrected": [probability(one.corrected) for one in found.differences],
+        }
+    )
+    effect = st.column_config.NumberColumn(
+        format="%+.2f",
+        help="Of a number, Cliff's delta: how much more often a row of these has the larger value. "
+        "Of a share, the difference. From −1 to 1.",
+    )
+    columns = {"effect": effect}
+    st.dataframe(table, hide_index=True, width="stretch", key="group_table", column_config=columns)
+
+
+def _notes(found: GroupComparison) -> None:
+    sampled = "" if found.sampled is None else f" Columns: a sample of {found.sampled:,} rows."
+    st.caption(
+        "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, corrected "
+        "together (Benjamini and Hochberg). Rows chosen by their scores differ in them by "
+        f"choice.{sampled}"
+    )

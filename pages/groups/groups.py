@@ -1,0 +1,24 @@
+"""Groups: rows that are alike, what sets some apart, neighbours of a row, and unusual rows."""
+
+from appca.ui.groups import differences, named, neighbours, similar, unusual
+from appca.ui.parts import controls, progress
+from appca.ui.parts.preview_note import preview_note
+from appca.ui.parts.widgets import tabs
+from appca.ui.session import state
+
+TABS = {
+    "similar": ("Similar", similar),
+    "differences": ("Differences", differences),
+    "named": ("Named", named),
+    "neighbours": ("Neighbours", neighbours),
+    "unusual": ("Unusual", unusual),
+}
+dataset = state.current_dataset()
+beside_title = controls.heading("Groups")
+tab = tabs({key: label for key, (label, _) in TABS.items()})
+shown = progress.shown()
+
+if shown is not None:
+    with beside_title:
+        preview_note(shown)
+    TABS[tab][1].body(dataset, shown)
