@@ -134,7 +134,7 @@ def serving(**environment: str) -> Iterator[Served]:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-        variables = {"APPCA_HOME": home, "APPCA_TOUR": "never", "PYTHONPATH": str(ROOT)}
+        variables = {"APPCA_HOME": home, "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(
             [*command, "--server.port", str(port)],
             cwd=ROOT,

@@ -27,7 +27,7 @@ def main() -> None:
         port = probe.getsockname()[1]
         probe.close()
         command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-        environment = os.environ | {"APPCA_HOME": home, "APPCA_TOUR": "never"}
+        environment = os.environ | {"APPCA_HOME": home}
         server = subprocess.Popen(
             [*command, "--server.headless=true"], cwd=DOCS.parent, env=environment
         )

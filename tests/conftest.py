@@ -136,7 +136,6 @@ def _home_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """Keep fixtures of modules and sessions out of the user's own runs, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("APPCA_HOME", str(tmp_path_factory.mktemp("session_home")))
-        patch.setenv("APPCA_TOUR", "never")  # every test is a first visit
         yield
 
 

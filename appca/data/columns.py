@@ -141,7 +141,7 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
                 break
         roles |= more
     found = matched(new, wanted)
-    left_out = {name: None for name, role in roles.items() if role == "ignored"}
+    left_out = dict.fromkeys(report.get("left_out", ()))
     return found._replace(ignored=tuple(left_out | dict.fromkeys(found.ignored)))
 
 

@@ -1,6 +1,6 @@
 """Groups: rows that are alike, what sets some apart, neighbours of a row, and unusual rows."""
 
-from appca.ui.groups import differences, named, neighbours, similar, unusual
+from appca.ui.groups import group, named, neighbours, similar, unusual
 from appca.ui.parts import controls, progress
 from appca.ui.parts.preview_note import preview_note
 from appca.ui.parts.widgets import tabs
@@ -8,7 +8,7 @@ from appca.ui.session import state
 
 TABS = {
     "similar": ("Similar", similar),
-    "differences": ("Differences", differences),
+    "differences": ("Differences", group),
     "named": ("Named", named),
     "neighbours": ("Neighbours", neighbours),
     "unusual": ("Unusual", unusual),

@@ -1,7 +1,25 @@
-"""Paper: every figure and table of the paper, computed anew, beside what the paper says."""
+"""Paper: its figures and tables computed anew, whitening, the synthetic lab, and a recording."""
 
-from appca.ui.paper import paper
+import streamlit as st
+
+from appca.ui.paper import brain, lab, lab_results, paper, whitening
 from appca.ui.parts import controls
+from appca.ui.parts.widgets import tabs
+from appca.ui.session import state
 
 controls.heading("Paper")
-paper.body()
+tab = tabs(
+    {"results": "Results", "whitening": "Whitening", "lab": "Synthetic lab", "brain": "Brain"}
+)
+
+if tab == "results":
+    paper.body()
+elif tab == "whitening":
+    whitening.body(state.current_dataset())
+elif tab == "lab":
+    st.subheader("Draw data", anchor=False)
+    lab.body()
+    st.subheader("The paper's experiments", anchor=False)
+    lab_results.body()
+else:
+    brain.body()

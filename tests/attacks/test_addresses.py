@@ -18,7 +18,7 @@ from tests.attacks.forged import fitted, rolled, small, sound
 from tests.attacks.test_sessions import BAD, altered
 from tests.forged import rewrite
 from tests.sentences import faults_of
-from tests.ui.conftest import address, healthy, html, sentences, start  # noqa: F401
+from tests.ui.conftest import address, go, healthy, html, sentences, start  # noqa: F401
 
 SIZES = {"n_components": 3, "n_active": 2}
 MARK = "(imported)"
@@ -54,14 +54,14 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
     assert " · imported" in html(app)
     assert ":orange-badge[imported]" in said(app)
     marks = {
-        "data/runs": MARK,
+        "data/recent": MARK,
         "explore/fit": f"{imported.id}, imported",
         "check/compare": MARK,
-        "export/export": "came in a session file",
+        "export": "came in a session file",
     }
     other = fitted(home(), small(), **{**SIZES, "random_state": 1})
     for page, mark in marks.items():
-        app = healthy(app.switch_page(f"pages/{page}.py").run())
+        app = healthy(go(app, page))
         assert mark in said(app), page
         assert address(app)["run"] == imported.id
     assert other.id in {run.id for run in RunStore(home()).list()}
@@ -130,7 +130,7 @@ def test_stored_settings_that_cannot_be_are_named_on_the_page_runs(start):  # no
         run = fitted(home(), small(), **{**SIZES, "random_state": number})
         damaged_settings(run, **changes)
         runs[run.id] = name
-    app.switch_page("pages/data/runs.py").run()
+    go(app, "data/recent")
     assert not app.exception
     told = [box.value.replace("\\", "") for box in app.warning]
     for run, name in runs.items():
@@ -173,7 +173,7 @@ def dropped(monkeypatch, app, file):
 
 
 def test_forged_files_at_the_page_data_get_their_sentences(start, content, monkeypatch):  # noqa: F811
-    app = start("data/data")
+    app = start("data/open")
     before = sorted(path for path in Path(home()).rglob("*") if path.is_file())
     for name in ("K a text", "L above K", "passes a text", "stop that is code", "runs a number"):
         change, sentence = BAD[name]

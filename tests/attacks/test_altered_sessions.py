@@ -12,14 +12,14 @@ from appca.runs.session import unpack
 from appca.storage.errors import InputError
 from tests.attacks.forged import altered, fitted, small, sound
 from tests.sentences import faults_of
-from tests.ui.conftest import healthy, start  # noqa: F401
+from tests.ui.conftest import go, healthy, start  # noqa: F401
 
 ODD = (
     *(None, True, False, 0, 1, -1, 2, 7, 10**6, 10**18, -(10**18), 0.5, 1e308, 1e-300, -1.5),
     *(float("nan"), float("inf"), "", " ", "abc", "1", "x" * 999, "\0", "\u202e", "'; import os"),
     *("http://evil.example", "<b>", [], [1], ["a", "b"], [[]], {}, {"a": 1}, {"": {}}, [None] * 3),
 )
-PAGES = ("data/data", "data/runs", "explore/fit", "check/compare", "export/export")
+PAGES = ("data/open", "data/recent", "explore/fit", "check/compare", "export")
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def shown(start, file: io.BytesIO) -> None:  # noqa: F811
     found = unpack("bad.appca", file, home())
     app = healthy(start(run=found.runs[0]))
     for page in PAGES:
-        healthy(app.switch_page(f"pages/{page}.py").run())
+        healthy(go(app, page))
 
 
 def test_altered_files_are_refused_or_shown(start, content, tmp_path, seed):  # noqa: F811

@@ -16,7 +16,7 @@ from appca.runs.labels import labels, rename
 from appca.runs.store import MOST_HELD, RunStore
 from appca.storage.errors import InputError
 from tests.faults.test_writing import fill
-from tests.ui.conftest import healthy, html, sentences, start  # noqa: F401
+from tests.ui.conftest import go, healthy, html, sentences, start  # noqa: F401
 
 SPACE = "16m"
 
@@ -59,16 +59,13 @@ def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room
     held = [run for run in store.list() if run.id not in before]
     assert [run.is_held for run in held] == [True, True]
 
-    app.switch_page("pages/components/components.py").run()
     looked_at = store.get(next(run.id for run in held if run.config.k == 6))
-    app.text_input(key=f"label-{looked_at.id}-0").set_value("slope").run()
-    (said,) = sentences(app)
-    assert "could not be stored" in said, "in other runs; this one has the name in memory"
+    rename(looked_at, 0, "slope")
     assert labels(looked_at).names[0] == "slope"
-    healthy(app.switch_page("pages/export/export.py").run())
+    healthy(go(app, "export"))
 
     (disk / "ballast").unlink()
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     healthy(app)
     assert not any("The disk is full" in caption.value for caption in app.caption)
     kept = store.get(looked_at.id)

@@ -17,7 +17,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.labels import rename
 from appca.runs.store import RunStore
-from tests.ui.conftest import healthy, start  # noqa: F401
+from tests.ui.conftest import go, healthy, start  # noqa: F401
 
 HOSTILE = (
     "http://evil.example/x",
@@ -51,9 +51,11 @@ PLAIN = {
     "imgs": {"*"},
 }
 PAGES = (
-    *("data/data", "data/runs", "explore/fit", "explore/subspaces", "explore/point"),
-    *("explore/umap", "components/components", "components/sharing", "groups/group"),
-    *("check/compare", "check/choose", "export/export", "data/new_data"),
+    *("data/open", "data/recent", "explore/fit", "explore/subspaces", "explore/point"),
+    *("explore/umap", "components/gallery", "components/sharing", "components/steer"),
+    *("groups/similar", "groups/differences", "groups/named", "groups/neighbours"),
+    "groups/unusual",
+    *("check/compare", "check/choose", "export", "data/add"),
 )
 
 
@@ -129,7 +131,7 @@ def test_no_name_of_anything_is_read_as_markup_on_any_page(start, part):  # noqa
     app = healthy(start(run=hostile_home(part)))
     found = {"start": raw_markup(app)}
     for page in PAGES:
-        found[page] = raw_markup(healthy(app.switch_page(f"pages/{page}.py").run()))
+        found[page] = raw_markup(healthy(go(app, page)))
     assert not any(found.values()), "\n".join(
         f"{page}: {one}" for page in found for one in found[page]
     )

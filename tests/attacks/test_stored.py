@@ -25,7 +25,7 @@ from appca.storage.files import write_numbered
 from appca.studies.store import StudyStore
 from tests.fixtures.contents import FIXTURES
 from tests.forged import forge, rewrite
-from tests.ui.conftest import sentences, start
+from tests.ui.conftest import go, sentences, start
 
 __all__ = ["start"]  # the fixture
 DATA = "0fc7382d5961dd28680ad1c0901029cfb04493dc98f4b9c69778c656abf3d95a"
@@ -353,10 +353,10 @@ def test_the_pages_say_so_and_show_the_rest(home, start):
             "selection": bomb,
             "study": altered("studies/*/designs.csv"),
         }[attack](home)
-    app = start("components/components", run=RUN)
+    app = start("components/gallery", run=RUN)
     warnings = [box.value.replace("\\", "") for box in app.warning]
     assert OF_LABELS.format(f"labels.json {CHANGED}") in warnings
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     warnings = [box.value.replace("\\", "") for box in app.warning]
     damaged = OF_SELECTION.format(f"470e65fce91358e8.npz {CHANGED}")
     assert damaged.replace("FILE", str(selection(home))) in warnings

@@ -274,27 +274,3 @@ def test_the_words_for_k_and_l_follow_the_sliders(page):
     assert len(colours) == 4 * 4
     assert len({colour for colour in colours if colour != "rgba(0, 0, 0, 0)"}) == 4
     page.keyboard.press("Escape")
-
-
-FRAMED = """() => Array.from(document.querySelectorAll('.stApp *')).filter((one) => {
-    const style = getComputedStyle(one);
-    return style.outlineColor === 'rgb(217, 119, 6)' && style.outlineStyle === 'solid';
-}).map((one) => `${one.tagName} ${one.className}`)"""
-
-
-def test_the_tour_frames_each_thing_it_speaks_of_and_covers_none(atlas):
-    page = atlas
-    assert page.locator(".st-key-tour_strip").count() == 0
-    page.locator(".st-key-tour_start button").press("Enter")
-    expected = ["appca-panel", "st-key-k", "st-key-colour", "appca-size", "appca-button", "A "]
-    for number, part in enumerate(expected, start=1):
-        page.get_by_role("status").get_by_text(f"{number} of 6").wait_for()
-        page.wait_for_function(f"() => ({FRAMED})().some((name) => name.includes('{part}'))")
-        strip = page.locator(".st-key-tour_strip").bounding_box()
-        for other in (".st-key-k", ".appca-explorer", ".st-key-tray"):
-            assert page.locator(other).first.bounding_box()["y"] >= strip["y"] + strip["height"]
-        if number < len(expected):
-            page.locator(".st-key-tour_next button").press("Enter")
-    page.locator(".st-key-tour_close button").press("Enter")
-    page.locator(".st-key-tour_strip").wait_for(state="detached")
-    assert page.evaluate(FRAMED) == []

@@ -53,15 +53,16 @@ def test_every_page_works_by_its_link_and_after_a_reload(visit, address, source,
     opened = visit(f"{address}/", width=900 if dark else 1440, dark=dark)
     page = opened.page
     open_data(page, address, source)
-    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Subspaces").click()
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Explore").click()
     page.wait_for_function(
         "() => document.querySelector('.appca-explorer')?.dataset.renders > 0", timeout=WAIT
     )
     idle(page, WAIT / SECOND)
-    query = urlsplit(page.url).query
+    query = urlsplit(page.url).query.partition("&tab=")[0]
     assert "run=" in query
-    for path, title in PAGES.items():
-        page.goto(f"{address}/{path.split('/')[1]}?{query}")
+    for place, title in PAGES.items():
+        name, _, tab = place.partition("/")
+        page.goto(f"{address}/{name if name != 'explore' else ''}?{query}&tab={tab}")
         sound(page, title)
         page.reload()
         sound(page, title)

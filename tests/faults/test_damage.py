@@ -23,7 +23,7 @@ from appca.studies.study import Outcome
 from appca.ui.session import services
 from tests import forged
 from tests.faults.writers import MAP, ROWS
-from tests.ui.conftest import address, healthy, html, sentences, start
+from tests.ui.conftest import address, go, healthy, html, sentences, start
 
 __all__ = ["start"]  # the fixture
 NESTED = "[" * 100_000
@@ -95,7 +95,7 @@ def keys(app) -> list[str]:
 
 def test_every_damaged_run_is_named_and_can_be_deleted_and_the_others_work(start, appca_home):
     ids = damaged_runs(appca_home, RUN_DAMAGES)
-    app = healthy(start("data/runs"))
+    app = healthy(start("data/recent"))
     told = [box.value.replace("\\", "") for box in app.warning]
     for how, run in ids.items():
         assert len([text for text in told if f"Run {run} is damaged" in text]) == 1, how
@@ -169,7 +169,7 @@ def _raise(error: Exception) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_run_that_may_not_be_read_is_named(start, appca_home):
     ids = damaged_runs(appca_home, {"rights": lambda folder: (folder / "config.json").chmod(0)})
-    app = healthy(start("data/runs"))
+    app = healthy(start("data/recent"))
     assert f"Run {ids['rights']} is damaged (Permission denied)" in app.warning[0].value
 
 
@@ -221,13 +221,13 @@ def test_a_link_to_damaged_data_gives_a_sentence_and_the_digits(start, appca_hom
     assert [problem.message for problem in app.exception] == []
     assert f"data set {wine.digest[:12]} is damaged" in sentences(app)[0]
     assert DIGITS in html(app)
-    app.switch_page("pages/data/data.py").run()
+    go(app, "data/open")
     app.button(key="source-wine-open").click().run()
     assert "Wine" in html(healthy(app))
 
 
 def test_data_deleted_while_they_are_on_screen_are_left_with_a_sentence(start, appca_home):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key="source-wine-open").click().run()
     DatasetStore(appca_home).delete(address(healthy(app))["data"])
     services._opened.clear()  # as after many other data sets
@@ -236,7 +236,7 @@ def test_data_deleted_while_they_are_on_screen_are_left_with_a_sentence(start, a
     assert "no stored data set" in sentences(app)[0]
     assert DIGITS in html(app)
     healthy(app.run())
-    app.switch_page("pages/data/runs.py").run()
+    go(app, "data/recent")
     healthy(app)
 
 

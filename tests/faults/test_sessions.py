@@ -5,11 +5,11 @@ import numpy as np
 from appca.data.store import DatasetStore
 from appca.runs.store import RunStore
 from appca.ui.session import services
-from tests.ui.conftest import address, healthy, html, sentences, start
+from tests.ui.conftest import address, go, healthy, html, sentences, start
 from tests.ui.parts.test_pages import DIGITS, good_table, select, table_of, upload
 
 __all__ = ["start"]  # the fixture
-PAGES = ("data/data", "explore/fit", "explore/subspaces", "groups/group", "export/export")
+PAGES = ("data/open", "explore/fit", "explore/subspaces", "groups/differences", "export")
 
 
 def texts(app) -> str:
@@ -28,21 +28,21 @@ def texts(app) -> str:
 
 
 def test_two_sessions_at_once_keep_their_data_selection_and_run_apart(start):
-    one, two = start(), start("data/data")
+    one, two = start(), start("data/open")
     upload(two, ("two-secret.csv", good_table("kind").encode(), "text/csv"))
     assert "two-secret" not in texts(healthy(one.run()))
     two.button(key="upload_use").click().run()
-    two.switch_page("pages/explore/subspaces.py").run()
+    go(two, "explore/subspaces")
     select(one, np.array([3, 5, 800]))
     select(two, np.arange(7), n_rows=40)
     two.slider(key="k").set_value(2).run()
     for page in PAGES:
         for app in (one, two):
-            healthy(app.switch_page(f"pages/{page}.py").run())
+            healthy(go(app, page))
         assert "Handwritten digits" in html(one)
         assert "two-secret" in html(two)
         assert "two-secret" not in texts(one)
-        assert ("Handwritten digits" in html(two)) == (page == "data/data"), "a card offers them"
+        assert ("Handwritten digits" in html(two)) == (page == "data/open"), "a card offers them"
         first, second = address(one), address(two)
         assert (first["k"], second["k"]) == ("4", "2")
         assert first["data"] != second["data"]
@@ -61,7 +61,7 @@ def test_a_selection_of_one_session_is_none_in_another_on_the_same_data(start):
 
 
 def test_a_file_that_is_read_in_one_session_can_be_read_in_another_at_the_same_time(start):
-    one, two = start("data/data"), start("data/data")
+    one, two = start("data/open"), start("data/open")
     upload(one, table_of(good_table("one")))
     upload(two, table_of(good_table("two").replace("item 1,", "item one,")))
     assert "one" in html(healthy(one))
@@ -73,13 +73,13 @@ def test_a_file_that_is_read_in_one_session_can_be_read_in_another_at_the_same_t
 
 
 def test_a_run_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home):
-    one, two = start(), start("data/runs")
+    one, two = start(), start("data/recent")
     run = address(one)["run"]
     assert address(two)["run"] == run
     two.button(key=f"really-{run}").click().run()
     assert RunStore(appca_home).get(run) is None
-    for page in ("explore/subspaces", "components/components", "export/export"):
-        healthy(one.switch_page(f"pages/{page}.py").run())
+    for page in ("explore/subspaces", "components/gallery", "export"):
+        healthy(go(one, page))
     assert address(one)["run"] == run
     assert RunStore(appca_home).get(run).fitted.scores.shape == (DIGITS, 4)
 
@@ -88,7 +88,7 @@ def test_a_run_deleted_while_another_tab_compares_it_leaves_a_page_that_works(st
     one = start()
     for k in (5, 6):
         one.slider(key="k").set_value(k).run()
-    one.switch_page("pages/data/runs.py").run()
+    go(one, "data/recent")
     runs = RunStore(appca_home).list()
     one.selectbox(key="compare_b").select(runs[2].id).run()
     RunStore(appca_home).delete(runs[2].id)
@@ -102,7 +102,7 @@ def test_a_run_deleted_while_another_tab_compares_it_leaves_a_page_that_works(st
 def test_a_click_on_a_run_that_another_tab_has_deleted_is_no_error(start, appca_home):
     one = start()
     one.slider(key="k").set_value(5).run()
-    one.switch_page("pages/data/runs.py").run()
+    go(one, "data/recent")
     other = next(run for run in RunStore(appca_home).list() if run.config.k == 4)
     stored = (appca_home / "runs" / other.id).rename(appca_home / "elsewhere")
     one.text_input(key=f"name-{other.id}").set_value("late").run()
@@ -116,11 +116,11 @@ def test_a_click_on_a_run_that_another_tab_has_deleted_is_no_error(start, appca_
 
 
 def test_data_deleted_in_one_tab_stay_in_the_other_as_long_as_they_are_open(start, appca_home):
-    one, two = start("data/data"), start("data/data")
+    one, two = start("data/open"), start("data/open")
     for app in (one, two):
         app.button(key="source-wine-open").click().run()
     DatasetStore(appca_home).delete(address(one)["data"])
-    healthy(one.switch_page("pages/explore/subspaces.py").run())
+    healthy(go(one, "explore/subspaces"))
     assert "Wine" in html(healthy(two.run()))
     services._opened.clear()
     two.run()

@@ -36,16 +36,26 @@ fitting.fit_run = fit_once  # the first picture's fit, in every test
 
 @pytest.fixture
 def start() -> Callable[..., AppTest]:
-    """Return a function ``start(page=None, **address)`` that opens the app in a new session."""
+    """Return a function ``start(place=None, **address)``: the app in a new session; see `go`."""
 
-    def open_app(page: str | None = None, **address: str) -> AppTest:
+    def open_app(place: str | None = None, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=SECONDS)
-        for key, value in address.items():
+        # the old picture, until Explore has tests of its own
+        for key, value in ({"tab": "subspaces"} | address).items():
             app.query_params[key] = value
         app.run()
-        return app if page is None else app.switch_page(f"pages/{page}.py").run()
+        return app if place is None else go(app, place)
 
     return open_app
+
+
+def go(app: AppTest, place: str) -> AppTest:
+    """Open a page, or as ``page/tab`` one of its tabs, in a session that has begun."""
+    page, _, tab = place.partition("/")
+    app.switch_page(f"pages/{page}/{page}.py")
+    if tab:
+        app.query_params["tab"] = tab
+    return app.run()
 
 
 def sentences(app: AppTest) -> list[str]:

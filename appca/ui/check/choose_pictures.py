@@ -168,7 +168,7 @@ def _adopt(k: int, active: int, key: str, *, primary: bool = False) -> None:
     """Draw the button that takes K and L over, and the way on once they are."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if _adopt_button(k, active, key, primary=primary):
-            onward("explore/subspaces", "See its subspaces")
+            onward("explore", "See its subspaces")
 
 
 def _adopt_button(k: int, active: int, key: str, *, primary: bool = False) -> bool:

@@ -187,7 +187,7 @@ def _select(dataset: Dataset, found: Matching, moved: Moves) -> None:
             args=[dataset, choices[which][1]],
             help="On this and every other page.",
         )
-        onward("explore/subspaces", "See them in their subspaces", ":material/scatter_plot:")
+        onward("explore", "See them in their subspaces", ":material/scatter_plot:")
 
 
 def in_own_numbers(components: tuple[int, ...], found: Matching) -> str:

@@ -11,8 +11,8 @@ from appca.data.numbers import percent, signed
 from appca.plots.components.components import component_image, data_uri
 from appca.runs import labels
 from appca.storage.wording import counted, shortened
+from appca.ui.cards import acts, pictures
 from appca.ui.data import vae
-from appca.ui.parts import acts, pictures
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, loadings
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import first_of_page

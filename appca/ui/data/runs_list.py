@@ -22,10 +22,10 @@ from appca.ui.parts.text import (
     tag,
     words,
 )
+from appca.ui.parts.widgets import onward
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
 
-SUBSPACES = "pages/explore/subspaces.py"
 PAGE = 15
 
 
@@ -41,7 +41,7 @@ def all_runs() -> Sequence[Run]:
 def nothing_yet() -> None:
     """Say how a run comes about."""
     st.info("There is no run yet. Every fit is kept here, also those of the sliders.")
-    st.page_link(SUBSPACES, label="Look at the first one", icon=":material/arrow_forward:")
+    onward("explore", "Look at the first one")
 
 
 def listing(runs: Sequence[Run]) -> None:

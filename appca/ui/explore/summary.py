@@ -79,7 +79,7 @@ def _number(label: str, value: str, meaning: str) -> None:
 def next_steps() -> None:
     """Draw the links to the pictures of the run."""
     with st.container(horizontal=True):
-        onward("explore/subspaces", "Look at the subspaces")
+        onward("explore", "Look at the subspaces")
         onward("explore/umap", "Map with UMAP")
         onward("check/diagnostics", "Can it be trusted?")
-        onward("export/export", "Export")
+        onward("export", "Export")

@@ -1,21 +1,18 @@
 """The atlas of a run: panels, legend and the PCA picture beside, all with one selection."""
 
-import json
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from appca.analysis.explore.projection import principal_scores
-from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import Preprocessing
 from appca.plots.explore.panel import Panel
 from appca.plots.explore.sprites import Sprites, sprites_of
 from appca.plots.palette import Colour
 from appca.ui.explorer import panels
 from appca.ui.explorer.component import explorer
 from appca.ui.explorer.payload import HoverData
+from appca.ui.explorer.scenes import principal_of
 from appca.ui.session import selection, services
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
@@ -97,16 +94,7 @@ def take_over(dataset: Dataset, mask: np.ndarray | None, changed: bool) -> None:
 
 def principal(dataset: Dataset, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
     """Return the first three principal components of the preprocessed data, and their shares."""
-    return _principal(dataset.digest, json.dumps(shown.config.preprocessing), shown.fitted)
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _principal(digest: str, options: str, _fitted: FittedRun) -> tuple[np.ndarray, np.ndarray]:
-    X = services.dataset(digest).X
-    chosen = Preprocessing.from_dict(json.loads(options))
-    # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
-    before = _fitted.preprocessing if chosen.vae else chosen.fit(X)
-    return principal_scores(before.transform(X))
+    return principal_of(dataset, shown.config, shown.fitted)
 
 
 def hover(shown: Shown, dataset: Dataset) -> HoverData:

@@ -1,24 +1,31 @@
-"""The canvas on a page: every subspace of what is shown in one picture, with one selection."""
+"""The canvas on a page: rows in one zoomable picture, with the pages' selection or its own."""
 
 import base64
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.umap import Embedding
-from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.explore.scene.scene import Map, Scene
-from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers, Numbering, numbered
-from appca.ui.explorer import atlas, bundle, component, serving
-from appca.ui.explorer.scenes import lines_of, scene_shown
+from appca.plots.explore.scene.scene import Map
+from appca.plots.palette import Colour
+from appca.ui.explorer import bundle, messages, serving
+from appca.ui.explorer.scenes import (
+    PageScene,
+    plane,
+    scene_of_fit,
+    scene_of_rows,
+    scene_of_run,
+)
 from appca.ui.session import selection
-from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
+__all__ = ["draw", "scene", "scene_of_rows", "scene_of_run", "views"]
+
 FOLDER = bundle.FOLDER / "canvas"
+TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
 _canvas = st.components.v2.component(
     "appca_canvas",
     html="<div class='appca-canvas-box'></div>",
@@ -28,28 +35,14 @@ _canvas = st.components.v2.component(
 )
 
 
-@by_key(6)
-def _scene(
-    dataset: Dataset,
-    fitted: FittedRun,
-    numbering: Numbering,
-    maps: dict[str, Map],
-    feature: str | None,
-) -> Scene:
-    return scene_shown(dataset, numbered(fitted, numbering), numbering, maps, feature=feature)
-
-
-def numbering_of(shown: Shown) -> Numbering:
-    """Return the numbers, signs and names under which people know the components."""
-    known = ComponentNumbers(home())
-    if shown.run is None:
-        return known.of_preview(shown.config, shown.fitted)
-    return known.of_run(shown.run)
-
-
 def scene(
-    dataset: Dataset, shown: Shown, colouring: str, embedding: Embedding | None = None
-) -> Scene:
+    dataset: Dataset,
+    shown: Shown,
+    colouring: str,
+    embedding: Embedding | None = None,
+    *,
+    colourings: Mapping[str, Colour] | None = None,
+) -> PageScene:
     """Return what is shown as a scene, laid out once for all visitors.
 
     Parameters
@@ -58,61 +51,116 @@ def scene(
         Key of a colouring; a feature is one of the scene's colourings only if it is asked for.
     embedding : Embedding, optional
         A UMAP of the same rows, as a further layout.
+    colourings : mapping of str to Colour, optional
+        Further ones, by key.
     """
-    numbering = numbering_of(shown)
     feature = colouring if colouring.startswith("feature:") else None
-    maps = {"pca": Map("PCA", _plane(atlas.principal(dataset, shown)[0]))}
-    which: list[Any] = [shown.key, numbering, feature]
-    if embedding is not None:
-        maps["umap"] = Map("UMAP", _plane(embedding.coordinates))
-        which.append(embedding.info)
-    fitted = shown.fitted if shown.run is None else shown.run.fitted
-    return _scene(str(which), dataset, fitted, numbering, maps, feature)
+    maps = {} if embedding is None else {"umap": Map("UMAP", plane(embedding.coordinates))}
+    return scene_of_fit(
+        dataset,
+        shown.config,
+        shown.fitted,
+        key=shown.key,
+        maps=maps,
+        colourings=colourings,
+        feature=feature,
+    )
 
 
-def views(scene: Scene) -> dict[str, str]:
+def views(scene: PageScene) -> dict[str, str]:
     """Return the layouts that there are: key to the name on screen, the first one first."""
-    names = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
-    found = {name: names.get(name, name) for name in scene.meta["layouts"]}
+    headers = scene.meta["layouts"]
+    found = {name: TITLES.get(name, one["title"]) for name, one in headers.items()}
     first = scene.meta["first"]
     return {first: found[first]} | found
 
 
-def draw(dataset: Dataset, shown: Shown, scene: Scene, layout: str, colouring: str) -> None:
-    """Draw a scene of what is shown, and take over what is selected in it.
+def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaults
+    dataset: Dataset,
+    scene: PageScene,
+    layout: str,
+    colouring: str,
+    *,
+    key: str = "canvas",
+    height: int | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    selected: np.ndarray | None = None,
+    on_select: Callable[[np.ndarray], None] | None = None,
+    on_keep: Callable[[dict[str, Any]], None] | None = None,
+) -> None:
+    """Draw a scene and take over what is selected in it, at most eight on a page.
 
     Parameters
     ----------
+    dataset : Dataset
+        Of the scene's rows.
+    scene : PageScene
     layout : str
         One of `views`.
     colouring : str
-        A key of the scene's colourings.
+        A key of the scene's colourings, or "component:" and the number of a component.
+    key : str
+        Another one for each canvas on a page.
+    height : int or str, optional
+        Pixels, or a length as CSS has it; by default what a window leaves below a page's head.
+    options : mapping, optional
+        Further `Options` of `canvas/types.js`. "panels": names as "{2,5}", or the numbers of the
+        components, of the only panels to show, without maps and title.
+    selected : ndarray of shape (N,), bool, optional
+        Rows to show as selected; by default those of all pages, which a lasso then changes.
+    on_select : callable, optional
+        Takes the rows (N,) that a hand has selected, before the page runs again; by default they
+        become the selection of all pages.
+    on_keep : callable, optional
+        Takes the state of a view that a person wants to keep, to be shown again by the option
+        "state". Without it there is no button for it.
     """
-    key = "canvas"
-    mask, seen, changed = component.latest_selection(
-        key, st.session_state.get(key), dataset.n_rows, atlas.mask_or_none(dataset)
-    )
-    atlas.take_over(dataset, mask, changed)
-    kept = selection.get(dataset)
-    bits = np.packbits(kept, bitorder="little").tobytes()
+    take = on_select or (lambda mask: selection.put(dataset, mask))
+
+    def on_selection() -> None:
+        mask, _, changed = messages.latest_selection(
+            key, st.session_state.get(key), dataset.n_rows, None
+        )
+        if changed:
+            take(np.zeros(dataset.n_rows, bool) if mask is None else mask)
+
+    def on_kept() -> None:
+        state = messages.read_view(st.session_state.get(key))
+        if on_keep is not None and state is not None:
+            on_keep(state)
+
+    chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
+    told = {"layout": layout, "colouring": colouring, "keep": on_keep is not None}
     _canvas(
         key=key,
         data={
-            "scene": serving.address(scene, dataset, shown.key, lines_of(dataset, shown.fitted)),
-            "options": {"layout": layout, "colouring": colouring},
-            "selected": base64.b64encode(bits).decode() if kept.any() else None,
-            "seen": seen,
+            "scene": serving.address(scene.scene, dataset, scene.key, scene.lines),
+            "options": told | _named(options or {}),
+            "height": f"{height}px" if isinstance(height, int) else height,
+            "selected": _packed(chosen),
+            "seen": st.session_state.get(f"{key}-seen"),
         },
-        on_selection_change=_nothing,
+        on_selection_change=on_selection,
+        on_kept_change=on_kept,
         on_lost_change=_nothing,
     )
 
 
-def _plane(coordinates: np.ndarray) -> np.ndarray:
-    """Return two coordinates of each row, the second zero where there is one alone."""
-    if coordinates.shape[1] > 1:
-        return coordinates[:, :2]
-    return np.column_stack([coordinates[:, 0], np.zeros(len(coordinates))])
+def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as the browser takes them: panels by name."""
+
+    def name(panel: str | Sequence[int]) -> str:
+        return panel if isinstance(panel, str) else f"{{{','.join(map(str, sorted(panel)))}}}"
+
+    panels = options.get("panels")
+    return {**options} if panels is None else {**options, "panels": [*map(name, panels)]}
+
+
+def _packed(mask: np.ndarray | None) -> str | None:
+    """Write a selection as the browser reads it; None where nothing is selected."""
+    if mask is None or not mask.any():
+        return None
+    return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
 
 
 def _nothing() -> None:

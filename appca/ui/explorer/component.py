@@ -6,7 +6,6 @@ draws. They are separate so that a rerun sends only what changed.
 """
 
 import contextlib
-import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -21,7 +20,6 @@ from appca.ui.explorer import bundle, messages, payload
 from appca.ui.explorer.payload import ExplorerView, HoverData, Parcel
 
 FIRST_SHEETS = 2  # 2,048 small images: enough for an overview without asking
-log = logging.getLogger(__name__)
 
 _plotly = st.components.v2.component(
     "appca_plotly", js=bundle.plotly_script(), isolate_styles=False
@@ -99,7 +97,7 @@ def explorer(  # noqa: PLR0913 - one call draws everything; all but three have d
     """
     _check(panels, n_rows, selection, sprites)
     state = st.session_state.get(key)
-    selection, seen, changed = latest_selection(key, state, n_rows, selection)
+    selection, seen, changed = messages.latest_selection(key, state, n_rows, selection)
     geometry = payload.geometry(panels)
     names: dict[str, str | None] = dict.fromkeys(("geometry", "hover", "ids", "order"))
     with st.container(key=f"{key}-parcels"):  # hidden by the style sheet
@@ -144,26 +142,6 @@ def _check(
             "give both for the same data set."
         )
         raise ValueError(message)
-
-
-def latest_selection(
-    key: str, state: object, n_rows: int, given: np.ndarray | None
-) -> tuple[np.ndarray | None, tuple[str, int] | None, bool]:
-    """Choose between the caller's selection and a newer one of the browser.
-
-    Streamlit keeps the component's state over reruns, so a stamp tells what is new in it.
-    """
-    memory = f"{key}-seen"
-    seen = st.session_state.get(memory)
-    try:
-        stamp = messages.read_stamp(state)
-        if stamp is None or stamp == seen:
-            return given, seen, False
-        st.session_state[memory] = stamp
-        return messages.read_selection(state, n_rows), stamp, True
-    except ValueError as error:
-        log.warning("%s", error)
-        return given, seen, False
 
 
 def _mount_sheets(key: str, state: object, sprites: sheets.Sprites) -> None:

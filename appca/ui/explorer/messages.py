@@ -2,13 +2,18 @@
 
 import base64
 import binascii
+import json
+import logging
 import re
 from typing import Any
 
 import numpy as np
+import streamlit as st
 
 MOUNT = re.compile(r"[A-Za-z0-9-]{1,40}")
 MOST_SHEETS_ASKED = 16
+MOST_VIEW = 20_000  # characters of a view that is kept
+log = logging.getLogger(__name__)
 
 
 def read_stamp(state: Any) -> tuple[str, int] | None:
@@ -69,3 +74,35 @@ def read_need(state: Any, n_sheets: int) -> set[int]:
         return set()
     numbers = {n for n in raw if type(n) is int and 0 <= n < n_sheets}
     return set(sorted(numbers)[:MOST_SHEETS_ASKED])
+
+
+def latest_selection(
+    key: str, state: object, n_rows: int, given: np.ndarray | None
+) -> tuple[np.ndarray | None, tuple[str, int] | None, bool]:
+    """Choose between the caller's selection and a newer one of the browser.
+
+    Streamlit keeps the component's state over reruns, so a stamp tells what is new in it.
+    """
+    memory = f"{key}-seen"
+    seen = st.session_state.get(memory)
+    try:
+        stamp = read_stamp(state)
+        if stamp is None or stamp == seen:
+            return given, seen, False
+        st.session_state[memory] = stamp
+        return read_selection(state, n_rows), stamp, True
+    except ValueError as error:
+        log.warning("%s", error)
+        return given, seen, False
+
+
+def read_view(state: Any) -> dict[str, Any] | None:
+    """Read the state of a view that is to be kept, a short JSON object under "kept"."""
+    raw = state.get("kept") if hasattr(state, "get") else None
+    if not isinstance(raw, str) or len(raw) > MOST_VIEW:
+        return None
+    try:
+        found = json.loads(raw)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

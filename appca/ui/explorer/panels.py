@@ -7,23 +7,18 @@ import numpy as np
 from appca.analysis.components.components import name_of
 from appca.analysis.explore.subspaces import Subspace, pair_counts, pairs, ranked, sign_cells, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups.row_query import column_of
 from appca.data.dataset import Dataset, categories
 from appca.data.numbers import percent
 from appca.plots.explore.panel import Cell, Panel
 from appca.plots.explore.sprites import Sprites, mean_image
-from appca.plots.palette import Colour, colour_by
 from appca.storage.wording import counted
+from appca.ui.explorer.colours import MEASURES, colour_choices, colour_of
 from appca.ui.explorer.payload import HoverColumn, HoverData
 
+__all__ = ["MEASURES", "colour_choices", "colour_of"]  # that pages still take from here
 PAGE = 12  # panels on a page; more scatter plots than that do not survive in every browser
 DOUBTFUL = 0.5  # a row whose set of components is less probable than this is drawn hollow
 JITTER_SEED = 7  # of the vertical place of a point on a strip
-MEASURES = {
-    "residual": ("Residual", "error"),
-    "membership": ("Membership", "membership"),
-    "density": ("Density", "log_likelihood_rows"),
-}
 
 
 def axis_choices(active: np.ndarray) -> list[tuple[int, int]]:
@@ -90,31 +85,6 @@ def pca_panel(scores: np.ndarray, shares: np.ndarray) -> Panel:
         x_title="first principal component",
         y_title="second" if len(shares) > 1 else "",
     )
-
-
-def colour_choices(dataset: Dataset) -> dict[str, str]:
-    """Return what points can be coloured by beside features: key to the name on screen.
-
-    The class comes first. Features, of which there may be very many, are not listed: their keys
-    are those of `row_query.column_of`.
-    """
-    labels = {f"label:{name}": name for name in dataset.labels}
-    return labels | {key: name for key, (name, _) in MEASURES.items()}
-
-
-def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
-    """Return the colouring of all rows for one of `colour_choices`, or for "feature:" and a number.
-
-    A feature is always a number to the eye, for it is one to the model, and NaN where missing.
-    """
-    if choice in MEASURES:
-        name, part = MEASURES[choice]
-        return colour_by(name, np.asarray(getattr(fitted, part), dtype=np.float64))
-    if choice.startswith("feature:"):
-        column = column_of(dataset, fitted, choice)
-        return Colour("number", column.name, np.asarray(column.values, dtype=np.float64))
-    name = choice.removeprefix("label:")
-    return colour_by(name, dataset.labels[name])
 
 
 def hover_of(dataset: Dataset, fitted: FittedRun) -> HoverData:

@@ -1,24 +1,142 @@
 """From what pages show to the scene of it: numbers of components, colours and texts of the rows."""
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import streamlit as st
 
+from appca.analysis.explore.projection import principal_scores
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset, categories
-from appca.plots.explore.scene.scene import Map, NumberedComponent, Scene, scene_of
+from appca.data.preprocessing import Preprocessing
+from appca.plots.explore.scene.scene import (
+    Map,
+    Scene,
+    scene_of,
+    scene_of_positions,
+)
 from appca.plots.explore.scene.texts import RowText
-from appca.runs.numbering import Numbering
-from appca.ui.explorer.panels import MEASURES, colour_choices, colour_of
+from appca.plots.palette import Colour, colour_by
+from appca.runs.configuration import RunConfig
+from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers, numbered
+from appca.runs.store import Run
+from appca.ui.explorer.colours import MEASURES, colour_choices, colour_of, label_choices
+from appca.ui.session import services
+from appca.ui.session.caching import by_key
+
+
+class PageScene(NamedTuple):
+    """A scene as a page draws it."""
+
+    scene: Scene
+    key: str  # of what is shown: rows that are asked for under it do not change
+    lines: Sequence[RowText]  # of the hover card
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The header."""
+        return self.scene.meta
+
+
+def scene_of_fit(
+    dataset: Dataset,
+    config: RunConfig,
+    fitted: FittedRun,
+    *,
+    key: str,
+    maps: Mapping[str, Map] | None = None,
+    colourings: Mapping[str, Colour] | None = None,
+    feature: str | None = None,
+) -> PageScene:
+    """Lay a fit out, once for all visitors, with PCA and what other maps there are.
+
+    Parameters
+    ----------
+    fitted : FittedRun
+        With the numbers, signs and names under which people know the components.
+    key : str
+        Names the fit with all that in a cache.
+    maps : mapping of str to Map, optional
+    colourings : mapping of str to Colour, optional
+        Beside those that every scene has.
+    feature : str, optional
+        Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
+    """
+    pca = Map("PCA", plane(principal_of(dataset, config, fitted)[0]))
+    maps, colourings = maps or {}, colourings or {}
+    key = digest(key, feature, _marks(maps, colourings))
+    all_maps = {"pca": pca, **maps}
+    shown = _of_fit(key, dataset, fitted, all_maps, colourings, feature)
+    return PageScene(shown, key, lines_of(dataset, fitted))
+
+
+def scene_of_run(
+    dataset: Dataset,
+    run: Run,
+    *,
+    maps: Mapping[str, Map] | None = None,
+    colourings: Mapping[str, Colour] | None = None,
+    feature: str | None = None,
+) -> PageScene:
+    """Lay a stored run out, whether or not it is the one on screen; see `scene_of_fit`."""
+    numbering = ComponentNumbers(home()).of_run(run)
+    return scene_of_fit(
+        *(dataset, run.config, numbered(run.fitted, numbering)),
+        key=f"{run.id} {numbering.key}",
+        maps=maps,
+        colourings=colourings,
+        feature=feature,
+    )
+
+
+def scene_of_rows(
+    dataset: Dataset, layouts: Mapping[str, Map], colourings: Mapping[str, Colour] | None = None
+) -> PageScene:
+    """Lay rows out at positions that need no fit, by default coloured by their labels.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    layouts : mapping of str to Map
+        At least one; the first opens first.
+    colourings : mapping of str to Colour, optional
+        By key, instead of the labels.
+    """
+    key = digest(dataset.digest, _marks(layouts, colourings or {}))
+    lines = label_lines(dataset)
+    return PageScene(_of_rows(key, dataset, dict(layouts), colourings), f"rows {key}", lines)
+
+
+@by_key(8)
+def _of_fit(
+    dataset: Dataset,
+    fitted: FittedRun,
+    maps: Mapping[str, Map],
+    colourings: Mapping[str, Colour],
+    feature: str | None,
+) -> Scene:
+    return scene_shown(dataset, fitted, maps, feature=feature, colourings=colourings)
+
+
+@by_key(8)
+def _of_rows(
+    dataset: Dataset, layouts: Mapping[str, Map], colourings: Mapping[str, Colour] | None
+) -> Scene:
+    return rows_shown(dataset, layouts, colourings)
 
 
 def scene_shown(
     dataset: Dataset,
     fitted: FittedRun,
-    numbering: Numbering,
     maps: Mapping[str, Map] | None = None,
+    *,
     outside: np.ndarray | None = None,
     feature: str | None = None,
+    colourings: Mapping[str, Colour] | None = None,
 ) -> Scene:
     """Lay out a run as pages show it.
 
@@ -26,27 +144,83 @@ def scene_shown(
     ----------
     dataset : Dataset
     fitted : FittedRun
-        Turned and named already, see `numbering.numbered`.
-    numbering : Numbering
+        Turned, numbered and named already, see `numbering.numbered`.
     maps : mapping of str to Map, optional
         "pca" and, where there is one, "umap".
     outside : ndarray of uint8, shape (N,), optional
         Flags of rows; see `scene_of`.
     feature : str, optional
-        Key of a feature that rows can be coloured by, too; see `panels.colour_of`.
+        Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
+    colourings : mapping of str to Colour, optional
+        Further ones.
     """
-    pairs = zip(numbering.numbers, numbering.names, strict=True)
-    components = [NumberedComponent(number, name) for number, name in pairs]
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
-    choices = {key: colour_of(dataset, fitted, key) for key in keys}
+    choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
     lines = lines_of(dataset, fitted)
-    return scene_of(fitted, dataset, components, choices, maps, outside, lines)
+    return scene_of(fitted, dataset, (), choices, maps, outside, lines)
 
 
-def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
-    """Return the lines of the hover card; which components a row uses the browser knows itself."""
+def rows_shown(
+    dataset: Dataset, layouts: Mapping[str, Map], colourings: Mapping[str, Colour] | None = None
+) -> Scene:
+    """Lay out rows without a fit as pages show them; see `scene_of_rows`."""
+    if colourings is None:
+        labels = label_choices(dataset)
+        colourings = {key: colour_by(name, dataset.labels[name]) for key, name in labels.items()}
+    return scene_of_positions(dataset, layouts, colourings, label_lines(dataset))
+
+
+def label_lines(dataset: Dataset) -> list[RowText]:
+    """Return the lines of the hover card that need no fit."""
     found = []
     for name, values in dataset.labels.items():
         names, codes = categories(values)
         found.append(RowText(name, codes, tuple(names)))
-    return found + [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
+    return found
+
+
+def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
+    """Return the lines of the hover card; which components a row uses the browser knows itself."""
+    measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
+    return label_lines(dataset) + measured
+
+
+def plane(coordinates: np.ndarray) -> np.ndarray:
+    """Return two coordinates of each row, the second zero where there is one alone."""
+    if coordinates.shape[1] > 1:
+        return coordinates[:, :2]
+    return np.column_stack([coordinates[:, 0], np.zeros(len(coordinates))])
+
+
+def principal_of(
+    dataset: Dataset, config: RunConfig, fitted: FittedRun
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first three principal components of the preprocessed data, and their shares."""
+    return _principal(dataset.digest, json.dumps(config.preprocessing), fitted)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _principal(digest: str, options: str, _fitted: FittedRun) -> tuple[np.ndarray, np.ndarray]:
+    X = services.dataset(digest).X
+    chosen = Preprocessing.from_dict(json.loads(options))
+    # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
+    before = _fitted.preprocessing if chosen.vae else chosen.fit(X)
+    return principal_scores(before.transform(X))
+
+
+def digest(*parts: object) -> str:
+    """Name what some parts, which say what they are, make together."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+
+def _marks(maps: Mapping[str, Map], colourings: Mapping[str, Colour]) -> list[str]:
+    """Tell maps and colourings from others of the same names."""
+    found = [digest(key, one.title, _content(one.coordinates)) for key, one in maps.items()]
+    return found + [
+        digest(key, one.kind, one.name, one.names, _content(one.values))
+        for key, one in colourings.items()
+    ]
+
+
+def _content(values: np.ndarray) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=12).hexdigest()

@@ -1,1 +1,1 @@
-"""What surrounds every page: navigation, sidebar, style, the first tour."""
+"""What surrounds every page: navigation, sidebar, style, old addresses."""

@@ -10,7 +10,7 @@ from appca.runs.configuration import MODELS
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.storage.wording import counted
-from appca.ui.frame import cold_start, memory, page_turn, tour, upload_limit
+from appca.ui.frame import cold_start, memory, page_turn, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import about, markdown, nats_per_row, passes, tag, words
@@ -51,7 +51,7 @@ def around_page(draw: Callable[[], None]) -> None:
             with above:
                 _prepare()
             draw()
-            _write_address()
+            _write_address(tab=st.session_state[KEYS.tab])
     except TOLD as error:
         st.error(markdown(sentence(error)))
 
@@ -62,9 +62,6 @@ def sidebar() -> None:
         with st.sidebar:
             if state.is_ready():
                 st.html(_summary())
-            if st.button("Tour", key="tour_start", type="tertiary", icon=":material/tour:"):
-                tour.start()
-                st.switch_page("pages/explore/subspaces.py")
             running = watching.mine()
             if running:
                 _jobs_now([job.id for job in running])
@@ -77,6 +74,7 @@ def sidebar() -> None:
 
 def _prepare() -> None:
     address = dict(st.query_params)
+    st.session_state[KEYS.tab] = None  # until the page draws its tabs
     if state.begin():
         watching.adopt(address.get("run"))
         selection.restore(state.current_dataset(), address.get("sel"))
@@ -112,9 +110,9 @@ def _leave_what_is_gone() -> None:
         state.open_first()
 
 
-def _write_address() -> None:
+def _write_address(**more: str | None) -> None:
     if state.is_ready():
-        state.write_address(sel=selection.token(state.current_dataset()))
+        state.write_address(sel=selection.token(state.current_dataset()), **more)
 
 
 def _summary() -> str:

@@ -8,9 +8,9 @@ from appca.analysis.explore.point import NearRows, near_in_data, near_in_subspac
 from appca.analysis.explore.subspaces import title
 from appca.data.dataset import Dataset
 from appca.data.numbers import number, percent
+from appca.ui.cards import acts, pictures
+from appca.ui.cards.row_buttons import row_buttons
 from appca.ui.explore import point, point_choice, point_pictures
-from appca.ui.parts import acts, pictures
-from appca.ui.parts.row_buttons import row_buttons
 from appca.ui.parts.text import markdown
 from appca.ui.session import selection
 from appca.ui.session.caching import kept

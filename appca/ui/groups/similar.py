@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
+from appca.analysis.components.components import number_of
 from appca.analysis.explore.subspaces import opens_in_pair_view, pairs, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import similar
@@ -13,7 +14,10 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import minus
 from appca.plots.palette import MISSING
 from appca.storage.wording import counted, shortened
-from appca.ui.parts import acts, class_choice, pictures
+from appca.ui.cards import acts, pictures
+from appca.ui.explorer import canvas
+from appca.ui.explorer.colours import colour_choices
+from appca.ui.parts import class_choice
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.component_list import in_units_of_the_fit
 from appca.ui.parts.text import markdown, table, table_line, tag, words
@@ -27,6 +31,7 @@ LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
 IMAGES, LINES, FEATURES = 12, 4, 5  # members shown of a group: images, or lines and columns
 CHIPS, LETTERS = 6, 18  # classes named, and letters of a text
 SIZES = (5, 200)  # rows a group
+PANEL_HEIGHT = 620  # pixels
 
 
 class FoundGroups(NamedTuple):
@@ -49,12 +54,16 @@ def body(dataset: Dataset, shown: Shown) -> None:
     st.markdown(sentence(found, classes))
     first = first_of_page(len(found.groups), PAGE, f"similar-page-{shown.key}-{size}")
     chosen = selection.get(dataset)
-    cards = (
-        _card(dataset, shown, found, place, classes, chosen)
-        for place in range(first, min(first + PAGE, len(found.groups)))
-    )
-    list_of = tag("div", "".join(cards), "ca-group-list")
-    acts.acting(list_of, "similar", {"group": lambda text, _: _select(dataset, found, text)})
+    places = range(first, min(first + PAGE, len(found.groups)))
+    cards = (_card(dataset, shown, found, place, classes, chosen) for place in places)
+    with st.container(key="beside"):  # its columns stand below each other in a narrow window
+        left, right = st.columns([1, 1], gap="medium")
+    with left:
+        list_of = tag("div", "".join(cards), "ca-group-list")
+        acts.acting(list_of, "similar", {"group": lambda text, _: _select(dataset, found, text)})
+    with right:
+        here = (place for place in places if _is(found.groups[place], chosen))
+        _panel(dataset, shown, found, found.groups[next(here, first)])
 
 
 def sentence(found: FoundGroups, classes: Classes | None) -> str:
@@ -68,6 +77,24 @@ def sentence(found: FoundGroups, classes: Classes | None) -> str:
     return (
         f"**{one} and {other} lie together most often: in {number} of {total}.** Click a group to "
         "select it."
+    )
+
+
+def _is(group: SimilarRows, chosen: np.ndarray) -> bool:
+    """Whether a group's rows are those that are selected."""
+    return int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
+
+
+def _panel(dataset: Dataset, shown: Shown, found: FoundGroups, group: SimilarRows) -> None:
+    """Draw the panel that a group lies in."""
+    colouring = next(iter(colour_choices(dataset)))
+    canvas.draw(
+        *(dataset, canvas.scene(dataset, shown, colouring)),
+        "pairs" if found.by_pair else "subspaces",
+        colouring,
+        key="similar_panel",
+        height=PANEL_HEIGHT,
+        options={"panels": [[number_of(shown.fitted, k) for k in group.components]]},
     )
 
 
@@ -114,7 +141,7 @@ def _card(
     head += tag("span", counted(len(group.rows), "row"), "ca-quiet")
     if classes is not None:
         head += _chips(found.mixtures[place], classes)
-    here = int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
+    here = _is(group, chosen)
     seen = (
         _images(dataset, group, classes) if dataset.image_shape else _table(dataset, shown, group)
     )

@@ -11,9 +11,9 @@ from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import number, percent, signed
 from appca.storage.wording import shortened
+from appca.ui.cards import acts
+from appca.ui.cards.row_buttons import row_buttons
 from appca.ui.explore import point_choice
-from appca.ui.parts import acts
-from appca.ui.parts.row_buttons import row_buttons
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
@@ -80,9 +80,9 @@ def unusual(fitted: FittedRun, measure: str) -> UnusualRows:
     over = ratios(found, limits_of_the_model(found, LEVEL))[:, 0 if measure == "t2" else 1]
     order = np.argsort(-over, kind="stable")
     order = order[over[order] > 1]
-    said = [f"{value:.1f} times the limit" for value in over[order[:MOST]]]
+    said = [f"{value:.1f} × limit" for value in over[order[:MOST]]]
     share = percent(len(order) / n, 1)
-    answer = f"{len(order):,} of {n:,} rows ({share}) are beyond a limit that 1% pass by chance."
+    answer = f"{len(order):,} of {n:,} rows ({share}) pass a limit that 1% would by chance."
     return UnusualRows(order, said, answer)
 
 

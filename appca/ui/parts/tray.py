@@ -17,6 +17,7 @@ from appca.ui.explorer import atlas
 from appca.ui.parts.downloads import download_buttons
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import fact_list, tag, words
+from appca.ui.parts.widgets import onward
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 
@@ -47,12 +48,8 @@ def tray(dataset: Dataset, shown: Shown, colour: Colour) -> None:
             _members(dataset, rows)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             download_buttons(dataset, shown, rows, stem="selection")
-            st.page_link(
-                "pages/groups/group.py",
-                label="Why is this group different?",
-                icon=":material/compare_arrows:",
-                width="content",
-            )
+            icon = ":material/compare_arrows:"
+            onward("groups/differences", "Why is this group different?", icon)
 
 
 def heading(dataset: Dataset, shown: Shown) -> None:

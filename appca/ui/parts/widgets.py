@@ -1,9 +1,11 @@
-"""Controls that several pages have: one of a few choices, page numbers, and a way on."""
+"""Controls that several pages have: tabs, one of a few choices, page numbers, and a way on."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import streamlit as st
+
+from appca.ui.session.state import KEYS
 
 V = TypeVar("V")
 
@@ -29,6 +31,7 @@ def tabs(names: Mapping[str, str]) -> str:
         on_change=_turned,
         args=[own],
     )
+    st.session_state[KEYS.tab] = now
     return now
 
 
@@ -68,6 +71,9 @@ def first_of_page(total: int, size: int, key: str) -> int:
     return (st.pagination(pages, key=key, persist_state="session", width=width) - 1) * size
 
 
-def onward(page: str, label: str, icon: str = ":material/arrow_forward:") -> None:
-    """Draw a link to another page."""
-    st.page_link(f"pages/{page}.py", label=label, icon=icon, width="content")
+def onward(place: str, label: str, icon: str = ":material/arrow_forward:") -> None:
+    """Draw a link to another page, or as ``page/tab`` to one of its tabs."""
+    page, _, tab = place.partition("/")
+    query = {"tab": tab} if tab else None
+    file = f"pages/{page}/{page}.py"
+    st.page_link(file, label=label, icon=icon, width="content", query_params=query)

@@ -27,6 +27,7 @@ class Keys(NamedTuple):
     config: str = "config"
     configs: str = "configs"  # data set digest -> the configuration last used with it
     job: str = "job"  # the jobs in the address
+    tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
     watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
@@ -39,7 +40,6 @@ class Keys(NamedTuple):
     marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
     k: str = "k"
     l: str = "l"  # noqa: E741
-    tour: str = "tour"  # the step of the guided tour, None when it is over
 
 
 KEYS = Keys()

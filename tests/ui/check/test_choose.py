@@ -18,7 +18,7 @@ from appca.runs.configuration import defaults
 from appca.runs.home import home
 from appca.ui.session import services
 from tests.models.synthetic import planted
-from tests.ui.conftest import address, healthy, html
+from tests.ui.conftest import address, go, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
 
 PAGE = "check/choose"
@@ -96,7 +96,7 @@ def test_the_digits_are_offered_a_grid_with_its_size_and_time(start, jobs):
 def test_a_model_without_l_gets_a_button_that_switches(start):
     app = start("explore/fit")
     app.selectbox(key="set-model").select("PPCA").run()
-    app = healthy(app.switch_page(f"pages/{PAGE}.py").run())
+    app = healthy(go(app, PAGE))
     assert "every row uses exactly L of K components" in text_of(app)
     assert not app.number_input
     button(app, "Switch to adaptive PPCA").click().run()
@@ -140,7 +140,7 @@ def test_the_advice_is_adopted_for_all_pages(start, stored, table):
     assert (address(healthy(app))["k"], address(app)["l"]) == ("4", "2")
     assert app.button(key="choose_adopt_advice").label == "K = 4, L = 2 is in use"
     assert any("now hold on all pages" in box.value for box in app.success)
-    fit = app.switch_page("pages/explore/fit.py").run()
+    fit = go(app, "explore/fit")
     assert fit.number_input(key="set-n_components").value == 4
     assert fit.number_input(key="set-n_active").value == 2
 
@@ -163,7 +163,7 @@ def test_every_cell_can_be_looked_at_and_adopted_without_a_mouse(start, stored, 
     assert "Over PPCA with 3" in html(healthy(app))
     app.button(key="choose_adopt_cell").click().run()
     assert (address(app)["k"], address(app)["l"]) == ("5", "3")
-    app.get("button_group")[0].set_value("Reconstruction error").run()
+    app.get("button_group")[1].set_value("Reconstruction error").run()
     assert heat_map(healthy(app))["data"][0]["colorbar"]["title"]["text"].startswith("squared")
 
 
@@ -233,7 +233,7 @@ def test_the_grid_of_a_sampled_model_with_factors_is_by_em(start, stored, jobs):
     app = start("explore/fit", data=stored)
     app.selectbox(key="set-model").select("aFA").run()
     app.selectbox(key="set-inference").select("gibbs").run()
-    app = healthy(app.switch_page(f"pages/{PAGE}.py").run())
+    app = healthy(go(app, PAGE))
     assert "The grid fits by EM" in text_of(app)
     button(app, "Start").click().run()
     (status,) = jobs.jobs.values()

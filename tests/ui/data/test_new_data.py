@@ -28,7 +28,7 @@ from tests.fitted_runs import described_rows, fitted_run
 from tests.ui.conftest import address, healthy, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "data/new_data"
+PAGE = "data/add"
 
 
 def csv_of(frame: pd.DataFrame, name: str = "new.csv") -> tuple[str, bytes, str]:

@@ -5,7 +5,7 @@ import pytest
 from appca.storage.errors import InputError
 from appca.ui.data import sources
 from appca.ui.session import services
-from tests.ui.conftest import healthy, sentences
+from tests.ui.conftest import go, healthy, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
 
@@ -24,7 +24,7 @@ def test_each_dropped_file_is_answered_for(start, monkeypatch):
         return None if name == "other.gz" else "mnist"
 
     monkeypatch.setattr(sources, "receive", receive)
-    app = start("data/data")
+    app = start("data/open")
     names = ("damaged-1.gz", "labels.gz", "damaged-2.gz", "other.gz")
     files = [(name, b"x", "application/gzip") for name in names]
     (uploader,) = [one for one in app.get("file_uploader") if "MNIST" in one.label]
@@ -42,12 +42,12 @@ def test_each_dropped_file_is_answered_for(start, monkeypatch):
 
 
 def test_all_choices_of_a_source_are_there_when_one_comes_back(start, jobs):
-    app = start("data/data")
+    app = start("data/open")
     group(app, "source-mnist-classes").set_value(["1", "3"]).run()
     app.number_input(key="source-mnist-n").set_value(500).run()
     group(app, "source-coil20-size").set_value(128).run()
-    app = app.switch_page("pages/data/runs.py").run()
-    app = healthy(app.switch_page("pages/data/data.py").run())
+    app = go(app, "data/recent")
+    app = healthy(go(app, "data/open"))
     for key in ("mnist", "coil20"):
         app.button(key=f"source-{key}-open").click().run()
     asked = {job.spec["key"]: job.spec["options"] for job in jobs.jobs.values()}

@@ -12,7 +12,7 @@ from appca.data.vae.autoencoder import suggest as suggest_vae
 from appca.runs.home import home
 from appca.ui.data import vae
 from appca.ui.session import services, state
-from tests.ui.conftest import healthy
+from tests.ui.conftest import go, healthy
 from tests.ui.session.test_background import ScriptedJobs
 
 TINY = Preprocessing(divide=16.0, vae=VAE(dimensions=3, hidden=16, epochs=2))
@@ -48,7 +48,7 @@ def preprocessing_of(app) -> dict:
 
 
 def test_choosing_it_suggests_options_and_a_fit_goes_to_the_worker(start, jobs):
-    app = choose_vae(start("data/data"))
+    app = choose_vae(start("data/open"))
     assert preprocessing_of(app)["vae"] == suggest_vae(1797, 64).to_dict()
     assert "learns from all 1,797 rows, about" in texts(app)
     app = choose_vae(app, dimensions=3, epochs=7)
@@ -65,7 +65,7 @@ def test_choosing_it_suggests_options_and_a_fit_goes_to_the_worker(start, jobs):
 
 def test_a_trained_one_is_shown_and_fits_behind_it_need_no_worker(start, jobs, monkeypatch):
     learned()
-    app = choose_vae(start("data/data"), dimensions=3, hidden=16, epochs=2)
+    app = choose_vae(start("data/open"), dimensions=3, hidden=16, epochs=2)
 
     def train(*_given: object) -> None:
         raise AssertionError("the page must not train")
@@ -75,12 +75,12 @@ def test_a_trained_one_is_shown_and_fits_behind_it_need_no_worker(start, jobs, m
     assert "64 features became 3, which keep" in texts(app)
     assert "decoded from codes drawn at random" in texts(app)
     assert len(app.get("plotly_chart")) == 1
-    app.switch_page("pages/explore/fit.py").run()
+    go(app, "explore/fit")
     assert "64 features became 3" in texts(healthy(app))
     run = services.runs().get(app.session_state[state.KEYS.config].id)
     assert run.fitted.components.shape == (3, 3)
     assert run.fitted.preprocessing.vae.losses.shape == (2,)
-    healthy(app.switch_page("pages/explore/subspaces.py").run())
+    healthy(go(app, "explore/subspaces"))
     assert jobs.jobs == {}
 
 

@@ -10,7 +10,7 @@ from appca.plots.palette import Colour
 from appca.runs.home import home
 from appca.ui.explorer import atlas
 from appca.ui.parts import controls
-from tests.ui.conftest import healthy
+from tests.ui.conftest import go, healthy
 from tests.ui.explore.test_umap import stored_map
 
 
@@ -43,12 +43,12 @@ def test_a_pixel_colours_the_points_on_every_page_that_lets_colours_be_chosen(st
     assert colours[-1].name == "pixel row 5, column 5"
     app.selectbox(key=key).set_value(21).run()
     np.testing.assert_array_equal(colours[-1].values, digits.X[:, 21])
-    app.switch_page("pages/explore/umap.py").run()
+    go(app, "explore/umap")
     stored_map(app)
     colours.clear()
     healthy(app.run())
     assert [colour.name for colour in colours] == ["pixel row 3, column 6"]
-    healthy(app.switch_page("pages/export/export.py").run())
+    healthy(go(app, "export"))
     assert app.selectbox(key=key).value == 21
 
 

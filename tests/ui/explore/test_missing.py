@@ -15,7 +15,7 @@ from appca.runs.home import home
 from appca.ui.explore.masked import filled_csv, table, verdict
 from appca.ui.session import services
 from tests.models.synthetic import planted
-from tests.ui.conftest import healthy, html, sentences
+from tests.ui.conftest import go, healthy, html, sentences
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 from tests.ui.session.test_background import ScriptedJobs
 
@@ -55,17 +55,17 @@ def button(app, label):
 def test_every_page_draws_data_with_missing_cells(start, stored, gappy, jobs):
     app = start(data=stored)
     for page, title in PAGES.items():
-        healthy(app.switch_page(f"pages/{page}.py").run())
+        healthy(go(app, page))
         assert [one.value for one in app.title] == [title]
         assert f"{gappy.n_missing} missing cells" in html(app)
 
 
 def test_missing_cells_are_empty_in_the_tables_of_rows(start, stored, gappy, jobs):
-    app = healthy(start("data/data", data=stored))
+    app = healthy(start("data/open", data=stored))
     shown = app.dataframe[0].value.iloc[:, 2:].to_numpy(float)
     np.testing.assert_array_equal(np.isnan(shown), gappy.missing[: len(shown)])
     row = int(gappy.incomplete_rows[0])
-    app = healthy(app.switch_page("pages/explore/point.py").run())
+    app = healthy(go(app, "explore/point"))
     app.text_input[0].set_value(str(gappy.ids[row])).run()
     summed = next(one.value for one in healthy(app).dataframe if "residual" in one.value)
     empty = {f"feature {j + 1}" for j in np.flatnonzero(gappy.missing[row])}
@@ -138,7 +138,7 @@ def test_whole_data_are_offered_the_same_test(start, jobs):
 
 def test_a_file_with_gaps_may_be_left_to_the_model(start):
     text = "a,b,c\n" + "".join(f"{i},{i * i % 7},{'' if i == 3 else i % 5}\n" for i in range(30))
-    app = upload(start("data/data"), table_of(text))
+    app = upload(start("data/open"), table_of(text))
     choice = next(one for one in app.selectbox if one.label == "Missing cells")
     app = healthy(choice.select("model").run())
     assert "fitted around the missing cells" in text_of(app)

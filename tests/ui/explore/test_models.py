@@ -8,7 +8,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui.session import services
-from tests.ui.conftest import address, healthy, html
+from tests.ui.conftest import address, go, healthy, html
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "max_components": 6}
@@ -18,9 +18,9 @@ SAMPLED = ["NPPCA", "isFA", "fsFA"]
 @pytest.fixture
 def wine(start):
     """Return the Fit page with the wine table open."""
-    app = start("data/data")
+    app = start("data/open")
     app.button(key="source-wine-open").click().run()
-    return app.switch_page("pages/explore/fit.py").run()
+    return go(app, "explore/fit")
 
 
 def fit(app):
@@ -48,8 +48,8 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
     assert run.config.model == model
     assert address(app)["run"] == run.id
     assert run.id in html(app)
-    for page in ("explore/subspaces", "check/diagnostics", "explore/umap", "export/export"):
-        app = healthy(app.switch_page(f"pages/{page}.py").run())
+    for page in ("explore/subspaces", "check/diagnostics", "explore/umap", "export"):
+        app = healthy(go(app, page))
     again = healthy(start(run=run.id))
     assert MODELS[model].title in html(again)
 
@@ -61,7 +61,7 @@ def test_a_model_that_learns_the_number_says_what_it_found(wine, model):
     assert address(app)["k"] == "6"
     run = fit(app)
     assert f"{len(run.fitted.components)} in the best draw" in html(app.run())
-    app = healthy(app.switch_page("pages/explore/subspaces.py").run())
+    app = healthy(go(app, "explore/subspaces"))
     assert [slider.label for slider in app.slider][:1] == ["At most K"]
     assert html(app).count('class="ca-card"') == len(run.fitted.components)
 
@@ -94,12 +94,12 @@ def test_a_number_may_be_fixed_that_is_learned_else(wine):
 def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
     values = np.random.default_rng(0).normal(size=(200, 4))
     table = "\n".join(["a,b,c,d", *(",".join(f"{x:.4f}" for x in row) for row in values)])
-    app = upload(start("data/data"), table_of(table))
+    app = upload(start("data/open"), table_of(table))
     app.button(key="upload_use").click().run()
-    run = fit(choose(app.switch_page("pages/explore/fit.py").run(), "NPPCA"))
+    run = fit(choose(go(app, "explore/fit"), "NPPCA"))
     assert not run.fitted.active.any()
     for page, title in PAGES.items():
-        app = healthy(start(run=run.id).switch_page(f"pages/{page}.py").run())
+        app = healthy(go(start(run=run.id), page))
         assert app.title[0].value == title
     app = healthy(start(run=run.id))
     assert any("No row uses any component" in caption.value for caption in app.caption)

@@ -15,10 +15,10 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.explore import point_choice
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html
 from tests.ui.parts.test_pages import good_table, select, table_of, upload
 
-COMPONENTS, POINT = "components/components", "explore/point"
+COMPONENTS, POINT = "components/gallery", "explore/point"
 
 
 def run_of(app):
@@ -29,59 +29,6 @@ def selected(app) -> int:
     """Count the selected rows by what the tray says."""
     said = [text.value for text in app.markdown if "**Selection**" in text.value]
     return int(said[0].split("·")[1].split(" of ")[0].replace(",", "")) if said else 0
-
-
-def test_every_component_stands_there_with_its_pattern_and_its_ends(start):
-    app = healthy(start(COMPONENTS))
-    page = html(app)
-    assert page.count('class="ca-pattern"') == 4
-    assert all(f"Component {k}" in page for k in (1, 2, 3, 4))
-    assert page.count("of variance") >= 4
-    assert len(app.get("plotly_chart")) == 4
-    assert len(app.get("image")) == 8
-
-
-def test_many_components_are_paged(start):
-    app = healthy(start(COMPONENTS, k="9", l="3"))
-    assert html(app).count('class="ca-pattern"') == 4
-
-
-def test_a_name_is_kept_with_the_run_and_stands_on_other_pages(start):
-    app = start(COMPONENTS)
-    run = run_of(app)
-    app.text_input(key=f"label-{run.id}-1").set_value("my <b>loop</b>").run()
-    assert ComponentNumbers(home()).of_run(run).names[1] == "my <b>loop</b>"
-    assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
-    app.switch_page("pages/explore/subspaces.py").run()
-    assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
-    assert "<b>loop</b>" not in html(app)
-    again = healthy(start(COMPONENTS, **address(app)))
-    assert again.text_input(key=f"label-{run.id}-1").value == "my <b>loop</b>"
-
-
-def test_a_flipped_component_exchanges_its_ends_everywhere(start):
-    app = start(COMPONENTS)
-    run = run_of(app)
-    app.button(key="select-low-0").click().run()
-    assert selected(healthy(app)) == 12
-    lowest = address(app)["sel"]
-    app.button(key="select-high-0").click().run()
-    assert address(app)["sel"] != lowest
-    app.button(key="flip-0").click().run()
-    assert ComponentNumbers(home()).of_run(run).signs == (-1, 1, 1, 1)
-    app.button(key="select-high-0").click().run()
-    assert address(healthy(app))["sel"] == lowest
-    app.button(key="flip-0").click().run()
-    assert ComponentNumbers(home()).of_run(run).signs == (1, 1, 1, 1)
-
-
-def test_the_users_of_a_component_become_the_selection_of_all_pages(start):
-    app = start(COMPONENTS)
-    users = int(run_of(app).fitted.active[:, 2].sum())
-    app.button(key="select-users-2").click().run()
-    assert selected(healthy(app)) == users
-    app.switch_page("pages/explore/subspaces.py").run()
-    assert selected(healthy(app)) == users
 
 
 def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
@@ -95,7 +42,7 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
     app.button(key="point_previous").click().run()
     assert address(healthy(app))["row"] == "digit-1795"
     app.text_input(key="point_wanted").set_value("GIT-179").run()
-    assert "8 rows" in app.get("button_group")[0].label
+    assert "8 rows" in app.get("button_group")[1].label
     assert address(app)["row"] == "digit-1795"
 
 
@@ -132,7 +79,7 @@ def test_a_row_that_is_not_there_is_said_in_a_sentence(start, wrong):
 def test_previous_and_next_walk_through_the_selection(start):
     app = start()
     select(app, np.array([3, 5, 800]))
-    app.switch_page("pages/explore/point.py").run()
+    go(app, "explore/point")
     assert address(healthy(app))["row"] == "digit-3"
     app.button(key="point_next").click().run()
     app.button(key="point_next").click().run()
@@ -155,11 +102,11 @@ def test_an_image_is_shown_as_a_sum_with_its_neighbours(start):
 
 
 def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key="source-wine-open").click().run()
-    app.switch_page("pages/components/components.py").run()
-    assert len(healthy(app).dataframe) == 8
-    app.switch_page("pages/explore/point.py").run()
+    go(app, "components/gallery")
+    assert "ca-loading" in html(healthy(app))
+    go(app, "explore/point")
     table = healthy(app).dataframe[0].value
     total = table["average"] + table[[c for c in table if c.startswith("+ ")]].sum(axis=1)
     np.testing.assert_allclose(total, table["= reconstruction"], rtol=2e-3)
@@ -168,26 +115,11 @@ def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
     assert set(table["feature"]) == set(load("wine").feature_names)
 
 
-def test_rows_beyond_a_limit_can_be_selected(start):
-    app = healthy(start(POINT))
-    table = app.dataframe[-1].value
-    assert (table[["T² / limit", "Q / limit"]].max(axis=1) >= 1).all()
-    app.button(key="outliers_select").click().run()
-    app.switch_page("pages/explore/subspaces.py").run()
-    model = selected(healthy(app))
-    assert model > 20
-    app.switch_page("pages/explore/point.py").run()
-    app.get("button_group")[-1].set_value("data").run()
-    app.button(key="outliers_select").click().run()
-    app.switch_page("pages/explore/subspaces.py").run()
-    assert 18 <= selected(healthy(app)) <= 36  # 1% beyond either limit
-
-
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
-    app = upload(start("data/data"), table_of(good_table("<script>alert(1)</script>")))
+    app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
     app.button(key="upload_use").click().run()
     for page in (COMPONENTS, POINT):
-        app.switch_page(f"pages/{page}.py").run()
+        go(app, page)
         assert "<script>" not in html(healthy(app))
         assert "<b>x</b>" not in html(app)
 
@@ -196,7 +128,7 @@ def test_other_models_have_both_pages(start):
     app = start("explore/fit")
     app.selectbox(key="set-model").select("PPCA").run()
     for page in (COMPONENTS, POINT):
-        app.switch_page(f"pages/{page}.py").run()
+        go(app, page)
         healthy(app)
     assert any("no other set" in caption.value for caption in app.caption)
 
@@ -208,24 +140,11 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     config = RunConfig(wine.digest, suggest(wine).to_dict(), "isFA", parameters)
     run = store.save(config, fit_run(wine, config))
     app = healthy(start(COMPONENTS, run=run.id))
-    assert "over the draws" in html(app)
     ComponentNumbers(home()).flip(run, 0)
-    app.switch_page("pages/check/diagnostics.py").run()
+    go(app, "check/diagnostics")
     healthy(app)
-    app.switch_page("pages/explore/point.py").run()
+    go(app, "explore/point")
     assert any("were weighed" in caption.value for caption in healthy(app).caption)
-
-
-def test_labels_that_cannot_be_stored_are_said(start, monkeypatch):
-    app = start(COMPONENTS)
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("appca.runs.numbering.write_numbered", full)
-    app.button(key="flip-0").click().run()
-    assert any("No space left" in sentence for sentence in sentences(app))
-    assert not app.exception
 
 
 def test_stepping_without_a_selection_goes_row_by_row():

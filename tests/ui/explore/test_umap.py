@@ -41,11 +41,11 @@ def test_the_page_names_classes_on_demand_and_says_which_lie_nearest(start):
 
 
 def test_a_finished_map_is_a_view_of_the_page_explore(start):
-    app = start("explore/explore")
+    app = start("explore/canvas")
     assert healthy(app).segmented_control(key="view-2").options == ["Subspaces", "PCA"]
     app = start("explore/umap")
     stored_map(app)
-    app = start("explore/explore")
+    app = start("explore/canvas")
     assert healthy(app).segmented_control(key="view-2").options == ["Subspaces", "PCA", "UMAP"]
 
 

@@ -3,7 +3,7 @@ import json
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.runs.numbering import Numbering
+from appca.runs.numbering import Numbering, numbered
 from appca.ui.explorer.scenes import lines_of, scene_shown
 from tests.fitted_runs import fitted_run
 
@@ -13,7 +13,7 @@ def test_a_scene_has_the_numbers_names_colours_and_texts_of_the_page():
     labels = {"digit": np.array(["b", "a", "b", ""]), "width": np.array([0.5, 1.5, 2.5, 3.5])}
     dataset = Dataset("d", np.eye(4, 3), np.array(["p", "q", "r", "s"]), labels)
     numbering = Numbering((2, 7, 1), (1, -1, 1), ("slant", "", ""))
-    scene = scene_shown(dataset, fitted_run(active, **_features()), numbering)
+    scene = scene_shown(dataset, numbered(fitted_run(active, **_features()), numbering))
     shown = [(one["number"], one["name"]) for one in scene.meta["components"]]
     assert shown == [(1, ""), (2, "slant"), (7, "")]
     assert scene.buffers["components"].tolist() == [[1, 2], [0, 2], [0, 1], [1, 2]]

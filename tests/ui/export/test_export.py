@@ -28,7 +28,7 @@ from appca.ui.export.session_report import Report, report
 from appca.ui.parts import downloads
 from appca.ui.session import names
 from appca.ui.session.fitting import Shown
-from tests.ui.conftest import address, healthy, html
+from tests.ui.conftest import address, go, healthy, html
 
 EVIL = '<script src="https://example.org/x.js">'
 
@@ -54,7 +54,7 @@ def file(made: dict, key: str) -> bytes:
 
 
 def test_each_button_saves_what_it_says(start, made, tmp_path):
-    app = healthy(start("export/export"))
+    app = healthy(start("export"))
     run = RunStore(home()).get(address(app)["run"])
     scores = run.fitted.scores
     csv = pd.read_csv(io.BytesIO(file(made, "projection-csv")))
@@ -86,7 +86,7 @@ def test_names_and_certainty_are_columns_when_asked_for(start, made):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     names.rename(run, 1, "width & <b>")
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     assert "component_2" in file(made, "projection-csv").decode().splitlines()[0]
     app.toggle(key="export_named").set_value(True).run()
     app.toggle(key="export_inclusion").set_value(True).run()
@@ -108,7 +108,7 @@ def test_a_map_that_was_laid_out_is_the_first_place_offered(start, made):
     map_ = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
     config = EmbeddingConfig(run.config.dataset, run.config.preprocessing)
     EmbeddingStore(home()).save(config, Embedding(map_, {"seconds": 1.0, "n_rows": n}))
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     place = healthy(app).selectbox(key=f"export_place-{run.id}")
     assert place.options[:2] == ["UMAP", "First and second own component"]
     table = pq.read_table(io.BytesIO(file(made, "explorer"))).to_pandas()
@@ -120,7 +120,7 @@ def test_a_map_that_was_laid_out_is_the_first_place_offered(start, made):
 
 
 def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_path, monkeypatch):
-    app = start("export/export", k="5")
+    app = start("export", k="5")
     run = RunStore(home()).get(address(app)["run"])
     few = np.arange(run.info.n_rows) < 7
     SelectionStore(home()).save(run.config.dataset, "few", few)
@@ -130,7 +130,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     content.name = made["session"][1]
 
     monkeypatch.setenv("APPCA_HOME", str(tmp_path / "other"))
-    fresh = start("data/data")
+    fresh = start("data/open")
     given = iter([content])
     uploaded = "appca.ui.data.session_file.st.file_uploader"
     ours = session_file.st.file_uploader
@@ -142,7 +142,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
         "\\", ""
     )
     opened = address(fresh)["run"]
-    fresh.switch_page("pages/explore/subspaces.py").run()
+    go(fresh, "explore/subspaces")
     assert "my own name" in html(healthy(fresh))
     other = RunStore(tmp_path / "other").get(opened)
     assert other.name == f"{run.name} (imported)"
@@ -150,7 +150,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
 
 
 def test_what_is_no_session_is_refused_in_a_box(start, monkeypatch):
-    app = start("data/data")
+    app = start("data/open")
     content = io.BytesIO(b"no zip")
     content.name = "x.appca"
     ours = session_file.st.file_uploader

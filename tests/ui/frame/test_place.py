@@ -22,7 +22,7 @@ def config_of(dataset, model="aPPCA", **parameters):
 
 def test_the_data_page_and_the_sidebar_name_the_cluster(start, monkeypatch):
     monkeypatch.setenv(SCHEDULER, ADDRESS)
-    text = html(healthy(start("data/data")))
+    text = html(healthy(start("data/open")))
     said = "Fits run on the Dask cluster at tcp://&lt;b&gt;somewhere&lt;/b&gt;:8786"
     assert f"<dd>{said}" in text
     assert f"<br>{said}" in text
@@ -31,7 +31,7 @@ def test_the_data_page_and_the_sidebar_name_the_cluster(start, monkeypatch):
 
 def test_without_a_cluster_nothing_is_said(start, monkeypatch):
     monkeypatch.delenv(SCHEDULER, raising=False)
-    assert "cluster" not in html(healthy(start("data/data")))
+    assert "cluster" not in html(healthy(start("data/open")))
 
 
 ELSEWHERE = {

@@ -54,7 +54,7 @@ def test_one_window_holds_half_and_all_together_the_whole(manager, monkeypatch):
 
 
 def test_a_page_says_what_was_not_kept(start, monkeypatch):
-    app = start("data/data")
+    app = start("data/open")
     monkeypatch.setattr(upload_limit, "refusals", lambda: ["“a*b*.csv” was not kept."])
     assert sentences(app.run()) == ["“a*b*.csv” was not kept."]
     assert app.error[0].value == markdown("“a*b*.csv” was not kept.")

@@ -8,7 +8,7 @@ from appca.studies.store import StudyStore
 from appca.ui.paper import lab_results
 from appca.ui.paper.lab_table import MEASURES, table_html
 from appca.ui.session import services
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
 PAGE = "paper/lab"
@@ -47,7 +47,7 @@ def button(app, key: str):
 
 def test_the_page_shows_z_at_once_and_says_what_would_be_computed(start):
     app = healthy(start(PAGE))
-    assert [title.value for title in app.title] == ["Synthetic lab"]
+    assert [title.value for title in app.title] == ["Paper"]
     assert charts(app) == 1
     assert "5.0 of 10, sd 0.0" in html(app)
     assert "nine methods on 5 designs with K = 10 and 20, 5 data sets each" in texts(app)
@@ -64,7 +64,7 @@ def test_the_data_are_opened_with_the_true_number_of_factors(start):
     assert "Synthetic, balanced, K = 6, seed 0" in html(healthy(app))
     assert (address(app)["k"], address(app)["l"]) == ("6", "3")
     assert app.button(key="lab_open").disabled
-    fit = healthy(app.switch_page("pages/explore/fit.py").run())
+    fit = healthy(go(app, "explore/fit"))
     assert "Adaptive factor analysis" in html(fit)
 
 

@@ -10,7 +10,7 @@ from appca.ui.session import services
 from tests.ui.conftest import address, healthy
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "paper/paper"
+PAGE = "paper/results"
 TINY = {"n_rows": 100, "n_components": 4, "n_features": 10, "burn_in": 3, "n_draws": 3}
 
 

@@ -79,7 +79,7 @@ def test_images_packed_by_the_browser_are_read_as_a_data_set(tmp_path):
 
 def test_many_files_that_come_one_by_one_are_refused_in_one_sentence(start):
     picture = encoded(noise(0, 4, 4))
-    app = give(start("data/data"), *[(f"{i}.png", picture) for i in range(packing.MOST + 1)])
+    app = give(start("data/open"), *[(f"{i}.png", picture) for i in range(packing.MOST + 1)])
     (sentence,) = sentences(app)
     assert "101 files came one by one" in sentence
     healthy(give(app, *[(f"{i}.png", encoded(noise(i, 4, 4))) for i in range(packing.MOST)]))

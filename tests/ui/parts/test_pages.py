@@ -16,28 +16,29 @@ from appca.runs.store import RunStore
 from appca.ui.frame import frame
 from appca.ui.parts import downloads
 from appca.ui.session import fitting
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences
 
-PAGES = {
-    "data/data": "Data",
-    "explore/fit": "Fit",
-    "data/runs": "Runs",
-    "explore/subspaces": "Subspaces",
-    "explore/umap": "UMAP",
-    "components/components": "Components",
-    "explore/point": "Point",
-    "groups/group": "Selection",
-    "groups/similar": "Similar objects",
-    "components/sharing": "Sharing",
-    "check/choose": "Choose K and L",
-    "check/compare": "Compare",
-    "check/diagnostics": "Diagnostics",
-    "paper/paper": "Paper",
-    "paper/whitening": "Whitening",
-    "paper/lab": "Synthetic lab",
-    "paper/brain": "Brain",
-    "export/export": "Export",
-    "data/new_data": "New data",
+PAGES = {  # place: title
+    "explore": "Explore",
+    "data/open": "Data",
+    "data/recent": "Data",
+    "data/add": "Data",
+    "components/gallery": "Components",
+    "components/steer": "Components",
+    "components/sharing": "Components",
+    "groups/similar": "Groups",
+    "groups/differences": "Groups",
+    "groups/named": "Groups",
+    "groups/neighbours": "Groups",
+    "groups/unusual": "Groups",
+    "check/choose": "Check",
+    "check/diagnostics": "Check",
+    "check/compare": "Check",
+    "paper/results": "Paper",
+    "paper/whitening": "Paper",
+    "paper/lab": "Paper",
+    "paper/brain": "Paper",
+    "export": "Export",
 }
 DIGITS = 1797
 
@@ -106,7 +107,7 @@ def test_l_moved_above_k_takes_k_along(start):
 
 def test_thin_subspaces_open_as_pairs_and_45_subspaces_are_paged(start):
     app = healthy(start(k="12", l="6"))
-    assert app.get("button_group")[0].value is not None
+    assert app.get("button_group")[1].value is not None
     assert any("of 66 pairs" in caption.value for caption in app.caption)
     app = healthy(start(k="10", l="2"))
     assert any("1–12 of 45 subspaces" in caption.value for caption in app.caption)
@@ -145,19 +146,19 @@ def test_nonsense_in_the_address_still_opens_a_picture(start, wrong):
 
 
 def test_an_uploaded_table_is_reported_and_then_used(start):
-    app = upload(start("data/data"), table_of(good_table()))
+    app = upload(start("data/open"), table_of(good_table()))
     assert "40 rows" in html(healthy(app))
     app.button(key="upload_use").click().run()
     assert address(healthy(app))["data"] != load("digits").digest
     assert "own" in html(app)
     for page in PAGES:
-        healthy(app.switch_page(f"pages/{page}.py").run())
+        healthy(go(app, page))
 
 
 def test_labels_that_look_like_html_are_shown_literally(start):
-    app = upload(start("data/data"), table_of(good_table("<script>alert(1)</script>")))
+    app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
     app.button(key="upload_use").click().run()
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     select(app, np.arange(20))
     shown = html(healthy(app))
     assert "&lt;b&gt;x&lt;/b&gt;" in shown
@@ -170,7 +171,7 @@ def test_missing_cells_are_refused_until_the_person_chooses(start):
     text = "\n".join(
         line if line.count(",") == 5 else line.rsplit(",", 1)[0] for line in text.split("\n")
     )
-    app = upload(start("data/data"), table_of(text))
+    app = upload(start("data/open"), table_of(text))
     assert len(sentences(app)) == 1
     assert "missing" in sentences(app)[0]
     choice = next(box for box in app.selectbox if box.label == "Missing cells")
@@ -205,12 +206,12 @@ def pickled() -> bytes:
     ids=lambda file: file[0],
 )
 def test_a_bad_upload_gets_one_sentence_and_leaves_the_session_alive(start, file):
-    app = upload(start("data/data"), file)
+    app = upload(start("data/open"), file)
     assert not app.exception
     assert len(sentences(app)) == 1
     assert sentences(app)[0].endswith(".")
     assert "\n" not in sentences(app)[0]
-    healthy(app.switch_page("pages/explore/subspaces.py").run())
+    healthy(go(app, "explore/subspaces"))
 
 
 def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
@@ -221,25 +222,25 @@ def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
             picture = io.BytesIO()
             Image.fromarray(rng.integers(0, 255, (9, 7), dtype=np.uint8)).save(picture, "PNG")
             archive.writestr(f"{'cat' if number % 2 else 'dog'}/{number}.png", picture.getvalue())
-    app = upload(start("data/data"), ("pets.zip", buffer.getvalue(), "application/zip"))
+    app = upload(start("data/open"), ("pets.zip", buffer.getvalue(), "application/zip"))
     app.button(key="upload_use").click().run()
     assert "9 × 7 pixels" in html(healthy(app))
-    healthy(app.switch_page("pages/explore/subspaces.py").run())
+    healthy(go(app, "explore/subspaces"))
 
 
 @pytest.mark.parametrize("key", ["wine", "planes", "turntable"])
 def test_a_bundled_data_set_is_one_click_away(start, key):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key=f"source-{key}-open").click().run()
     name = load(key).name
     assert name in html(healthy(app))
     assert address(app)["data"] == load(key).digest
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     assert name in html(healthy(app))
 
 
 def test_preprocessing_is_part_of_the_run(start):
-    app = start("data/data")
+    app = start("data/open")
     before = address(app)["run"]
     app.number_input(key="pre-divide").set_value(2.0).run()
     assert address(healthy(app))["run"] != before
@@ -265,7 +266,7 @@ def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
     select(app, np.array([3, 5, 800]))
     assert any("3 of 1,797 rows" in text.value for text in healthy(app).markdown)
     assert "digit-3, digit-5, digit-800" in html(app)
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     assert "Selected (3)" in str(healthy(app).get("button_group")[0].proto)
     reloaded = healthy(start(**address(app)))
     assert any("3 of 1,797 rows" in text.value for text in reloaded.markdown)
@@ -280,7 +281,7 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
     made = partial(projection_table, load("digits"), shown.fitted, np.array([7, 2]))
     text = downloads.file_of("csv", made, shown).decode()
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     saved = [one.proto.label for one in app.get("download_button")]
     assert saved[:3] == ["Save CSV", "Save Parquet", "Save NPZ"]
 
@@ -290,7 +291,7 @@ def test_runs_are_opened_renamed_compared_and_deleted(start):
     first = address(app)["run"]
     app.slider(key="k").set_value(5).run()
     second = address(app)["run"]
-    app.switch_page("pages/data/runs.py").run()
+    go(app, "data/recent")
     assert "Components" in html(healthy(app))
     app.button(key=f"open-{first}").click().run()
     assert address(healthy(app))["run"] == first
@@ -307,7 +308,7 @@ def test_a_damaged_run_is_named_and_does_not_stop_the_page(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     (run.path / "config.json").write_text("{", encoding="utf-8")
-    app.switch_page("pages/data/runs.py").run()
+    go(app, "data/recent")
     assert not app.exception
     assert any("damaged" in box.value for box in app.warning)
 
@@ -329,7 +330,7 @@ def too_large(*_given: object, **_more: object) -> np.ndarray:
     return np.empty(1 << 62, np.uint8)  # 4 EiB, more than any process can address
 
 
-@pytest.mark.parametrize("page", ["explore/subspaces", "components/components", "export/export"])
+@pytest.mark.parametrize("page", ["explore/subspaces", "components/gallery", "export"])
 def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypatch, page):
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "fit_run", too_large)
@@ -353,7 +354,7 @@ def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
     app = start("explore/fit")
     app.selectbox(key="set-model").select("PPCA").run()
     assert "l" not in address(healthy(app))
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     assert [slider.key for slider in healthy(app).slider] == ["k"]
-    app.switch_page("pages/export/export.py").run()
+    go(app, "export")
     healthy(app)

@@ -9,7 +9,7 @@ from appca.ui.frame import frame
 from appca.ui.parts import controls
 from appca.ui.session.fitting import Shown
 from tests.fitted_runs import fitted_run, info_of
-from tests.ui.conftest import healthy
+from tests.ui.conftest import go, healthy
 from tests.ui.parts.test_pages import good_table, table_of, upload
 
 
@@ -38,9 +38,9 @@ def test_every_kind_of_job_has_a_name_in_the_sidebar():
 
 @pytest.mark.parametrize(("label", "shown"), [("*p*", r"\*p\*"), ("pH", "pH"), ("kind", "Kind")])
 def test_a_colouring_is_called_as_the_column_is(start, label, shown):
-    app = upload(start("data/data"), table_of(good_table(label)))
+    app = upload(start("data/open"), table_of(good_table(label)))
     app.button(key="upload_use").click().run()
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     colours = next(
         group for group in healthy(app).get("button_group") if group.label == "Colour by"
     )

@@ -13,7 +13,7 @@ from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui.explore import umap
 from appca.ui.session import fitting, services
-from tests.ui.conftest import address, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences
 
 
 class ScriptedJobs:
@@ -172,7 +172,7 @@ def test_a_fit_of_other_settings_is_announced_not_forced_on_the_person(start, lo
 
 
 def test_a_download_runs_as_a_job_and_opens_when_it_is_there(start, jobs):
-    app = start("data/data")
+    app = start("data/open")
     app.number_input(key="source-mnist-n").set_value(500).run()
     app.button(key="source-mnist-open").click().run()
     (job,) = jobs.jobs
@@ -184,7 +184,7 @@ def test_a_download_runs_as_a_job_and_opens_when_it_is_there(start, jobs):
 
 
 def test_coil_20_is_opened_in_the_parts_that_were_chosen(start, jobs):
-    app = start("data/data")
+    app = start("data/open")
     app.number_input(key="source-coil20-per_class").set_value(12).run()
     app.pills(key="source-coil20-classes").set_value(["4", "17"]).run()
     healthy(app).button(key="source-coil20-open").click().run()
@@ -193,41 +193,27 @@ def test_coil_20_is_opened_in_the_parts_that_were_chosen(start, jobs):
 
 
 def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(start, jobs):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key="source-mnist-open").click().run()
     (job,) = jobs.jobs
-    app.switch_page("pages/explore/subspaces.py").run()
+    go(app, "explore/subspaces")
     app.slider(key="k").set_value(3).run()
     looked_at = address(healthy(app))
     jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
     app = healthy(app.run())
     assert address(app)["run"] == looked_at["run"]
     assert ["wine" in box.value.lower() and "Data" in box.value for box in app.info] == [True]
-    app = app.switch_page("pages/data/data.py").run()
+    app = go(app, "data/open")
     assert not app.button(key="source-mnist-open").disabled
     app.button(key="source-mnist-open").click().run()
     second = address(app)["job"]
-    again = start("data/data", **address(app))  # a reload on the way still waits for it
+    again = start("data/open", **address(app))  # a reload on the way still waits for it
     jobs.end(second, "done", dataset=DatasetStore(home()).put(load("wine")))
     assert address(healthy(again.run()))["data"] == load("wine").digest
 
 
-def test_a_fit_asked_for_with_its_data_is_made_though_one_looks_elsewhere(start, jobs):
-    app = start("components/sharing")
-    app.button(key="sharing_paper").click().run()
-    (job,) = jobs.jobs
-    looked_at = address(app)["data"]
-    app = app.switch_page("pages/explore/subspaces.py").run()
-    app.slider(key="k").set_value(3).run()
-    jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
-    app = healthy(app.run())
-    assert address(app)["data"] == looked_at
-    fit = list(jobs.jobs.values())[-1]
-    assert (fit.kind, fit.spec["config"]["dataset"]) == ("fit", load("wine").digest)
-
-
 def test_a_download_without_network_says_what_to_do(start, jobs):
-    app = start("data/data")
+    app = start("data/open")
     app.button(key="source-coil20-open").click().run()
     (job,) = jobs.jobs
     jobs.end(job, "failed", "coil-20-proc.zip could not be fetched; put it into ~/data.")

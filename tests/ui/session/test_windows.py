@@ -10,7 +10,7 @@ import pytest
 from appca.jobs.queue import Jobs
 from appca.jobs.turns.limits import Limits
 from appca.ui.session import fitting, services
-from tests.ui.conftest import address, healthy, sentences
+from tests.ui.conftest import address, go, healthy, sentences
 
 IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")  # a worker that never ends a job
 
@@ -42,9 +42,9 @@ def test_a_slider_does_not_end_the_fit_that_another_window_has_asked_for(start, 
     ann.button(key="start_fit").click().run()
     (asked,) = {address(ann)["job"]}
     bob = start(**{key: address(ann)[key] for key in ("data", "k", "l")})
-    bob = healthy(bob.switch_page("pages/explore/fit.py").run())
+    bob = healthy(go(bob, "explore/fit"))
     bob.number_input(key="set-random_state").set_value(11).run()
-    bob = healthy(bob.switch_page("pages/explore/subspaces.py").run())
+    bob = healthy(go(bob, "explore/subspaces"))
     assert address(bob)["run"] == address(ann)["run"], "equal fits are one job"
     assert asked in listed(bob)
     bob.slider(key="k").set_value(6).run()
@@ -111,8 +111,8 @@ def act(rng: random.Random, app) -> None:
     elif kind == "cancel" and listed(app):
         app.button(key=f"cancel-{rng.choice(sorted(listed(app)))}").click()
     else:
-        page = rng.choice(["explore/fit", "explore/subspaces", "data/data"])
-        app.switch_page(f"pages/{page}.py").run()
+        page = rng.choice(["explore/fit", "explore/subspaces", "data/open"])
+        go(app, page)
         starts = [one for one in app.button if one.key in ("start_fit", "refine")]
         if starts:
             rng.choice(starts).click()

@@ -37,7 +37,7 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
         float64, or uint8 for images. Ids are those of the id column, else ``row-1`` and so on, so
         that they name the file's rows also after some were dropped.
     """
-    text = as_text(name, file_bytes(name, file, limits), options.encoding)
+    text, encoding = as_text(name, file_bytes(name, file, limits), options.encoding)
     dialect = guess(name, text, options.separator, options.header)
     check_columns(name, len(dialect.columns), limits)
     check_matrix(name, text.count(b"\n"), len(dialect.columns), 8, limits)
@@ -47,6 +47,7 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
         dialect.header and column != f"column {j + 1}" for j, column in enumerate(dialect.columns)
     ]
     report = {
+        "encoding": encoding,
         "separator": dialect.separator,
         "decimal": dialect.decimal,
         "header": dialect.header,

@@ -6,6 +6,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,9 @@ _NUMBER = re.compile(
 )
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _GAP = {"", "na", "n/a", "null", "none", "nan", "?", "-", "."}
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
+_FEW_ZEROS, _MANY_ZEROS = 0.05, 0.3  # shares of the bytes in odd and even places, of UTF-16
+WESTERN = ("cp1252", "latin-1")  # what Excel writes; Latin-1 has a sign for each byte
 
 
 class Dialect(NamedTuple):
@@ -36,13 +40,26 @@ class Dialect(NamedTuple):
     columns: tuple[str, ...]  # names, unique
 
 
-def as_text(name: str, data: bytes, encoding: str | None) -> bytes:
-    """Return the table as UTF-8 with line feeds; refuse what is not text."""
-    encoding = encoding or _marked_encoding(data)
-    if encoding == "utf-8" and data[:2] == b"PK":
+class Text(NamedTuple):
+    """A table as UTF-8 with line feeds."""
+
+    content: bytes
+    encoding: str  # of the file
+
+
+def as_text(name: str, data: bytes, encoding: str | None) -> Text:
+    """Return the table as text; its encoding is guessed where it is not given."""
+    if data[:2] == b"PK":
         msg = f"“{name}” is a packed or spreadsheet file, not text; save it as CSV first."
         raise InputError(msg)
-    text = _utf8(name, data, encoding)
+    found = [encoding] if encoding else _likely_encodings(data)
+    for one in found[:-1]:
+        with suppress(InputError):
+            return Text(_checked(name, _utf8(name, data, one)), one)
+    return Text(_checked(name, _utf8(name, data, found[-1])), found[-1])
+
+
+def _checked(name: str, text: bytes) -> bytes:
     if b"\0" in text:
         msg = f"“{name}” holds zero bytes, so it is not a text table; save it as UTF-8 CSV."
         raise InputError(msg)
@@ -160,10 +177,18 @@ def _counts(text: bytes, separator: str) -> Iterator[tuple[int, int]]:
         raise InputError(msg) from error
 
 
-def _marked_encoding(data: bytes) -> str:
+def _likely_encodings(data: bytes) -> list[str]:
+    """Return the encodings to try: by the mark at the start, by zero bytes, then by the signs."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    return "utf-8-sig" if data[:3] == b"\xef\xbb\xbf" else "utf-8"
+        return ["utf-16"]
+    if data[:3] == codecs.BOM_UTF8:
+        return ["utf-8-sig"]
+    sample = np.frombuffer(data, np.uint8, min(len(data), _SAMPLE_BYTES) // 2 * 2)
+    even, odd = ((sample[first::2] == 0).mean() if len(sample) else 0.0 for first in (0, 1))
+    if len(data) % 2 == 0 and min(even, odd) < _FEW_ZEROS and max(even, odd) > _MANY_ZEROS:
+        return ["utf-16-le" if odd > even else "utf-16-be"]
+    binary = _BINARY.search(data[:_SAMPLE_BYTES])
+    return ["utf-8"] if binary else ["utf-8", *WESTERN]
 
 
 def _sample(text: bytes) -> list[str]:

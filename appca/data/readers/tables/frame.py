@@ -18,11 +18,13 @@ from appca.data.readers.intake import (
 from appca.data.readers.source import ReadLimits, check_matrix
 from appca.data.readers.tables.roles import (
     Column,
+    are_dates,
     counts_matter,
     guess_roles,
     image_side,
     label_order,
     likely_labels,
+    why_left_out,
 )
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
@@ -40,6 +42,7 @@ _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mis
 KINDS = {
     "number": "numbers",
     "text": "words",
+    "date": "dates",
     "mixed": "numbers and words",
     "empty": "empty",
     "list": "lists",
@@ -77,6 +80,9 @@ def build(
     columns = describe(frame, named)
     report["kinds"] = {one.name: KINDS[one.kind] for one in columns if one.kind != "number"}
     report["roles"] = roles = _roles(columns, len(frame), options.roles or {}, report)
+    report["left_out"] = {
+        one.name: why_left_out(one, len(frame)) for one in columns if roles[one.name] == "ignored"
+    }
     features = _with(roles, "feature")
     _check_features(name, features, roles, report)
     check_matrix(name, len(frame), len(features), 8, limits)
@@ -87,6 +93,8 @@ def build(
     matrix = _matrix(frame, features, report)
     X, rows = settle_missing(matrix, features, options.missing, report, limits.least_rows)
     note_quality(X, features, report, limits.least_rows)
+    report["constant"] += [name for name, why in report["left_out"].items() if why == "one value"]
+    report["n_constant"] = len(report["constant"])
     shape = _image_shape(options.image_shape, features, any(named), X)
     report["image_shape"] = shape
     provenance: dict[str, Any] = {"source": "file", "files": [name], "report": report}
@@ -154,18 +162,18 @@ def _numbers(
     if real:
         whole = np.isfinite(filled).all(axis=0) & (filled == np.floor(filled)).all(axis=0)
     low, high = filled.min(axis=0), filled.max(axis=0)
-    steps = (gaps == 0) & whole & (filled[0] >= 0) & (filled[0] <= 1)
-    steps[steps] = (np.diff(filled[:, steps], axis=0) == 1).all(axis=0)
+    grows = (gaps == 0) & whole & (filled[:2][0] < filled[:2][-1])
+    grows[grows] = (np.diff(filled[:, grows], axis=0) > 0).all(axis=0)
     for i, j in enumerate(places.tolist()):
         if gaps[i] == len(block):
-            yield Column(names[j], named[j], "empty", 0, whole=False, complete=False, counts=False)
+            yield Column(names[j], named[j], "empty", 0, whole=False, complete=False, grows=False)
             continue
         distinct = 0
-        if counts_matter(names[j], j):
+        if counts_matter(names[j]):
             values = block[:, i]
             distinct = len(np.unique(values[~np.isnan(values)] if gaps[i] else values))
         yield Column(
-            *(names[j], named[j], "number", distinct, bool(whole[i]), not gaps[i], bool(steps[i])),
+            *(names[j], named[j], "number", distinct, bool(whole[i]), not gaps[i], bool(grows[i])),
             low=float(low[i]),
             high=float(high[i]),
         )
@@ -177,7 +185,7 @@ def _words(values: "pd.Series[Any]", name: str, named: bool) -> Column:
 
     present = values.dropna()
     complete = len(present) == len(values)
-    base = Column(name, named, "empty", 0, whole=False, complete=complete, counts=False)
+    base = Column(name, named, "empty", 0, whole=False, complete=complete, grows=False)
     if not len(present) or isinstance(present.iloc[0], (list, dict, np.ndarray)):
         return base._replace(kind="list") if len(present) else base
     once, codes = _distinct(present)  # a text that many rows share is parsed once
@@ -188,14 +196,17 @@ def _words(values: "pd.Series[Any]", name: str, named: bool) -> Column:
     plain = pd.Series([str(one) for one in once] if flags else once, dtype=object)
     floats = _as_numbers(plain).to_numpy(np.float64)[codes]
     odd = np.isnan(floats)
+    if odd.all() and are_dates([str(one) for one in once]):
+        return base._replace(kind="date")
     if odd.any():
         mixed = odd.sum() < _MOSTLY * len(present)
         kind, n_odd = ("mixed", int(odd.sum())) if mixed else ("text", 0)
         example = str(present.iloc[int(odd.argmax())])
         return base._replace(kind=kind, example=example, n_odd=n_odd)
     whole = bool(np.isfinite(floats).all() and (floats == np.floor(floats)).all())
-    steps = complete and floats[0] in (0, 1) and bool((np.diff(floats) == 1).all())
-    return base._replace(kind="number", whole=whole, counts=steps)
+    grows = complete and whole and len(floats) > 1 and bool((np.diff(floats) > 0).all())
+    low, high = float(floats.min()), float(floats.max())
+    return base._replace(kind="number", whole=whole, grows=grows, low=low, high=high)
 
 
 def _distinct(values: "pd.Series[Any]") -> tuple[list[Any], np.ndarray]:

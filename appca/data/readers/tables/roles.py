@@ -16,6 +16,12 @@ _LABEL_NAME = re.compile(
 )
 _ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
+_DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(?=\d{1,2}:\d))"
+    r"([T ]*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?",
+    re.IGNORECASE,
+)
+_FEWEST_COUNTED = 8  # rows from which on growing numbers are no accident
 FEW = 100  # distinct values up to which a column of whole numbers may be a label
 _FEW_CLASSES = 30  # of such a column whose name does not say that it is one
 _MOST_LIKELY = 5  # columns that are said to be perhaps labels; more are counts
@@ -26,11 +32,11 @@ class Column(NamedTuple):
 
     name: str
     named: bool  # the name is in the file
-    kind: str  # "number", "text", "mixed" (numbers and words), "long", "list" or "empty"
+    kind: str  # "number", "text", "date", "mixed" (numbers and words), "long", "list" or "empty"
     distinct: int  # values; 0 in a column of numbers where `counts_matter` says no
     whole: bool  # all numbers are whole
     complete: bool  # no cell is missing
-    counts: bool  # 0, 1, 2, ... or 1, 2, 3, ...
+    grows: bool  # whole numbers, each greater than the one above
     example: str = ""  # of the words in a mixed column
     n_odd: int = 0  # how many words a mixed column holds
     low: float = 0.0  # the least and the greatest of whole numbers
@@ -47,27 +53,44 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
         numbers holds some words and no role was chosen for it.
     """
     _check_choice(chosen, [column.name for column in columns])
-    roles = dict(chosen)
-    free = "id" not in roles.values()
-    for j, column in enumerate(columns):
+    open_ones = [column for column in columns if column.name not in chosen]
+    counters = _counters(columns, n_rows)
+    values = [
+        one.name
+        for one in columns
+        if one.kind == "number" and one.name not in counters and not _is_constant(one, n_rows)
+    ]
+    wide = len(values) > 1  # else each column of numbers is needed
+    counters &= {one.name for one in columns if wide or _ID_NAME.fullmatch(one.name.strip())}
+    names = [] if "id" in chosen.values() else _ids_among(open_ones, n_rows, counters)
+    roles = dict(chosen) | dict.fromkeys(names[:1], "id")
+    for column in open_ones:
         if column.name in roles:
             continue
-        if free and column.distinct == n_rows and column.complete and _is_id(column, j, n_rows):
-            roles[column.name] = "id"
-            free = False
-        elif column.kind == "mixed":
+        if column.kind == "mixed":
             msg = (
                 f"Column “{shortened(column.name)}” has {counted(column.n_odd, 'word')} among its "
                 f"numbers, “{shortened(column.example)}”; correct that, or make the column a label "
                 "or ignored."
             )
             raise InputError(msg)
-        else:
-            roles[column.name] = _plain_role(column)
+        constant = wide and _is_constant(column, n_rows)
+        left_out = constant or column.name in counters
+        roles[column.name] = "ignored" if left_out else _plain_role(column, n_rows)
     if list(roles.values()).count("id") > 1:
         msg = "Only one column can be the id; make the others labels or ignored."
         raise InputError(msg)
     return {column.name: roles[column.name] for column in columns}
+
+
+def why_left_out(column: Column, n_rows: int) -> str:
+    """Say why a column is ignored unless a person wants it otherwise; no words if it is not so."""
+    if column.grows:
+        return "counts the rows"
+    if _is_constant(column, n_rows):
+        return "one value"
+    reasons = {"date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
+    return reasons.get(column.kind, "")
 
 
 def likely_labels(
@@ -126,26 +149,53 @@ def is_label_name(name: str) -> bool:
     return bool(_LABEL_NAME.fullmatch(name.strip()))
 
 
-def counts_matter(name: str, position: int) -> bool:
+def counts_matter(name: str) -> bool:
     """Whether how many values a column of numbers has can decide its role."""
     name = name.strip()
-    return position == 0 or bool(_ID_NAME.fullmatch(name) or _LABEL_NAME.fullmatch(name))
+    return bool(_ID_NAME.fullmatch(name) or _LABEL_NAME.fullmatch(name))
 
 
-def _is_id(column: Column, position: int, n_rows: int) -> bool:
-    if _ID_NAME.fullmatch(column.name.strip()):
-        return column.kind == "text" or column.whole
-    if n_rows < 2:  # that its values differ says nothing
-        return False
-    if column.kind == "text":
-        return not _LABEL_NAME.fullmatch(column.name.strip())
-    return position == 0 and not column.named and column.counts
+def are_dates(texts: list[str]) -> bool:
+    """Whether all texts are dates, times or both."""
+    return bool(texts) and all(_DATE.fullmatch(text.strip()) for text in texts)
 
 
-def _plain_role(column: Column) -> str:
-    if column.kind == "empty":
-        return "feature" if column.named else "ignored"
-    if column.kind in ("list", "long"):
+def _ids_among(columns: list[Column], n_rows: int, counters: set[str]) -> list[str]:
+    """Return the columns that may name the rows: those called so first, then words, then counts."""
+
+    def rank(column: Column) -> int | None:
+        if not column.complete:
+            return None
+        unique = column.distinct == n_rows
+        if unique and _ID_NAME.fullmatch(column.name.strip()):
+            return 0 if column.kind in ("text", "date") or column.whole else None
+        if unique and n_rows > 1 and column.kind == "text":
+            return None if _LABEL_NAME.fullmatch(column.name.strip()) else 1
+        return 2 if column.name in counters else None
+
+    ranked = [(rank(column), j) for j, column in enumerate(columns)]
+    return [columns[j].name for _, j in sorted(one for one in ranked if one[0] is not None)]
+
+
+def _counters(columns: list[Column], n_rows: int) -> set[str]:
+    """Return the columns that only count the rows; in a short table, one before all names."""
+    if n_rows >= _FEWEST_COUNTED:
+        return {column.name for column in columns if column.grows}
+    first = columns[0]
+    index = n_rows > 1 and first.grows and not first.named and any(one.named for one in columns)
+    return {first.name} if index else set()
+
+
+def _is_constant(column: Column, n_rows: int) -> bool:
+    """Whether a column says nothing; of pixels, which have their place in an image, never."""
+    pixel = not column.named or _PIXEL_NAME.fullmatch(column.name.strip())
+    return n_rows > 1 and column.kind == "number" and column.low == column.high and not pixel
+
+
+def _plain_role(column: Column, n_rows: int) -> str:
+    if column.kind == "empty" and column.named and n_rows == 1:  # of new rows; a gap of this one
+        return "feature"
+    if column.kind in ("empty", "list", "long", "date"):
         return "ignored"
     if column.kind == "text":
         return "label"

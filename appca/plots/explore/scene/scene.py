@@ -10,7 +10,7 @@ from appca.data.dataset import Dataset
 from appca.plots import palette
 from appca.plots.explore.scene import pictures
 from appca.plots.explore.scene.axes import of_components
-from appca.plots.explore.scene.layouts import first_of, layouts_of, map_layout
+from appca.plots.explore.scene.layouts import Layout, first_of, layouts_of, map_layout
 from appca.plots.explore.scene.sheets import Sheets, sheets_of
 from appca.plots.explore.scene.texts import RowText, hover_buffers
 from appca.plots.explore.scene.usage import SHUFFLE, Usage, usage_of
@@ -61,7 +61,7 @@ def scene_of(
     dataset : Dataset
         The rows that were fitted.
     components : sequence of NumberedComponent
-        One a component of the run; by default they are numbered as they come.
+        One a component of the run; by default those that the run knows.
     colourings : mapping of str to Colour
         By key; the first is shown first.
     maps : mapping of str to Map
@@ -75,50 +75,98 @@ def scene_of(
     order = np.argsort([one.number for one in numbered], kind="stable")
     usage = usage_of(fitted, order)
     found = layouts_of(usage)
-    headers = {name: layout.header for name, layout in found.items()}
     doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
     buffers = {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
-    buffers |= {f"order.{name}": layout.order for name, layout in found.items()}
-    first = first_of(found)
-    for name, one in (maps or {}).items():
+    if outside is not None and outside.any():
+        buffers["outside"] = outside.astype(np.uint8)
+    drawn = pictures.component_pictures(fitted, dataset, order)
+    meta = {
+        "components": _described(usage, fitted, numbered, order),
+        "n_active": fitted.n_active,
+        "first": first_of(found),
+        "component_pictures": None if drawn is None else drawn.header,
+    }
+    made = _with_rows(dataset, usage, found, (colourings or {}, maps or {}, lines))
+    png = None if drawn is None else drawn.png
+    return _finished(made.meta | meta, made.buffers | buffers, made.sheets, png)
+
+
+def scene_of_positions(
+    dataset: Dataset,
+    maps: Mapping[str, Map],
+    colourings: Mapping[str, palette.Colour] | None = None,
+    lines: Sequence[RowText] = (),
+) -> Scene:
+    """Lay rows out that no model describes: maps alone, the first one opens first.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    maps : mapping of str to Map
+        At least one.
+    colourings : mapping of str to Colour, optional
+    lines : sequence of RowText
+        Of the hover card.
+    """
+    from appca.analysis.explore.room_kernels import shuffled
+
+    nothing = np.empty((dataset.n_rows, 0))
+    slots, scores = nothing.astype(np.uint8), nothing.astype(np.int16)
+    priority = shuffled(dataset.n_rows, SHUFFLE)
+    usage = Usage(slots, scores, 1.0, nothing, nothing.astype(bool), priority)
+    made = _with_rows(dataset, usage, {}, (colourings or {}, maps, lines))
+    meta = {"components": [], "n_active": 0, "first": next(iter(maps)), "component_pictures": None}
+    return _finished(made.meta | meta, made.buffers, made.sheets, None)
+
+
+def _with_rows(
+    dataset: Dataset,
+    usage: Usage,
+    layouts: Mapping[str, Layout],
+    given: tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]],
+) -> Scene:
+    """Return what is known of the rows: where they stand, their colours, texts and images."""
+    colourings, maps, lines = given
+    headers = {name: layout.header for name, layout in layouts.items()}
+    buffers = {f"order.{name}": layout.order for name, layout in layouts.items()}
+    for name, one in maps.items():
         layout, buffers[f"map.{name}"] = map_layout(usage, one.title, one.coordinates)
         headers[name], buffers[f"order.{name}"] = layout.header, layout.order
     colours = {}
-    for name, colour in (colourings or {}).items():
+    for name, colour in colourings.items():
         colours[name], buffers[f"codes.{name}"] = _colouring(colour, dataset.n_rows)
-    if outside is not None and outside.any():
-        buffers["outside"] = outside.astype(np.uint8)
     hover, texts = hover_buffers(dataset.ids, lines)
-    buffers |= texts
     sheets = sheets_of(dataset, usage.priority)
-    drawn = pictures.component_pictures(fitted, dataset, order)
     meta = {
         "format": FORMAT,
         "rows": dataset.n_rows,
         "seed": SHUFFLE,
-        "components": _described(usage, fitted, numbered, order),
         "score_unit": usage.unit,
-        "n_active": fitted.n_active,
         "most_used": usage.most_used,
-        "first": first,
         "doubt_below": DOUBT_BELOW,
         "layouts": headers,
         "colourings": colours,
         "hover": hover,
         "sheets": None if sheets is None else sheets.header,
-        "component_pictures": None if drawn is None else drawn.header,
         "words": {"row": "image" if sheets else "row", "rows": "images" if sheets else "rows"},
-        "buffers": {name: [one.dtype.str[1:], one.size] for name, one in buffers.items()},
     }
-    return Scene(meta, buffers, sheets, None if drawn is None else drawn.png)
+    return Scene(meta, buffers | texts, sheets, None)
+
+
+def _finished(
+    meta: dict[str, Any], buffers: dict[str, np.ndarray], sheets: Sheets | None, png: bytes | None
+) -> Scene:
+    kinds = {name: [one.dtype.str[1:], one.size] for name, one in buffers.items()}
+    return Scene(meta | {"buffers": kinds}, buffers, sheets, png)
 
 
 def _numbered(
     components: Sequence[NumberedComponent], fitted: FittedRun
 ) -> list[NumberedComponent]:
     if not components:
-        names = fitted.names or ("",) * len(fitted.components)
-        components = [NumberedComponent(k, name) for k, name in enumerate(names, start=1)]
+        count = len(fitted.components)
+        numbers, names = fitted.numbers or range(1, count + 1), fitted.names or ("",) * count
+        components = [NumberedComponent(*one) for one in zip(numbers, names, strict=True)]
     return [
         one._replace(colour=one.colour or palette.class_colour(one.number - 1))
         for one in components

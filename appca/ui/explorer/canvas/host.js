@@ -4,18 +4,22 @@ import { join, ofBase64, toBase64 } from './scene/bytes.js';
 import { mount } from './mount.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
-/** @typedef {{scene: Address, options: import('./types.js').Options, selected: string | null, seen: [string, number] | null}} Message */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, shown: string, options: string, stamp: {mount: string, number: number}}} Host */
+/** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null}} Message */
+/** @typedef {{parent: HTMLElement, send: Function, trigger: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, shown: string, state: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
+
+/** The element that the canvas fills. @param {Host} host */
+const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
 
 /** @type {WeakMap<Element, Host>} */
 const hosts = new WeakMap();
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
-/** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
-export default function show({ data, parentElement, setStateValue }) {
+/** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function, setTriggerValue: Function}} call */
+export default function show({ data, parentElement, setStateValue, setTriggerValue }) {
   const host = hosts.get(parentElement) ?? begun(parentElement);
-  host.send = setStateValue;
+  Object.assign(host, { send: setStateValue, trigger: setTriggerValue });
   host.next = data;
+  boxOf(host).style.height = data.height ?? '';
   if (!host.busy) catchUp(host);
   return () => {
     host.gone = true;
@@ -28,7 +32,7 @@ export default function show({ data, parentElement, setStateValue }) {
 function begun(parent) {
   const stamp = { mount: crypto.randomUUID(), number: 0 };
   /** @type {Host} */
-  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', shown: '', options: '', stamp };
+  const host = { parent, send: () => {}, trigger: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', shown: '', state: undefined, options: '', stamp };
   hosts.set(parent, host);
   return host;
 }
@@ -55,7 +59,7 @@ async function catchUp(host) {
 /** @param {Host} host @param {Message} data */
 async function follow(host, data) {
   const { scene } = data;
-  const options = { ...data.options, theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light') };
+  const options = { panels: undefined, compact: undefined, ...data.options, theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light') };
   const told = JSON.stringify(options);
   host.key = scene.key;
   if (host.handle && host.shown === scene.meta) {
@@ -66,6 +70,9 @@ async function follow(host, data) {
     if (host.handle && host.handle.stage.rows.count === input.meta.rows) await host.handle.update({ ...input, options });
     else await remount(host, scene, { ...input, options });
   }
+  const { state } = data.options;
+  if (state && JSON.stringify(state) !== host.state) await host.handle?.show(state);
+  host.state = JSON.stringify(state);
   host.shown = scene.meta;
   host.options = told;
   take(host, data);
@@ -74,12 +81,12 @@ async function follow(host, data) {
 /** @param {Host} host @param {Address} scene @param {import('./types.js').Input} input */
 async function remount(host, scene, input) {
   host.handle?.destroy();
-  const box = /** @type {HTMLElement} */ (host.parent.querySelector('.appca-canvas-box') ?? host.parent);
-  host.handle = mount(box, input, {
+  host.handle = mount(boxOf(host), input, {
     onSelect: (bits, count) => {
       host.stamp.number += 1;
       host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
+    onKeep: (state) => host.trigger('kept', JSON.stringify(state)),
     describe: (rows) => describe(scene, host, rows),
   });
   await host.handle.ready;

@@ -4,7 +4,7 @@ import { Actions } from './input/actions.js';
 import { fly } from './input/fly.js';
 import { Gestures } from './input/gestures.js';
 import { listenToKeys } from './input/keys.js';
-import { makeView } from './layout/views.js';
+import { isCompact, makeView } from './layout/views.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
 import { buildSearch, find } from './parts/search.js';
@@ -65,6 +65,7 @@ export function mount(element, input, callbacks = {}) {
   stage.tweens.reduced = reduced.matches;
   reduced.addEventListener('change', () => { stage.tweens.reduced = reduced.matches; });
   const sizes = new ResizeObserver(() => stage.resize());
+  element.classList.toggle('appca-quiet', isCompact(stage.options));
   const ready = (async () => {
     await stage.scene.open();
     stage.rows.readMarks(stage.scene);

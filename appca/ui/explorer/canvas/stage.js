@@ -12,12 +12,14 @@ import { Rows } from './scene/rows.js';
 import { Scene } from './scene/scene.js';
 import { THEMES } from './theme.js';
 
+let mounted = 0; // canvases so far, so that elements have names of their own
 const REST = 140; // ms without movement until the picture settles
 
 export class Stage {
   /** @param {HTMLElement} root @param {import('./types.js').Input} input @param {import('./types.js').Callbacks} callbacks */
   constructor(root, input, callbacks) {
     this.root = root;
+    this.id = `appca-${(mounted += 1)}`;
     this.callbacks = callbacks;
     this.options = { ...input.options };
     this.scene = new Scene(input);

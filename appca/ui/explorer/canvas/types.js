@@ -33,7 +33,7 @@
  *
  * @typedef {object} Meta
  * @property {1} format @property {number} rows
- * @property {Component[]} components @property {number} score_unit @property {number} n_active
+ * @property {Component[]} components @property {number} score_unit @property {number | null} n_active null where rows differ @property {number} [most_used]
  * @property {Record<string, LayoutMeta>} layouts @property {Record<string, Colouring>} colourings
  * @property {SheetMeta} [sheets] @property {{cell: number, columns: number, tile: [number, number, number]}} [component_pictures] with those for a dark ground after the light ones
  * @property {{row?: string, rows?: string}} [words]
@@ -53,6 +53,8 @@
  * @property {string} [colouring] @property {'light' | 'dark'} [theme]
  * @property {boolean} [ghosts] @property {boolean} [images] @property {Filter} [filter]
  * @property {'pan' | 'lasso' | 'box'} [tool] @property {number} [dpr] @property {boolean} [strip]
+ * @property {string[]} [panels] names of the only panels to show, without maps @property {boolean} [compact] without title, legend and tools
+ * @property {boolean} [keep] a view can be kept @property {import('./state.js').State} [state] a view that was kept
  *
  * @typedef {object} Filter
  * @property {number[]} [components] indices; a panel shows when it has all of them
@@ -63,6 +65,7 @@
  * @property {(bits: Uint8Array, count: number) => void} [onSelect]
  * @property {(row: number | null) => void} [onHover]
  * @property {(state: import('./state.js').State) => void} [onView] another part is shown, once it stands still @property {(panel: string | null) => void} [onOpen]
+ * @property {(state: import('./state.js').State) => void} [onKeep] a person wants to have this view again
  * @property {(rows: number[]) => Promise<Float32Array>} [project] scores of rows on all components, for ghosts
  * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row, where the scene has none
  */

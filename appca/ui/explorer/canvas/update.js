@@ -13,7 +13,11 @@ export async function update(stage, actions, pictures, { options = {}, ...input 
   Object.assign(stage.options, options);
   if (input.meta && input.buffers) await change(stage, actions, pictures, /** @type {import('./types.js').Input} */ ({ ...input, options: stage.options }));
   else {
-    if (options.layout && options.layout !== stage.views[0].layout.name) await actions.morph(stage.views[0], options.layout);
+    const others = String(stage.options.panels) !== String(before.panels) || stage.options.compact !== before.compact;
+    const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
+    const name = options.layout && options.layout !== before.layout ? options.layout : shown;
+    if (others) actions.replace(stage.views[0], await makeView(stage, name));
+    else await actions.morph(stage.views[0], name);
     if (options.colouring && options.colouring !== before.colouring) await recolour(stage);
   }
   if (options.beside !== undefined && options.beside !== (before.beside ?? '')) await beside(stage, actions, options.beside);

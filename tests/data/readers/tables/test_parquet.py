@@ -45,12 +45,14 @@ def test_dictionaries_flags_dates_and_decimals_find_their_roles(seed):
     }
     dataset = load(table)
     assert dataset.provenance["report"]["roles"] == {
-        **dict.fromkeys(["kind", "flag", "day"], "label"),
+        **dict.fromkeys(["kind", "flag"], "label"),
+        "day": "ignored",
         **dict.fromkeys(["price", "a", "b"], "feature"),
     }
     assert dataset.labels["flag"].tolist() == ["True", "False", "", "True", "False", "True"]
+    labelled = load(table, roles={"day": "label"})
     assert (
-        dataset.labels["day"].tolist()
+        labelled.labels["day"].tolist()
         == ["2024-01-01"] * 2 + ["2024-01-02"] * 2 + ["2024-01-03"] * 2
     )
     assert dataset.X[:, 0].tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]

@@ -26,12 +26,20 @@ export function arrange(layout, map, components, view) {
     const rects = layout.panels.map((_, i) => ({ x: 0, y: i * 1.06, w: Math.max(3, aspect * layout.panels.length), h: 1 }));
     return { ...plain, kind: 'strips', parts: [{ ...part, rects }], world: around(rects) };
   }
-  const across = Math.max(1, Math.ceil(Math.sqrt(layout.panels.length * aspect)));
+  const across = columnsFor(layout.panels.length, aspect);
   const rects = layout.panels.map(({ cell, size }, i) => {
     const [column, row] = cell ?? [i % across, Math.floor(i / across)];
     return inCell(column, row, size);
   });
   return { ...plain, kind: 'grid', parts: [{ ...part, rects }], world: around(rects) };
+}
+
+/** Columns that make so many squares the largest. @param {number} panels @param {number} aspect of the view */
+function columnsFor(panels, aspect) {
+  const side = (/** @type {number} */ columns) => Math.min(aspect / columns, 1 / Math.ceil(panels / columns));
+  let best = 1;
+  for (let columns = 2; columns <= panels; columns += 1) if (side(columns) > side(best)) best = columns;
+  return best;
 }
 
 const WORDS = 218; // px of height that title and legend need

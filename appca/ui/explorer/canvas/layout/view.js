@@ -27,6 +27,7 @@ export class View {
     this.focusShown = false;
     /** @type {import('../types.js').Filter} */
     this.filter = {};
+    this.compact = false; // no bar stands above the panels
     this.arrangement = arrange(layout, map, components, this.rect);
   }
 
@@ -45,7 +46,7 @@ export class View {
 
   /** Where "all panels" is drawn: beside bars that stand over the view. */
   get inner() {
-    const top = this.layout.kind === 'triangle' && this.rect.w >= 560 ? 8 : 44;
+    const top = this.compact ? 8 : this.layout.kind === 'triangle' && this.rect.w >= 560 ? 8 : 44;
     return { x: this.rect.x + 8, y: this.rect.y + top, w: Math.max(1, this.rect.w - 16), h: Math.max(1, this.rect.h - top - 8) };
   }
 

@@ -1,5 +1,6 @@
 /** The views of the canvas: made by the name of a layout, each with its part of the width. */
 
+import { some } from '../scene/layouts.js';
 import { View } from './view.js';
 
 /** @typedef {import('../stage.js').Stage} Stage */
@@ -8,13 +9,18 @@ const FIRST = 0.56; // of the width where there are two
 
 /** A view of a layout; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name */
 export async function makeView({ meta, scene, options }, name) {
-  const layout = await scene.layout(name);
+  const whole = await scene.layout(name);
+  const layout = options.panels?.length ? some(whole, options.panels) : whole;
   const maps = Object.keys(meta.layouts).filter((one) => meta.layouts[one].kind === 'map');
-  const map = layout.kind === 'triangle' ? ['umap', ...maps].find((one) => maps.includes(one)) : undefined;
+  const map = layout.kind === 'triangle' && !options.compact ? ['umap', ...maps].find((one) => maps.includes(one)) : undefined;
   const view = new View(layout, map ? await scene.layout(map) : null, meta.components.length);
   view.filter = options.filter ?? {};
+  view.compact = isCompact(options);
   return view;
 }
+
+/** Whether there is no title above the picture. @param {import('../types.js').Options} options */
+export const isCompact = ({ compact, panels }) => compact ?? Boolean(panels?.length);
 
 /** Give each view its part of the canvas, and its panels their lines of the panel table. @param {Stage} stage */
 export function share(stage) {

@@ -17,9 +17,9 @@ export function sentences(meta, kind) {
   const many = words?.rows ?? `${one}s`;
   const Many = capital(many);
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
-  const mixed = active >= components.length;
+  const mixed = active === null || active >= components.length;
   const uses = mixed ? `Each ${one} uses some of ${components.length} components` : `Each ${one} uses ${active} of ${components.length} components`;
-  if (kind === 'triangle' && (active > 2 || mixed)) return [uses, `Panel {1,2} holds the ${many} that use both 1 and 2.`];
+  if (kind === 'triangle' && (mixed || active > 2)) return [uses, `Panel {1,2} holds the ${many} that use both 1 and 2.`];
   return [uses, `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : NUMBERS[active] ?? active} share a panel.`];
 }
 
@@ -64,7 +64,7 @@ export function buildBar(stage, actions, tools) {
     const block = Boolean(box && box.h > 60 && box.w > 110 && width > 560);
     bar.classList.toggle('appca-block', block);
     bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
-    bar.hidden = block ? !view.atFit || Boolean(stage.morph) : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
+    bar.hidden = view.compact ? !view.opened : block ? !view.atFit || Boolean(stage.morph) : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
     bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px` : `width:${view.rect.w}px`;
   };
   /** Tools stand in the bar, or beside the last picture of the diagonal. */

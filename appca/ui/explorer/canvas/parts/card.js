@@ -82,8 +82,8 @@ function fill(stage, row, picture, lines) {
   const marks = [rows.flags[row] & DOUBTFUL ? `not certain (${Math.round((100 * scene.doubt[row]) / 255)} %)` : '', rows.flags[row] & OUTSIDE ? 'marked' : ''].filter(Boolean);
   lines.replaceChildren(
     element('b', '', {}, `${word[0].toUpperCase()}${word.slice(1)} ${grouped(row)}`), element('span', 'appca-count', {}, ` ${said}`),
-    element('p', '', {}, used.length ? `average + ${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll('+ −', '− ') : 'the average alone'),
-    element('p', 'appca-count', {}, [`in ${setName(meta, used)}`, ...marks].join(' · ')),
+    ...(meta.components.length ? [element('p', '', {}, used.length ? `average + ${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll('+ −', '− ') : 'the average alone')] : []),
+    element('p', 'appca-count', {}, [...(meta.components.length ? [`in ${setName(meta, used)}`] : []), ...marks].join(' · ')),
   );
   const bytes = sheets?.read(scene.tile[row]);
   picture.hidden = !bytes;

@@ -39,8 +39,8 @@ export async function find(stage, text) {
 
 /** @param {Stage} stage @param {(target: import('../input/fly.js').Target) => void} fly */
 export function buildSearch(stage, fly) {
-  const input = element('input', '', { type: 'search', placeholder: 'Find a row, class or {2,5}', 'aria-label': 'Find a row, class, value or panel', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': 'appca-found' });
-  const list = element('div', 'appca-found', { role: 'listbox', id: 'appca-found' });
+  const input = element('input', '', { type: 'search', placeholder: 'Find a row, class or {2,5}', 'aria-label': 'Find a row, class, value or panel', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': `${stage.id}-found` });
+  const list = element('div', 'appca-found', { role: 'listbox', id: `${stage.id}-found` });
   const box = element('div', 'appca-search', {}, input, list);
   box.hidden = true;
   stage.root.append(box);
@@ -51,12 +51,12 @@ export function buildSearch(stage, fly) {
   const go = (/** @type {number} */ i) => { if (hits[i]) { fly(hits[i].target); close(); } };
   const fill = () => {
     list.replaceChildren(...hits.map(({ label }, i) => {
-      const item = element('div', '', { role: 'option', id: `appca-hit-${i}`, 'aria-selected': String(i === chosen) }, label);
+      const item = element('div', '', { role: 'option', id: `${stage.id}-hit-${i}`, 'aria-selected': String(i === chosen) }, label);
       item.addEventListener('pointerdown', () => go(i));
       return item;
     }));
     input.setAttribute('aria-expanded', String(hits.length > 0));
-    input.setAttribute('aria-activedescendant', hits.length ? `appca-hit-${chosen}` : '');
+    input.setAttribute('aria-activedescendant', hits.length ? `${stage.id}-hit-${chosen}` : '');
     if (input.value && !hits.length) list.append(element('div', 'appca-count', {}, 'Nothing found'));
   };
   input.addEventListener('input', async () => {

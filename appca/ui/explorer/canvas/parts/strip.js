@@ -33,7 +33,7 @@ export function buildStrip(stage, actions) {
       const bar = element('i', 'appca-mix');
       bar.style.cssText = `height:${Math.max(3, (44 * panel.count) / most)}px;background:linear-gradient(to top,${mix},${stage.theme.grey} ${at}%)`;
       const dots = element('span', 'appca-dots', {}, ...stage.meta.components.map((_, k) => element('i', panel.components.includes(k) ? 'appca-on' : '')));
-      const item = element('div', 'appca-item', { role: 'option', id: `appca-item-${i}`, 'aria-label': `${panel.name}, ${grouped(panel.count)} rows`, title: `${panel.name} ${grouped(panel.count)}` }, element('span', 'appca-count', {}, grouped(panel.count)), bar, dots);
+      const item = element('div', 'appca-item', { role: 'option', id: `${stage.id}-item-${i}`, 'aria-label': `${panel.name}, ${grouped(panel.count)} rows`, title: `${panel.name} ${grouped(panel.count)}` }, element('span', 'appca-count', {}, grouped(panel.count)), bar, dots);
       item.addEventListener('click', () => { mark(i); actions.open(stage.views[0], index); });
       item.addEventListener('pointerenter', () => { stage.views[0].focus = index; stage.views[0].focusShown = true; stage.schedule(); });
       return item;
@@ -43,7 +43,7 @@ export function buildStrip(stage, actions) {
   const mark = (/** @type {number} */ i) => {
     chosen = Math.max(0, i);
     [...list.children].forEach((one, k) => one.setAttribute('aria-selected', String(k === chosen)));
-    list.setAttribute('aria-activedescendant', `appca-item-${chosen}`);
+    list.setAttribute('aria-activedescendant', `${stage.id}-item-${chosen}`);
     if (!box.hidden) list.children[chosen]?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   };
   list.addEventListener('keydown', (event) => {

@@ -69,6 +69,14 @@ function allRows(scene, meta, order) {
   return rows;
 }
 
+/** The given panels of a layout alone, in this order, each with a range of its own. @param {Layout} layout @param {string[]} names @returns {Layout} */
+export function some(layout, names) {
+  const found = names.flatMap((name) => layout.panels.filter((panel) => panel.name === name));
+  if (layout.kind === 'map' || !found.length) return layout;
+  const panels = found.map((panel, index) => ({ ...panel, index, cell: undefined, size: 1, range: panel.own }));
+  return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
+}
+
 /** Put each row after the listed ones of the panels of its pairs. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} drawn @param {Uint32Array} rows @param {number[]} ends */
 function fillPairs({ components, active, meta: { components: all }, rows: count }, meta, drawn, rows, ends) {
   const none = components instanceof Uint16Array ? 65535 : 255;

@@ -12,7 +12,7 @@ export class Scene {
     this.input = input;
     this.meta = input.meta;
     this.rows = input.meta.rows;
-    this.active = input.meta.n_active;
+    this.active = input.meta.most_used ?? input.meta.n_active ?? 0;
     /** @type {Map<string, Promise<any>>} */
     this.loads = new Map();
     /** @type {Map<string, import('./layouts.js').Layout>} layouts at hand */

@@ -12,7 +12,8 @@ from appca.plots.components.components import data_uri
 from appca.plots.groups import group as differences
 from appca.storage.errors import InputError
 from appca.storage.wording import capital, counted, shortened
-from appca.ui.parts import class_choice, pictures
+from appca.ui.cards import pictures
+from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import markdown, tag, words
@@ -112,9 +113,9 @@ def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]
     def mean_pictures() -> differences.Images:
         group, rest = mean_images(dataset, mask)
         drawn = dataset.as_images(np.stack([group, rest]))
-        return differences.images(group, rest, drawn, shape)
+        return differences.images(group, rest, drawn, shape, dark=pictures.is_dark())
 
-    means = kept(f"means-{dataset.digest}-{key}", mean_pictures)
+    means = kept(f"means-{dataset.digest}-{key}-{pictures.is_dark()}", mean_pictures)
     sides = pictures.on_page(dataset, np.stack([means.group, means.rest]))
     titles = ("these rows", "the rest", "difference")
     drawn = zip((*sides, means.difference), titles, strict=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.storage.wording import shortened
-from appca.ui.parts import acts, pictures
+from appca.ui.cards import acts, pictures
 from appca.ui.parts.text import tag, words
 
 LETTERS = 22  # of a text below a picture

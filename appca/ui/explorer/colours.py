@@ -1,0 +1,43 @@
+"""What rows can be coloured by: their labels, what a fit says of them, or a feature."""
+
+import numpy as np
+
+from appca.analysis.fitted import FittedRun
+from appca.analysis.groups.row_query import column_of
+from appca.data.dataset import Dataset
+from appca.plots.palette import Colour, colour_by
+
+MEASURES = {
+    "residual": ("Residual", "error"),
+    "membership": ("Membership", "membership"),
+    "density": ("Density", "log_likelihood_rows"),
+}
+
+
+def label_choices(dataset: Dataset) -> dict[str, str]:
+    """Return the colourings that need no fit: key to the name on screen."""
+    return {f"label:{name}": name for name in dataset.labels}
+
+
+def colour_choices(dataset: Dataset) -> dict[str, str]:
+    """Return what points can be coloured by beside features: key to the name on screen.
+
+    The class comes first. Features, of which there may be very many, are not listed: their keys
+    are those of `row_query.column_of`.
+    """
+    return label_choices(dataset) | {key: name for key, (name, _) in MEASURES.items()}
+
+
+def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
+    """Return the colouring of all rows for one of `colour_choices`, or for "feature:" and a number.
+
+    A feature is always a number to the eye, for it is one to the model, and NaN where missing.
+    """
+    if choice in MEASURES:
+        name, part = MEASURES[choice]
+        return colour_by(name, np.asarray(getattr(fitted, part), dtype=np.float64))
+    if choice.startswith("feature:"):
+        column = column_of(dataset, fitted, choice)
+        return Colour("number", column.name, np.asarray(column.values, dtype=np.float64))
+    name = choice.removeprefix("label:")
+    return colour_by(name, dataset.labels[name])

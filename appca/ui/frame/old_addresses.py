@@ -1,0 +1,46 @@
+"""The addresses of the pages that there were before the seven: they lead to what took their place.
+
+A link, a bookmark and the browser's history stay good, with all that they say of the picture.
+"""
+
+from urllib.parse import urlencode
+
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
+
+MOVED = {  # old address: page and tab
+    "explore": ("", ""),
+    "subspaces": ("", "subspaces"),
+    "fit": ("", "fit"),
+    "point": ("", "point"),
+    "umap": ("", "umap"),
+    "runs": ("data", "recent"),
+    "new_data": ("data", "add"),
+    "sharing": ("components", "sharing"),
+    "group": ("groups", "differences"),
+    "similar": ("groups", "similar"),
+    "choose": ("check", "choose"),
+    "diagnostics": ("check", "diagnostics"),
+    "compare": ("check", "compare"),
+    "whitening": ("paper", "whitening"),
+    "lab": ("paper", "lab"),
+    "brain": ("paper", "brain"),
+}
+
+
+def routes() -> list[Route]:
+    """Return the routes for `st.App`."""
+    return [Route(f"{_base()}/{old}", _forward) for old in MOVED]
+
+
+def _forward(request: Request) -> RedirectResponse:
+    page, tab = MOVED[request.url.path.rstrip("/").rpartition("/")[2]]
+    query = {**request.query_params, **({"tab": tab} if tab else {})}
+    return RedirectResponse(f"{_base()}/{page}?{urlencode(query)}".rstrip("?"))
+
+
+def _base() -> str:
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}" if base else ""

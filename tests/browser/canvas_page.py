@@ -1,0 +1,58 @@
+"""Three canvases on one page: a fit, two panels of it, and rows with a selection of their own."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.explore.projection import principal_scores
+from appca.plots.explore.scene.scene import Map
+from appca.ui.explorer import canvas, serving
+from appca.ui.explorer.scenes import PageScene, lines_of, scene_shown
+from appca.ui.session import selection
+from benchmarks.scenes import planted
+
+
+@st.cache_resource
+def _made() -> tuple:
+    fitted, dataset = planted(600, K=5)
+    plane = principal_scores(dataset.X, 2)[0]
+    scene = scene_shown(dataset, fitted, {"pca": Map("PCA", plane)})
+    return dataset, PageScene(scene, "fit", lines_of(dataset, fitted)), plane
+
+
+def main() -> None:
+    """Draw the page."""
+    dataset, scene, plane = _made()
+    mine = st.session_state.setdefault("mine", np.zeros(dataset.n_rows, bool))
+
+    def choose(mask: np.ndarray) -> None:
+        st.session_state["mine"] = mask
+
+    def keep(state: dict) -> None:
+        st.session_state["kept"] = state
+
+    st.markdown(f"all: {selection.get(dataset).sum()}, own: {mine.sum()}")
+    canvas.draw(dataset, scene, "pairs", "label:class", height=420, on_keep=keep)
+    with st.container(key="two"):
+        panels = [[2, 1], "{3,4}"]
+        canvas.draw(
+            *(dataset, scene, "pairs", "label:class"),
+            key="some",
+            height=220,
+            options={"panels": panels},
+        )
+    with st.container(key="free"):
+        rows = canvas.scene_of_rows(dataset, {"plane": Map("Plane", plane)})
+        canvas.draw(
+            *(dataset, rows, "plane", "label:class"),
+            key="rows",
+            height=260,
+            selected=mine,
+            on_select=choose,
+        )
+    st.markdown(f"kept: {(st.session_state.get('kept') or {}).get('opened')}")
+
+
+if __name__ == "__main__":
+    main()
+else:
+    app = st.App(__file__, routes=serving.routes())
