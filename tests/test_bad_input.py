@@ -183,7 +183,7 @@ class Visit:
 
     def is_alive(self) -> None:
         """The digits are still fitted and drawn."""
-        go(self.app, "explore/subspaces")
+        go(self.app, "explore")
         assert html(healthy(self.app)).count('class="ca-card"') == 4
 
 
@@ -280,7 +280,7 @@ def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
     visit(monkeypatch)
     app = visit.upload([(f"{label[:40].replace('/', '')}.csv", data)])
     healthy(app).button(key="upload_use").click().run()
-    for page in ("explore/subspaces", "components/gallery"):
+    for page in ("explore", "components/gallery"):
         shown = html(healthy(go(app, page)))
         assert "<script>" not in shown
     go(app, "data/open")

@@ -1,25 +1,19 @@
-"""Paper: its figures and tables computed anew, whitening, the synthetic lab, and a recording."""
+"""Paper: every result computed anew, and its experiments on whitening, designs and a recording."""
 
-import streamlit as st
-
-from appca.ui.paper import brain, lab, lab_results, paper, whitening
+from appca.ui.paper import brain, lab, paper, whitening
 from appca.ui.parts import controls
 from appca.ui.parts.widgets import tabs
 from appca.ui.session import state
 
-controls.heading("Paper")
-tab = tabs(
-    {"results": "Results", "whitening": "Whitening", "lab": "Synthetic lab", "brain": "Brain"}
-)
+NAMES = {"results": "Results", "whitening": "Whitening", "lab": "Synthetic lab", "brain": "Brain"}
 
-if tab == "results":
+controls.heading("Paper")
+chosen = tabs(NAMES)
+if chosen == "results":
     paper.body()
-elif tab == "whitening":
+elif chosen == "whitening":
     whitening.body(state.current_dataset())
-elif tab == "lab":
-    st.subheader("Draw data", anchor=False)
+elif chosen == "lab":
     lab.body()
-    st.subheader("The paper's experiments", anchor=False)
-    lab_results.body()
 else:
     brain.body()

@@ -55,7 +55,7 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
     assert ":orange-badge[imported]" in said(app)
     marks = {
         "data/recent": MARK,
-        "explore/fit": f"{imported.id}, imported",
+        "explore": f"{imported.id}, imported",
         "check/compare": MARK,
         "export": "came in a session file",
     }

@@ -65,7 +65,7 @@ def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room
     healthy(go(app, "export"))
 
     (disk / "ballast").unlink()
-    go(app, "explore/subspaces")
+    go(app, "explore")
     healthy(app)
     assert not any("The disk is full" in caption.value for caption in app.caption)
     kept = store.get(looked_at.id)

@@ -147,7 +147,7 @@ def test_an_address_with_the_job_of_another_does_not_end_it(queue, start, monkey
     jobs = queue()
     monkeypatch.setattr(services, "jobs", lambda: jobs)
     monkeypatch.setattr(fitting, "LIVE_SECONDS", -1.0)
-    ann = start("explore/fit")
+    ann = start("explore")
     ann.button(key="start_fit").click().run() if "start_fit" in keys(ann) else None
     (job,) = jobs.active()
     bob = healthy(start(job=job.id))

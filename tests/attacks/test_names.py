@@ -51,8 +51,8 @@ PLAIN = {
     "imgs": {"*"},
 }
 PAGES = (
-    *("data/open", "data/recent", "explore/fit", "explore/subspaces", "explore/point"),
-    *("explore/umap", "components/gallery", "components/sharing", "components/steer"),
+    *("data/open", "data/recent", "explore"),
+    *("explore", "components/gallery", "components/sharing", "components/steer"),
     *("groups/similar", "groups/differences", "groups/named", "groups/neighbours"),
     "groups/unusual",
     *("check/compare", "check/choose", "export", "data/add"),

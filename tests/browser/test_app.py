@@ -106,9 +106,9 @@ def set_number(page, name: str, value: int) -> None:
 def start_a_long_fit(page, seed: int) -> None:
     """Start what takes minutes: many restarts on many components."""
     page.get_by_role("heading", name="Fit", exact=True, level=1).wait_for(timeout=20 * SECOND)
-    set_number(page, "set-n_components", 30)
+    set_number(page, "k_typed", 30)
     page.wait_for_url("**k=30**")
-    set_number(page, "set-n_active", 15)
+    set_number(page, "l_typed", 15)
     page.wait_for_url("**l=15**")
     set_number(page, "set-n_init", 50)
     set_number(page, "set-random_state", seed)

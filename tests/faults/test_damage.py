@@ -126,7 +126,7 @@ def test_a_link_to_a_damaged_run_gives_a_sentence_and_the_page_lives(start, appc
 
 
 def test_a_link_to_a_run_that_is_gone_says_so_and_shows_what_else_it_knows(start, appca_home):
-    app = start("explore/fit")
+    app = start("explore")
     app.number_input(key="set-random_state").set_value(5).run()
     linked = address(healthy(app))
     RunStore(appca_home).delete(linked["run"])

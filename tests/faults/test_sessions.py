@@ -9,7 +9,7 @@ from tests.ui.conftest import address, go, healthy, html, sentences, start
 from tests.ui.parts.test_pages import DIGITS, good_table, select, table_of, upload
 
 __all__ = ["start"]  # the fixture
-PAGES = ("data/open", "explore/fit", "explore/subspaces", "groups/differences", "export")
+PAGES = ("data/open", "explore", "groups/differences", "export")
 
 
 def texts(app) -> str:
@@ -32,7 +32,7 @@ def test_two_sessions_at_once_keep_their_data_selection_and_run_apart(start):
     upload(two, ("two-secret.csv", good_table("kind").encode(), "text/csv"))
     assert "two-secret" not in texts(healthy(one.run()))
     two.button(key="upload_use").click().run()
-    go(two, "explore/subspaces")
+    go(two, "explore")
     select(one, np.array([3, 5, 800]))
     select(two, np.arange(7), n_rows=40)
     two.slider(key="k").set_value(2).run()
@@ -78,7 +78,7 @@ def test_a_run_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home
     assert address(two)["run"] == run
     two.button(key=f"really-{run}").click().run()
     assert RunStore(appca_home).get(run) is None
-    for page in ("explore/subspaces", "components/gallery", "export"):
+    for page in ("explore", "components/gallery", "export"):
         healthy(go(one, page))
     assert address(one)["run"] == run
     assert RunStore(appca_home).get(run).fitted.scores.shape == (DIGITS, 4)
@@ -120,7 +120,7 @@ def test_data_deleted_in_one_tab_stay_in_the_other_as_long_as_they_are_open(star
     for app in (one, two):
         app.button(key="source-wine-open").click().run()
     DatasetStore(appca_home).delete(address(one)["data"])
-    healthy(go(one, "explore/subspaces"))
+    healthy(go(one, "explore"))
     assert "Wine" in html(healthy(two.run()))
     services._opened.clear()
     two.run()

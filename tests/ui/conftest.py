@@ -71,9 +71,8 @@ def healthy(app: AppTest) -> AppTest:
 
 
 def html(app: AppTest) -> str:
-    """Return all HTML of the page and the sidebar."""
-    found = [*app.get("html"), *app.sidebar.get("html")]
-    return "\n".join(item.proto.body for item in found)
+    """Return all HTML of the page."""
+    return "\n".join(item.proto.body for item in app.get("html"))
 
 
 def address(app: AppTest) -> dict[str, str]:

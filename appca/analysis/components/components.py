@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.analysis.fitted import DescribedRows, FittedModel
 
 
 class Extremes(NamedTuple):
@@ -31,18 +31,6 @@ def name_of(model: FittedModel, k: int) -> str:
     """
     own, number = own_name(model, k), number_of(model, k)
     return f"{number} · {own}" if own else f"component {number}"
-
-
-def equation(fitted: FittedRun, row: int) -> str:
-    """Return a row as a sum in words: "average + 3.1 × component 2 − 0.8 × component 5"."""
-    scores = fitted.scores[row].astype(np.float64)
-    used = np.flatnonzero(fitted.active[row])
-    used = used[np.argsort(-np.abs(scores[used]), kind="stable")]
-    terms = (
-        f" {'−' if scores[k] < 0 else '+'} {abs(scores[k]):.3g} × {name_of(fitted, k)}"
-        for k in used.tolist()
-    )
-    return "average" + "".join(terms)
 
 
 def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
 
+from appca.storage.errors import naming_extra
+
 Floats = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
@@ -69,9 +71,10 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     float64 array of shape (D, K)
     """
     before = np.random.get_state()  # noqa: NPY002 - the first import brings backends that seed it
-    import pymanopt
-    from pymanopt.manifolds import Stiefel
-    from pymanopt.optimizers import ConjugateGradient
+    with naming_extra():
+        import pymanopt
+        from pymanopt.manifolds import Stiefel
+        from pymanopt.optimizers import ConjugateGradient
 
     np.random.set_state(before)  # noqa: NPY002
     A, W = np.asarray(A, dtype=np.float64), np.asarray(start, dtype=np.float64)

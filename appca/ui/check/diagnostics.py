@@ -122,7 +122,7 @@ def _climbed(shown: Shown) -> None:
         "This run is a single best answer without error bars. For draws from the posterior, "
         "choose Inference “Gibbs sampling” on the page Fit."
     )
-    onward("explore/fit", "Fit")
+    onward("explore", "Explore")
 
 
 def _allocation(shown: Shown) -> None:

@@ -17,7 +17,7 @@ from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.storage.wording import counted
 from appca.ui.data import new_data_table
-from appca.ui.explore import point, point_pictures
+from appca.ui.explore import point
 from appca.ui.parts import progress
 from appca.ui.parts.downloads import table_buttons
 from appca.ui.parts.text import markdown
@@ -119,10 +119,7 @@ def listed(
     name = markdown(str(seen.dataset.ids[row]))
     st.subheader(f"{name}, taken apart", anchor=False)
     found = parts(seen.fitted, seen.dataset.X[row], row)
-    if dataset.image_shape is not None:
-        st.html(point_pictures.pictured(seen.dataset, seen.fitted, found, dark_ink=dark))
-        return
-    point.features(dataset, shown, found, None, "new_data_features")
+    st.html(point.built(seen.dataset, seen.fitted, found))
 
 
 def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:

@@ -11,9 +11,9 @@ from appca.runs.home import home
 from appca.storage.identity import digest_of
 from appca.storage.wording import counted
 from appca.ui.data import vae
-from appca.ui.explore.settings import around
 from appca.ui.parts import progress
 from appca.ui.parts.text import about
+from appca.ui.parts.widgets import around
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
 

@@ -1,15 +1,12 @@
-"""The page Point: one row as a sum of components, how sure that is, and which rows are near it."""
+"""One row in the drawer: what it is built of, how sure that is, and which rows are near it."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from appca.analysis.capabilities import ENUMERATED
-from appca.analysis.components.components import name_of
+from appca.analysis.components.components import name_of, number_of
 from appca.analysis.explore.point import (
-    Alternatives,
     NearRows,
     RowParts,
     alternatives,
@@ -17,98 +14,57 @@ from appca.analysis.explore.point import (
     near_in_subspace,
     parts,
     row_of,
-    share_below,
 )
 from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import nats, number, percent
-from appca.plots.explore.point import dumbbells, probabilities
-from appca.storage.wording import counted
-from appca.ui.data.overview import sheet_of
-from appca.ui.explore import point_choice, point_pictures
+from appca.data.numbers import number, percent, signed
+from appca.plots.components.components import component_image, data_uri, pixels_of
+from appca.plots.explore.sprites import tiles_of
+from appca.ui.explore import point_choice
 from appca.ui.explorer import atlas
-from appca.ui.parts.chart import chart
-from appca.ui.parts.text import fact_list, markdown
+from appca.ui.parts.text import markdown, tag, words
+from appca.ui.session import selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-NEAREST = 8
-MOST_FEATURES = 14  # drawn; the table below has more
-MOST_LINES = 500  # of that table
-MOST_INCLUSIONS = 12
+NEAREST = 6
+FEATURES = 8  # of a table's row, those farthest from the average
+OTHERS = 3  # sets of components that the row might use instead
 DOUBTFUL = 0.5
 
 
-def sum_of(dataset: Dataset, shown: Shown, row: int) -> None:
-    """Draw the row as average + components = reconstruction, and what is left."""
-    x = row_of(dataset, shown.fitted, row)
-    found = parts(shown.fitted, x, row)
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw the row that is selected alone, or the one last looked for."""
+    row = point_choice.choose(dataset)
+    fitted = shown.fitted
+    found = parts(fitted, row_of(dataset, fitted, row), row)
+    _heading(dataset, shown, row)
+    st.caption("How it is built")
+    st.html(built(dataset, fitted, found))
+    st.markdown(equation(fitted, found))
+    st.caption(
+        f"Mean squared error {number(float(fitted.error[row]))}, larger than that of "
+        f"{percent(float(np.mean(fitted.error < fitted.error[row])))} of the rows."
+    )
+    _others(dataset, shown, row)
+    _near(dataset, shown, row)
+
+
+def equation(fitted: FittedRun, found: RowParts) -> str:
+    """Return the row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
+    text = "average"
+    for k, score in zip(found.components, found.scores, strict=True):
+        sign = "−" if score < 0 else "+"
+        text += f" {sign} **{abs(score):.1f}** × {markdown(name_of(fitted, k))}"
+    return text
+
+
+def built(dataset: Dataset, fitted: FittedRun, found: RowParts) -> str:
+    """Return a row as a sum in pictures, or its features beside what they are rebuilt as."""
     if dataset.image_shape is None:
-        gaps = None if dataset.missing is None else dataset.missing[row]
-        features(dataset, shown, found, gaps, "point_features")
-    else:
-        st.html(point_pictures.pictured(dataset, shown.fitted, found, dark_ink=dark_ink(dataset)))
-        st.caption(
-            "Each component times the row's score on it, on one scale of colours together with "
-            "the residual: red adds, blue takes away. Residual = this row − reconstruction."
-        )
-
-
-def how_sure(dataset: Dataset, shown: Shown, row: int) -> None:
-    """Draw the facts of the row beside the probabilities of its sets."""
-    left, right = st.columns([1, 1.25], gap="large")
-    with left:
-        st.subheader("This row", anchor=False)
-        st.html(fact_list(facts(dataset, shown.fitted, row)))
-    with right:
-        st.subheader("Which components it uses", anchor=False)
-        _sets(dataset, shown, row)
-
-
-def facts(dataset: Dataset, fitted: FittedRun, row: int) -> dict[str, str]:
-    """Return what is known of a row: names and values."""
-    lines = {"Id": str(dataset.ids[row])}
-    lines |= {name: str(values[row]) for name, values in dataset.labels.items()}
-    used = tuple(np.flatnonzero(fitted.active[row]).tolist())
-    same = int((fitted.active == fitted.active[row]).all(axis=1).sum())
-    likely, error = fitted.log_likelihood_rows, fitted.error
-    membership = float(fitted.membership[row])
-    doubt = ", which is doubtful" if membership < DOUBTFUL else ""
-    lines |= {
-        "Subspace": f"{title(used)}, {same:,} of {dataset.n_rows:,} rows",
-        "Membership": f"{percent(membership, 1)} probable{doubt}",
-        "Log-likelihood": f"{nats(likely[row])}; "
-        f"{percent(share_below(likely, row))} of the other rows are less probable",
-        "Residual": f"{number(error[row])} mean square a feature after preprocessing; "
-        f"{percent(share_below(error, row))} of the other rows have a smaller one",
-    }
-    return lines
-
-
-def near(dataset: Dataset, shown: Shown, row: int) -> None:
-    """Draw the nearest rows, in the data and in the row's subspace; a click looks at one."""
-    st.subheader("Nearest rows", anchor=False)
-    within = near_in_subspace(shown.fitted, row, NEAREST)
-    with st.container(key="near"):
-        st.caption("In the data, after preprocessing")
-        before = shown.fitted.preprocessing
-        found = kept(
-            f"near-{shown.key}-{row}", lambda: near_in_data(dataset.X, before, row, NEAREST)
-        )
-        _neighbours(dataset, found, "data")
-        used = tuple(np.flatnonzero(shown.fitted.active[row]).tolist())
-        if not used:
-            st.caption("It uses no component, so it lies in no subspace beside others.")
-        elif len(within.rows):
-            name = f"In its subspace {title(used)}, by what the run keeps of the rows"
-            st.caption(markdown(name))
-            _neighbours(dataset, within, "subspace")
-        else:
-            st.caption(markdown(f"No other row has exactly the components {title(used)}."))
+        return _features(dataset, found)
+    return _sum(dataset, fitted, found)
 
 
 def dark_ink(dataset: Dataset) -> bool:
@@ -117,134 +73,123 @@ def dark_ink(dataset: Dataset) -> bool:
     return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
 
 
-def features(
-    dataset: Dataset, shown: Shown, found: RowParts, gaps: np.ndarray | None, key: str
-) -> None:
-    """Draw a row of a table: its features beside their reconstruction, and the sum as a table."""
-    names = dataset.column_names
-    spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
-    order = np.argsort(-np.abs(found.residual) / spread, kind="stable")
-    top = order[:MOST_FEATURES]
-    left, right = st.columns([1, 1.25], gap="large")
-    with left:
-        figure = dumbbells(
-            [names[j] for j in top],
-            ((found.original - found.average) / spread)[top],
-            ((found.reconstruction - found.average) / spread)[top],
-        )
-        chart(figure, key)
-        if len(order) > MOST_FEATURES:
-            st.caption(
-                f"The {MOST_FEATURES} worst rebuilt of {dataset.n_features:,} features, the worst "
-                "on top."
-            )
-    with right:
-        st.dataframe(
-            sum_table(names, shown.fitted, found, order[:MOST_LINES], spread, gaps),
-            hide_index=True,
-            width="stretch",
-            height=430,
-        )
-        st.caption(
-            "In the units of the data: average + components = reconstruction; residual = this row "
-            "− reconstruction, in the last column in standard deviations (sd) of the feature."
-            + _of_gaps(gaps)
-        )
-
-
-def _of_gaps(gaps: np.ndarray | None) -> str:
-    if gaps is None or not gaps.any():
-        return ""
-    n = counted(int(gaps.sum()), "cell")
-    return f" {n} of this row {'is' if gaps.sum() == 1 else 'are'} missing and left empty here."
-
-
-def sum_table(
-    names: Sequence[str],
-    fitted: FittedRun,
-    found: RowParts,
-    order: np.ndarray,
-    spread: np.ndarray,
-    gaps: np.ndarray | None = None,
-) -> "pd.DataFrame":
-    """Return the sum as a table, one line a feature; of missing cells only what the run says."""
-    import pandas as pd
-
-    columns = {"feature": [names[j] for j in order], "this row": found.original[order]}
-    columns["average"] = found.average[order]
-    for k, term in zip(found.components, found.terms, strict=True):
-        columns[f"+ {name_of(fitted, k)}"] = term[order]
-    columns["= reconstruction"] = found.reconstruction[order]
-    columns["residual"] = found.residual[order]
-    columns["residual, sd"] = (found.residual / spread)[order]
-    table = pd.DataFrame(columns)
-    numbers = table.columns[1:]
-    table[numbers] = table[numbers].map(lambda value: float(f"{value:.4g}"))
-    if gaps is not None:
-        table.loc[gaps[order], ["this row", "residual", "residual, sd"]] = np.nan
-    return table
-
-
-def _sets(dataset: Dataset, shown: Shown, row: int) -> None:
+def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
     fitted = shown.fitted
-    found = kept(f"sets-{shown.key}-{row}", lambda: _of_row(fitted, dataset, row))
-    active = shown.fitted.active[row]
-    if found is None:
-        inclusion = shown.fitted.inclusion[row]
-        order = np.argsort(-inclusion, kind="stable")[:MOST_INCLUSIONS]
-        names = [name_of(shown.fitted, k) for k in order]
-        figure = probabilities(names, inclusion[order], active[order].tolist())
-        text = (
-            "How probable it is that the row uses each component; its sets are more than "
-            f"{ENUMERATED:,}, too many to list. Blue: the components it was given."
-        )
-    else:
-        chosen = tuple(np.flatnonzero(active).tolist())
-        names = [title(S) for S in found.sets]
-        figure = probabilities(names, found.probability, [chosen == S for S in found.sets])
-        text = _in_words(found)
-    chart(figure, "point_sets")
-    st.caption(markdown(text))
+    used = tuple(np.flatnonzero(fitted.active[row]).tolist())
+    classes = dataset.class_column
+    label = f"{next(iter(dataset.labels))} {classes[0][classes[1][row]]}, " if classes else ""
+    sure = float(fitted.membership[row])
+    picture = _picture(dataset, row, 84)
+    lines = tag("div", words(f"Row {dataset.ids[row]}"), "ca-name")
+    lines += tag("div", words(f"{label}in panel {title(used, fitted.numbers)}"))
+    mark, css = ("?", "ca-doubt") if sure < DOUBTFUL else ("✓", "ca-sure")
+    verdict = "Doubtful" if sure < DOUBTFUL else "Certain"
+    lines += tag("span", f"{mark} {verdict}: {percent(sure)}", css)
+    st.html(tag("div", picture + tag("div", lines), "ca-point"))
 
 
-def _in_words(found: Alternatives) -> str:
-    if found.n_sets == 1:
-        return "Every row uses all components: there is no other set."
-    listed = len(found.sets)
-    which = f"all {listed}" if listed == found.n_sets else f"the {listed} most probable"
-    return (
-        f"Posterior probabilities of {which} sets of components, exact: all {found.n_sets:,} that "
-        "the row could use were weighed. Blue: the set it was given."
+def _picture(dataset: Dataset, row: int, size: int) -> str:
+    sprites = atlas.sprites(dataset.digest)
+    if sprites is None:
+        return ""
+    tile = tiles_of(sprites, np.array([row]))[0]
+    if dark_ink(dataset):
+        tile = 255 - tile
+    return tag(
+        "img", "", src=data_uri(tile), alt=f"row {dataset.ids[row]}", style=f"width:{size}px"
     )
 
 
-def _neighbours(dataset: Dataset, found: NearRows, where: str) -> None:
-    places = st.columns(NEAREST, gap="small")
-    sprites = atlas.sprites(dataset.digest)
-    classes = dataset.class_column
-    for place, row, distance in zip(places, found.rows, found.distances, strict=False):
-        with place, st.container(gap=None):
-            if sprites is not None:
-                sheet = sheet_of(sprites, np.array([row]), 1)
-                st.image(sheet, width=72, alt=f"Row {dataset.ids[row]}")
-            st.button(
-                markdown(str(dataset.ids[row])),
-                key=f"near-{where}-{row}",
-                type="tertiary",
-                on_click=point_choice.show,
-                args=[dataset, row],
-                help="Look at this row",
-            )
-            said = f"{classes[0][classes[1][row]]} · " if classes else ""
-            st.caption(markdown(f"{said}{number(distance)} away"))
+def _sum(dataset: Dataset, fitted: FittedRun, found: RowParts) -> str:
+    """Return average, components and what they add up to as pictures in a line."""
+    shape = dataset.image_shape or ()
+    grey = dataset.as_images(np.stack([found.average, found.reconstruction]).astype(np.float32))
+    grey = 255 - grey if dark_ink(dataset) else grey
+    limit = max(float(np.abs(pixels_of(term, shape)).max()) for term in found.terms)
+    pieces = [_figure(grey[0], "average")]
+    for k, score, term in zip(found.components, found.scores, found.terms, strict=True):
+        picture = component_image(np.sign(score) * term, shape, limit)
+        pieces += [tag("span", f"{signed(score)} ×"), _figure(picture, str(number_of(fitted, k)))]
+    pieces += [tag("span", "="), _figure(grey[1], "rebuilt")]
+    return tag("div", "".join(pieces), "ca-built")
 
 
-def _of_row(fitted: FittedRun, dataset: Dataset, row: int) -> Alternatives | None:
-    y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0]
-    return alternatives(fitted, y.astype(np.float64))
+def _figure(image: np.ndarray, name: str) -> str:
+    picture = tag("img", "", src=data_uri(image), alt=name)
+    return tag("figure", picture + tag("figcaption", words(name)))
+
+
+def _features(dataset: Dataset, found: RowParts) -> str:
+    """Return the features that lie farthest from the average, and what the model makes of them."""
+    spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
+    far = np.argsort(-np.abs(found.original - found.average) / spread, kind="stable")[:FEATURES]
+    head = tag("tr", "".join(tag("th", text) for text in ("", "value", "rebuilt")))
+    lines = "".join(
+        tag(
+            "tr",
+            tag("th", words(dataset.column_names[j]), scope="row")
+            + tag("td", number(float(found.original[j])))
+            + tag("td", number(float(found.reconstruction[j]))),
+        )
+        for j in far.tolist()
+    )
+    return tag("div", tag("table", head + lines), "ca-table")
 
 
 def _spread(X: np.ndarray) -> np.ndarray:
     """Return the standard deviation of every feature (D,); 1 where it is constant."""
     spread = X.std(axis=0, dtype=np.float64)
     return np.where(spread > 0, spread, 1.0)
+
+
+def _others(dataset: Dataset, shown: Shown, row: int) -> None:
+    """Say which other components the row might use; nothing where there are too many to count."""
+    fitted = shown.fitted
+
+    def of_row() -> str:
+        y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0]
+        found = alternatives(fitted, y.astype(np.float64), OTHERS + 1)
+        if found is None or found.n_sets == 1:
+            return ""
+        pairs = zip(found.sets, found.probability.tolist(), strict=True)
+        return ", ".join(f"{title(S, fitted.numbers)} {percent(p)}" for S, p in pairs)
+
+    said = kept(f"sets-{shown.key}-{row}", of_row)
+    if said:
+        st.caption(f"How probable each panel is: {said}")
+
+
+def _near(dataset: Dataset, shown: Shown, row: int) -> None:
+    fitted = shown.fitted
+    within = near_in_subspace(fitted, row, NEAREST)
+    found = partial(near_in_data, dataset.X, fitted.preprocessing, row, NEAREST)
+    around = kept(f"near-{shown.key}-{row}", found)
+    _neighbours(dataset, within, "Nearest in this panel", "panel")
+    _neighbours(dataset, around, "Nearest in the data", "data")
+    near = np.isin(np.arange(dataset.n_rows), [row, *within.rows, *around.rows])
+    st.button(
+        "Select neighbours",
+        key="select_neighbours",
+        icon=":material/hub:",
+        on_click=selection.put,
+        args=[dataset, near],
+    )
+
+
+def _neighbours(dataset: Dataset, found: NearRows, heading: str, where: str) -> None:
+    if not len(found.rows):
+        return
+    st.caption(heading)
+    with st.container(key=f"near_{where}", horizontal=True, gap=None):
+        for row in found.rows.tolist():
+            with st.container(key=f"near-{where}-{row}", width=46, gap=None):
+                if dataset.image_shape is not None:
+                    st.html(_picture(dataset, row, 40))
+                st.button(
+                    markdown(str(dataset.ids[row])),
+                    key=f"look-{where}-{row}",
+                    type="tertiary",
+                    on_click=point_choice.show,
+                    args=[dataset, row],
+                    help="Look at this row",
+                )

@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.storage.wording import counted
-from appca.ui.parts.text import markdown
+from appca.ui.parts.text import apart, markdown
 from appca.ui.session import selection
 from appca.ui.session.state import KEYS
 
@@ -21,6 +21,10 @@ NUMBER = re.compile(r"(row )?(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})", re.IGNORECASE)
 def chosen(dataset: Dataset) -> int:
     """Return the row on screen: the one last chosen, the address's, or the first selected one."""
     rows = st.session_state.setdefault(KEYS.points, {})
+    alone = _alone(dataset)
+    if alone != rows.get(f"alone-{dataset.digest}"):  # selected since
+        rows[f"alone-{dataset.digest}"] = alone
+        rows |= {} if alone is None else {dataset.digest: alone}
     if dataset.digest not in rows:
         wanted = st.query_params.get(PARAMETER, "")
         linked = _by_id(dataset, wanted)
@@ -43,24 +47,19 @@ def choose(dataset: Dataset) -> int:
     """Draw what chooses a row, and return the row."""
     row = chosen(dataset)
     through = np.flatnonzero(selection.get(dataset))
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.text_input(
-            "Row",
+            "Find a row",
             key=WANTED,
-            placeholder="id or number",
+            placeholder="Find a row by id or number",
             max_chars=LONGEST,
-            width=190,
+            width=196,
+            label_visibility="collapsed",
             on_change=_search,
             args=[dataset],
-            help="The id of a row, a part of it, or its number counted from 1.",
         )
         _step(dataset, row, through, -1)
         _step(dataset, row, through, 1)
-        if len(through):
-            st.button(
-                "First selected", key="point_first", on_click=show, args=[dataset, through[0]]
-            )
-        st.caption(markdown(_where(dataset, row, through)), width="content")
     _matches(dataset)
     return row
 
@@ -99,6 +98,12 @@ def _by_number(dataset: Dataset, text: str) -> int | None:
     if named is not None:
         return named
     return int(digits) - 1 if 1 <= int(digits) <= dataset.n_rows else None
+
+
+def _alone(dataset: Dataset) -> int | None:
+    """Return the row that is selected alone."""
+    selected = np.flatnonzero(selection.get(dataset))
+    return int(selected[0]) if len(selected) == 1 else None
 
 
 def _first(dataset: Dataset) -> int:
@@ -146,7 +151,7 @@ def _step(dataset: Dataset, row: int, through: np.ndarray, by: int) -> None:
     target = neighbour(row, through, dataset.n_rows, by)
     word = "selected row" if len(through) else "row"
     st.button(
-        "Previous" if by < 0 else "Next",
+        apart("", "Previous row" if by < 0 else "Next row"),
         key=f"point_{'previous' if by < 0 else 'next'}",
         icon=f":material/chevron_{'left' if by < 0 else 'right'}:",
         disabled=target is None,
@@ -161,13 +166,3 @@ def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None
     among = through if len(through) else np.arange(n_rows)
     place = np.searchsorted(among, row) - 1 if by < 0 else np.searchsorted(among, row, side="right")
     return int(among[place]) if 0 <= place < len(among) else None
-
-
-def _where(dataset: Dataset, row: int, through: np.ndarray) -> str:
-    place = f"row {row + 1:,} of {dataset.n_rows:,}"
-    if not len(through):
-        return place
-    at = np.flatnonzero(through == row)
-    if len(at):
-        return f"{place} · {int(at[0]) + 1:,} of {len(through):,} selected"
-    return f"{place} · not among the {len(through):,} selected"

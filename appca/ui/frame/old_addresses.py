@@ -12,10 +12,10 @@ from starlette.routing import Route
 
 MOVED = {  # old address: page and tab
     "explore": ("", ""),
-    "subspaces": ("", "subspaces"),
-    "fit": ("", "fit"),
+    "subspaces": ("", ""),
+    "fit": ("", ""),
     "point": ("", "point"),
-    "umap": ("", "umap"),
+    "umap": ("", ""),
     "runs": ("data", "recent"),
     "new_data": ("data", "add"),
     "sharing": ("components", "sharing"),

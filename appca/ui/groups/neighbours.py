@@ -3,14 +3,13 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import equation
 from appca.analysis.explore.point import NearRows, near_in_data, near_in_subspace, parts, row_of
 from appca.analysis.explore.subspaces import title
 from appca.data.dataset import Dataset
 from appca.data.numbers import number, percent
-from appca.ui.cards import acts, pictures
+from appca.ui.cards import acts
 from appca.ui.cards.row_buttons import row_buttons
-from appca.ui.explore import point, point_choice, point_pictures
+from appca.ui.explore import point, point_choice
 from appca.ui.parts.text import markdown
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
@@ -24,20 +23,16 @@ def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the choice of a row, the row as a sum, and its neighbours in two senses."""
     row = point_choice.choose(dataset)
     fitted = shown.fitted
-    st.markdown(f"**{markdown(str(dataset.ids[row]))} ≈ {markdown(equation(fitted, row))}**")
     found = parts(fitted, row_of(dataset, fitted, row), row)
-    if dataset.image_shape is None:
-        gaps = None if dataset.missing is None else dataset.missing[row]
-        point.features(dataset, shown, found, gaps, "neighbour_features")
-    else:
-        inked = pictures.is_ink(dataset) and not pictures.is_dark()
-        st.html(point_pictures.pictured(dataset, fitted, found, dark_ink=inked))
+    st.markdown(f"{markdown(str(dataset.ids[row]))} ≈ {point.equation(fitted, found)}")
+    with st.container(key="neighbour"):
+        st.html(point.built(dataset, fitted, found))
     used = tuple(np.flatnonzero(fitted.active[row]).tolist())
     if used:
         within = kept(f"within-{shown.key}-{row}", lambda: near_in_subspace(fitted, row, NEAREST))
         _near(dataset, within, f"Nearest in {title(used, fitted.numbers)}", "within")
     before = fitted.preprocessing
-    key = f"near-{shown.key}-{row}"
+    key = f"neighbours-{shown.key}-{row}"
     near = kept(key, lambda: near_in_data(dataset.X, before, row, NEAREST))
     _near(dataset, near, "Nearest in the data", "near")
     _how_sure(shown, row)

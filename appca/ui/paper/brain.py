@@ -1,18 +1,29 @@
-"""The page Brain, upper part: choose a recording and the sizes of the models, and start."""
+"""The tab Brain: a recording separated into components, as it ships or another one."""
 
+import re
 from dataclasses import replace
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
 import streamlit as st
 
+from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording as brain
 from appca.data.brain.cleaning import MEAN_SIGNAL
+from appca.data.brain.recording import nifti_bytes
+from appca.plots.paper import brain as plots
 from appca.storage.wording import counted
-from appca.studies.experiments.brain import STUDY
+from appca.studies.experiments.brain import STUDY, titles_of
+from appca.studies.store import Stored
 from appca.studies.study import Options
-from appca.ui.paper import brain_result, results
+from appca.ui.paper import results
+from appca.ui.paper.why import shown
 from appca.ui.parts import progress
-from appca.ui.parts.text import about, markdown
+from appca.ui.parts.chart import chart
+from appca.ui.parts.downloads import save_button
+from appca.ui.parts.text import about
+from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation, services, state
 from appca.ui.session.callbacks import guarded
 
@@ -20,6 +31,7 @@ _SHARED_SIZE, _MADE_UP_SIZE = (48_751, 156), (2_720, 120)
 _SECONDS, _SECONDS_A_NUMBER = 5.0, 1.7e-7  # measured: start, and for each voxel, volume and K
 _USUAL = {brain.MADE_UP: (8, 3)}
 _REAL = (40, 15)  # K and L of other recordings
+SIDES = ("Left to right", "Back to front", "Low to high")
 
 
 class RecordingChoice(NamedTuple):
@@ -37,21 +49,45 @@ class RecordingChoice(NamedTuple):
 
 
 def body() -> None:
-    """Draw the choice of the recording and the sizes, and the result or what makes it."""
-    st.markdown(
-        "A recording of the brain over time is taken apart into components: courses in time, and "
-        "maps of the voxels that follow them. In adaptive PPCA each voxel follows only L of the K. "
-        "The component that goes best with the stimulus is shown beside that of PPCA and beside "
-        "the usual linear model."
-    )
+    """Draw a result at once, and below it what separates another recording."""
+    place = st.container()
     known = [options for _, options in results.known(STUDY.name)]
-    chosen = _recording(known)
-    options = _settings(chosen, known)
-    kept = results.stored(STUDY, options)
-    if kept is None:
-        _wait_or_offer(chosen, options)
-    else:
-        brain_result.result(kept)
+    with st.expander("Another recording or other sizes", icon=":material/tune:"):
+        chosen = _recording(known)
+        options = _settings(chosen, known)
+        kept = results.stored(STUDY, options)
+        if kept is None:
+            _wait_or_offer(chosen, options)
+    kept = kept or results.newest(STUDY)
+    if kept is not None:
+        with place:
+            shown(STUDY, kept, "maps", "courses")
+            _cuts(kept)
+
+
+def _cuts(kept: Stored) -> None:
+    """Draw three slices of one map through a voxel that sliders move, and save the maps."""
+    found = BrainMaps.from_arrays(kept.outcome.arrays)
+    maps = {title: found.models[key].values for key, title in titles_of(kept.outcome).items()}
+    with st.expander("Slices", icon=":material/layers:"):
+        title = one_of("Map", {name: name for name in maps}, f"brain_map_{kept.id}")
+        volume = np.full(found.mask.shape, -np.inf)
+        volume[found.mask] = maps[title]
+        turned = plots.upright(volume, found.affine)
+        best = np.unravel_index(np.argmax(turned), turned.shape)
+        place = [
+            # A slider needs two places; a recording of one slice has one.
+            column.slider(side, 0, n - 1, int(at), key=f"brain_{title}_{side}") if n > 1 else 0
+            for column, side, n, at in zip(st.columns(3), SIDES, turned.shape, best, strict=True)
+        ]
+        chart(plots.cuts(found, maps[title], (place[0], place[1], place[2])), "brain_cuts")
+        save_button(
+            "Save this map (NIfTI)",
+            partial(nifti_bytes, found.mask, found.affine, maps[title]),
+            f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz",
+            "application/gzip",
+            key="brain-map",
+        )
 
 
 def _recording(known: list[Options]) -> RecordingChoice:
@@ -67,8 +103,7 @@ def _recording(known: list[Options]) -> RecordingChoice:
         key="brain_recording",
         persist_state="session",
     )
-    with st.expander("Open a recording of your own"):
-        _upload()
+    _upload()
     return choices[key]
 
 
@@ -89,16 +124,16 @@ def _upload() -> None:
     """Draw three places for files, and take them in."""
     generation = st.session_state.setdefault("brain_upload", 0)  # another key drops old files
     columns = st.columns(3)
-    labels = ("Recording, 4-D NIfTI", "Mask, NIfTI, if there is one", "Events, TSV, if any")
+    labels = (
+        "Recording, 4-D NIfTI",
+        "Mask, NIfTI, optional",
+        "Events, TSV, optional",
+    )
     kinds = (["nii", "gz"], ["nii", "gz"], ["tsv", "csv", "txt"])
     files = [
         column.file_uploader(label, type=kind, key=f"brain_{place}_{generation}")
         for place, (column, label, kind) in enumerate(zip(columns, labels, kinds, strict=True))
     ]
-    st.caption(
-        "Without a mask the brain is found by its brightness. Events need the columns onset and "
-        "duration, in seconds from the first volume. The files stay on this computer."
-    )
     st.button(
         "Open this recording",
         key="brain_open",
@@ -138,7 +173,7 @@ def _settings(chosen: RecordingChoice, known: list[Options]) -> Options:
         first, key = min(usual[0], most), f"brain_k_{chosen.key[:12]}"
         K = st.number_input("Components K", 2, most, first, key=key, **own)
         first, key = min(usual[1], most - 1), f"brain_l_{chosen.key[:12]}"
-        L = st.number_input("Of them a voxel L", 1, most - 1, first, key=key, **own)
+        L = st.number_input("Used by a voxel L", 1, most - 1, first, key=key, **own)
     return STUDY.options(components=[K], active=[L], events=_events(chosen), recording=chosen.key)
 
 
@@ -157,20 +192,9 @@ def _wait_or_offer(chosen: RecordingChoice, options: Options) -> None:
         return
     K, L = options["components"][0], options["active"][0]
     if L >= K:
-        st.warning(f"L must be below K; with L = K = {K} adaptive PPCA is PPCA. Lower L.")
+        st.warning(f"L must be below K = {K}; lower L.")
         return
-    takes = _SECONDS + _SECONDS_A_NUMBER * chosen.n_voxels * chosen.n_volumes * K
-    st.markdown(
-        markdown(
-            f"{counted(chosen.n_voxels, 'voxel')} over {counted(chosen.n_volumes, 'volume')}: "
-            f"adaptive PPCA and PPCA with {L} and {K} components, and the same on a control whose "
-            f"phases are random. It takes {about(takes)} and goes on in the background."
-        )
-    )
-    if chosen.is_own and not options["events"]:
-        st.caption(
-            "No events were given with it: the strongest component is shown, and nothing is "
-            "compared with a stimulus."
-        )
-    kind = "brain" if chosen.is_own else "study"
-    computation.button("Separate", "brain_run", kind, spec["key"], spec)
+    takes = about(_SECONDS + _SECONDS_A_NUMBER * chosen.n_voxels * chosen.n_volumes * K)
+    kind = results.kind_of(STUDY, options)
+    label = f"Separate, {takes}"
+    computation.button(label, "brain_run", kind, spec["key"], spec, primary=False)

@@ -1,11 +1,10 @@
-"""The page Synthetic lab, upper half: choose a design, see its Z at once, open it as data."""
+"""The tab Synthetic lab: choose a design, see its Z at once, open it as data."""
 
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from appca.data.numbers import percent
 from appca.data.sources.designs import DESIGNS, Synthetic
 from appca.plots.paper.indicators import indicators
 from appca.storage.errors import InputError
@@ -14,19 +13,19 @@ from appca.studies.experiments.z_priors import described
 from appca.studies.parts.methods import active_for
 from appca.studies.parts.synthetic import LIMITS, dataset_of, drawn
 from appca.studies.study import Options
+from appca.ui.parts.answers import answer, numbers
 from appca.ui.parts.chart import chart
-from appca.ui.parts.text import fact_list, markdown
+from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of, onward
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
 
 MOST_SHOWN = 200  # rows of Z in the picture
 EXPLAINED = {
-    "sparse": "A few factors are used by most rows, many by few: popularities from a Beta law.",
-    "dense": "Every factor is used by most rows.",
-    "subspace": "Rows fall into classes; the factors are dealt out to the classes, so that rows "
-    "share all of their factors or none.",
-    "balanced": "Every row uses exactly L of the K factors, all sets alike: the law of aFA.",
+    "sparse": "Most rows use a few factors, and many factors are rare.",
+    "dense": "Most rows use every factor.",
+    "subspace": "Rows of a class share all of their factors, rows of two classes none.",
+    "balanced": "Every row uses exactly L of the K factors, all choices alike.",
     "single": "All rows use the same L factors.",
 }
 
@@ -47,13 +46,13 @@ def _choices() -> tuple[str, Options]:
     """Draw the choice of design and sizes; return it."""
     names = {design: design.capitalize() for design in DESIGNS}
     design = one_of("Design of Z", names, "lab_design", "balanced")
-    st.caption(EXPLAINED[design])
+    answer(EXPLAINED[design])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         chosen: Options = {
             "n_rows": _number("Rows N", "n_rows", 1000),
             "n_features": _number("Features D", "n_features", 50),
             "n_components": _number("Factors K", "n_components", 10),
-            "n_active": _number("Of them a row L", "n_active", 5),
+            "n_active": _number("Used by a row L", "n_active", 5),
             "noise_sd": _number("Noise, sd", "noise_sd", 0.1, step=0.05, format="%.3f"),
             "seed": _number("Seed", "seed", 0),
         }
@@ -72,28 +71,18 @@ def _drawn(design: str, chosen: tuple[tuple[str, Any], ...]) -> Synthetic:
 
 
 def _picture(design: str, truth: Synthetic) -> None:
-    """Draw the indicator matrix and what there is to say about it."""
+    """Draw the indicator matrix and three numbers about it."""
     n_rows, K = truth.Z.shape
-    shown = min(MOST_SHOWN, n_rows)
-    with st.container(key="beside"):
-        left, right = st.columns([2, 1], gap="large", vertical_alignment="center")
-    with left:
-        title = f"Z, the first {shown} of {counted(n_rows, 'row')}"
-        chart(indicators({title: truth.Z[:shown]}), "lab_z")
-    with right:
-        st.html(fact_list(_facts(design, truth, K)))
-        st.caption("Black where a row (across) uses a factor (down). W and X are standard normal.")
-
-
-def _facts(design: str, truth: Synthetic, K: int) -> dict[str, str]:
+    title = f"Z, the first {min(MOST_SHOWN, n_rows)} of {counted(n_rows, 'row')}"
+    chart(indicators({title: truth.Z[:MOST_SHOWN]}), "lab_z")
     told = described(design, truth.Z)
     signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
-    return {
-        "Factors a row": f"{told['per_row']:.1f} of {K}, sd {told['per_row_sd']:.1f}",
-        "Different sets": f"{told['different_sets']:,}",
-        "Rows of a factor": f"{percent(told['least_popular'])} to {percent(told['most_popular'])}",
-        "Signal to noise": f"{signal / truth.noise_sd**2:,.0f}, ratio of the variances",
-    }
+    found = [
+        (f"{told['per_row']:.1f} of {K}", f"factors a row, sd {told['per_row_sd']:.1f}"),
+        (f"{told['different_sets']:,}", "different choices of factors"),
+        (f"{signal / truth.noise_sd**2:,.0f} ×", "signal over noise, variances"),
+    ]
+    st.html(numbers(found))
 
 
 def _opening(design: str, chosen: Options) -> None:
@@ -102,7 +91,7 @@ def _opening(design: str, chosen: Options) -> None:
     is_open = now.get("source") == "synthetic" and now.get("options") == own
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            "Open as data set",
+            "Explore these data",
             key="lab_open",
             type="secondary" if is_open else "primary",
             disabled=is_open,
@@ -110,10 +99,7 @@ def _opening(design: str, chosen: Options) -> None:
             args=[design, chosen],
         )
         if is_open:
-            st.caption("Open now; every model can be fitted to it.", width="content")
-            onward("explore/fit", "Fit a model")
-        else:
-            st.caption("The true W and Z are kept with it.", width="content")
+            onward("explore", "Explore it")
 
 
 @guarded

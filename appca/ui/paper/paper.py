@@ -1,145 +1,99 @@
-"""The page Paper: one section a result, with its button, its numbers and its figures."""
-
-from pathlib import Path
+"""The tab Results of Paper: every result at once, from what ships or was computed here."""
 
 import streamlit as st
 
-from appca.runs.home import home
+from appca.plots.paper.thumbnail import thumbnail
 from appca.studies import report
 from appca.studies.catalogue import STUDIES
-from appca.studies.store import Stored, StudyStore
+from appca.studies.store import Stored
 from appca.studies.study import Study
 from appca.ui.paper import results
-from appca.ui.paper.lab_table import comparison_table
-from appca.ui.paper.results import AT_ONCE, SIZES
+from appca.ui.paper.why import why
 from appca.ui.parts import progress
+from appca.ui.parts.answers import Level, chip, numbers
 from appca.ui.parts.chart import chart
-from appca.ui.parts.study_files import claims_table, made, save_buttons
-from appca.ui.parts.text import about, markdown
-from appca.ui.parts.widgets import one_of
-from appca.ui.session import computation, watching
+from appca.ui.parts.downloads import save_button
+from appca.ui.parts.text import about, apart, markdown, tag, words
+from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
 
-MOST_ROWS = 200  # of a table on the page
+SHIPPED_SIZE = "default"  # of a result that is not there yet
+PICTURE = {"displayModeBar": False, "staticPlot": True}
 
 
 def body() -> None:
-    """Draw the choice of size, the button that computes all that is not there, and each result."""
-    st.markdown(
-        "Every figure and table of the paper, computed anew on the same data: what the paper says, "
-        "what comes out here, and whether that agrees."
-    )
-    size = one_of(
-        "Size",
-        SIZES,
-        "paper_size",
-        _newest_size(),
-        help_text="Quick is for a first look. Full is as large as the paper's, where it says so.",
-    )
+    """Draw the verdicts as a small table, and a card for each result."""
     studies = report.in_order(STUDIES.values())
-    _all_of_them(studies, size)
+    found = {study.name: results.newest(study) for study in studies}
+    there = {name: kept for name, kept in found.items() if kept is not None}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(_verdicts(studies, there))
+        save_button("Report", lambda: _report(there), "paper.html", "text/html", key="report")
+    with st.container(key="paper_cards"):
+        for study in studies:
+            with st.container(border=True, key=f"card_{study.name}"):
+                kept = there.get(study.name)
+                if kept is None:
+                    _missing(study)
+                else:
+                    _card(study, kept)
+
+
+def short(study: Study) -> str:
+    """Return a result's title without its place in the paper."""
+    title = study.title.removeprefix("Table 1: ")
+    return title[0].upper() + title[1:]
+
+
+def _verdicts(studies: list[Study], there: dict[str, Stored]) -> str:
+    by_verdict: dict[tuple[Level, str], list[str]] = {one: [] for one in results.LEVELS.values()}
     for study in studies:
-        with st.container(border=True):
-            st.subheader(report.heading(study), anchor=study.name)
-            st.markdown(f"**The paper.** {markdown(study.paper)}")
-            kept = _stored(study, size)
-            if kept is None:
-                _wait_or_offer(study, size)
-            else:
-                _result(study, kept)
+        if study.name in there:
+            by_verdict[results.verdict_of(there[study.name])].append(short(study))
+    lines = (
+        chip(level, f"{name} {len(titles)}") + tag("span", words(" · ".join(titles)))
+        for (level, name), titles in by_verdict.items()
+        if titles
+    )
+    return tag("div", "".join(lines), "ca-verdicts")
 
 
-def _newest_size() -> str:
-    """Return the size of the newest result that tells; some experiments have one size only."""
-    for name, options in results.known():
-        study = STUDIES.get(name)
-        same = [size for size in SIZES if study and study.options(size) == options]
-        if 0 < len(same) < len(SIZES):
-            return same[0]
-    return "default"
-
-
-def _all_of_them(studies: list[Study], size: str) -> None:
-    """Draw how many results there are, and the button that computes the others."""
-    waiting = [study for study in studies if not _is_made(study, size)]
-    done = len(studies) - len(waiting)
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(f"{done} of {len(studies)} results are computed.", width="content")
-        idle = [study for study in waiting if watching.running(_id(study, size)) is None]
-        if idle:
-            takes = sum(study.takes[size] for study in idle)
-            st.button(
-                f"Compute the other {len(idle)}, {about(takes)}",
-                key="paper_all",
-                on_click=_start,
-                args=[idle, size],
-            )
-
-
-def _wait_or_offer(study: Study, size: str) -> None:
-    if progress.follow(_id(study, size), cancel=f"paper_cancel_{study.name}"):
+def _card(study: Study, kept: Stored) -> None:
+    """Draw figure, title, verdict and numbers; or, while it is computed anew, how far that is."""
+    drawn = results.figures(study, kept)
+    chart(thumbnail(next(iter(drawn.values()))), f"paper_{study.name}", config=PICTURE)
+    title = tag("div", words(short(study)), "ca-paper-title", id=study.name)
+    said = chip(*results.verdict_of(kept)) + numbers(results.numbers_of(kept))
+    st.html(title + tag("div", said, "ca-paper-card"))
+    if progress.follow(study.id(kept.options), cancel=f"paper_cancel_{study.name}"):
         return
-    damage = StudyStore(home()).damage(_id(study, size))
-    if damage:
-        st.warning(markdown(damage))
+    label = apart("Why?", short(study))
+    if st.button(label, key=f"paper_why_{study.name}", type="tertiary", icon=":material/help:"):
+        why(study, kept)
+
+
+def _missing(study: Study) -> None:
+    options = study.options(SHIPPED_SIZE)
+    st.html(tag("div", words(short(study)), "ca-paper-title", id=study.name))
+    if progress.follow(study.id(options), cancel=f"paper_cancel_{study.name}"):
+        return
+    takes = about(study.takes[SHIPPED_SIZE])
+    st.caption(f"Not computed yet · {takes}")
     lacking = report.lacking(study.name)
     if lacking:
         st.caption(markdown(lacking))
     st.button(
-        f"Compute, {about(study.takes[size])}",
+        apart("Compute", short(study)),
         key=f"paper_run_{study.name}",
-        type="primary",
-        on_click=_start,
-        args=[[study], size],
+        on_click=guarded(computation.start),
+        args=["study", study.id(options), results.spec_of(study, options)],
     )
 
 
-@guarded
-def _start(studies: list[Study], size: str) -> None:
-    """Compute results in the background, and show their figures when they are there."""
-    for study in studies:
-        spec = results.spec_of(study, study.options(size))
-        computation.start("study", spec["key"], spec)
-        st.session_state[f"paper_show_{study.name}"] = True
-
-
-def _result(study: Study, kept: Stored) -> None:
-    claims_table(kept.outcome)
-    if st.toggle("Figures and tables", key=f"paper_show_{study.name}", persist_state="session"):
-        _figures(study, kept)
-    settings = ", ".join(f"{name} {value}" for name, value in kept.options.items())
-    st.caption(markdown(f"{made(kept)}; {settings}."))
-
-
-def _figures(study: Study, kept: Stored) -> None:
-    for name, figure in study.figures(kept.outcome).items():
-        chart(figure, f"paper_figure_{study.name}_{name}")
-    first = next(iter(kept.outcome.tables.values()))
-    if study.name == "table1":
-        comparison_table(first)
-    else:
-        rows = [{name: row[name] for name in study.columns} for row in first[:MOST_ROWS]]
-        st.dataframe(rows, key=f"paper_table_{study.name}", hide_index=True, width="content")
-    save_buttons(study, kept, "paper")
-
-
-def _id(study: Study, size: str) -> str:
-    return study.id(study.options(size))
-
-
-def _is_made(study: Study, size: str) -> bool:
-    return study.takes[size] < AT_ONCE or _stored(study, size) is not None
-
-
-def _stored(study: Study, size: str) -> Stored | None:
-    """Return the result, if there is one; one that takes no time is made now."""
-    results.made_at_once(study, size)
-    name, folder = _id(study, size), StudyStore(home()).folder
-    file = folder / name / "config.json"
-    return _read(name, str(folder.parent), file.stat().st_mtime_ns if file.is_file() else 0)
-
-
-@st.cache_resource(show_spinner=False, max_entries=40)
-def _read(name: str, folder: str, changed: int) -> Stored | None:
-    """Read a result once for each time it is written."""
-    return StudyStore(Path(folder)).get(name) if changed else None
+def _report(there: dict[str, Stored]) -> str:
+    return report.page(
+        [
+            report.ReportEntry(STUDIES[name], kept.options, kept.outcome, "")
+            for name, kept in there.items()
+        ]
+    )

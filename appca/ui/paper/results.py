@@ -1,27 +1,73 @@
-"""Results of experiments on the pages: those that are stored, and those that are being made."""
+"""Results of the paper's experiments: those that ship, those made here, those on their way."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import streamlit as st
+
+from appca.data.brain import recording as brain
+from appca.data.sources.builtin import SOURCES
 from appca.runs.home import home
+from appca.studies.claims import Holds, verdict
+from appca.studies.parts.own_copy import is_here
+from appca.studies.report import PLACES
+from appca.studies.shipped import shipped
 from appca.studies.store import Stored, StudyStore
-from appca.studies.study import Options, Study
+from appca.studies.study import Figures, Options, Study
+from appca.ui.parts.answers import Level, Number
 from appca.ui.session import watching
 
-SIZES = {"quick": "Quick", "default": "Default", "full": "Full"}
-AT_ONCE = 1.0  # seconds that the page itself may take
+LEVELS: dict[Holds, tuple[Level, str]] = {
+    "yes": ("good", "Agrees"),
+    "partly": ("doubtful", "In part"),
+    "no": ("bad", "Does not hold"),
+    "not tested": ("unknown", "Not tested"),
+}
+SIZES = ("default", "quick", "full")
+
+
+def newest(study: Study) -> Stored | None:
+    """Return what was computed here with the options of a size, if newer than what ships."""
+    found = [stored(study, study.options(size)) for size in SIZES]
+    every = [one for one in (shipped().get(study.name), *found) if one is not None]
+    return max(every, key=lambda one: one.created, default=None)
 
 
 def stored(study: Study, options: Options) -> Stored | None:
-    """Return the result with these options, if there is one."""
-    return StudyStore(home()).get(study.id(options))
+    """Return the result with these options that was computed here, if there is one."""
+    name, folder = study.id(options), StudyStore(home()).folder
+    file = folder / name / "config.json"
+    return _read(name, str(folder.parent), file.stat().st_mtime_ns) if file.is_file() else None
 
 
-def made_at_once(study: Study, size: str) -> None:
-    """Make the result of an experiment that takes no time, unless it is there."""
-    options = study.options(size)
-    if study.takes[size] < AT_ONCE and stored(study, options) is None:
-        outcome = study.run(options, lambda _stage, _share: None, 1)
-        StudyStore(home()).save(study, options, outcome, 0.0)
+@st.cache_resource(show_spinner=False, max_entries=40)
+def _read(name: str, folder: str, changed: int) -> Stored | None:
+    """Read a result once for each time it is written."""
+    del changed
+    return StudyStore(Path(folder)).get(name)
+
+
+def verdict_of(kept: Stored) -> tuple[Level, str]:
+    """Return the level and the word of a result's chip."""
+    return LEVELS[verdict(kept.outcome.claims)]
+
+
+def numbers_of(kept: Stored) -> list[Number]:
+    """Return the numbers of a result that say most."""
+    return [(claim.value, claim.caption) for claim in kept.outcome.claims if claim.value]
+
+
+def figures(study: Study, kept: Stored) -> Figures:
+    """Return the figures of a result, drawn once; with images where the person has them."""
+    place = PLACES.get(study.name)
+    source = place.data if place else None
+    return _drawn(kept.id, kept.created, source is not None and is_here(source), study, kept)
+
+
+@st.cache_resource(show_spinner=False, max_entries=60)
+def _drawn(name: str, created: float, with_images: bool, _study: Study, _kept: Stored) -> Figures:
+    del name, created, with_images
+    return _study.figures(_kept.outcome)
 
 
 def known(name: str | None = None) -> Iterator[tuple[str, Options]]:
@@ -31,6 +77,14 @@ def known(name: str | None = None) -> Iterator[tuple[str, Options]]:
         if study is not None and name in (None, study):
             yield study, job.spec["options"]
     yield from ((kept.study, kept.options) for kept in StudyStore(home()).list(name))
+
+
+def kind_of(study: Study, options: Options) -> str:
+    """Return the kind of the job that makes a result: one of its own for a person's data."""
+    if study.name == "whitening" and options["data"] not in SOURCES:
+        return "whitening"
+    own = study.name == "fmri" and options["recording"] not in {brain.SHARED, brain.MADE_UP}
+    return "brain" if own else "study"
 
 
 def spec_of(study: Study, options: Options) -> Options:

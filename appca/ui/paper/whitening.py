@@ -1,21 +1,18 @@
-"""The page Whitening: which data, classes and numbers of components, and what came out."""
+"""The tab Whitening: what a classifier learns from scores, on the paper's digits and own data."""
 
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.storage.wording import capital, counted
 from appca.studies.experiments.whitening import STUDY
-from appca.studies.store import Stored
 from appca.studies.study import Options
 from appca.ui.paper import results
+from appca.ui.paper.why import shown
 from appca.ui.parts import progress
-from appca.ui.parts.chart import chart
 from appca.ui.parts.class_choice import columns, none_yet
-from appca.ui.parts.study_files import claims_table, made, save_buttons
-from appca.ui.parts.text import about, markdown
+from appca.ui.parts.text import about
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation
 
@@ -25,35 +22,22 @@ LARGE, FEW_EPOCHS, MANY_EPOCHS = 5000, 40, 100  # rows; small data need more pas
 FOLDS = {3: "3", 5: "5", 10: "10"}
 # Seconds on two idle cores, measured: in all; and a row, epoch, fold and K, without and by feature.
 _START, _STEP, _STEP_A_FEATURE = 4.0, 1.7e-5, 2.5e-8
-TABLE = {
-    "title": "inputs of the classifier",
-    "K": "K",
-    "L": "L",
-    "accuracy": "accuracy",
-    "accuracy_sd": "its sd",
-    "gain_at_k": "above PCA of K",
-    "gain_at_k_error": "± of it",
-    "gain_at_l": "above PCA of L",
-    "gain_at_l_error": "± of that",
-}
 
 
 def body(dataset: Dataset) -> None:
-    """Draw the settings, and the result or what makes it."""
-    st.markdown(
-        "How much a classifier learns from the projection alone. A perceptron with one hidden "
-        "layer is trained on most rows and tested on the others, several times: on the raw values, "
-        "on the scores of PCA, and on those of adaptive PCA, each coordinate divided by its root "
-        "mean square (whitened)."
-    )
+    """Draw the paper's result, and the same on the data in use."""
+    kept = results.newest(STUDY)
+    if kept is not None:
+        shown(STUDY, kept)
+    st.subheader(f"On {dataset.name}", anchor=False)
     options = _choices(dataset)
     if options is None:
         return
-    kept = results.stored(STUDY, options)
-    if kept is None:
+    own = results.stored(STUDY, options)
+    if own is None:
         _wait_or_offer(dataset, options)
     else:
-        _result(kept)
+        shown(STUDY, own)
 
 
 def _choices(dataset: Dataset) -> Options | None:
@@ -81,7 +65,7 @@ def _choices(dataset: Dataset) -> Options | None:
             FOLDS,
             f"whitening_folds_{digest[:8]}",
             last["folds"],
-            "Every row is tested once: by a classifier that has learnt from the other folds.",
+            "Each row is tested once, by a classifier trained on the other folds.",
         )
         components: Any = st.pills(
             "Components K",
@@ -112,41 +96,16 @@ def _most(dataset: Dataset) -> int:
 
 
 def _wait_or_offer(dataset: Dataset, options: Options) -> None:
-    """Draw the running job, or how long it takes and the button."""
+    """Draw the progress, or the button with its time."""
     key = STUDY.id(options)
     if progress.follow(key, cancel="whitening_cancel"):
         return
     n_rows = min(dataset.n_rows, options["n_rows"])
     steps = n_rows * options["epochs"] * options["folds"] * len(options["components"])
     takes = _START + steps * (_STEP + _STEP_A_FEATURE * dataset.n_features)
-    only = f"the first {n_rows:,} rows" if n_rows < dataset.n_rows else counted(n_rows, "row")
-    st.markdown(
-        markdown(
-            f"“{dataset.name}”: {only}, {counted(options['folds'], 'fold')}. It takes "
-            f"{about(takes)} and goes on in the background."
-        )
-    )
+    st.caption(f"{counted(n_rows, 'row')}, {counted(options['folds'], 'fold')}.")
     spec = results.spec_of(STUDY, options)
-    computation.button("Compare", "whitening_run", "whitening", key, spec)
-
-
-def _result(kept: Stored) -> None:
-    """Draw the curves, what they say, and the numbers."""
-    (figure,) = STUDY.figures(kept.outcome).values()
-    chart(figure, "whitening_curves")
-    st.caption("Mean over the folds; bars: standard deviation over the folds.")
-    claims_table(kept.outcome)
-    with st.expander("All numbers"):
-        _numbers(kept)
-    save_buttons(STUDY, kept, "whitening")
-    st.caption(f"{made(kept)}. The paper's own digits are on the page Paper.")
-
-
-def _numbers(kept: Stored) -> None:
-    import pandas as pd
-
-    table = pd.DataFrame(kept.outcome.tables["whitening"])[list(TABLE)].rename(columns=TABLE)
-    shares = [TABLE[name] for name in TABLE if name.startswith(("accuracy", "gain"))]
-    table[shares] = 100 * table[shares].astype(np.float64)
-    percent = st.column_config.NumberColumn(format="%.1f %%")
-    st.dataframe(table, hide_index=True, column_config=dict.fromkeys(shares, percent))
+    label = f"Compare, {about(takes)}"
+    computation.button(
+        label, "whitening_run", results.kind_of(STUDY, options), key, spec, primary=False
+    )

@@ -10,17 +10,6 @@ from appca.data.numbers import nats
 from appca.data.numbers import size as size  # noqa: PLC0414 (pages take it from here)
 from appca.runs.run import RunInfo
 
-HELP_K = (
-    "K is the number of components: typical patterns, each of which can be added to or taken from "
-    "the average. More components describe the data more closely, but make more subspaces to look "
-    "at."
-)
-HELP_L = (
-    "L is how many of the K components each single row may use. Every row gets the L that fit it "
-    "best; rows with the same choice share a subspace and are drawn together. With L = K all rows "
-    "share one subspace, as in PCA. L above K takes K along."
-)
-
 # places within what Streamlit makes a link, an icon, an arrow or another sign of
 _MADE_INTO_OTHERS = re.compile(
     r"(?<=http:|ttps:)(?=//)|(?<=:)(?=material/|streamlit:)|(?<=www)(?=\.)|(?<=\S)(?=@\S)"

@@ -8,6 +8,7 @@ import streamlit as st
 from appca.ui.session.state import KEYS
 
 V = TypeVar("V")
+MOST = 2**53 - 1  # that a browser can count to
 
 
 def tabs(names: Mapping[str, str]) -> str:
@@ -77,3 +78,12 @@ def onward(place: str, label: str, icon: str = ":material/arrow_forward:") -> No
     query = {"tab": tab} if tab else None
     file = f"pages/{page}/{page}.py"
     st.page_link(file, label=label, icon=icon, width="content", query_params=query)
+
+
+def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
+    """Return limits of a widget with the value of a run inside, which may be the command line's.
+
+    Streamlit shows its least number in place of one outside, and the next change would fit with it.
+    """
+    most = type(value)(MOST)  # Streamlit refuses whole numbers beside others
+    return min(limits[0], value), max(limits[1], min(value, most))

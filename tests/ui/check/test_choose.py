@@ -94,7 +94,7 @@ def test_the_digits_are_offered_a_grid_with_its_size_and_time(start, jobs):
 
 
 def test_a_model_without_l_gets_a_button_that_switches(start):
-    app = start("explore/fit")
+    app = start("explore")
     app.selectbox(key="set-model").select("PPCA").run()
     app = healthy(go(app, PAGE))
     assert "every row uses exactly L of K components" in text_of(app)
@@ -140,9 +140,9 @@ def test_the_advice_is_adopted_for_all_pages(start, stored, table):
     assert (address(healthy(app))["k"], address(app)["l"]) == ("4", "2")
     assert app.button(key="choose_adopt_advice").label == "K = 4, L = 2 is in use"
     assert any("now hold on all pages" in box.value for box in app.success)
-    fit = go(app, "explore/fit")
-    assert fit.number_input(key="set-n_components").value == 4
-    assert fit.number_input(key="set-n_active").value == 2
+    fit = go(app, "explore")
+    assert fit.number_input(key="k_typed").value == 4
+    assert fit.number_input(key="l_typed").value == 2
 
 
 def test_where_all_still_rises_k_is_advised_for_each_l_with_its_folds(start, stored, table):
@@ -230,7 +230,7 @@ def test_better_fits_from_other_starts_are_told(start, stored, table):
 
 
 def test_the_grid_of_a_sampled_model_with_factors_is_by_em(start, stored, jobs):
-    app = start("explore/fit", data=stored)
+    app = start("explore", data=stored)
     app.selectbox(key="set-model").select("aFA").run()
     app.selectbox(key="set-inference").select("gibbs").run()
     app = healthy(go(app, PAGE))

@@ -144,8 +144,8 @@ def test_what_cannot_be_read_is_one_sentence_and_the_page_lives(start):
 
 def test_the_report_says_what_a_fit_would_take_at_the_present_k_and_l(start):
     app = start("data/open")
-    go(app, "explore/fit")
-    app.number_input(key="set-n_components").set_value(6).run()
+    go(app, "explore")
+    app.number_input(key="k_typed").set_value(6).run()
     app = go(app, "data/open")
     give(app, ("t.csv", wide(20)))
     shown = html(healthy(app))

@@ -75,12 +75,12 @@ def test_a_trained_one_is_shown_and_fits_behind_it_need_no_worker(start, jobs, m
     assert "64 features became 3, which keep" in texts(app)
     assert "decoded from codes drawn at random" in texts(app)
     assert len(app.get("plotly_chart")) == 1
-    go(app, "explore/fit")
+    go(app, "explore")
     assert "64 features became 3" in texts(healthy(app))
     run = services.runs().get(app.session_state[state.KEYS.config].id)
     assert run.fitted.components.shape == (3, 3)
     assert run.fitted.preprocessing.vae.losses.shape == (2,)
-    healthy(go(app, "explore/subspaces"))
+    healthy(go(app, "explore"))
     assert jobs.jobs == {}
 
 

@@ -12,9 +12,9 @@ MOST_OPTIONS = 2000  # of one widget
 MOST_LETTERS = 500_000  # of all HTML of a page
 PAGES = (
     "data/open",
-    "explore/fit",
-    "explore/subspaces",
-    "explore/point",
+    "explore",
+    "explore",
+    "explore",
     "groups/differences",
     "components/gallery",
     "check/diagnostics",

@@ -8,22 +8,21 @@ from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.plots.palette import Colour
 from appca.runs.home import home
-from appca.ui.explorer import atlas
+from appca.ui.explorer import scenes
 from appca.ui.parts import controls
 from tests.ui.conftest import go, healthy
-from tests.ui.explore.test_umap import stored_map
 
 
 @pytest.fixture
 def colours(monkeypatch) -> list[Colour]:
     """Return a list that grows by what points are coloured by, page after page."""
-    seen, real = [], atlas.colour_now
+    seen, real = [], scenes.colour_of
 
-    def kept(dataset, shown, choice):
-        seen.append(real(dataset, shown, choice))
+    def kept(dataset, fitted, choice):
+        seen.append(real(dataset, fitted, choice))
         return seen[-1]
 
-    monkeypatch.setattr(atlas, "colour_now", kept)
+    monkeypatch.setattr(scenes, "colour_of", kept)
     return seen
 
 
@@ -31,7 +30,7 @@ def buttons(app, digest: str):
     return app.segmented_control(key=f"colour-{digest[:8]}")
 
 
-def test_a_pixel_colours_the_points_on_every_page_that_lets_colours_be_chosen(start, colours):
+def test_a_pixel_colours_the_points_and_the_choice_is_kept(start, colours):
     digits = load("digits")
     app, key = healthy(start()), f"feature-{digits.digest[:8]}"
     assert buttons(app, digits.digest).options == [
@@ -43,12 +42,8 @@ def test_a_pixel_colours_the_points_on_every_page_that_lets_colours_be_chosen(st
     assert colours[-1].name == "pixel row 5, column 5"
     app.selectbox(key=key).set_value(21).run()
     np.testing.assert_array_equal(colours[-1].values, digits.X[:, 21])
-    go(app, "explore/umap")
-    stored_map(app)
-    colours.clear()
-    healthy(app.run())
-    assert [colour.name for colour in colours] == ["pixel row 3, column 6"]
-    healthy(go(app, "export"))
+    healthy(go(app, "components/gallery"))
+    healthy(go(app, "explore"))
     assert app.selectbox(key=key).value == 21
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.check.journal import JournalStore
-from appca.analysis.explore.masked import FOLDER, MaskedConfig, run
+from appca.analysis.explore.masked import MaskedConfig
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.jobs.masked import estimate
@@ -64,25 +63,6 @@ def test_missing_cells_are_empty_in_the_tables_of_rows(start, stored, gappy, job
     app = healthy(start("data/open", data=stored))
     shown = app.dataframe[0].value.iloc[:, 2:].to_numpy(float)
     np.testing.assert_array_equal(np.isnan(shown), gappy.missing[: len(shown)])
-    row = int(gappy.incomplete_rows[0])
-    app = healthy(go(app, "explore/point"))
-    app.text_input[0].set_value(str(gappy.ids[row])).run()
-    summed = next(one.value for one in healthy(app).dataframe if "residual" in one.value)
-    empty = {f"feature {j + 1}" for j in np.flatnonzero(gappy.missing[row])}
-    for column in ("this row", "residual", "residual, sd"):
-        assert set(summed["feature"][summed[column].isna()]) == empty
-    assert not summed["= reconstruction"].isna().any()
-    said = "1 cell of this row is" if len(empty) == 1 else f"{len(empty)} cells of this row are"
-    assert f"{said} missing and left empty here." in text_of(app)
-
-
-def test_the_fit_says_how_many_cells_it_left_out_and_offers_the_filled_data(start, stored, gappy):
-    app = healthy(start("explore/fit", data=stored))
-    assert f"**{gappy.n_missing} cells** in {len(gappy.incomplete_rows)} rows" in text_of(app)
-    assert "read the column's mean in their place" in text_of(app)
-    assert "Save the data, filled by the model" in [
-        one.proto.label for one in app.get("download_button")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +78,7 @@ def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
 
 
 def test_other_models_refuse_in_a_box(start, stored):
-    app = start("explore/fit", data=stored)
+    app = start("explore", data=stored)
     app.selectbox(key="set-inference").select("hard").run()
     assert not app.exception
     (said,) = sentences(app)
@@ -113,27 +93,6 @@ def test_the_filled_table_holds_what_was_observed_and_what_the_model_says(gappy)
     np.testing.assert_array_equal(X[gappy.missing], values)
     np.testing.assert_allclose(X[~gappy.missing], gappy.X[~gappy.missing])
     assert back["kind"][0] == "'=a"  # a spreadsheet must not run it
-
-
-def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, stored, gappy, jobs):
-    app = healthy(start("explore/fit", data=stored))
-    button(app, BUTTON).click().run()
-    (status,) = jobs.jobs.values()
-    assert status.kind == "masked"
-    healthy(app).button(key="masked_cancel").click().run()
-    assert jobs.cancelled == [status.id]
-    config = MaskedConfig.from_dict({k: v for k, v in status.spec.items() if k != "key"})
-    run(gappy, config, JournalStore(home(), FOLDER))
-    app = healthy(app.run())
-    assert "PPCA with 2, as many as a row uses" in html(app)
-    assert "The model predicts hidden cells best." in text_of(app)
-    assert BUTTON not in [one.label for one in app.button]
-
-
-def test_whole_data_are_offered_the_same_test(start, jobs):
-    app = healthy(start("explore/fit"))
-    assert BUTTON in [one.label for one in app.button]
-    assert "Missing cells" not in [one.value for one in app.subheader]
 
 
 def test_a_file_with_gaps_may_be_left_to_the_model(start):

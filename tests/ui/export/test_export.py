@@ -142,7 +142,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
         "\\", ""
     )
     opened = address(fresh)["run"]
-    go(fresh, "explore/subspaces")
+    go(fresh, "explore")
     assert "my own name" in html(healthy(fresh))
     other = RunStore(tmp_path / "other").get(opened)
     assert other.name == f"{run.name} (imported)"

@@ -1,4 +1,4 @@
-"""The page Brain: a recording chosen or opened, separated in the background, and its result."""
+"""Brain: a recording that ships, is chosen or opened, and is separated in the background."""
 
 import io
 
@@ -17,11 +17,9 @@ from appca.studies.experiments.brain import STUDY
 from appca.studies.store import StudyStore
 from appca.ui.paper import brain as brain_page
 from appca.ui.session import services
-from tests.ui.conftest import address, healthy, sentences
-from tests.ui.paper.test_lab import button, charts, texts
+from tests.ui.conftest import healthy
+from tests.ui.paper.test_paper import charts
 from tests.ui.session.test_background import ScriptedJobs
-
-PAGE = "paper/brain"
 
 
 @pytest.fixture(scope="module")
@@ -58,62 +56,33 @@ def recording(n_volumes: int = 20) -> File:
     return File("own.nii", image.to_bytes())
 
 
-def test_a_recording_is_separated_in_the_background_and_comes_back(start, jobs, outcome):
-    app = healthy(start(PAGE))
-    assert "2,720 voxels over 120 volumes" in texts(app)
+def test_what_ships_is_there_and_a_recording_is_separated_in_the_background(start, jobs, outcome):
+    app = healthy(start("paper/brain"))
+    app.number_input(key="brain_k_made-up").set_value(5).run()
+    app.number_input(key="brain_l_made-up").set_value(5).run()
+    assert "L must be below K" in " ".join(box.value for box in app.warning)
+    app.number_input(key="brain_k_made-up").set_value(8).run()
+    app.number_input(key="brain_l_made-up").set_value(3).run()
     app.button(key="brain_run").click().run()
     (job,) = jobs.jobs
     options = STUDY.options("quick")
     assert jobs.keys[job] == STUDY.id(options)
-    assert button(healthy(app), "job_cancel") is not None
-    again = healthy(start(PAGE, **address(app)))
-    assert button(again, "job_cancel") is not None
-    assert button(again, "brain_run") is None
     StudyStore(home()).save(STUDY, options, outcome, 5.0)
     jobs.end(job, "done", study=STUDY.id(options))
-    assert charts(healthy(again.run())) == 4
-
-
-def test_a_result_has_slices_that_move_numbers_and_maps_to_save(start, outcome):
-    StudyStore(home()).save(STUDY, STUDY.options("quick"), outcome, 5.0)
-    app = healthy(start(PAGE))
-    assert len(app.dataframe[0].value) == 6
-    assert "The component of the stimulus is better localised" in texts(app)
-    other = outcome._replace(
-        tables={"fmri": [{**row, "K": row["K"] + 1} for row in outcome.tables["fmri"]]}
-    )
-    sizes = STUDY.options("quick", components=[9])
-    StudyStore(home()).save(STUDY, sizes, other, 5.0)
-    elsewhere = STUDY.options("quick", seed=1)
-    StudyStore(home()).save(STUDY, elsewhere, other, 5.0)
-    assert len(app.run().dataframe[0].value) == 6 + 6
-    assert [item.proto.label for item in app.get("download_button")] == [
-        "Save map: aPPCA, K = 8, L = 3",
-        "Save map: PPCA, 3 components",
-        "Save map: PPCA, 8 components",
-        "Save map: Linear model, t",
-        "Save table",
-    ]
+    assert charts(healthy(app.run())) == 3
     side = next(slider for slider in app.slider if slider.label == "Low to high")
     side.set_value(3).run()
-    healthy(app)
-    app.number_input(key="brain_k_made-up").set_value(5).run()
-    assert button(healthy(app), "brain_run") is not None
-    app.number_input(key="brain_l_made-up").set_value(5).run()
-    assert button(healthy(app), "brain_run") is None
-    assert "L must be below K" in " ".join(box.value for box in app.warning)
+    assert charts(healthy(app)) == 3
 
 
 def test_a_recording_of_one_slice_has_no_slider_through_it(start, outcome):
     n_voxels = int(outcome.arrays["mask"].sum())
-    one_slice = {"mask": np.ones((n_voxels // 40, 40, 1), bool)}
-    assert one_slice["mask"].sum() == n_voxels
-    flat = outcome._replace(arrays=outcome.arrays | one_slice)
-    StudyStore(home()).save(STUDY, STUDY.options("quick"), flat, 5.0)
-    app = healthy(start(PAGE))
+    flat = outcome.arrays | {"mask": np.ones((n_voxels // 40, 40, 1), bool)}
+    options = STUDY.options("quick")
+    StudyStore(home()).save(STUDY, options, outcome._replace(arrays=flat), 5.0)
+    app = healthy(start("paper/brain"))
     sides = {"Left to right", "Back to front", "Low to high"}
     assert len(sides & {slider.label for slider in app.slider}) == 2
-    assert charts(app) == 4
 
 
 def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, monkeypatch):
@@ -126,7 +95,7 @@ def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, mon
         brain_page._open(recording(), None, events)
     assert told[0][0] == "success"
     digest = kept["brain_recording"]
-    app = start(PAGE)
+    app = start("paper/brain")
     app.selectbox(key="brain_recording").select(digest).run()
     app.number_input(key=f"brain_k_{digest[:12]}").set_value(4).run()
     app.number_input(key=f"brain_l_{digest[:12]}").set_value(2).run()
@@ -137,7 +106,7 @@ def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, mon
     result = KINDS["brain"](jobs.jobs[job].spec, Context(folder, home()))
     assert result == {"study": jobs.keys[job]}
     jobs.end(job, "done", **result)
-    assert charts(healthy(app.run())) == 4
+    assert charts(healthy(app.run())) == 3
     assert KINDS["brain"] is separate_own
 
 
@@ -161,7 +130,6 @@ def test_files_that_cannot_be_used_are_one_sentence(files, words, monkeypatch):
 
 def test_the_bundled_brain_has_its_own_name_only_once(start):
     services.datasets().put(made_up())
-    app = healthy(start(PAGE))
+    app = healthy(start("paper/brain"))
     assert app.selectbox(key="brain_recording").options == ["Small brain, made up"]
-    assert sentences(app) == []
     assert not brain.has_shared()

@@ -1,6 +1,5 @@
 """Every page inside the frame: with the bundled digits, with uploads, good and bad, and by URL."""
 
-import base64
 import io
 import zipfile
 from functools import partial
@@ -10,12 +9,14 @@ import pytest
 from PIL import Image
 
 from appca.analysis.export.projections import projection_table
+from appca.analysis.groups.selections import token_of
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from appca.ui.frame import frame
+from appca.ui.frame import status
 from appca.ui.parts import downloads
-from appca.ui.session import fitting
+from appca.ui.session import fitting, selection
+from appca.ui.session.state import KEYS
 from tests.ui.conftest import address, go, healthy, html, sentences
 
 PAGES = {  # place: title
@@ -72,7 +73,7 @@ def test_every_page_runs_inside_the_frame(start, page):
 def test_the_first_page_is_the_finished_picture_of_the_digits(start):
     app = healthy(start())
     assert (app.slider(key="k").value, app.slider(key="l").value) == (4, 2)
-    assert html(app).count('class="ca-card"') == 4
+    assert html(app).count('class="ca-bar-share"') == 4
     stored = RunStore(home()).list()
     assert [run.id for run in stored] == [address(app)["run"]]
     assert stored[0].config.parameters["n_components"] == 4
@@ -82,7 +83,7 @@ def test_moving_k_fits_again_and_moves_the_address(start):
     app = start()
     first = address(app)["run"]
     app.slider(key="k").set_value(6).run()
-    assert html(healthy(app)).count('class="ca-card"') == 6
+    assert html(healthy(app)).count('class="ca-bar-share"') == 6
     assert address(app)["k"] == "6"
     assert address(app)["run"] != first
     app.slider(key="k").set_value(4).run()
@@ -105,24 +106,16 @@ def test_l_moved_above_k_takes_k_along(start):
     assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
 
 
-def test_thin_subspaces_open_as_pairs_and_45_subspaces_are_paged(start):
-    app = healthy(start(k="12", l="6"))
-    assert app.get("button_group")[1].value is not None
-    assert any("of 66 pairs" in caption.value for caption in app.caption)
-    app = healthy(start(k="10", l="2"))
-    assert any("1–12 of 45 subspaces" in caption.value for caption in app.caption)
-
-
 def test_a_run_comes_back_by_its_address_with_all_settings(start):
-    app = start("explore/fit")
+    app = start("explore")
     app.selectbox(key="set-init").select("pca").run()
     app.number_input(key="set-random_state").set_value(7).run()
-    app.number_input(key="set-n_components").set_value(5).run()
+    app.number_input(key="k_typed").set_value(5).run()
     wanted = address(healthy(app))
-    again = healthy(start("explore/fit", data=wanted["data"], run=wanted["run"]))
+    again = healthy(start("explore", data=wanted["data"], run=wanted["run"]))
     assert again.selectbox(key="set-init").value == "pca"
     assert again.number_input(key="set-random_state").value == 7
-    assert again.number_input(key="set-n_components").value == 5
+    assert again.number_input(key="k_typed").value == 5
     assert address(again)["run"] == wanted["run"]
 
 
@@ -158,8 +151,8 @@ def test_an_uploaded_table_is_reported_and_then_used(start):
 def test_labels_that_look_like_html_are_shown_literally(start):
     app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
     app.button(key="upload_use").click().run()
-    go(app, "explore/subspaces")
-    select(app, np.arange(20))
+    go(app, "explore")
+    select(go(app, "explore/selection"), np.arange(20))
     shown = html(healthy(app))
     assert "&lt;b&gt;x&lt;/b&gt;" in shown
     assert "<b>x</b>" not in shown
@@ -211,7 +204,7 @@ def test_a_bad_upload_gets_one_sentence_and_leaves_the_session_alive(start, file
     assert len(sentences(app)) == 1
     assert sentences(app)[0].endswith(".")
     assert "\n" not in sentences(app)[0]
-    healthy(go(app, "explore/subspaces"))
+    healthy(go(app, "explore"))
 
 
 def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
@@ -225,7 +218,7 @@ def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
     app = upload(start("data/open"), ("pets.zip", buffer.getvalue(), "application/zip"))
     app.button(key="upload_use").click().run()
     assert "9 × 7 pixels" in html(healthy(app))
-    healthy(go(app, "explore/subspaces"))
+    healthy(go(app, "explore"))
 
 
 @pytest.mark.parametrize("key", ["wine", "planes", "turntable"])
@@ -235,7 +228,7 @@ def test_a_bundled_data_set_is_one_click_away(start, key):
     name = load(key).name
     assert name in html(healthy(app))
     assert address(app)["data"] == load(key).digest
-    go(app, "explore/subspaces")
+    go(app, "explore")
     assert name in html(healthy(app))
 
 
@@ -251,25 +244,26 @@ def test_preprocessing_is_part_of_the_run(start):
     assert address(healthy(app))["k"] == "3"  # K cannot exceed the dimensions
 
 
-def select(app, rows: np.ndarray, n_rows: int | None = None, component: str = "atlas"):
-    """Do what the browser does when a lasso is closed."""
+def select(app, rows: np.ndarray, n_rows: int | None = None):
+    """Do what comes of a lasso that is closed."""
     n_rows = n_rows or (DIGITS if "Handwritten" in html(app) else 40)
     mask = np.zeros(n_rows, dtype=bool)
     mask[rows] = True
-    bits = base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
-    app.session_state[component] = {"selection": {"mount": "test", "number": 1, "bits": bits}}
+    selection._server_wide()[token_of(mask)] = np.packbits(mask).tobytes()
+    app.session_state[KEYS.selections] = {address(app)["data"]: selection._Kept(mask)}
     return app.run()
 
 
 def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
     app = start()
     select(app, np.array([3, 5, 800]))
-    assert any("3 of 1,797 rows" in text.value for text in healthy(app).markdown)
-    assert "digit-3, digit-5, digit-800" in html(app)
+    go(healthy(app), "explore/selection")
+    assert any("### 3" in text.value for text in healthy(app).markdown)
     go(app, "export")
     assert "Selected (3)" in str(healthy(app).get("button_group")[0].proto)
     reloaded = healthy(start(**address(app)))
-    assert any("3 of 1,797 rows" in text.value for text in reloaded.markdown)
+    healthy(go(reloaded, "explore/selection"))
+    assert any("### 3" in text.value for text in reloaded.markdown)
     reloaded.button(key="tray_clear").click().run()
     assert "sel" not in address(healthy(reloaded))
 
@@ -320,7 +314,7 @@ def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
     file.write_bytes(bytes(file.stat().st_size))  # the size alone does not show it
     app = start(**wanted)
     assert not app.exception
-    assert html(app).count('class="ca-card"') == 4
+    assert html(app).count('class="ca-bar-share"') == 4
     assert "cannot be read" in sentences(app.run())[0]
     healthy(app.run())
     assert RunStore(home()).get(wanted["run"]).fitted.scores.shape == (DIGITS, 4)
@@ -330,7 +324,7 @@ def too_large(*_given: object, **_more: object) -> np.ndarray:
     return np.empty(1 << 62, np.uint8)  # 4 EiB, more than any process can address
 
 
-@pytest.mark.parametrize("page", ["explore/subspaces", "components/gallery", "export"])
+@pytest.mark.parametrize("page", ["explore", "components/gallery", "export"])
 def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypatch, page):
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "fit_run", too_large)
@@ -339,22 +333,22 @@ def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypa
     assert sentences(app) == [
         "This needs more memory than there is; take fewer rows or fewer features."
     ]
-    assert "Handwritten digits" in html(app)  # the sidebar is there to choose other data
+    assert "Handwritten digits" in html(app)  # the navigation is there to choose other data
     healthy(app.run())  # and the session goes on
 
 
-def test_a_sidebar_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
-    monkeypatch.setattr(frame, "place_of_fits", too_large)
+def test_a_status_line_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
+    monkeypatch.setattr(status, "place_of_fits", too_large)
     app = start()
     assert not app.exception
-    assert html(app).count('class="ca-card"') == 4
+    assert html(app).count('class="ca-bar-share"') == 4
 
 
 def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
-    app = start("explore/fit")
+    app = start("explore")
     app.selectbox(key="set-model").select("PPCA").run()
     assert "l" not in address(healthy(app))
-    go(app, "explore/subspaces")
+    go(app, "explore")
     assert [slider.key for slider in healthy(app).slider] == ["k"]
     go(app, "export")
     healthy(app)

@@ -5,7 +5,7 @@ import pytest
 
 from appca.jobs.worker import KINDS
 from appca.runs.configuration import RunConfig
-from appca.ui.frame import frame
+from appca.ui.frame import status
 from appca.ui.parts import controls
 from appca.ui.session.fitting import Shown
 from tests.fitted_runs import fitted_run, info_of
@@ -31,16 +31,16 @@ def test_one_component_is_no_plural(k, active, text):
     assert text in controls.of_panels(run_of(k, "aPPCA", n_components=k, n_active=active))
 
 
-def test_every_kind_of_job_has_a_name_in_the_sidebar():
-    assert set(KINDS) <= set(frame.KINDS)
-    assert all(name[:1].isupper() for name in frame.KINDS.values())
+def test_every_kind_of_job_has_a_name_in_the_status_line():
+    assert set(KINDS) <= set(status.KINDS)
+    assert all(name[:1].isupper() for name in status.KINDS.values())
 
 
 @pytest.mark.parametrize(("label", "shown"), [("*p*", r"\*p\*"), ("pH", "pH"), ("kind", "Kind")])
 def test_a_colouring_is_called_as_the_column_is(start, label, shown):
     app = upload(start("data/open"), table_of(good_table(label)))
     app.button(key="upload_use").click().run()
-    go(app, "explore/subspaces")
+    go(app, "explore")
     colours = next(
         group for group in healthy(app).get("button_group") if group.label == "Colour by"
     )

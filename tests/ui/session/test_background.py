@@ -120,7 +120,7 @@ def test_a_failed_refinement_says_why_once_and_is_not_tried_again(start, long_fi
     assert long_fits.pauses[-1] == 0.0, "what was asked for begins at once"
 
 
-def test_cancel_in_the_sidebar_ends_the_job_and_keeps_the_preview(start, long_fits):
+def test_stop_in_the_status_line_ends_the_job_and_keeps_the_preview(start, long_fits):
     app = start()
     (job,) = long_fits.jobs
     app.button(key=f"cancel-{job}").click().run()
@@ -130,7 +130,7 @@ def test_cancel_in_the_sidebar_ends_the_job_and_keeps_the_preview(start, long_fi
 
 
 def test_the_fit_page_shows_progress_and_both_ways_to_stop(start, long_fits):
-    app = start("explore/fit")
+    app = start("explore")
     (job,) = long_fits.jobs  # the landing page has started it
     app.button(key="job_cancel").click().run()
     assert long_fits.cancelled == [job]
@@ -146,11 +146,11 @@ def test_the_fit_page_shows_progress_and_both_ways_to_stop(start, long_fits):
 
 
 def test_a_reload_during_a_fit_brings_its_settings_back(start, long_fits):
-    app = start("explore/fit")
+    app = start("explore")
     app.number_input(key="set-random_state").set_value(11).run()
     app.button(key="start_fit").click().run()
     wanted = address(app)
-    again = start("explore/fit", **wanted)
+    again = start("explore", **wanted)
     assert healthy(again).number_input(key="set-random_state").value == 11
     assert address(again)["run"] == wanted["run"]
     long_fits.finish_fit(wanted["job"])
@@ -159,7 +159,7 @@ def test_a_reload_during_a_fit_brings_its_settings_back(start, long_fits):
 
 
 def test_a_fit_of_other_settings_is_announced_not_forced_on_the_person(start, long_fits):
-    app = start("explore/fit")
+    app = start("explore")
     app.number_input(key="set-random_state").set_value(11).run()
     app.button(key="start_fit").click().run()
     job = address(app)["job"]
@@ -196,7 +196,7 @@ def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(
     app = start("data/open")
     app.button(key="source-mnist-open").click().run()
     (job,) = jobs.jobs
-    go(app, "explore/subspaces")
+    go(app, "explore")
     app.slider(key="k").set_value(3).run()
     looked_at = address(healthy(app))
     jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
@@ -222,7 +222,7 @@ def test_a_download_without_network_says_what_to_do(start, jobs):
 
 
 def test_a_map_is_laid_out_by_a_job_and_then_shown_with_all_rows(start, jobs):
-    app = start("explore/umap")
+    app = start("explore")
     app.button(key="umap_run").click().run()
     (job,) = jobs.jobs
     assert any("Cancel" in button.label for button in app.button)

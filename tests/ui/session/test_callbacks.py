@@ -44,8 +44,8 @@ def test_a_refusal_becomes_a_notice_and_a_mistake_of_ours_stays_one(monkeypatch)
     ("page", "change"),
     [
         ("data/open", lambda app: app.toggle(key="pre-centre").set_value(False)),
-        ("explore/fit", lambda app: app.number_input(key="set-n_components").set_value(3)),
-        ("explore/subspaces", lambda app: app.slider(key="k").set_value(3)),
+        ("explore", lambda app: app.number_input(key="k_typed").set_value(3)),
+        ("explore", lambda app: app.slider(key="k").set_value(3)),
     ],
 )
 def test_a_change_on_data_that_are_gone_is_refused_in_one_sentence(start, page, change):

@@ -35,9 +35,9 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
     RunStore(home()).save(config, FitResult(fitted, info))
     app = healthy(start(run=config.id))
     assert (app.slider(key="k").value, address(app)["run"]) == (10, config.id)
-    app = healthy(go(app, "explore/fit"))
+    app = healthy(go(app, "explore"))
     assert app.number_input(key="set-max_components").value == 10
-    app = healthy(go(app, "explore/subspaces"))
+    app = healthy(go(app, "explore"))
     app.slider(key="k").set_value(2).run()
     assert (app.slider(key="k").value, address(app)["k"]) == (2, "2")
 
@@ -53,7 +53,7 @@ def test_values_beyond_the_widgets_ranges_are_shown_and_kept(start):
     assert (changed["pca"], changed["divide"], changed["centre"]) == (0.99995, 1e-10, True)
     many = {"n_components": 2, "n_active": 1, "max_iter": 200_000, "latent_variance": 2e9}
     config = stored_run("wine", "aPPCA", {"scale": "feature"}, **many)
-    app = healthy(start("explore/fit", run=config.id))
+    app = healthy(start("explore", run=config.id))
     assert address(app)["run"] == config.id
     assert app.number_input(key="set-max_iter").value == 200_000
     assert app.number_input(key="set-latent_variance-value").value == 2e9
@@ -63,4 +63,4 @@ def test_values_beyond_the_widgets_ranges_are_shown_and_kept(start):
 
 def test_a_number_that_no_browser_can_count_to_does_not_break_the_page(start):
     config = stored_run("wine", "aPPCA", n_components=2, n_active=1, max_iter=10**17)
-    assert address(healthy(start("explore/fit", run=config.id)))["run"] == config.id
+    assert address(healthy(start("explore", run=config.id)))["run"] == config.id

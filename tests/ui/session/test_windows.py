@@ -26,8 +26,8 @@ def jobs(tmp_path: Path, monkeypatch) -> Iterator[Jobs]:
 
 
 def listed(app) -> set[str]:
-    """Jobs in the sidebar."""
-    keys = (button.key or "" for button in app.sidebar.button)
+    """Jobs in the status line."""
+    keys = (button.key or "" for button in app.button)
     return {key.removeprefix("cancel-") for key in keys if key.startswith("cancel-")}
 
 
@@ -37,14 +37,14 @@ def going_on(jobs: Jobs, ids: set[str]) -> bool:
 
 
 def test_a_slider_does_not_end_the_fit_that_another_window_has_asked_for(start, jobs):
-    ann = start("explore/fit")
+    ann = start("explore")
     ann.number_input(key="set-random_state").set_value(11).run()
     ann.button(key="start_fit").click().run()
     (asked,) = {address(ann)["job"]}
     bob = start(**{key: address(ann)[key] for key in ("data", "k", "l")})
-    bob = healthy(go(bob, "explore/fit"))
+    bob = healthy(go(bob, "explore"))
     bob.number_input(key="set-random_state").set_value(11).run()
-    bob = healthy(go(bob, "explore/subspaces"))
+    bob = healthy(go(bob, "explore"))
     assert address(bob)["run"] == address(ann)["run"], "equal fits are one job"
     assert asked in listed(bob)
     bob.slider(key="k").set_value(6).run()
@@ -64,14 +64,14 @@ def test_a_window_lists_and_cancels_its_own_jobs_alone(start, jobs):
 
 
 def test_a_reload_takes_all_jobs_that_were_asked_for_along(start, jobs):
-    ann = start("explore/fit")
+    ann = start("explore")
     for seed in (11, 12):
         ann.number_input(key="set-random_state").set_value(seed).run()
         ann.button(key="start_fit").click().run()
     asked = set(address(ann)["job"].split(","))
     assert len(asked) == 2
     jobs.is_open = lambda _: False
-    again = start("explore/fit", **address(ann))
+    again = start("explore", **address(ann))
     assert listed(healthy(again)) == asked
     for job in asked:
         again.button(key=f"cancel-{job}").click().run()
@@ -79,7 +79,7 @@ def test_a_reload_takes_all_jobs_that_were_asked_for_along(start, jobs):
 
 
 def test_a_full_queue_is_one_sentence(start, jobs):
-    ann = start("explore/fit")
+    ann = start("explore")
     for seed in range(11, 30):
         ann.number_input(key="set-random_state").set_value(seed).run()
         ann.button(key="start_fit").click().run()
@@ -111,7 +111,7 @@ def act(rng: random.Random, app) -> None:
     elif kind == "cancel" and listed(app):
         app.button(key=f"cancel-{rng.choice(sorted(listed(app)))}").click()
     else:
-        page = rng.choice(["explore/fit", "explore/subspaces", "data/open"])
+        page = rng.choice(["explore", "components/gallery", "data/open"])
         go(app, page)
         starts = [one for one in app.button if one.key in ("start_fit", "refine")]
         if starts:

@@ -1,17 +1,28 @@
-"""The settings of a fit: one widget for each parameter that the chosen model has."""
+"""The model in the bar: what it is, and one widget for each of its parameters."""
 
 from typing import NamedTuple
 
+import numpy as np
 import streamlit as st
 
+from appca.analysis.explore.projection import explained_share
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from appca.data.numbers import fixed, percent
 from appca.runs.configuration import MODELS, RunConfig
-from appca.ui.parts.text import HELP_K, HELP_L
-from appca.ui.session import state
+from appca.runs.fit import fits_around_gaps
+from appca.runs.run import RunInfo
+from appca.storage.wording import counted
+from appca.ui.data.preprocessing_form import preprocessing
+from appca.ui.frame.place import place_of_fits, place_of_run
+from appca.ui.parts.text import about, duration, ended, fact_list, markdown, passes
+from appca.ui.parts.widgets import around
+from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.fitting import Shown
 
+DOUBTFUL = 0.5
 FIXED = "fixed"  # the latent variance is a number of the person's
-MOST = 2**53 - 1  # that a browser can count to
 
 
 class SettingChoice(NamedTuple):
@@ -143,19 +154,24 @@ FURTHER |= {"n_paths"}  # behind “Further settings”
 PRIORS = {name for name, field in FIELDS.items() if isinstance(field, Hyperparameter)}
 
 
+def popover(dataset: Dataset) -> None:
+    """Draw the model's name, behind which all its settings are."""
+    now = state.config()
+    with st.popover(_title(now.model), key="bar_model", width="content"):
+        settings(dataset)
+        with st.expander("Before the fit"):
+            preprocessing(dataset)
+        found = fitting.stored()
+        if found is not None:
+            with st.expander("About this fit"):
+                st.html(facts(found))
+        st.caption(_cost(dataset, now))
+
+
 def settings(dataset: Dataset) -> None:
-    """Draw all settings of the present model."""
+    """Draw all settings of the present model but K and L."""
     now = state.config()
     _model(now)
-    left, right = st.columns(2)
-    # one range for both: a widget whose range moves is made anew, and loses what is being typed
-    limits = (1, max(state.most_components(now, dataset), now.k))
-    with left:
-        label = "Components K" if now.name_of_k == "n_components" else "Components K, at most"
-        _whole(now.name_of_k, label, now, limits, HELP_K)
-    with right:
-        if "n_active" in now.parameters:
-            _whole("n_active", "Used by each row L", now, limits, HELP_L)
     own = [name for name in FIELDS if name in now.parameters]
     _grid([name for name in own if name not in FURTHER | PRIORS], now)
     for title, behind in (("Further settings", FURTHER), ("Priors", PRIORS)):
@@ -163,6 +179,60 @@ def settings(dataset: Dataset) -> None:
         if rest:
             with st.expander(title):
                 _grid(rest, now)
+
+
+def _cost(dataset: Dataset, now: RunConfig) -> str:
+    """Say how long a fit takes, where, and what it does about missing cells."""
+    parts = [f"A fit with these settings takes {about(fitting.seconds())}."]
+    where = place_of_fits(now, dataset)
+    if where:
+        parts.append(markdown(f"{where}."))
+    if dataset.missing is not None:
+        gaps = counted(dataset.n_missing, "missing cell")
+        fits = fits_around_gaps(now)
+        parts.append(f"{gaps}: the model {'fills them' if fits else 'needs whole rows'}.")
+    return " ".join(parts)
+
+
+def facts(shown: Shown) -> str:
+    """Return how the fit went, as HTML."""
+    info, fitted = shown.info, shown.fitted
+    latent = fitted.latent_variance
+    work = passes(info.n_iter, sampled=shown.config.is_sampled)
+    spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
+    nats = f"{fixed(info.log_likelihood / info.n_rows)} nats per row"
+    lines = {
+        "Log-likelihood": nats,
+        "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
+        "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
+        "Ended": ended(info.stop_reason),
+        "Work": f"{work} in {duration(info.seconds)}",
+        "Noise variance": f"{fitted.noise_variance:.4g}",
+        "Latent variance": spread,
+        **_learned(fitted),
+        **_estimated(info),
+        **place_of_run(info),
+        "Id": shown.config.id + (", imported" if shown.config.imported is not None else ""),
+    }
+    return fact_list(lines)
+
+
+def _learned(fitted: FittedRun) -> dict[str, str]:
+    """Say what a model without a fixed number of components has found about it."""
+    if fitted.alpha is None:
+        return {}
+    used = fitted.active.sum(axis=1)
+    return {
+        "Components": f"{len(fitted.components)} in the best draw",
+        "Used by a row": f"{used.mean():.1f} on average, {used.min()} to {used.max()}",
+        "Alpha": f"{fitted.alpha:.3g}",
+    }
+
+
+def _estimated(info: RunInfo) -> dict[str, str]:
+    """Say how exact the log-likelihood is where it is not a sum over all choices."""
+    error = info.likelihood_error / info.n_rows
+    return {"Likelihood": f"{info.likelihood}; ± {error:.2g} nats per row"} if error else {}
 
 
 def _title(model: str) -> str:
@@ -217,15 +287,6 @@ def _above_zero(name: str, field: Hyperparameter, now: RunConfig) -> None:
         on_change=_apply,
         args=[name],
     )
-
-
-def around(limits: tuple[float, float], value: float) -> tuple[float, float]:
-    """Return limits of a widget with the value of a run inside, which may be the command line's.
-
-    Streamlit shows its least number in place of one outside, and the next change would fit with it.
-    """
-    most = type(value)(MOST)  # Streamlit refuses whole numbers beside others
-    return min(limits[0], value), max(limits[1], min(value, most))
 
 
 def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:

@@ -1,0 +1,80 @@
+"""The bar above the canvas: data set, K and L, model, colour and view."""
+
+from typing import Any
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
+from appca.ui.explore import model, sizes, umap
+from appca.ui.parts import controls
+from appca.ui.parts.text import markdown
+from appca.ui.parts.widgets import one_of
+from appca.ui.session import services, state
+from appca.ui.session.callbacks import guarded
+
+RECENT = 5  # data sets offered beside the present one
+
+
+def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:
+    """Draw the bar; return the colouring, and the place of the views, which need the picture."""
+    with st.container(key="explore_bar", horizontal=True, vertical_alignment="center", gap="small"):
+        _data(dataset)
+        sizes.k_and_l(dataset)
+        model.popover(dataset)
+        label = f"Colour **{markdown(controls.colour_name(dataset))}**"
+        with st.popover(label, key="bar_colour", width="content"):
+            colouring = controls.colouring(dataset)
+        place = st.container(
+            key="bar_views", horizontal=True, vertical_alignment="center", width="content"
+        )
+    return colouring, place
+
+
+def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
+    """Draw the choice of the view, among them the map that may have to be laid out first."""
+    names = {key: title for key, title in there.items() if key != "umap"} | {"umap": "Map"}
+    chosen = one_of("View", names, key=f"view-{active}", label_visibility="collapsed")
+    if chosen == "umap":
+        with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
+            umap.settings(dataset)
+    return chosen
+
+
+def _data(dataset: Dataset) -> None:
+    label = f"**{markdown(dataset.name)}** :gray[{counted(dataset.n_rows, 'row')}]"
+    box: Any = st.popover(
+        label, icon=":material/database:", key="bar_data", on_change="rerun", width="content"
+    )
+    with box:
+        if not box.open:
+            return
+        columns = counted(dataset.n_features, "column")
+        if dataset.image_shape is not None:
+            columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
+        st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
+        for digest, name in _recent(dataset.digest).items():
+            st.button(
+                markdown(name),
+                key=f"recent-{digest}",
+                type="tertiary",
+                icon=":material/history:",
+                on_click=guarded(state.open_dataset),
+                args=[digest],
+            )
+        st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
+
+
+def _recent(present: str) -> dict[str, str]:
+    """Return the data sets of the last fits beside the present one, with their names."""
+    found: dict[str, str] = {}
+    for run in services.runs().list():
+        digest = run.config.dataset
+        if digest == present or digest in found or len(found) == RECENT:
+            continue
+        try:
+            found[digest] = services.dataset(digest).name
+        except InputError:
+            continue  # deleted or damaged; the page Data says so
+    return found

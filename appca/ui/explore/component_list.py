@@ -1,0 +1,103 @@
+"""The components in the drawer: picture, number, name, share of variance, and the rows using it."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components.components import number_of, own_name
+from appca.analysis.explore.projection import explained_share, variance_shares
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset
+from appca.data.numbers import percent
+from appca.plots.components.components import component_image, data_uri
+from appca.runs.labels import NAME_LENGTH
+from appca.storage.wording import counted
+from appca.ui.data import vae
+from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, loadings
+from appca.ui.parts.text import apart, tag
+from appca.ui.parts.widgets import first_of_page
+from appca.ui.session import names, selection, state
+from appca.ui.session.caching import by_key
+from appca.ui.session.fitting import Shown
+
+PAGE = 20  # components at a time
+
+
+def listing(dataset: Dataset, shown: Shown) -> None:
+    """Draw the list, in the order of the numbers."""
+    fitted = shown.fitted
+    total = len(fitted.components)
+    whole = percent(explained_share(fitted), 1)
+    st.caption(f"{counted(total, 'component')}, {whole} of the variance")
+    order = sorted(range(total), key=lambda k: number_of(fitted, k))
+    first = first_of_page(total, PAGE, f"drawer-components-{state.config().id}")
+    cards = _cards(shown.key, dataset, fitted)
+    for k in order[first : first + PAGE]:
+        _component(dataset, shown, k, *cards[k])
+    vae.note(shown)
+
+
+def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
+    """Return of each component its picture, empty where there is none, and its bars, as HTML."""
+    shares = variance_shares(fitted)
+    largest = max(float(shares.max()), np.finfo(float).tiny)
+    space = in_data_space if dataset.image_shape else in_units_of_the_fit
+    found = []
+    for pattern, share in zip(space(fitted), shares, strict=True):
+        picture = ""
+        if dataset.image_shape is not None:
+            source = data_uri(component_image(pattern, dataset.image_shape))
+            picture = tag("img", "", src=source, alt="")
+        bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
+        weights = "" if picture else loadings(dataset, pattern)
+        line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")
+        found.append((picture, line + weights))
+    return found
+
+
+_cards = by_key(32)(pictures)
+
+
+def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) -> None:
+    number, users = number_of(shown.fitted, k), shown.fitted.active[:, k]
+    with st.container(key=f"drawer-component-{k}", horizontal=True, gap="small"):
+        if picture:
+            st.html(picture, width="content")
+        with st.container(gap=None):
+            with st.container(horizontal=True, vertical_alignment="center", gap=None):
+                st.html(tag("b", str(number)), width="content")
+                _name(shown, number, k)
+                st.button(
+                    apart("", f"Flip the sign of component {number}"),
+                    key=f"flip-{k}",
+                    icon=":material/swap_horiz:",
+                    type="tertiary",
+                    disabled=shown.run is None,
+                    help="Swap red and blue: the sign of a component is arbitrary.",
+                    on_click=names.flip,
+                    args=[shown.run, k],
+                )
+            st.html(bars)
+            st.button(
+                f"used by {percent(float(users.mean()))} of rows",
+                key=f"users-{k}",
+                type="tertiary",
+                help="Select these rows",
+                on_click=selection.put,
+                args=[dataset, users],
+            )
+
+
+def _name(shown: Shown, number: int, k: int) -> None:
+    name = own_name(shown.fitted, k)
+    key = f"name-{shown.config.id}-{number}"
+    if st.session_state.get(key) != name:
+        st.session_state[key] = name
+    st.text_input(
+        f"Name of component {number}",
+        key=key,
+        max_chars=NAME_LENGTH,
+        placeholder="Name it",
+        label_visibility="collapsed",
+        disabled=shown.run is None,
+        on_change=lambda: names.rename(shown.run, k, st.session_state[key]),
+    )

@@ -1,0 +1,35 @@
+"""The drawer on the right: components, selection or one row; it never moves the picture."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.ui.explore import component_list, point, selected
+from appca.ui.parts.widgets import tabs
+from appca.ui.session import selection
+from appca.ui.session.fitting import Shown
+
+TABS = {"components": "Components", "selection": "Selection", "point": "Point"}
+_handle = st.components.v2.component(
+    "appca_drawer",
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:
+    """Draw the drawer."""
+    count = int(selection.get(dataset).sum())
+    names = TABS | ({"selection": f"Selection {count:,}"} if count else {})
+    with st.container(key="drawer"):
+        _handle(key="drawer_handle")
+        with st.container(key="drawer_tab"):
+            tab = tabs(names)
+        with st.container(key="drawer_body"):
+            if tab == "components":
+                component_list.listing(dataset, shown)
+            elif tab == "selection":
+                selected.body(dataset, shown, colouring)
+            else:
+                point.body(dataset, shown)

@@ -1,0 +1,39 @@
+"""The page Explore: bar, canvas and drawer."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from appca.ui.explore import bar, drawer, umap
+from appca.ui.explorer import canvas
+from appca.ui.parts import progress
+from appca.ui.parts.preview_note import preview_note
+from appca.ui.session import state
+
+STYLE = Path(__file__).with_name("explore.css")
+
+
+def draw() -> None:
+    """Draw the page."""
+    dataset = state.current_dataset()
+    st.html(STYLE)
+    with st.container(key="explore_title"):
+        st.title("Explore", anchor=False)
+    colouring, views = bar.bar(dataset)
+    shown = progress.shown()
+    if shown is None:
+        return
+    scene = canvas.scene(dataset, shown, colouring, umap.at_hand(dataset, shown))
+    with views:
+        layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
+    with st.container(key="explore_canvas"):
+        there = layout if layout in canvas.views(scene) else scene.meta["first"]
+        canvas.draw(dataset, scene, there, colouring)
+    if there != layout:
+        with st.container(key="map_offer"):
+            umap.offer(dataset, shown)
+    if not shown.fitted.active.any():
+        st.caption("No row uses any component: the model takes all but the average for noise.")
+    with st.container(key="explore_note"):
+        preview_note(shown)
+    drawer.drawer(dataset, shown, colouring)

@@ -1,0 +1,107 @@
+"""The selection in the drawer: how many rows, which classes, what sets them apart, what to do."""
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.export.projections import projection_table
+from appca.analysis.groups.group import GroupComparison, compare
+from appca.analysis.groups.group_words import sentence
+from appca.data.dataset import Dataset
+from appca.data.numbers import percent
+from appca.plots.palette import Colour, colour_by, levels
+from appca.storage.errors import InputError
+from appca.ui.data.overview import sheet_of
+from appca.ui.explorer import atlas
+from appca.ui.explorer.colours import colour_of
+from appca.ui.parts.downloads import FORMATS, file_of, save_button
+from appca.ui.parts.selection_tools import tools
+from appca.ui.parts.text import markdown, tag, words
+from appca.ui.parts.widgets import onward
+from appca.ui.session import selection
+from appca.ui.session.caching import by_key, kept
+from appca.ui.session.fitting import Shown
+
+IMAGES, A_LINE = 28, 7
+MOST_BARS = 12
+_colour = by_key(16)(colour_of)
+
+
+def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
+    """Draw what is selected, or how to select."""
+    mask = selection.get(dataset)
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        st.markdown("**Nothing selected**")
+        st.caption("Draw around points with the lasso, click a count, or choose rows by a rule.")
+        tools(dataset, shown)
+        return
+    st.markdown(f"### {len(rows):,}\n:gray[of {dataset.n_rows:,} rows, {percent(mask.mean())}]")
+    _pictures(dataset, rows)
+    chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
+    classes = chosen if chosen.kind == "category" else _first_label(dataset)
+    if classes is not None:
+        st.caption(f"By {markdown(classes.name)}")
+        st.html(class_bars(classes, mask))
+    _apart(dataset, shown, mask)
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("Save rows", icon=":material/download:", key="save_rows"):
+            _save(dataset, shown, rows)
+        onward("groups/selection", "Compare with the rest", ":material/compare_arrows:")
+    tools(dataset, shown)
+
+
+def class_bars(classes: Colour, mask: np.ndarray) -> str:
+    """Return how many of the selected rows each class has, and which share of it, as HTML bars."""
+    codes = np.asarray(classes.values)
+    every = np.bincount(codes[codes >= 0], minlength=len(classes.names))
+    counts = np.bincount(codes[(codes >= 0) & mask], minlength=len(classes.names))
+    order = np.argsort(-counts, kind="stable")
+    there = order[counts[order] > 0]
+    table = levels(classes, len(codes)).table
+    lines = ""
+    for code in there[:MOST_BARS]:
+        width = f"width:{counts[code] / counts.max():.0%};background:{table[code]}"
+        bar = tag("div", tag("div", "", style=width), "ca-track")
+        said = f"{counts[code]:,} · {percent(counts[code] / every[code])}"
+        lines += tag("b", words(classes.names[code])) + bar + tag("span", said)
+    more = len(there) - MOST_BARS
+    tail = tag("p", f"and {more} more", "ca-quiet") if more > 0 else ""
+    return tag("div", lines, "ca-mix", title="count · share of the class") + tail
+
+
+def _first_label(dataset: Dataset) -> Colour | None:
+    every = (colour_by(name, values) for name, values in dataset.labels.items())
+    return next((colour for colour in every if colour.kind == "category"), None)
+
+
+def _pictures(dataset: Dataset, rows: np.ndarray) -> None:
+    sprites = atlas.sprites(dataset.digest)
+    if sprites is None:
+        return
+    chosen = np.sort(rows[np.argsort(sprites.priority[rows])][:IMAGES])
+    with st.container(key="pictures"):
+        alt = f"{len(chosen)} of the selected images"
+        st.image(sheet_of(sprites, chosen, A_LINE), width="stretch", alt=alt)
+
+
+def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
+    def compared() -> GroupComparison:
+        return compare(dataset, shown.fitted, mask)
+
+    try:
+        found = kept(f"apart-{shown.key}-{selection.token(dataset)}", compared)
+    except InputError as error:
+        st.caption(markdown(str(error)))
+        return
+    st.caption("What sets it apart")
+    st.markdown(markdown(sentence(found)))
+
+
+def _save(dataset: Dataset, shown: Shown, rows: np.ndarray) -> None:
+    table = partial(projection_table, dataset, shown.fitted, rows)
+    for suffix, (name, mime) in FORMATS.items():
+        make = partial(file_of, suffix, table, shown)
+        file = f"selection-{shown.config.id}.{suffix}"
+        save_button(name, make, file, mime, key=f"selection-{suffix}")

@@ -1,0 +1,94 @@
+"""K and L in the bar: a slider with a number for each, and in words what they mean."""
+
+from math import comb
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.storage.wording import counted
+from appca.ui.session import state
+from appca.ui.session.callbacks import guarded
+from appca.ui.session.state import KEYS
+
+MOST_ON_SLIDER = 12  # more can be typed
+
+
+def k_and_l(dataset: Dataset) -> None:
+    """Draw K and L; a change is fitted at once.
+
+    Both sliders have the same range: one of another range is another slider to Streamlit, and
+    while K moved, the old ones would stay on the page until the fit is done.
+    """
+    now = state.config()
+    # A run of the command line may allow more components than the data have features.
+    most = max(state.most_components(now, dataset), now.k)
+    active = now.parameters.get("n_active")
+    hint = meaning(dataset, now.k, active)
+    with st.container(
+        key="bar_sizes", horizontal=True, vertical_alignment="center", gap="small", width="content"
+    ):
+        _size("K", KEYS.k, now.name_of_k, now.k, most, hint)
+        if active is not None:
+            _size("L", KEYS.l, "n_active", active, most, hint)
+
+
+def meaning(dataset: Dataset, k: int, active: int | None) -> str:
+    """Say what K and L are, with the present numbers."""
+    row = "image" if dataset.image_shape else "row"
+    if active is None:
+        return f"Each {row} uses any of at most K = {k} components, as many as fit it."
+    if active >= k:
+        return f"Each {row} uses all K = {k} components, as in PCA."
+    alike = "the same one" if active == 1 else f"the same {active}"
+    panels = comb(k, active)
+    text = (
+        f"K = {k} components in all; each {row} uses the L = {active} that fit it best. "
+        f"{row.capitalize()}s with {alike} share one of {rough(panels)} panels."
+    )
+    return text if panels <= dataset.n_rows else f"{text} Most stay empty: try a smaller L."
+
+
+def rough(number: int) -> str:
+    """Return a count as people read it: "125,970", "more than a million"."""
+    return f"{number:,}" if number < 10**6 else "more than a million"
+
+
+def _size(label: str, key: str, parameter: str, value: int, most: int, hint: str) -> None:
+    top, typed, of_range = min(most, max(MOST_ON_SLIDER, value)), f"{key}_typed", f"{key}-most"
+    # Only where it differs: what a run sets moves the slider back that a person moves meanwhile.
+    if (st.session_state.get(key), st.session_state.get(of_range)) != (value, top):
+        st.session_state[key], st.session_state[of_range] = value, top
+    if st.session_state.get(typed) != value:
+        st.session_state[typed] = value
+    fixed = most < 2
+    st.slider(
+        label,
+        1,
+        max(top, 2),
+        key=key,
+        on_change=_changed,
+        args=[key, parameter],
+        width=110,
+        disabled=fixed,
+        help=hint if label == "K" else None,
+    )
+    st.number_input(
+        f"{label}, up to {counted(most, 'component')}",
+        1,
+        most,
+        key=typed,
+        on_change=_changed,
+        args=[typed, parameter],
+        label_visibility="collapsed",
+        width=48,
+        disabled=fixed,
+    )
+
+
+@guarded
+def _changed(key: str, parameter: str) -> None:
+    """Take over a size; L pushes K up before it, K pushes L down."""
+    changes = {parameter: st.session_state[key]}
+    if parameter == "n_active":
+        changes["n_components"] = max(state.config().k, changes[parameter])
+    state.set_parameters(**changes)

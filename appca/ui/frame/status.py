@@ -1,0 +1,121 @@
+"""The line at the bottom of every page: how the fit went or how far work is, and what is open."""
+
+import re
+
+import streamlit as st
+
+from appca.data.numbers import percent
+from appca.jobs.folder import JobStatus
+from appca.runs.configuration import MODELS, RunConfig
+from appca.storage.wording import counted
+from appca.ui.frame.place import place_of_fits
+from appca.ui.parts.text import about, nats_per_row, tag, words
+from appca.ui.session import fitting, state, watching
+from appca.ui.session.callbacks import TOLD, guarded
+
+POLL_SECONDS = 0.5
+FURTHER = 10  # times as many iterations, for a fit that has not converged
+KINDS = {  # of jobs: what is going on
+    "fit": "Fitting",
+    "umap": "Mapping rows",
+    "download": "Loading data",
+    "grid": "Trying each K and L",
+    "stability": "Fitting again",
+    "quality": "Comparing methods",
+    "study": "Computing the experiment",
+    "brain": "Analysing the recording",
+    "whitening": "Training classifiers",
+    "project": "Placing new rows",
+    "masked": "Predicting hidden cells",
+}
+
+
+def draw(place: st.delta_generator.DeltaGenerator) -> None:
+    """Fill the line at its place."""
+    try:
+        with place:
+            running = watching.mine()
+            if running:
+                _work([job.id for job in running])
+            elif state.is_ready():
+                _outcome(fitting.stored())
+            if state.is_ready():
+                st.html(_open())
+        ended = watching.any_ended()
+    except TOLD:
+        return  # the page has met it, too, and said so
+    if ended:
+        st.rerun()  # a job ended while the page was drawn without its result
+
+
+def outcome(found: fitting.Shown) -> str:
+    """Say how a fit ended and how well it describes the data."""
+    info, config = found.info, found.config
+    n = counted(info.n_iter, "sweep" if config.is_sampled else "iteration")
+    if config.stopped_at is not None:
+        how = f"Stopped by hand after {n}"
+    elif is_unsettled(found):
+        how = f"Still improving after {n}"
+    elif info.stop_reason == "closed form":
+        how = "Solved directly"
+    else:
+        how = n if config.is_sampled else f"Converged after {n}"
+    imported = " · imported" if config.imported is not None else ""
+    return f"{how} · {nats_per_row(info)}{imported}"
+
+
+def is_unsettled(found: fitting.Shown) -> bool:
+    """Whether a fit ended because it had no more iterations."""
+    return bool(re.match("reached max_iter", found.info.stop_reason)) and (
+        "max_iter" in found.config.parameters
+    )
+
+
+def _outcome(found: fitting.Shown | None) -> None:
+    said = "Not fitted yet" if found is None else outcome(found)
+    unsettled = found is not None and is_unsettled(found)
+    st.html(tag("div", words(said), "ca-unsettled" if unsettled else "", role="status"))
+    if unsettled:
+        st.button("Continue", key="continue_fit", type="tertiary", on_click=_further)
+
+
+@guarded
+def _further() -> None:
+    state.set_parameters(max_iter=FURTHER * state.config().parameters["max_iter"])
+
+
+def _open() -> str:
+    now, dataset = state.config(), state.current_dataset()
+    parts = [
+        tag("b", words(dataset.name)),
+        f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
+        words(f"{MODELS[now.model].title}, {', '.join(now.sizes)}"),
+    ]
+    if dataset.missing is not None:
+        parts.insert(2, counted(dataset.n_missing, "missing cell"))
+    where = place_of_fits(now, dataset)
+    parts += [words(where)] if where else []
+    return tag("div", " · ".join(parts), "ca-side")
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _work(known: list[str]) -> None:
+    """Follow the running jobs; when one starts or ends the whole page must know."""
+    running = watching.mine()
+    if [job.id for job in running] != known:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="work"):
+        for job in running:
+            st.html(tag("div", words(_progress(job)), role="status"))
+            key, stop = f"cancel-{job.id}", watching.cancel
+            st.button("Stop", key, type="tertiary", on_click=stop, args=[job.id])
+
+
+def _progress(job: JobStatus) -> str:
+    name = KINDS.get(job.kind, job.kind)
+    if job.kind == "fit":
+        name += f" {', '.join(RunConfig.from_record(job.spec['config']).sizes)}"
+    if job.state == "queued":
+        return f"{name} · waiting for other work"
+    left = f" · {about(job.seconds_left)} left" if job.seconds_left else ""
+    return f"{name} … {percent(min(max(job.fraction, 0.0), 1.0))}{left}"

@@ -1,0 +1,59 @@
+"""The page Explore: bar, picture and drawer, walked through as a person would."""
+
+import numpy as np
+
+from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers
+from appca.runs.store import RunStore
+from tests.ui.conftest import address, healthy, html
+from tests.ui.parts.test_pages import select
+
+PAGE, DRAWER = "explore", "tab-components-selection-point"
+
+
+def tab(app, name: str):
+    return healthy(app.segmented_control(key=DRAWER).set_value(name).run())
+
+
+def test_k_l_model_colour_and_the_drawer(start):
+    app = healthy(start(PAGE))
+    assert html(app).count('class="ca-bar-share"') == 4
+    healthy(app.slider(key="k").set_value(6).run())
+    assert html(app).count('class="ca-bar-share"') == 6
+    healthy(app.number_input(key="k_typed").set_value(14).run())
+    assert (app.slider(key="k").value, app.slider(key="k").max) == (14, 14)
+    healthy(app.number_input(key="l_typed").set_value(3).run())
+    assert (address(app)["k"], address(app)["l"]) == ("14", "3")
+    healthy(app.slider(key="k").set_value(4).run())
+    healthy(app.selectbox(key="set-model").set_value("PPCA").run())
+    assert [slider.key for slider in app.slider] == ["k"]
+    healthy(app.selectbox(key="set-model").set_value("aPPCA").run())
+    colour = next(box for box in app.segmented_control if box.key.startswith("colour-"))
+    healthy(colour.set_value("residual").run())
+
+
+def test_names_and_signs_of_components_change_in_the_drawer(start):
+    app = healthy(start(PAGE))
+    run = RunStore(home()).get(address(app)["run"])
+    healthy(app.text_input(key=f"name-{run.id}-2").set_value("slant").run())
+    healthy(app.button(key="flip-0").click().run())
+    known = ComponentNumbers(home()).of_run(run)
+    assert (known.names[1], known.signs[0]) == ("slant", -1)
+    app.button(key="users-2").click().run()
+    tab(app, "selection")
+    users = int(run.fitted.active[:, 2].sum())
+    assert any(f"### {users:,}" in text.value for text in app.markdown)
+
+
+def test_the_selection_and_a_row_are_told_in_the_drawer(start):
+    app = start(PAGE)
+    select(app, np.array([3, 5, 800]))
+    tab(app, "selection")
+    assert any("### 3" in text.value for text in app.markdown)
+    assert "ca-mix" in html(app)
+    select(app, np.array([800]))
+    tab(app, "point")
+    assert address(app)["row"] == "digit-800"
+    assert any("× component" in text.value for text in app.markdown)
+    app.button(key="select_neighbours").click().run()
+    healthy(app.button(key="point_next").click().run())
