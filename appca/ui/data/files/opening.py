@@ -99,9 +99,12 @@ def guessed(opened: Opened) -> Reading:
     unsettled = plain.finding.report.get("unsettled")
     if plain.dataset is not None or not unsettled:
         return plain
-    opened.options |= {"roles": dict.fromkeys(unsettled, "ignored")}
-    found = opened.read(opened.options)
-    return plain if found.dataset is None else found  # the first sentence says what is wrong
+    without = opened.options | {"roles": dict.fromkeys(unsettled, "ignored")}
+    found = opened.read(without)
+    if found.dataset is None:
+        return plain  # its sentence says what is wrong
+    opened.options = without
+    return found
 
 
 def use(opened: Opened, dataset: Dataset) -> None:
