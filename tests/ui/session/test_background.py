@@ -177,7 +177,7 @@ def test_a_download_runs_as_a_job_and_opens_when_it_is_there(start, jobs):
     app.button(key="source-mnist-open").click().run()
     (job,) = jobs.jobs
     assert jobs.jobs[job].spec == {"key": "mnist", "options": {"n": 500}}
-    assert app.button(key="source-mnist-open").disabled
+    assert go(app, "data/open").button(key="source-mnist-open").disabled
     jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
     app.run()
     assert address(healthy(app))["data"] == load("wine").digest
@@ -210,20 +210,6 @@ def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(
     again = start("data/open", **address(app))  # a reload on the way still waits for it
     jobs.end(second, "done", dataset=DatasetStore(home()).put(load("wine")))
     assert address(healthy(again.run()))["data"] == load("wine").digest
-
-
-def test_a_fit_asked_for_with_its_data_is_made_though_one_looks_elsewhere(start, jobs):
-    app = start("components/sharing")
-    app.button(key="sharing_paper").click().run()
-    (job,) = jobs.jobs
-    looked_at = address(app)["data"]
-    app = go(app, "explore")
-    app.slider(key="k").set_value(3).run()
-    jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
-    app = healthy(app.run())
-    assert address(app)["data"] == looked_at
-    fit = list(jobs.jobs.values())[-1]
-    assert (fit.kind, fit.spec["config"]["dataset"]) == ("fit", load("wine").digest)
 
 
 def test_a_download_without_network_says_what_to_do(start, jobs):
