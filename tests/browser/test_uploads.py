@@ -19,7 +19,9 @@ DROP = """([selector, files]) => {
   files.forEach(([name, bytes]) => given.items.add(new File([new Uint8Array(bytes)], name)));
   const told = { bubbles: true, cancelable: true, dataTransfer: given };
   const place = document.querySelector(selector);
-  for (const kind of ['dragenter', 'dragover', 'drop']) place.dispatchEvent(new DragEvent(kind, told));
+  for (const kind of ['dragenter', 'dragover', 'drop']) {
+    place.dispatchEvent(new DragEvent(kind, told));
+  }
 }"""
 ANYWHERE = "[data-testid=stApp]"
 
