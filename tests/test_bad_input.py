@@ -184,7 +184,7 @@ class Visit:
     def is_alive(self) -> None:
         """The digits are still fitted and drawn."""
         go(self.app, "explore")
-        assert html(healthy(self.app)).count('class="ca-card"') == 4
+        assert html(healthy(self.app)).count('class="ca-bar-share"') == 4
 
 
 @pytest.mark.parametrize("case", BAD, ids=lambda case: case.fault)

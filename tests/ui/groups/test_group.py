@@ -39,7 +39,7 @@ def zeros() -> np.ndarray:
 
 
 def test_undo_goes_back_step_by_step_and_stops_at_the_start(start, zeros):
-    app = start()
+    app = start("groups/selection")
     assert app.button(key="tray_undo").disabled
     lasso(app, zeros)
     counts = [selected(app)]
@@ -54,7 +54,7 @@ def test_undo_goes_back_step_by_step_and_stops_at_the_start(start, zeros):
 
 
 def test_a_rule_on_a_class_selects_and_others_add_narrow_and_remove(start):
-    app = start()
+    app = start("groups/selection")
     digits = load("digits").labels["digit"]
     app.multiselect(key="rule-classes-label:digit").set_value(["0", "3"]).run()
     assert selected(press(app, "rule-replace")) == np.isin(digits, ["0", "3"]).sum()
@@ -65,7 +65,7 @@ def test_a_rule_on_a_class_selects_and_others_add_narrow_and_remove(start):
 
 
 def test_rules_on_the_fit_open_with_the_usual_limits(start):
-    app = start()
+    app = start("groups/selection")
     column = next(box for box in app.selectbox if box.label == "Rows whose")
     column.select("residual").run()
     assert selected(press(app, "rule-replace")) == 90  # 5% of 1,797
@@ -79,7 +79,7 @@ def test_rules_on_the_fit_open_with_the_usual_limits(start):
 
 
 def test_a_named_selection_is_on_disk_and_comes_back_in_a_new_session(start, zeros):
-    app = lasso(start(), zeros)
+    app = lasso(start("groups/selection"), zeros)
     keep_as(app, "the zeros")
     assert [saved.name for saved in SelectionStore(home()).list(load("digits").digest, 1797)] == [
         "the zeros"
@@ -104,7 +104,7 @@ def test_a_named_selection_is_on_disk_and_comes_back_in_a_new_session(start, zer
 def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(
     start, zeros, monkeypatch
 ):
-    app = lasso(start(), zeros)
+    app = lasso(start("groups/selection"), zeros)
     keep_as(app, "corner")
     assert app.text_input(key="named-new").value == ""
     assert list(app.info) == []
@@ -128,7 +128,7 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(
 
 
 def test_named_selections_are_combined_with_the_present_one(start, zeros):
-    app = lasso(start(), zeros)
+    app = lasso(start("groups/selection"), zeros)
     keep_as(app, "zeros")
     press(app, "tray_invert")
     assert selected(press(app, "named-union")) == 1797
@@ -137,7 +137,7 @@ def test_named_selections_are_combined_with_the_present_one(start, zeros):
 
 
 def test_the_page_says_what_sets_the_zeros_apart(start, zeros):
-    app = lasso(start(), zeros)
+    app = lasso(start("groups/selection"), zeros)
     go(app, "groups/selection")
     assert selected(healthy(app)) == 178
     sentence = app.markdown[1].value.replace("\\", "")
