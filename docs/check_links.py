@@ -32,6 +32,7 @@ class Page(HTMLParser):
 def faults(folder: Path) -> list[str]:
     """Return dead links, pages that load from elsewhere, and public names without a page."""
     pages = {file.resolve(): Page(file) for file in sorted(folder.rglob("*.html"))}
+    places = {file: page.places for file, page in pages.items()}
     found = []
     for file, page in pages.items():
         name = file.relative_to(folder.resolve())
@@ -43,9 +44,8 @@ def faults(folder: Path) -> list[str]:
             target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
             if not target.exists():
                 found.append(f"{name}: {link} leads nowhere")
-            elif parts.fragment and target in pages:
-                if unquote(parts.fragment) not in pages[target].places:
-                    found.append(f"{name}: {link} names no place")
+            elif unquote(parts.fragment) not in {"", *places.get(target, {parts.fragment})}:
+                found.append(f"{name}: {link} names no place")
     named = {place for page in pages.values() for place in page.places}
     return found + [f"{one} has no page" for one in appca.__all__ if f"appca.{one}" not in named]
 

@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: `sphinx-build -W docs docs/_build`, without a request to the outside."""
+"""How Sphinx builds the site; `docs/build` calls it."""
 
 import re
 import tomllib
@@ -43,7 +43,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 
-# ``name_`` and |x| are what they look like in our docstrings; in reStructuredText they are references.
+# ``name_`` and |x| are meant as they stand; in reStructuredText they would be references.
 _NAME = re.compile(r"(?<![`\w])(\w+)_(?![\w`])")
 _FIELD = re.compile(r"\s*[\w, ]+ : ")
 

@@ -8,6 +8,7 @@ Columns alone rotate slowly within a plane, and can do no more than flip signs w
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +52,12 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
     # The two blocks are orthogonal, so the polar factor of both leaves the first as it is.
     U, _, Qt = np.linalg.svd(np.hstack([found, free]), full_matrices=False)
     return np.asarray(U @ Qt @ Vt)
+
+
+def upright(W: NDArray[Any]) -> NDArray[Any]:
+    """Turn the columns of W (D, K) so that the largest entry of each is positive."""
+    largest = W[np.argmax(np.abs(W), axis=0), np.arange(W.shape[1])]
+    return np.asarray(W * np.where(largest < 0.0, -1.0, 1.0))
 
 
 def maximise(A: ArrayLike, start: ArrayLike) -> Floats:

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from appca.ui.explorer.parcels import JSON, PNG, Parcels
+from appca.ui.explorer.parcels import JSON, PNG, RAW, Parcels
 
 PREFIX = "/canvas"
 KEY_HEADER = "x-appca-key"
@@ -43,6 +43,19 @@ class RowQuestions(NamedTuple):
     n_rows: int
     texts: Callable[[np.ndarray], Any]  # rows -> what the hover card says, JSON-able
     images: Callable[[np.ndarray], bytes] | None  # rows -> one sheet, PNG
+    scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows -> (n, K), on all components
+
+    def answers(self) -> dict[str, tuple[Callable[[np.ndarray], str | bytes], str]]:
+        """Return what can be asked for: rows to the content of the answer, and its type."""
+        found: dict[str, tuple[Callable[[np.ndarray], str | bytes], str]] = {
+            "texts": (lambda rows: _json(self.texts(rows)), JSON)
+        }
+        if self.images is not None:
+            found["images"] = (self.images, PNG)
+        scores = self.scores
+        if scores is not None:
+            found["scores"] = (lambda rows: scores(rows).astype("<f4").tobytes(), RAW)
+        return found
 
 
 class SessionKeys:
@@ -60,14 +73,14 @@ class SessionKeys:
             self._keys.pop(other, None)
         return self._keys.setdefault(session, secrets.token_urlsafe(24))
 
-    def opens(self, key: str) -> bool:
-        """Whether a key belongs to a session that is there now."""
+    def owner(self, key: str) -> str | None:
+        """Return the session a key belongs to, if it is there now."""
         owners = [
             session
             for session, own in list(self._keys.items())
             if secrets.compare_digest(own.encode(), key.encode())
         ]
-        return any(self._is_alive(session) for session in owners)
+        return next(filter(self._is_alive, owners), None)
 
 
 class Delivery:
@@ -112,33 +125,32 @@ class Delivery:
         if not self._may(request):
             return _refusal(403)
         asked = self._questions.get(request.path_params["name"])
-        what = request.path_params["what"]
-        if asked is None or what not in ("texts", "images"):
+        answers = {} if asked is None else asked.answers()
+        found = answers.get(request.path_params["what"])
+        if asked is None or found is None:
             return _refusal(404)
         rows = _rows(await _body(request, 4 * MOST_ROWS), asked.n_rows)
         if rows is None:
             return _refusal(400)
-        if what == "texts":
-            said = await run_in_threadpool(asked.texts, rows)
-            text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
-            return Response(text, headers=_ALWAYS | _NOT_KEPT, media_type=JSON)
-        if asked.images is None:
-            return _refusal(404)
-        sheet = await run_in_threadpool(asked.images, rows)
-        return Response(sheet, headers=_ALWAYS | _NOT_KEPT, media_type=PNG)
+        said, kind = found
+        content = await run_in_threadpool(said, rows)
+        return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
 
     def _may(self, request: Request) -> bool:
-        """Whether a page of this server, in a session that is there, asks."""
+        return self.session_of(request) is not None
+
+    def session_of(self, request: Request) -> str | None:
+        """Return whose page asks; None unless it is of this server and its session is there."""
         headers = request.headers
         host, origin = headers.get("host", ""), headers.get("origin")
         if _hostname(host) not in LOOPBACK.union(self._hosts()):
-            return False
+            return None
         own = (None, f"http://{host}".lower(), f"https://{host}".lower())
         if (origin and origin.lower()) not in own:
-            return False
+            return None
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return False
-        return self.keys.opens(headers.get(KEY_HEADER, ""))
+            return None
+        return self.keys.owner(headers.get(KEY_HEADER, ""))
 
 
 def _hostname(host: str) -> str | None:
@@ -160,6 +172,10 @@ async def _body(request: Request, most: int) -> bytes | None:
         if len(found) > most:
             return None
     return bytes(found)
+
+
+def _json(said: Any) -> str:
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 def _rows(body: bytes | None, n_rows: int) -> np.ndarray | None:

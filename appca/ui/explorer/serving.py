@@ -1,10 +1,11 @@
 """The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import streamlit as st
 from starlette.routing import Route
 from streamlit.runtime import exists, get_instance
@@ -25,15 +26,21 @@ def delivery() -> Delivery:
         own = secret(home())
     except OSError:  # the pages say so; names are then good for as long as the server runs
         own = secrets.token_bytes(32)
-    return Delivery(Parcels(own), SessionKeys(_is_alive), _hosts)
+    return Delivery(Parcels(own), SessionKeys(is_alive), _hosts)
 
 
 def routes() -> list[Route]:
     """Return the routes for `st.App`."""
-    return delivery().routes(_base())
+    return delivery().routes(base())
 
 
-def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) -> dict[str, Any]:
+def address(
+    scene: Scene,
+    dataset: Dataset,
+    run: str,
+    lines: Sequence[RowText],
+    scores: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> dict[str, Any]:
     """Offer a scene to the present session; return what its page needs to fetch it.
 
     Parameters
@@ -45,6 +52,8 @@ def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) 
         Key of what is shown: what rows are asked for under it must not change.
     lines : sequence of RowText
         Of the hover card, for those who ask row by row.
+    scores : callable, optional
+        Takes rows and returns their scores (n, K) on all components, in the order of their numbers.
     """
     context, here = get_script_run_ctx(), delivery()
     names = publish(scene, dataset.digest, here.parcels)
@@ -53,15 +62,17 @@ def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) 
         dataset.n_rows,
         lambda rows: texts_of(dataset.ids, lines, rows),
         None if sheets is None else sheets.of_rows,
+        scores,
     )
     return names | {
-        "at": f"{_base()}{PREFIX}/",
+        "at": f"{base()}{PREFIX}/",
         "key": here.keys.of("" if context is None else context.session_id),
         "questions": here.ask(f"{dataset.digest} {run}", questions),
     }
 
 
-def _base() -> str:
+def base() -> str:
+    """Return the path that the server was told to live at."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}" if base else ""
 
@@ -73,5 +84,6 @@ def _hosts() -> set[str]:
     return {str(one).strip().lower().rstrip(".") for one in named if one}
 
 
-def _is_alive(session: str) -> bool:
+def is_alive(session: str) -> bool:
+    """Whether a session is connected to this server."""
     return exists() and get_instance().is_active_session(session)

@@ -6,7 +6,6 @@ import pytest
 from appca.jobs.worker import KINDS
 from appca.runs.configuration import RunConfig
 from appca.ui.frame import status
-from appca.ui.parts import controls
 from appca.ui.session.fitting import Shown
 from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import go, healthy
@@ -18,19 +17,6 @@ def run_of(k: int, model: str, **parameters) -> Shown:
     return Shown(RunConfig("0" * 64, {}, model, parameters), fitted, info_of(), None)
 
 
-@pytest.mark.parametrize(
-    ("k", "active", "text"),
-    [
-        (1, 1, "the average plus the one component, by its own amount."),
-        (4, 4, "the average plus all 4 components, each by its own amount."),
-        (4, 1, "plus 1 of 4 components, the one that fits it best."),
-        (4, 2, "plus 2 of 4 components, the 2 that fit it best."),
-    ],
-)
-def test_one_component_is_no_plural(k, active, text):
-    assert text in controls.of_panels(run_of(k, "aPPCA", n_components=k, n_active=active))
-
-
 def test_every_kind_of_job_has_a_name_in_the_status_line():
     assert set(KINDS) <= set(status.KINDS)
     assert all(name[:1].isupper() for name in status.KINDS.values())
@@ -39,7 +25,6 @@ def test_every_kind_of_job_has_a_name_in_the_status_line():
 @pytest.mark.parametrize(("label", "shown"), [("*p*", r"\*p\*"), ("pH", "pH"), ("kind", "Kind")])
 def test_a_colouring_is_called_as_the_column_is(start, label, shown):
     app = upload(start("data/open"), table_of(good_table(label)))
-    app.button(key="upload_use").click().run()
     go(app, "explore")
     colours = next(
         group for group in healthy(app).get("button_group") if group.label == "Colour by"

@@ -43,7 +43,7 @@ def test_a_refusal_becomes_a_notice_and_a_mistake_of_ours_stays_one(monkeypatch)
 @pytest.mark.parametrize(
     ("page", "change"),
     [
-        ("data/open", lambda app: app.toggle(key="pre-centre").set_value(False)),
+        ("data/this", lambda app: app.toggle(key="pre-centre").set_value(False)),
         ("explore", lambda app: app.number_input(key="k_typed").set_value(3)),
         ("explore", lambda app: app.slider(key="k").set_value(3)),
     ],
@@ -64,7 +64,7 @@ def test_a_change_on_data_that_are_gone_is_refused_in_one_sentence(start, page, 
 def test_a_named_selection_that_the_disk_keeps_is_said_not_to_be_deleted(start, monkeypatch):
     digits = load("digits")
     SelectionStore(home()).save(digits.digest, "zeros", digits.labels["digit"] == "0")
-    app = start()
+    app = start("explore/selection")
     monkeypatch.setattr(SelectionStore, "delete", fails(FULL))
     app.button(key="named-delete").click().run()
     app.button(key="named-really").click().run()

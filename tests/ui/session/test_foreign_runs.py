@@ -12,7 +12,7 @@ from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.ui.session import services
-from tests.ui.conftest import address, go, healthy
+from tests.ui.conftest import address, healthy
 from tests.ui.session.test_background import ScriptedJobs
 
 
@@ -35,9 +35,7 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
     RunStore(home()).save(config, FitResult(fitted, info))
     app = healthy(start(run=config.id))
     assert (app.slider(key="k").value, address(app)["run"]) == (10, config.id)
-    app = healthy(go(app, "explore"))
-    assert app.number_input(key="set-max_components").value == 10
-    app = healthy(go(app, "explore"))
+    assert app.number_input(key="k_typed").value == 10
     app.slider(key="k").set_value(2).run()
     assert (app.slider(key="k").value, address(app)["k"]) == (2, "2")
 
@@ -45,7 +43,7 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
 def test_values_beyond_the_widgets_ranges_are_shown_and_kept(start):
     before = {"pca": 0.99995, "divide": 1e-10}
     config = stored_run("wine", "PPCA", before, n_components=2)
-    app = healthy(start("data/open", run=config.id))
+    app = healthy(start("data/this", run=config.id))
     assert app.number_input(key="pre-share").value == pytest.approx(99.995, abs=1e-9)
     assert app.number_input(key="pre-divide").value == 1e-10
     app = healthy(app.toggle(key="pre-centre").set_value(True).run())

@@ -1,0 +1,84 @@
+"""The tab Named: selections kept under a name."""
+
+import time
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.export.projections import csv_bytes, projection_table
+from appca.analysis.groups.selections import NAME_LENGTH, SavedSelection
+from appca.data.dataset import Dataset
+from appca.storage.wording import counted
+from appca.ui.parts import class_choice
+from appca.ui.parts.downloads import save_button, stem_of
+from appca.ui.parts.selection_tools import naming, ways
+from appca.ui.parts.text import markdown
+from appca.ui.session import selection
+from appca.ui.session.callbacks import guarded
+from appca.ui.session.fitting import Shown
+
+
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw the field for a new name, and a line for each selection that has one."""
+    saved = selection.named(dataset)
+    for sentence in selection.damaged(dataset):
+        st.warning(markdown(sentence))
+    answer = counted(len(saved), "named selection") if saved else "Nothing named yet"
+    st.markdown(f"**{answer}**")
+    if selection.get(dataset).any():
+        naming(dataset)
+    else:
+        _first_class(dataset)
+    for one in saved:
+        _line(dataset, shown, one)
+
+
+def _first_class(dataset: Dataset) -> None:
+    """Offer rows to begin with where nothing is selected."""
+    st.caption("Select rows in Explore, or begin with a class; then give them a name.")
+    for classes in class_choice.every(dataset)[:1]:
+        code = min(1, len(classes.names) - 1)
+        st.button(
+            f"Select {markdown(classes.title)} {markdown(classes.names[code])}",
+            key="named_first",
+            icon=":material/lasso_select:",
+            on_click=selection.put,
+            args=[dataset, classes.codes == code],
+        )
+
+
+def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:
+    rows = np.flatnonzero(one.mask)
+    with st.container(border=True, horizontal=True, vertical_alignment="center", gap="small"):
+        when = time.strftime("%Y-%m-%d", time.localtime(one.created))
+        st.markdown(f"**{markdown(one.name)}** · {counted(len(rows), 'row')} · {when}")
+        ways(dataset, one.mask, f"named-{one.name}")
+        with st.popover("Rename", key=f"named_rename-{one.name}"):
+            key = f"named_other-{one.name}"
+            st.text_input(
+                "New name",
+                one.name,
+                key=key,
+                max_chars=NAME_LENGTH,
+                on_change=_rename,
+                args=[dataset, one.name, key],
+            )
+        make = partial(_csv, dataset, shown, rows)
+        save_button("CSV", make, f"{stem_of(one.name)}.csv", "text/csv", key=f"named-{one.name}")
+        with st.popover("Delete", key=f"named_delete-{one.name}"):
+            st.button(
+                f"Delete “{markdown(one.name)}” for good",
+                key=f"named_really-{one.name}",
+                on_click=guarded(selection.forget),
+                args=[dataset, one.name],
+            )
+
+
+def _csv(dataset: Dataset, shown: Shown, rows: np.ndarray) -> bytes:
+    return csv_bytes(projection_table(dataset, shown.fitted, rows))
+
+
+@guarded
+def _rename(dataset: Dataset, old: str, key: str) -> None:
+    selection.rename(dataset, old, st.session_state[key])

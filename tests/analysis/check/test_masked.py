@@ -1,0 +1,157 @@
+"""Errors on hidden cells, each by its own route."""
+
+import numpy as np
+import pytest
+
+from appca import PPCA, AdaptivePPCA
+from appca.analysis.check.journal import JournalStore
+from appca.analysis.check.masked import (
+    FOLDER,
+    MaskedConfig,
+    _ridge,
+    filled_in,
+    hide,
+    is_whole,
+    ridge,
+    run,
+    stored,
+)
+from appca.data.dataset import Dataset
+from appca.storage.errors import InputError
+from tests.models.synthetic import planted
+
+PARAMETERS = {"n_components": 4, "n_active": 2, "random_state": 0}
+
+
+def gappy(share=0.1):
+    X = planted(150, 8, 4, 2, seed=0, noise=0.1).X
+    missing = np.random.default_rng(1).random(X.shape) < share
+    full = np.where(missing, np.nanmean(np.where(missing, np.nan, X), axis=0), X)
+    return Dataset("gappy", full, np.arange(150).astype(str), missing=missing)
+
+
+def config_of(dataset, **changes):
+    given = {"parameters": PARAMETERS, "repeats": 2, "share": 0.1}
+    return MaskedConfig(dataset.digest, {"centre": True, "scale": "feature"}, **given | changes)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return JournalStore(tmp_path, FOLDER)
+
+
+def test_only_observed_cells_are_hidden_and_every_column_keeps_two(seed):
+    rng = np.random.default_rng(seed)
+    observed = rng.random((30, 6)) < 0.8
+    observed[2:, 3] = False
+    observed[:2, 3] = True
+    hidden = hide(observed, 0.5, rng)
+    assert not (hidden & ~observed).any()
+    assert (observed & ~hidden).sum(axis=0).min() >= 2
+    share = hidden[:, [0, 1, 2, 4, 5]].sum() / observed.sum()
+    assert 0.4 < share <= 0.5
+
+
+def test_the_errors_are_those_of_fits_without_the_hidden_cells(store):
+    dataset = gappy()
+    config = config_of(dataset)
+    run(dataset, config, store)
+    found = stored(store, config)
+    assert list(found) == ["own", "ppca_l", "ppca_k", "ridge", "near", "means"]
+    assert is_whole(found, config)
+    hidden = hide(~dataset.missing, 0.1, np.random.default_rng([0, 1]))
+    Y = np.where(dataset.missing | hidden, np.nan, dataset.X)
+    centre, scale = np.nanmean(Y, axis=0), np.nanstd(Y, axis=0)
+    Y, truth = (Y - centre) / scale, ((dataset.X - centre) / scale)[hidden]
+    for method, filled in {
+        "own": AdaptivePPCA(**PARAMETERS).fit(Y).impute(Y),
+        "ppca_l": PPCA(2).fit(Y).impute(Y),
+        "ppca_k": PPCA(4).fit(Y).impute(Y),
+        "means": np.where(np.isnan(Y), 0.0, Y),
+    }.items():
+        error = np.sqrt(np.mean((filled[hidden] - truth) ** 2))
+        assert found[method][1] == pytest.approx(error, rel=1e-6), method
+
+
+def test_on_planted_rows_the_model_predicts_best(store):
+    dataset = gappy()
+    config = config_of(dataset)
+    run(dataset, config, store)
+    means = {method: errors.mean() for method, errors in stored(store, config).items()}
+    assert means["own"] < 0.8 * means["ppca_l"]
+    assert means["own"] < 0.95 * means["ppca_k"]
+    assert means["ppca_k"] < means["means"]
+
+
+def test_it_goes_on_where_it_was_interrupted(store):
+    dataset = gappy()
+    config = config_of(dataset)
+
+    def stop(done):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(dataset, config, store, stop)
+    part = stored(store, config)
+    assert not is_whole(part, config)
+    assert {method: len(errors) for method, errors in part.items()} == {
+        "own": 1, "ppca_l": 1, "ppca_k": 1, "ridge": 1, "near": 1,
+    }  # fmt: skip
+    told = []
+    run(dataset, config, store, told.append)
+    assert told == [*range(5, 12)]
+    assert is_whole(stored(store, config), config)
+
+
+def test_whole_data_can_be_asked_too_and_ppca_stands_for_itself(store):
+    dataset = Dataset("whole", planted(80, 6, 3, 3, seed=2).X, np.arange(80).astype(str))
+    config = config_of(dataset, parameters=PARAMETERS | {"n_active": 4}, repeats=1)
+    assert config.methods == ("ppca_k", "ridge", "near", "means")
+    run(dataset, config, store)
+    assert tuple(stored(store, config)) == config.methods
+
+
+def test_ridge_predicts_each_column_from_the_others(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
+    Y = Z.copy()
+    Y[:20, 2] = np.nan
+    others = np.delete(Z, 2, axis=1)[20:]
+    design = np.column_stack([np.ones(180), others])
+    weights = np.linalg.lstsq(design, Z[20:, 2], rcond=None)[0]
+    expected = np.column_stack([np.ones(20), np.delete(Z, 2, axis=1)[:20]]) @ weights
+    filled = _ridge(Y, 1e-9, times=50)[:20, 2]
+    np.testing.assert_allclose(filled, expected, rtol=1e-3, atol=1e-3)
+    assert np.square(ridge(Y)[:20, 2] - Z[:20, 2]).mean() < 0.5 * Z[:, 2].var()
+
+
+@pytest.mark.parametrize("method", ["own", "ppca_l", "ppca_k"])
+def test_the_callback_may_end_every_fit(method):
+    dataset = gappy()
+
+    def stop(_progress):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        filled_in(method, dataset.with_gaps(), config_of(dataset), stop)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"share": 0.0}, "share must lie above 0"),
+        ({"share": 0.6}, "at most 0.5; got 0.6"),
+        ({"repeats": 0}, "repeats must lie between 1 and 20; got 0"),
+    ],
+)
+def test_values_without_meaning_are_refused(changes, words):
+    with pytest.raises(InputError, match=words):
+        config_of(gappy(), **changes)
+
+
+def test_what_needs_whole_rows_is_refused(store):
+    dataset = gappy()
+    config = MaskedConfig(dataset.digest, {"pca": 3}, PARAMETERS)
+    with pytest.raises(InputError, match="needs whole rows"):
+        run(dataset, config, store)
