@@ -124,8 +124,8 @@ def test_a_session_opens_on_a_server_that_knows_nothing_of_it(visit, serve, send
         lambda url: any(one.id in url for one in imported(store)), timeout=40 * SECOND
     )
     idle(page)
-    open_page(page, "Subspaces")
-    drawn(page, "explorer.querySelectorAll('.appca-panel').length == 10")
+    open_page(page, "Explore")
+    drawn(page, "explorer.dataset.panels == 10")
     (kept,) = imported(store)
     assert kept.fitted.scores.tobytes() == run.fitted.scores.tobytes()
     assert DatasetStore(fresh.home).get(run.config.dataset).n_rows == 1797
