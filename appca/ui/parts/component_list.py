@@ -1,4 +1,4 @@
-"""Components in the units of the data or of the fit, by name, and as bars of their weights."""
+"""Components in the units of a page, their names, and their largest weights as bars."""
 
 import numpy as np
 
