@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.ui.explorer import serving
-from appca.ui.frame import frame, old_addresses, origins
+from appca.ui.frame import frame, old_addresses, origins, token
 from appca.ui.session import services
 
 PAGES = {  # the first one opens at the bare address
@@ -33,5 +33,9 @@ if __name__ == "__main__":  # for every visitor
     frame.around_page(page.run)
 else:  # once, imported by `streamlit run` before it serves
     origins.ask_nobody()
-    routes = [*serving.routes(), *old_addresses.routes()]
-    app = st.App(__file__, routes=routes, lifespan=services.until_closed)
+    app = st.App(
+        __file__,
+        routes=[*serving.routes(), *old_addresses.routes()],
+        middleware=token.middleware(),
+        lifespan=services.until_closed,
+    )

@@ -7,14 +7,15 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from appca.commands import bench, check, data, fit, paper, parsing, project, runs
+from appca import __version__
+from appca.commands import app, bench, check, data, fit, paper, parsing, project, runs
 from appca.commands.terminal import Manner, clear, say, speaking
-from appca.storage.errors import TOO_MUCH
+from appca.storage.errors import TOO_MUCH, naming_extra
 from appca.storage.wording import printable, shortened
 
 GOOD, REFUSED, USAGE = 0, 1, parsing.USAGE
 INTERRUPTED, NOBODY_READS = 130, 141
-COMMANDS = (data, fit, project, runs, check, paper, bench)
+COMMANDS = (app, data, fit, project, runs, check, paper, bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,11 +25,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     about the command line itself; 130 after Ctrl-C; 141 when what reads the output, such as
     ``head``, has gone.
     """
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(_with_command(given))
     manner = Manner(options.quiet, options.json or parsing.is_piped(options))
     with speaking(manner), warnings.catch_warnings():
         warnings.showwarning = _say_warning
         return _run(options)
+
+
+def _with_command(given: Sequence[str]) -> list[str]:
+    """Let ``appca DATA`` and ``appca`` alone open the app."""
+    names = [command.__name__.rpartition(".")[2] for command in COMMANDS[1:]]
+    if given and given[0] in (*names, app.NAME, "-h", "--help", "--version"):
+        return list(given)
+    return [app.NAME, *given]
 
 
 def _say_warning(
@@ -43,7 +53,8 @@ def _say_warning(
 def _run(options: argparse.Namespace) -> int:
     try:
         parsing.check_output(options)
-        fields = options.run(options)
+        with naming_extra():
+            fields = options.run(options)
         if options.json:
             json.dump(fields, sys.stdout, ensure_ascii=False, allow_nan=False)
             sys.stdout.write("\n")
@@ -68,10 +79,11 @@ def _run(options: argparse.Namespace) -> int:
 def _parser() -> parsing.Parser:
     parser = parsing.Parser(
         prog="appca",
-        description="Adaptive probabilistic PCA on the command line.",
-        epilog="`python -m appca COMMAND --help` shows examples. Exit codes: 0 done, 1 the input "
+        description="Adaptive PPCA: `appca` opens the app, `appca DATA` opens it on data.",
+        epilog="`appca COMMAND --help` shows examples. Exit codes: 0 done, 1 the input "
         "was refused, 2 the command line was.",
     )
+    parser.add_argument("--version", action="version", version=f"appca {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=parsing.Parser)
     for command in COMMANDS:
         command.add(commands)

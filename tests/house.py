@@ -29,7 +29,13 @@ MODEL_FOLDERS = (
 # the seven pages; analysis, plots, ui and pages have a folder for each that they need
 PAGES = ("explore", "data", "components", "groups", "check", "paper", "export")
 BY_PAGE = ("appca/analysis", "appca/plots", "appca/ui", "pages")
-SHARED_UI = ("session", "frame", "parts", "explorer")  # rooms of appca/ui for several pages
+SHARED_UI = (
+    "session",
+    "frame",
+    "parts",
+    "cards",
+    "explorer",
+)  # rooms of appca/ui for several pages
 # what a feature is called everywhere, and the page it belongs to
 FEATURES = {
     "brain": "paper",

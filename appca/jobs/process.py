@@ -84,3 +84,15 @@ def environment() -> dict[str, str]:
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     own = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
     return dict(os.environ) | own | dict.fromkeys(names, str(threads()))
+
+
+def start_compiler() -> "subprocess.Popen[bytes]":
+    """Compile what fits need while nobody waits for it, in a process of its own.
+
+    A compiler holds the interpreter's lock, and what it makes is kept on disk for the server and
+    its workers. Where it is there already the process ends within two seconds.
+    """
+    code = "from appca.models.orthonormal.em import compile_ahead; compile_ahead()"
+    none = subprocess.DEVNULL
+    command = (sys.executable, "-c", code)
+    return subprocess.Popen(command, stdin=none, stdout=none, stderr=none, env=environment())

@@ -80,8 +80,9 @@ class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
         Start: principal directions as they are ("pca"), rotated by quartimax, annealed, rotated to
         independent components ("ica"), or at random. "auto" screens quartimax and PCA, each plain
-        and annealed, on a sample of rows; above K = 100 independent components and PCA, plain and
-        annealed. An array is taken as directions and made orthonormal. At L = K no start is needed.
+        and annealed, and five random rotations, on a sample of rows; above K = 100 independent
+        components and PCA, plain and annealed. An array is taken as directions and made
+        orthonormal. At L = K no start is needed.
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one each, or a fixed value in the data's unit squared (the
         paper fixes 1.0, which makes the fit depend on the unit).

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from appca.models.orthonormal.em_fit import SubspaceFit
     from appca.models.rows.observations import Rows
 
-ROWS, PASSES = 5000, 20
+ROWS, PASSES = 5000, 40
+RACE_ROWS, RACE_PASSES = 2000, 200  # up to so many all starts of the fit are tried
 COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
 _SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
 _BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
@@ -54,8 +55,8 @@ def preview(
 ) -> FitResult:
     """Fit to a fixed random sample of rows with few passes, and describe all rows with it.
 
-    A stand-in to look at while the fit proper runs, not to be stored (``info.preview``). One start
-    instead of several: a slider waits for it.
+    A stand-in to look at while the fit proper runs, not to be stored (``info.preview``). Few
+    rows choose from the starts of the fit, so that both end on the same peak; many take the first.
 
     Parameters
     ----------
@@ -149,13 +150,11 @@ def _learned(dataset: Dataset, config: RunConfig, sample: np.ndarray) -> Fitted:
 
 
 def _short(config: RunConfig, passes: int) -> RunConfig:
-    """Return the settings of the preview's own fit: one start, and few passes of EM."""
-    limits = {"max_iter": passes, "n_init": 1, "inference": "em"}
+    """Return the settings of the preview's own fit, with few passes of EM."""
+    limits = {"max_iter": passes, "inference": "em"}
     if config.parameters.get("inference") == "hard":
         del limits["inference"]
     known = {key: value for key, value in limits.items() if key in config.parameters}
-    if config.parameters.get("init") == "auto":
-        known["init"] = "quartimax"
     return RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
 
 
@@ -180,12 +179,12 @@ def _on_ground(ground: Ground, config: RunConfig) -> tuple[Any, "Description", F
 
 
 def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
-    """Climb from the first of the starts that the configuration names."""
+    """Climb from the start that the fit chooses, or from its first where rows are many."""
     from appca.models.algebra.stiefel import polar
     from appca.models.base.data_checks import refuse_constant
-    from appca.models.orthonormal.em import EMSettings, floor_of
+    from appca.models.orthonormal.em import EMMap, EMSettings, floor_of, worth_compiling
     from appca.models.orthonormal.em_fit import fit_by_em, fit_in_closed_form
-    from appca.models.orthonormal.screening import EMControl
+    from appca.models.orthonormal.screening import EMControl, screen
     from appca.models.orthonormal.starts import candidates
 
     refuse_constant(sample)
@@ -198,15 +197,20 @@ def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
         hard=given["inference"] == "hard",
         update=polar,
         floor=floor_of(sample),
+        compiled=worth_compiling(sample.n, K, given["n_active"]),
     )
     limits = given["max_iter"], given["tol"], given["accelerate"]
     course = EMControl(settings, None, *limits, sample.n)
     rng = np.random.default_rng(given["random_state"])
     if given["n_active"] == K and isinstance(settings.latent, str):
         return fit_in_closed_form(rng, sample, course)
-    first = candidates(given["init"], 1, K)[0]
-    W = np.eye(sample.d, K) @ first.rotation(rng, sample.X[:, :K])
-    return fit_by_em(rng, sample, W, course)
+    names = candidates(given["init"], given["n_init"], K)
+    if sample.n > RACE_ROWS:
+        W = np.eye(sample.d, K) @ names[0].rotation(rng, sample.X[:, :K])
+        return fit_by_em(rng, sample, W, course)
+    race = course._replace(max_iter=RACE_PASSES)
+    start = screen(rng, EMMap(sample, settings), names, race)
+    return fit_by_em(rng, sample, start.run.state.W, course)
 
 
 def _model(fit: "SubspaceFit", sample: "Rows", ground: Ground, config: RunConfig) -> FittedModel:

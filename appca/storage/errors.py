@@ -1,6 +1,7 @@
 """The one error for what a person gave us and we cannot take, and sentences that many need."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -9,6 +10,14 @@ from appca.storage.wording import shortened
 # for a MemoryError, wherever a person reads of it
 TOO_MUCH = "This needs more memory than there is; take fewer rows or fewer features."
 _NEAR, _LISTED = 3, 6  # names that a refusal offers
+_APP = ("h5py", "pandas", "PIL", "plotly", "pooch", "pyarrow", "pymanopt", "streamlit", "umap")
+EXTRAS = {  # package, as it is imported, to the extra of `pip install` that brings it
+    **dict.fromkeys(_APP, "app"),
+    **dict.fromkeys(("jax", "optax"), "vae"),
+    "arviz": "mcmc",
+    **dict.fromkeys(("nibabel", "nilearn"), "brain"),
+    **dict.fromkeys(("dask", "distributed", "zarr"), "dask"),
+}
 
 
 class InputError(ValueError):
@@ -75,3 +84,28 @@ def listed(names: list[str]) -> str:
     shown = ", ".join(f"“{shortened(name)}”" for name in names[:_LISTED])
     more = len(names) - _LISTED
     return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+class MissingExtraError(InputError, ImportError):
+    """A package is needed that an extra brings; the message says how to install it."""
+
+
+@contextmanager
+def naming_extra() -> Iterator[None]:
+    """Say which extra brings a package that is not installed; also a decorator.
+
+    Raises
+    ------
+    MissingExtraError
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        msg = (
+            f"This needs the package {package}, which is not installed; "
+            f"`pip install 'appca[{EXTRAS[package]}]'` brings it."
+        )
+        raise MissingExtraError(msg) from error

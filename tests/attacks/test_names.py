@@ -52,7 +52,9 @@ PLAIN = {
 }
 PAGES = (
     *("data/open", "data/recent", "explore"),
-    *("explore", "components/gallery", "components/sharing", "groups/selection"),
+    *("explore", "components/gallery", "components/sharing", "components/steer"),
+    *("groups/similar", "groups/differences", "groups/named", "groups/neighbours"),
+    "groups/unusual",
     *("check/compare", "check/choose", "export", "data/add"),
 )
 

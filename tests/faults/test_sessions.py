@@ -9,7 +9,7 @@ from tests.ui.conftest import address, go, healthy, html, sentences, start
 from tests.ui.parts.test_pages import DIGITS, good_table, select, table_of, upload
 
 __all__ = ["start"]  # the fixture
-PAGES = ("data/open", "explore", "groups/selection", "export")
+PAGES = ("data/open", "explore", "groups/differences", "export")
 
 
 def texts(app) -> str:

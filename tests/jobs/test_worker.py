@@ -30,7 +30,7 @@ from tests.fitted_runs import differing
 from tests.jobs.waiting import ended, is_alive, runs, until
 
 ROOT = Path(__file__).resolve().parents[2]
-ENDLESS = {"n_components": 12, "n_active": 6, "tol": 0.0, "max_iter": 1_000_000, "init": "pca"}
+ENDLESS = {"n_components": 12, "n_active": 6, "inference": "gibbs", "burn_in": 1_000_000}
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home,
 def test_stop_here_and_keep_stores_a_partial_run_that_can_be_repeated(jobs, home, digits):
     config = config_of(digits, **ENDLESS)
     job = jobs.submit("fit", spec_of(config))
-    until(lambda: jobs.status(job).stage == "fit" and jobs.status(job).iteration > 3, "passes")
+    until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
     assert jobs.keep(job)
     status = ended(jobs, job)
     assert status.state == "done", status.message
@@ -109,7 +109,7 @@ def test_stop_here_and_keep_stores_a_partial_run_that_can_be_repeated(jobs, home
 def test_a_fit_is_cancelled_within_two_seconds_and_leaves_nothing(jobs, home, digits):
     config = config_of(digits, **ENDLESS, random_state=1)
     job = jobs.submit("fit", spec_of(config))
-    until(lambda: jobs.status(job).stage == "fit", "the fit")
+    until(lambda: "burn-in" in jobs.status(job).stage, "the chain")
     worker = JobFolder(jobs.folder / job).read().process
     asked = time.monotonic()
     assert jobs.cancel(job)

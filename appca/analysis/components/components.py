@@ -14,13 +14,6 @@ class Extremes(NamedTuple):
     high: np.ndarray  # (m',) row numbers
 
 
-class Partner(NamedTuple):
-    """The component most often used together with another."""
-
-    component: int  # counted from 0
-    share: float  # of the rows that use the other
-
-
 def own_name(model: FittedModel, k: int) -> str:
     """Return the name somebody gave component k, counted from 0; empty without one."""
     return model.names[k] if model.names else ""
@@ -56,17 +49,6 @@ def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
     at_low = min(n, len(order) // 2)
     at_high = min(n, len(order) - at_low)
     return Extremes(order[:at_low], order[::-1][:at_high])
-
-
-def partner(active: np.ndarray, k: int) -> Partner | None:
-    """Return the component that the users of component k use most often beside it, if any do."""
-    users = active[active[:, k]]
-    together = users.sum(axis=0)
-    together[k] = 0
-    if not together.any():
-        return None
-    best = int(together.argmax())
-    return Partner(best, float(together[best] / len(users)))
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:

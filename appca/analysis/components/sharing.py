@@ -88,21 +88,6 @@ def closest_pairs(found: Sharing) -> list[ClassPair]:
     return sorted((pair for pair in every if not np.isnan(pair.shared)), key=lambda p: -p.shared)
 
 
-def closest_to(found: Sharing, one: int) -> int | None:
-    """Find the other class with whose rows those of a class share most; None without one."""
-    others = found.shared[one].copy()
-    others[one] = np.nan
-    return None if np.isnan(others).all() else int(np.nanargmax(others))
-
-
-def at_random(n_components: int, n_active: int) -> float:
-    """Components that two rows share on average when each draws L of K independently: L^2 / K.
-
-    Each of the first row's L components is among the L of the second with probability L / K.
-    """
-    return n_active * n_active / n_components
-
-
 def least_shared(n_components: int, n_active: int) -> int:
     """Components that any two rows with L of K share whatever the data: max(0, 2 L - K)."""
     return max(0, 2 * n_active - n_components)

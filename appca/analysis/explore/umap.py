@@ -20,7 +20,7 @@ from appca.analysis.explore.neighbours import Neighbours, Report, nearest
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.storage import cache
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, naming_extra
 from appca.storage.files import read_numbered
 from appca.storage.formats import or_none
 from appca.storage.identity import Recorded, digest_of, is_id, plain
@@ -245,7 +245,8 @@ def _layout(
     with warnings.catch_warnings():
         # What it would warn of is meant: one thread with a seed, no search index, no new rows.
         warnings.simplefilter("ignore")
-        from umap import UMAP
+        with naming_extra():
+            from umap import UMAP
 
         model = UMAP(
             n_neighbors=config.n_neighbors,

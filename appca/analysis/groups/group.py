@@ -66,21 +66,12 @@ class GroupDifference(NamedTuple):
         return self.strength != "negligible" and self.corrected < SIGNIFICANT
 
 
-class Association(NamedTuple):
-    """How much a whole column of classes tells about being in the group."""
-
-    name: str
-    v: float  # Cramer's V, 0 to 1
-    corrected: float  # p value of chi-square, corrected together with all others
-
-
 class GroupComparison(NamedTuple):
     """A group against the rest."""
 
     n_group: int
     n_rest: int
     differences: list[GroupDifference]  # strongest first
-    associations: list[Association]
     sampled: int | None  # rows the features were compared on, where that was not all
     n_tests: int
 
@@ -131,15 +122,13 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     found += _labels(dataset, mask)
     features, sampled = _features(dataset, mask)
     found += features
-    whole = list(_columns(dataset, fitted, mask))
-    p = np.array([one.p for one in found] + [p for _, _, p in whole])
+    p = np.array([one.p for one in found])
     q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
     differences = [GroupDifference(*one, float(q[i])) for i, one in enumerate(found)]
     return GroupComparison(
         n_group,
         n_rest,
         sorted(differences, key=lambda one: (-abs(one.effect), -_size(one.d), one.name)),
-        [Association(name, v, float(q[len(found) + i])) for i, (name, v, _) in enumerate(whole)],
         sampled,
         len(p),
     )
@@ -197,29 +186,6 @@ def share_test(a: int, n: int, b: int, m: int) -> float:
     return float(chi2.sf(total * between**2 / (have * (total - have) * n * m), 1))
 
 
-def association(codes: np.ndarray, mask: np.ndarray) -> tuple[float, float]:
-    """Return Cramer's V of a column of classes and being in the group, and chi-square's p value.
-
-    With two groups V is sqrt(chi2 / N).
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (N,)
-    mask : ndarray of bool, shape (N,)
-    """
-    from scipy.stats import chi2
-
-    _, codes = np.unique(codes, return_inverse=True)
-    size = codes.max() + 1
-    table = np.stack([np.bincount(codes[side], minlength=size) for side in (mask, ~mask)])
-    freedom = table.shape[1] - 1
-    if freedom == 0:
-        return 0.0, 1.0
-    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
-    statistic = float(((table - expected) ** 2 / expected).sum())
-    return min(1.0, float(np.sqrt(statistic / table.sum()))), float(chi2.sf(statistic, freedom))
-
-
 def mean_images(dataset: Dataset, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean rows (D,) of the group and of the rest, in data units."""
     sums = np.zeros((2, dataset.n_features))
@@ -268,16 +234,6 @@ def _labels(dataset: Dataset, mask: np.ndarray) -> Iterator[_Found]:
             for code in sorted(largest):
                 label = f"{name} = {column.names[code]}"
                 yield _share("class", label, column.values == code, mask)
-
-
-def _columns(
-    dataset: Dataset, fitted: FittedRun, mask: np.ndarray
-) -> Iterator[tuple[str, float, float]]:
-    """Name, Cramer's V and p value of each whole column of classes, subspaces among them."""
-    columns = [label_column(name, values) for name, values in dataset.labels.items()]
-    for column in (*columns, subspace_column(fitted.active)):
-        if column.names is not None and 1 < len(column.names) < dataset.n_rows / 2:
-            yield column.name, *association(column.values, mask)
 
 
 def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[_Found], int | None]:

@@ -4,19 +4,20 @@ from collections.abc import Iterable
 
 from appca.analysis.groups.group import GroupComparison, GroupDifference
 from appca.data.numbers import number, percent
-from appca.storage.wording import counted, shortened
+from appca.storage.wording import shortened
 
 NAMED = 3  # differences in the sentence
 
 
-def sentence(comparison: GroupComparison) -> str:
+def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
     """Say in a sentence what sets the group apart most: the strongest differences of several kinds.
 
     Parameters
     ----------
     comparison : GroupComparison
+    group : str
+        What the sentence calls the group.
     """
-    group = f"The {counted(comparison.n_group, 'selected row')}"
     told = list(_one_of_each_kind(one for one in comparison.differences if one.matters))
     if not told:
         return (

@@ -125,6 +125,24 @@ class SelectionStore:
             if isinstance(why, Exception)
         )
 
+    def rename(self, digest: str, old: str, new: str, n_rows: int) -> None:
+        """Keep a selection under another name.
+
+        Raises
+        ------
+        InputError
+            Without a name, with one that is taken, or when the disk refuses.
+        """
+        known = {saved.name: saved.mask for saved in self.list(digest, n_rows)}
+        new = tidy(new)
+        if old not in known or new == old:
+            return
+        if new in known:
+            msg = f"There is a selection “{new}” already; delete it first, or take another name."
+            raise InputError(msg)
+        self.save(digest, new, known[old])
+        self.delete(digest, old)
+
     def delete(self, digest: str, name: str) -> None:
         """Forget a selection; one that is not there is no error."""
         self._file(digest, tidy(name)).unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from appca.data.readers.source import (
     file_stream,
     total_bytes,
 )
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, naming_extra
 from appca.storage.wording import shortened
 
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
@@ -64,6 +64,7 @@ def kind_of(name: str, file: File | None = None) -> str | None:
     return found or (None if file is None else _kind_by_content(name, file))
 
 
+@naming_extra()
 def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
     """Read a file by the reader its suffix, or failing that its content, asks for.
 
@@ -95,6 +96,7 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     return read_many([(name, file)], limits=limits, **options)
 
 
+@naming_extra()
 def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
     """Read files that make one data set together; a single one is read as by `read`.
 

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+_PACKAGE = Path(__file__).resolve().parents[2]
+
 
 def data_folder(given: Path | str | None = None) -> Path:
     """Return `given`, else ``APPCA_DATA``, else ``data`` in ``APPCA_HOME`` or the user's folder."""
@@ -18,5 +20,11 @@ def data_folder(given: Path | str | None = None) -> Path:
 
 
 def samples_folder() -> Path:
-    """Return the project's own ``sample_data``, beside the package."""
-    return Path(__file__).resolve().parents[3] / "sample_data"
+    """Return the project's own ``sample_data``."""
+    return project_folder() / "sample_data"
+
+
+def project_folder() -> Path:
+    """Return the folder of ``app.py`` and ``pages``: the checkout, or a part of the wheel."""
+    installed = _PACKAGE / "_app"
+    return installed if installed.is_dir() else _PACKAGE.parent

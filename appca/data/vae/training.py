@@ -20,7 +20,7 @@ from appca.data.vae.autoencoder import (
     hidden_in,
     logits,
 )
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, naming_extra
 
 Rows = Callable[[np.ndarray | slice], np.ndarray]  # preprocessed rows (m, D), float32
 RATE = 1e-3  # Adam's step
@@ -180,12 +180,9 @@ def _compiled(
     bernoulli: bool,
 ) -> tuple[Callable[..., tuple[_Weights, Any]], Callable[..., tuple[_Weights, Any, Any]]]:
     """Return the first state of Adam and its step; jax compiles once for every size of networks."""
-    try:
+    with naming_extra():
         import jax
         import optax
-    except ImportError as error:
-        msg = f"The autoencoder needs jax and optax ({error}); install them: pip install jax optax."
-        raise InputError(msg) from error
 
     adam = optax.adam(RATE)
     constant = _Weights(*(name in {"shift", "unit"} for name in _Weights._fields))

@@ -8,10 +8,13 @@ Columns alone rotate slowly within a plane, and can do no more than flip signs w
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
+
+from appca.storage.errors import naming_extra
 
 Floats = NDArray[np.float64]
 Columns = NDArray[np.intp]
@@ -51,6 +54,12 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
     return np.asarray(U @ Qt @ Vt)
 
 
+def upright(W: NDArray[Any]) -> NDArray[Any]:
+    """Turn the columns of W (D, K) so that the largest entry of each is positive."""
+    largest = W[np.argmax(np.abs(W), axis=0), np.arange(W.shape[1])]
+    return np.asarray(W * np.where(largest < 0.0, -1.0, 1.0))
+
+
 def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     """Maximise tr(W'A) by Pymanopt's conjugate gradients, as the paper's appendix C does.
 
@@ -69,9 +78,10 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     float64 array of shape (D, K)
     """
     before = np.random.get_state()  # noqa: NPY002 - the first import brings backends that seed it
-    import pymanopt
-    from pymanopt.manifolds import Stiefel
-    from pymanopt.optimizers import ConjugateGradient
+    with naming_extra():
+        import pymanopt
+        from pymanopt.manifolds import Stiefel
+        from pymanopt.optimizers import ConjugateGradient
 
     np.random.set_state(before)  # noqa: NPY002
     A, W = np.asarray(A, dtype=np.float64), np.asarray(start, dtype=np.float64)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
+from appca.models.algebra.stiefel import upright
 from appca.models.base.data_checks import refuse_not_finite, warn_of_rank
 from appca.models.base.parameters import Rule, refuse
 from appca.models.orthonormal.em import SubspaceState
@@ -67,12 +68,6 @@ def refuse_support(support: str) -> None:
 def generator(random_state: Any) -> np.random.Generator:
     """One Generator from whatever scikit-learn accepts as `random_state`."""
     return np.random.default_rng(random_state)
-
-
-def upright(W: Array) -> Array:
-    """Turn the columns of W (D, K) so that the largest entry of each is positive."""
-    largest = W[np.argmax(np.abs(W), axis=0), np.arange(W.shape[1])]
-    return np.asarray(W * np.where(largest < 0.0, -1.0, 1.0))
 
 
 class Gate(NamedTuple):

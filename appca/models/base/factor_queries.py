@@ -6,7 +6,7 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.base.estimator import upright
+from appca.models.algebra.stiefel import upright
 from appca.models.base.posterior_queries import PosteriorQueries
 from appca.models.base.support_model import SupportModel
 from appca.models.factors import factor_gibbs

@@ -9,9 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array, background
 from appca.models.algebra.loop import Callback
+from appca.models.algebra.stiefel import upright
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.data_checks import refuse_constant
-from appca.models.base.estimator import generator, upright
+from appca.models.base.estimator import generator
 from appca.models.base.parameters import (
     POSITIVE,
     SAMPLING,

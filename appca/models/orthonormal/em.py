@@ -22,10 +22,10 @@ from appca.models.rows.observations import Block, Observations
 
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
-# Rows times K times swaps from which a fit uses the compiled E step: it spares 30 ms of 40 a pass
-# of 60,000 rows at K = 10, L = 3 (1.8 million), and compiling takes about 5 s the first time, 12 s
-# from MANY_SWAPS on.
-LEAST_COMPILED = 1_000_000
+# Rows times K times swaps from which a fit uses the compiled E step. A pass takes half to a
+# third of the time with it, and compiling it about 5 s the first time, 12 s from MANY_SWAPS on
+# (`compile_ahead`): below, whole fits take a tenth of a second without.
+LEAST_COMPILED = 10_000
 # Swaps from which a Fourier transform costs less than tables of counts, see
 # `poisson_binomial_kernels`.
 # Measured, microseconds a row: K = 25, L = 5: 0.5 by tables and 1.5 by points; 30, 15: 1.4 and
@@ -76,12 +76,28 @@ def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
 
     By size alone, so that neither the machine nor what ran before decides about the bits.
     """
-    swaps = min(n_active, n_components - n_active, MANY_SWAPS)
-    return n_rows * n_components * swaps >= LEAST_COMPILED
+    return sums_a_pass(n_rows, n_components, n_active) >= LEAST_COMPILED
+
+
+def sums_a_pass(n_rows: int, n_components: int, n_active: int) -> int:
+    """Rows times K times swaps, by which the time of an E step in few coordinates grows."""
+    return n_rows * n_components * min(n_active, n_components - n_active, MANY_SWAPS)
 
 
 def _many_swaps(settings: EMSettings) -> bool:
     return min(settings.n_active, settings.n_components - settings.n_active) >= MANY_SWAPS
+
+
+def compile_ahead() -> None:
+    """Compile the E steps for both precisions, once a machine, so that no fit waits for it."""
+    from appca.models.rows.observations import about, centre_of
+
+    # In few coordinates, over wide rows, and with many swaps.
+    for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * MANY_SWAPS, MANY_SWAPS, 2 * MANY_SWAPS)]:
+        for dtype in (np.float64, np.float32):
+            rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
+            settings = EMSettings(K, L, "shared", True, False, lambda A, _W: A, 1e-8, compiled=True)
+            expect(SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0), rows, settings)
 
 
 def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array, Array]:

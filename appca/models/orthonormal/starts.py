@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import nesterov, plain, squarem
+from appca.models.algebra.loop import nesterov, plain
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.acceleration import extend, extrapolate
+from appca.models.orthonormal.acceleration import extend
 from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, step
 from appca.models.polynomials import subsets
 from appca.models.rows.independent_components import fast_ica
@@ -30,6 +30,7 @@ class Candidate(NamedTuple):
     rotation: Callable[[np.random.Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
     needs_many_rows: bool = False  # scores of K^2 of them, more than are screened on
+    spare: bool = False  # left out where climbs to the end cost too much
 
 
 def quartimax(_rng: np.random.Generator, P: Array) -> Array:
@@ -74,13 +75,17 @@ ANNEALED_PCA = Candidate("annealed PCA", unrotated, annealed=True)
 ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
 ICA = Candidate("independent components", independent, needs_many_rows=True)
 
+RANDOM = Candidate("random rotation", random_rotation)
+# On handwritten digits one of these mostly ends highest, and not the first.
+SPARE_RANDOM, SPARE_STARTS = RANDOM._replace(spare=True), 5
+
 NAMED: dict[str, tuple[Candidate, ...]] = {
-    "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX),
+    "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *[SPARE_RANDOM] * SPARE_STARTS),
     "quartimax": (QUARTIMAX,),
     "annealed": (ANNEALED_PCA,),
     "pca": (PCA,),
     "ica": (ICA,),
-    "random": (Candidate("random rotation", random_rotation),),
+    "random": (RANDOM,),
 }
 # Above so many components, quartimax on the sample for screening finds nothing.
 MANY_COMPONENTS = 100
@@ -90,7 +95,7 @@ FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
     """List the starts that `init` names, and n_init - 1 random rotations more."""
     many = init == "auto" and n_components > MANY_COMPONENTS
-    return [*(FOR_MANY if many else NAMED[init]), *NAMED["random"] * (n_init - 1)]
+    return [*(FOR_MANY if many else NAMED[init]), *[RANDOM] * (n_init - 1)]
 
 
 def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceState:
@@ -132,14 +137,6 @@ def annealed(
     for beta in np.geomspace(FIRST_BETA, 1.0, ANNEALED_ITERATIONS):
         value, state = step(state, rows, settings, float(beta))
         yield value, state
-
-
-def squarem_ascent(
-    start: SubspaceState, rows: Observations, settings: EMSettings
-) -> Iterator[tuple[float, SubspaceState]]:
-    """EM with SQUAREM steps, which rise fastest in the first iterations."""
-    advance = partial(step, rows=rows, settings=settings)
-    return squarem(advance, start, partial(extrapolate, settings=settings))
 
 
 def ascent(

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.linalg
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.stiefel import polar
+from appca.models.algebra.stiefel import polar, upright
 from appca.models.rows.observations import Block, Observations, Rows, project, transposed_product
 
 # Eigenvalues of the Gram matrix below this share of the largest are rounding: 1e-13 in variance.
@@ -62,7 +62,7 @@ def gram(rows: Rows) -> Array:
 
 
 def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
-    """Find the q leading principal directions, q <= min(N, d).
+    """Find the q leading principal directions, q <= min(N, d), largest entries positive.
 
     A dense symmetric eigenproblem of the smaller side where that is at most 3,000 wide, subspace
     iteration (the only user of `rng`) beyond.
@@ -70,7 +70,7 @@ def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal
     n, d = rows.n, rows.d
     if d <= n and d <= DENSE_LIMIT:
         values, V = _leading(covariance(rows), q)
-        return Principal(np.maximum(values, 0.0), V)
+        return Principal(np.maximum(values, 0.0), upright(V))
     if min(n, d) > DENSE_LIMIT or not isinstance(rows, Rows):
         return iterated(rng, rows, q)
     values, U = _leading(gram(rows), q)
@@ -79,7 +79,7 @@ def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal
     # restores it and completes what a vanished one leaves open.
     least = max(GRAM_RESOLUTION * values[0], np.finfo(np.float64).tiny)
     V = transposed_product(rows, U) / np.sqrt(np.maximum(values, least))
-    return Principal(values / n, polar(V))
+    return Principal(values / n, upright(polar(V)))
 
 
 def iterated(rng: np.random.Generator, rows: Observations, q: int) -> Principal:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra.loop import STOPPED, Callback, Progress, watcher
+from appca.storage.errors import naming_extra
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -230,6 +231,7 @@ def sample(
     return Chains(store.posterior(), store.best, trace, reason)
 
 
+@naming_extra()
 def load_arviz() -> Any:
     """Import ArviZ, whose 0.23 announces its successor in a warning."""
     with warnings.catch_warnings():

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-NEGATIVE, ZERO, POSITIVE = (33, 102, 172), (247, 247, 247), (178, 24, 43)
+NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
+DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # where zero is the panel's own ground
 
 
 class Loading(NamedTuple):
@@ -17,15 +18,17 @@ class Loading(NamedTuple):
     share: float  # |value| relative to the largest of the component, 0 .. 1
 
 
-def diverging(values: np.ndarray, limit: float | None = None) -> np.ndarray:
-    """Signed values as colours: blue below zero, white at zero, red above.
+def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = False) -> np.ndarray:
+    """Signed values as colours: blue below zero, the ground at zero, red above.
 
     Parameters
     ----------
     values : ndarray, any shape
         Values to show.
     limit : float, optional
-        Magnitude of full colour; the largest magnitude by default, so that zero stays white.
+        Magnitude of full colour; the largest magnitude by default.
+    dark : bool
+        For a dark page.
 
     Returns
     -------
@@ -34,9 +37,9 @@ def diverging(values: np.ndarray, limit: float | None = None) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     limit = float(np.abs(values).max(initial=0)) if limit is None else limit
     strength = np.clip(values / limit, -1, 1)[..., None] if limit > 0 else values[..., None] * 0
-    white = np.array(ZERO)
-    end = np.where(strength < 0, np.array(NEGATIVE), np.array(POSITIVE))
-    colours: np.ndarray = np.round(white + (end - white) * np.abs(strength))
+    low, zero, high = (np.array(end, np.float64) for end in (DARK if dark else LIGHT))
+    end = np.where(strength < 0, low, high)
+    colours: np.ndarray = np.round(zero + (end - zero) * np.abs(strength))
     return colours.astype(np.uint8)
 
 
@@ -47,10 +50,14 @@ def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray
 
 
 def component_image(
-    component: np.ndarray, image_shape: tuple[int, ...], limit: float | None = None
+    component: np.ndarray,
+    image_shape: tuple[int, ...],
+    limit: float | None = None,
+    *,
+    dark: bool = False,
 ) -> np.ndarray:
-    """One component (D,) as a diverging image (h, w, 3); see `diverging` for the limit."""
-    return diverging(pixels_of(component, image_shape), limit)
+    """One component (D,) as a diverging image (h, w, 3); see `diverging`."""
+    return diverging(pixels_of(component, image_shape), limit, dark=dark)
 
 
 def ranked_loadings(

@@ -77,7 +77,10 @@ def circles(
 
 
 def popularity_bars(
-    shares: np.ndarray, components: Sequence[str], even: float | None = None
+    shares: np.ndarray,
+    components: Sequence[str],
+    even: float | None = None,
+    numbers: Sequence[int] = (),
 ) -> go.Figure:
     """Draw the share of the rows that use each component, the most popular first.
 
@@ -88,6 +91,8 @@ def popularity_bars(
         Names of the components.
     even : float, optional
         The share if all components were equally popular: a dashed line.
+    numbers : sequence of int, optional
+        Of the components; they are counted from 1 without.
     """
     order = np.argsort(-shares, kind="stable")
     figure = go.Figure(
@@ -109,13 +114,17 @@ def popularity_bars(
         BAR_HEIGHT,
         top=8,
         bargap=0.15,
-        xaxis={"title": "component, most popular first", "showgrid": False, **_ticks(order)},
+        xaxis={
+            "title": "component, most popular first",
+            "showgrid": False,
+            **_ticks([numbers[k] if numbers else k + 1 for k in order.tolist()]),
+        },
         yaxis={"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"},
     )
 
 
 def popularity_map(
-    shares: np.ndarray, names: Sequence[str], overall: np.ndarray, components: Sequence[str]
+    shares: np.ndarray, names: Sequence[str], numbers: Sequence[int], components: Sequence[str]
 ) -> go.Figure:
     """Draw the share of each class's rows that use each component as a heat map.
 
@@ -124,26 +133,25 @@ def popularity_map(
     shares : ndarray, shape (C, K)
     names : sequence of str
         Of the C classes.
-    overall : ndarray, shape (K,)
-        Popularity over all rows, by which the components are ordered.
+    numbers : sequence of int
+        Of the components, in the order drawn.
     components : sequence of str
-        Names of the components.
+        Their names.
     """
-    order = np.argsort(-overall, kind="stable")
     height = float(np.clip(WIDEST / len(names), NARROWEST, LINE)) * len(names)
     figure = go.Figure(
         go.Heatmap(
-            z=shares[:, order],
-            x=np.arange(1, len(order) + 1),
+            z=shares,
+            x=np.arange(1, len(numbers) + 1),
             y=np.arange(len(names)),
             zmin=0,
             zmax=1,
             colorscale=[[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]],
-            xgap=1 if len(order) <= 60 else 0,
+            xgap=1 if len(numbers) <= 60 else 0,
             ygap=1,
-            customdata=np.broadcast_to(_told(components)[order], shares.shape),
+            customdata=np.broadcast_to(_told(components), shares.shape),
             text=[
-                [f"{percent(share, 1)} of class {plain(name)}" for share in line[order]]
+                [f"{percent(share, 1)} of class {plain(name)}" for share in line]
                 for name, line in zip(names, shares, strict=True)
             ],
             hovertemplate="%{customdata}: used by %{text}<extra></extra>",
@@ -154,7 +162,7 @@ def popularity_map(
         figure,
         int(height + BELOW),
         top=8,
-        xaxis={"title": "component, most popular first", "showgrid": False, **_ticks(order)},
+        xaxis={"title": "component", "showgrid": False, **_ticks(numbers)},
         yaxis=_class_axis(names),
         plot_bgcolor=CLEAR,
     )
@@ -243,9 +251,8 @@ def _told(components: Sequence[str]) -> np.ndarray:
     return np.array([plain(shortened(name)) for name in components])
 
 
-def _ticks(order: np.ndarray) -> dict[str, Any]:
+def _ticks(numbers: Sequence[int]) -> dict[str, Any]:
     """Name the components below the bars where there is room for all their numbers."""
-    if len(order) > 30:
+    if len(numbers) > 30:
         return {}
-    places = list(range(1, len(order) + 1))
-    return {"tickvals": places, "ticktext": [str(k + 1) for k in order]}
+    return {"tickvals": list(range(1, len(numbers) + 1)), "ticktext": [str(n) for n in numbers]}

@@ -10,15 +10,12 @@ from appca.analysis.groups.group import GroupDifference
 from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import NEGATIVE, POSITIVE, diverging
 from appca.plots.explore.panel import plain
-from appca.plots.frame import above, framed
+from appca.plots.frame import framed
 from appca.storage.wording import shortened
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
-GROUP, REST = "#bd1f01", "#94a4a2"
 LINE_HEIGHT, FRAME_HEIGHT = 26, 76  # pixels
 NAME_LENGTH = 34
-BINS = 40
-CENTRAL = (0.5, 99.5)  # percent of the values on the axis: one outlier must not flatten the rest
 
 
 class Images(NamedTuple):
@@ -72,49 +69,13 @@ def sides(one: GroupDifference) -> tuple[str, str]:
     )
 
 
-def histograms(name: str, values: np.ndarray, mask: np.ndarray) -> go.Figure:
-    """Draw how a number is spread in the group and in the rest, each as shares of its own rows.
-
-    Parameters
-    ----------
-    name : str
-    values : ndarray of shape (N,)
-        NaN where a row has no value.
-    mask : ndarray of bool, shape (N,)
-    """
-    values = np.asarray(values, dtype=np.float64)
-    there = np.isfinite(values)
-    low, high = np.percentile(values[there], CENTRAL) if there.any() else (0.0, 1.0)
-    if not high > low:
-        low, high = low - 0.5, low + 0.5
-    edges = np.linspace(low, high, BINS + 1)
-    figure = go.Figure()
-    for title, side, colour in (("rest", ~mask, REST), ("group", mask, GROUP)):
-        own = np.clip(values[side & there], low, high)  # the ends take what lies beyond them
-        counts = np.histogram(own, edges)[0] / max(len(own), 1)
-        figure.add_bar(
-            x=(edges[:-1] + edges[1:]) / 2,
-            y=counts,
-            width=np.diff(edges),
-            name=title,
-            marker={"color": colour, "opacity": 0.6},
-            customdata=[percent(share, 1) for share in counts],
-            hovertemplate="%{x:.3g}: %{customdata} of the " + title + "<extra></extra>",
-        )
-    figure.update_xaxes(title=plain(shortened(name, NAME_LENGTH)), showgrid=False)
-    figure.update_yaxes(title="share of rows", tickformat=".0%", nticks=4)
-    figure.update_layout(
-        barmode="overlay",
-        bargap=0,
-        height=230,
-        margin={"l": 10, "r": 10, "t": 28, "b": 8},
-        legend=above(1.0),
-    )
-    return figure
-
-
 def images(
-    group: np.ndarray, rest: np.ndarray, drawn: np.ndarray, shape: tuple[int, ...]
+    group: np.ndarray,
+    rest: np.ndarray,
+    drawn: np.ndarray,
+    shape: tuple[int, ...],
+    *,
+    dark: bool = False,
 ) -> Images:
     """Return mean images of both sides and their difference.
 
@@ -126,7 +87,10 @@ def images(
         The same two on the data set's scale of grey.
     shape : tuple
         (h, w) or (h, w, 3); the difference of colour images is the mean over the colours.
+    dark : bool
+        For a dark page.
     """
     gap = (group - rest).reshape(shape)
     gap = gap.mean(axis=2) if gap.ndim == 3 else gap
-    return Images(drawn[0], drawn[1], diverging(gap), float(np.abs(gap).max(initial=0.0)))
+    limit = float(np.abs(gap).max(initial=0.0))
+    return Images(drawn[0], drawn[1], diverging(gap, dark=dark), limit)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from appca.ui.explore import bar, drawer, umap
+from appca.ui.explore import bar, drawer, sizes, umap
 from appca.ui.explorer import canvas
 from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note
-from appca.ui.session import state
+from appca.ui.session import fitting, state
 
 STYLE = Path(__file__).with_name("explore.css")
 
@@ -20,7 +20,8 @@ def draw() -> None:
     with st.container(key="explore_title"):
         st.title("Explore", anchor=False)
     colouring, views = bar.bar(dataset)
-    shown = progress.shown()
+    moved = sizes.moved_to()
+    shown = (moved and fitting.while_moving(moved)) or progress.shown()
     if shown is None:
         return
     scene = canvas.scene(dataset, shown, colouring, umap.at_hand(dataset, shown))
@@ -35,5 +36,10 @@ def draw() -> None:
     if not shown.fitted.active.any():
         st.caption("No row uses any component: the model takes all but the average for noise.")
     with st.container(key="explore_note"):
-        preview_note(shown)
+        if moved is None:
+            preview_note(shown)
+        elif shown.config != moved:
+            st.caption(f"{', '.join(shown.config.sizes)} is the nearest fit so far.")
     drawer.drawer(dataset, shown, colouring)
+    if moved is None:
+        fitting.make_ahead()

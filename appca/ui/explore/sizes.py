@@ -1,16 +1,25 @@
 """K and L in the bar: a slider with a number for each, and in words what they mean."""
 
+from collections.abc import Mapping
 from math import comb
+from pathlib import Path
 
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.runs.configuration import MOST_COMPONENTS, RunConfig
 from appca.storage.wording import counted
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 
 MOST_ON_SLIDER = 12  # more can be typed
+MOVING = "sizes_moving"
+_follow = st.components.v2.component(
+    "appca_sizes",
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 
 
 def k_and_l(dataset: Dataset) -> None:
@@ -30,6 +39,19 @@ def k_and_l(dataset: Dataset) -> None:
         _size("K", KEYS.k, now.name_of_k, now.k, most, hint)
         if active is not None:
             _size("L", KEYS.l, "n_active", active, most, hint)
+        _follow(key=MOVING, on_moving_change=lambda: None)
+
+
+def moved_to() -> RunConfig | None:
+    """Return the configuration over which a slider is being dragged; None at rest."""
+    told = st.session_state.get(MOVING)
+    moving = told.get("moving") if isinstance(told, Mapping) else None
+    if not isinstance(moving, Mapping):
+        return None
+    value = moving.get("value")
+    if type(value) is not int or not 1 <= value <= MOST_COMPONENTS:
+        return None
+    return state.with_parameters(**_changes(moving.get("size") == "l", value))
 
 
 def meaning(dataset: Dataset, k: int, active: int | None) -> str:
@@ -87,8 +109,13 @@ def _size(label: str, key: str, parameter: str, value: int, most: int, hint: str
 
 @guarded
 def _changed(key: str, parameter: str) -> None:
-    """Take over a size; L pushes K up before it, K pushes L down."""
-    changes = {parameter: st.session_state[key]}
-    if parameter == "n_active":
-        changes["n_components"] = max(state.config().k, changes[parameter])
-    state.set_parameters(**changes)
+    """Take over a size."""
+    state.set_parameters(**_changes(parameter == "n_active", st.session_state[key]))
+
+
+def _changes(is_l: bool, value: int) -> dict[str, int]:
+    """Return what a new size changes; L pushes K up before it, K pushes L down."""
+    now = state.config()
+    if is_l and "n_active" in now.parameters:
+        return {"n_active": value, "n_components": max(now.k, value)}
+    return {now.name_of_k: value}

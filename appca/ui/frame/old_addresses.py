@@ -19,7 +19,7 @@ MOVED = {  # old address: page and tab
     "runs": ("data", "recent"),
     "new_data": ("data", "add"),
     "sharing": ("components", "sharing"),
-    "group": ("groups", "selection"),
+    "group": ("groups", "differences"),
     "similar": ("groups", "similar"),
     "choose": ("check", "choose"),
     "diagnostics": ("check", "diagnostics"),

@@ -1,1 +1,1 @@
-"""The page Groups: similar rows, and what sets a selection apart."""
+"""The page Groups: rows that are alike, what sets some apart, and rows that stand out."""

@@ -1,29 +1,31 @@
-"""The page Selection: what sets the selected rows apart from all others."""
+"""The tab Differences: what sets some rows apart from all others, in words, bars and pictures."""
 
 import numpy as np
 import streamlit as st
 
+from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.groups.group import GroupComparison, GroupDifference, compare, mean_images
 from appca.analysis.groups.group_words import probability, sentence
-from appca.analysis.groups.row_query import MEASURES, column_of, score_name
 from appca.data.dataset import Dataset
 from appca.data.numbers import number
 from appca.plots.components.components import data_uri
 from appca.plots.groups import group as differences
 from appca.storage.errors import InputError
-from appca.storage.wording import counted
-from appca.ui.explorer import atlas
-from appca.ui.parts import tray
+from appca.storage.wording import capital, counted, shortened
+from appca.ui.cards import pictures
+from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
+from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import markdown, tag, words
-from appca.ui.parts.widgets import onward
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
-BARS = 12  # strongest differences drawn
+BARS = 10  # strongest differences drawn
+PANELS = 20  # fullest ones that are offered
+SELECTION = "selection"
 KINDS = {
-    "feature": "feature",
+    "feature": "column",
     "score": "score",
     "use": "use of a component",
     "subspace": "subspace",
@@ -33,171 +35,130 @@ KINDS = {
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
-    """Draw the page of a run: tools, the answer in a sentence, pictures, and the whole table."""
-    with st.container(border=True, key="tray"):
-        tray.heading(dataset, shown)
-    mask = selection.get(dataset)
-    if not mask.any():
-        _how_to_select()
-        return
+    """Draw which rows are looked at, the answer, its picture, and all numbers on demand."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        whose, mask, key = _rows(dataset, shown)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            tools(dataset, shown)
     try:
-        comparison = _compared(f"{shown.key}-{selection.token(dataset)}", dataset, shown, mask)
+        found = _compared(f"{shown.key}-{dataset.digest[:8]}-{key}", dataset, shown, mask)
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    st.markdown(f"##### {markdown(sentence(comparison))}")
+    found = found._replace(differences=[one for one in found.differences if _tells(one, key)])
+    st.markdown(f"**{markdown(sentence(found, whose))}**")
     with st.container(key="beside"):  # its columns stand below each other in a narrow window
         left, right = st.columns([3, 2], gap="large")
         with left:
-            _strongest(comparison)
+            told = [one for one in found.differences if one.matters][:BARS]
+            chart(differences.bars(told or found.differences[:BARS]), "group_bars")
         with right:
             if dataset.image_shape is not None:
-                _images(dataset, mask, dataset.image_shape)
-            _one_number(dataset, shown, comparison, mask)
-    _table(comparison)
-    _notes(comparison)
+                _images(dataset, mask, key, dataset.image_shape)
+    with st.expander(f"All {len(found.differences):,} comparisons"):
+        _table(found)
+        _notes(found)
 
 
-def _how_to_select() -> None:
-    st.markdown(
-        "Nothing is selected yet. Draw a lasso in a picture of the page Subspaces or UMAP, click "
-        "on the count in the corner of a panel, or choose rows here by a rule. This page then "
-        "tells what sets them apart from all other rows."
+def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
+    """Draw the choice of rows; return what they are called, which they are, and a key of them."""
+    selected = selection.get(dataset)
+    offered = kept(f"offered-{shown.key}", lambda: _offered(dataset, shown))
+    labels = {SELECTION: ("Selection", int(selected.sum()))} if selected.any() else {}
+    labels |= {key: (label, len(rows)) for key, (label, rows) in offered.items()}
+    chosen = st.selectbox(
+        "What sets apart",
+        list(labels),
+        format_func=lambda key: f"{labels[key][0]} · {labels[key][1]:,}",
+        key=f"group_rows-{shown.config.id}-{selection.token(dataset)}",
+        width=230,
     )
-    onward("explore", "Subspaces", ":material/scatter_plot:")
+    if chosen == SELECTION:
+        name = f"The {counted(int(selected.sum()), 'selected row')}"
+        return name, selected, str(selection.token(dataset))
+    label, rows = offered[chosen]
+    mask = np.isin(np.arange(dataset.n_rows), rows)
+    st.button("Select these rows", key="group_select", on_click=selection.put, args=[dataset, mask])
+    return f"The {counted(len(rows), 'row')} of {label}", mask, chosen
 
 
-@st.cache_resource(show_spinner="Comparing", max_entries=16)
+def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the fullest panels and the classes: key to label and rows."""
+    fitted = shown.fitted
+    found = {
+        f"panel {one.components}": (title(one.components, fitted.numbers), one.rows)
+        for one in ranked(fitted.active)[:PANELS]
+    }
+    for classes in class_choice.every(dataset):
+        for c, name in enumerate(classes.names):
+            label = f"{capital(shortened(classes.title, 20))} {shortened(name, 24)}"
+            found[f"{classes.title} = {name}"] = (label, np.flatnonzero(classes.codes == c))
+    return found
+
+
+def _tells(one: GroupDifference, key: str) -> bool:
+    """Whether a difference is more than what the rows were chosen by."""
+    if key.startswith("panel "):
+        return one.kind not in ("subspace", "use")
+    return one.name.partition(" = ")[0] != key.partition(" = ")[0]
+
+
+@st.cache_resource(show_spinner="Comparing…", max_entries=16)
 def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> GroupComparison:
     del key
     return compare(_dataset, _shown.fitted, _mask)
 
 
-def _strongest(comparison: GroupComparison) -> None:
-    st.subheader("Strongest differences", anchor=False)
-    told = [one for one in comparison.differences if one.matters][:BARS]
-    chart(differences.bars(told or comparison.differences[:BARS]), "group_bars")
-
-
-def _images(dataset: Dataset, mask: np.ndarray, shape: tuple[int, ...]) -> None:
-    st.subheader("Mean images", anchor=False)
-
+def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:
     def mean_pictures() -> differences.Images:
         group, rest = mean_images(dataset, mask)
-        return differences.images(group, rest, dataset.as_images(np.stack([group, rest])), shape)
+        drawn = dataset.as_images(np.stack([group, rest]))
+        return differences.images(group, rest, drawn, shape, dark=pictures.is_dark())
 
-    means = kept(f"means-{dataset.digest}-{selection.token(dataset)}", mean_pictures)
-    sprites = atlas.sprites(dataset.digest)
-    inked = sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
-    sides = [255 - side if inked else side for side in (means.group, means.rest)]
-    titles = ("the group", "the rest", "group − rest")
+    means = kept(f"means-{dataset.digest}-{key}-{pictures.is_dark()}", mean_pictures)
+    sides = pictures.on_page(dataset, np.stack([means.group, means.rest]))
+    titles = ("these rows", "the rest", "difference")
+    drawn = zip((*sides, means.difference), titles, strict=True)
     figures = [
-        _figure(picture, title)
-        for picture, title in zip((*sides, means.difference), titles, strict=True)
+        tag(
+            "figure",
+            tag("img", "", src=data_uri(picture), alt=f"mean image: {name}")
+            + tag("figcaption", words(name)),
+        )
+        for picture, name in drawn
     ]
     st.html(tag("div", "".join(figures), "ca-means"))
-    st.caption(
-        "On the right, red marks higher values in the group and blue lower ones; full colour is a "
-        f"difference of {number(means.limit)} in the units of the data."
-    )
+    st.caption(f"Mean images. Full red is {number(means.limit)} more, full blue as much less.")
 
 
-def _figure(picture: np.ndarray, title: str) -> str:
-    image = f'<img src="{data_uri(picture)}" alt="mean image: {words(title)}">'
-    return tag("figure", image + tag("figcaption", words(title)))
-
-
-def _one_number(
-    dataset: Dataset, shown: Shown, comparison: GroupComparison, mask: np.ndarray
-) -> None:
-    """Draw the histograms of one of the numbers, at first of that which differs most."""
-    scores = {score_name(shown.fitted, k): k for k in range(shown.fitted.scores.shape[1])}
-    keys = {key: one for one in comparison.differences if (key := _key_of(one, dataset, scores))}
-    if not keys:
-        return
-    st.subheader("One number", anchor=False)
-    chosen = st.selectbox(
-        "Number",
-        list(keys),
-        format_func=lambda key: keys[key].name,
-        key=f"group_number-{dataset.digest[:8]}",
-        label_visibility="collapsed",
-    )
-    values = np.asarray(column_of(dataset, shown.fitted, chosen).values, dtype=np.float64)
-    if chosen.startswith("score:"):
-        st.caption("Among the rows that use the component.")
-    chart(differences.histograms(keys[chosen].name, values, mask), "group_histogram")
-
-
-def _key_of(one: GroupDifference, dataset: Dataset, scores: dict[str, int]) -> str | None:
-    """Return the key of a number's column in `row_query`; None for shares."""
-    if one.is_share:
-        return None
-    if one.kind == "measure":
-        return next(key for key in MEASURES if key == one.name)
-    if one.kind == "score":
-        return f"score:{scores[one.name]}"
-    if one.kind == "class":
-        return f"label:{one.name}"
-    return f"feature:{dataset.column_names.index(one.name)}"
-
-
-def _table(comparison: GroupComparison) -> None:
+def _table(found: GroupComparison) -> None:
     import pandas as pd
 
-    st.subheader("Everything that was compared", anchor=False)
-    shown = comparison.differences
-    pairs = [differences.sides(one) for one in shown]
+    pairs = [differences.sides(one) for one in found.differences]
     table = pd.DataFrame(
         {
-            "what": [one.name for one in shown],
-            "kind": [KINDS[one.kind] for one in shown],
-            "group": [group for group, _ in pairs],
+            "what": [one.name for one in found.differences],
+            "kind": [KINDS[one.kind] for one in found.differences],
+            "these": [these for these, _ in pairs],
             "rest": [rest for _, rest in pairs],
-            "effect": [one.effect for one in shown],
-            "strength": [one.strength for one in shown],
-            "Cohen's d": pd.array([one.d for one in shown], dtype="Float64"),
-            "p, corrected": [probability(one.corrected) for one in shown],
+            "effect": [one.effect for one in found.differences],
+            "strength": [one.strength for one in found.differences],
+            "p, corrected": [probability(one.corrected) for one in found.differences],
         }
     )
-    st.dataframe(
-        table,
-        hide_index=True,
-        width="stretch",
-        key="group_table",
-        placeholder="",  # of a share, which has no Cohen's d
-        column_config={
-            "effect": st.column_config.NumberColumn(
-                format="%+.2f",
-                help="For a number Cliff's delta: how much more often a row of the group has the "
-                "larger value than a row of the rest; for a share the difference. From −1 to 1.",
-            ),
-            "Cohen's d": st.column_config.NumberColumn(
-                format="%+.2f", help="Difference of the means in standard deviations."
-            ),
-        },
+    effect = st.column_config.NumberColumn(
+        format="%+.2f",
+        help="Of a number, Cliff's delta: how much more often a row of these has the larger value. "
+        "Of a share, the difference. From −1 to 1.",
     )
+    columns = {"effect": effect}
+    st.dataframe(table, hide_index=True, width="stretch", key="group_table", column_config=columns)
 
 
-def _notes(comparison: GroupComparison) -> None:
-    whole = ", ".join(
-        f"{one.name} {one.v:.2f} (p {probability(one.corrected)})"
-        for one in comparison.associations
+def _notes(found: GroupComparison) -> None:
+    sampled = "" if found.sampled is None else f" Columns: a sample of {found.sampled:,} rows."
+    st.caption(
+        "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, corrected "
+        "together (Benjamini and Hochberg). Rows chosen by their scores differ in them by "
+        f"choice.{sampled}"
     )
-    lines = [
-        f"Means of numbers, shares of all else. {comparison.n_tests:,} tests (Mann-Whitney for "
-        "numbers; chi-square, or Fisher's exact one for small counts, for shares), p corrected for "
-        "all of them after Benjamini and Hochberg. Among many rows even a trifling difference has "
-        "a tiny p, so the list is ordered by the size of the effect.",
-        "A group drawn by a lasso was chosen by its scores: their p values are too small. Labels "
-        "and features that were not used to draw it are evidence.",
-    ]
-    if whole:
-        lines.append(f"Cramér's V of whole columns, 0 to 1: {whole}.")
-    if comparison.sampled is not None:
-        lines.append(
-            f"The features were compared on {counted(comparison.sampled, 'row')} drawn at random, "
-            "since there are very many values."
-        )
-    for line in lines:
-        st.caption(markdown(line))

@@ -28,9 +28,15 @@ class Classes(NamedTuple):
         return [class_colour(code) for code in range(len(self.names))]
 
 
+def every(dataset: Dataset) -> list[Classes]:
+    """Return the classes of all columns that have some."""
+    found = (of_column(dataset, name) for name in dataset.labels)
+    return [classes for classes in found if classes is not None]
+
+
 def columns(dataset: Dataset) -> list[str]:
     """Return the names of the label columns that have 2 to `MOST_CLASSES` classes."""
-    return [name for name in dataset.labels if _of_column(dataset, name)]
+    return [name for name in dataset.labels if of_column(dataset, name)]
 
 
 def choose(dataset: Dataset, page: str, *, with_selection: bool = False) -> Classes | None:
@@ -56,7 +62,7 @@ def choose(dataset: Dataset, page: str, *, with_selection: bool = False) -> Clas
     )
     if chosen == SELECTED:
         return Classes("selection", ("selected", "the rest"), np.where(some, 0, 1))
-    return _of_column(dataset, chosen)
+    return of_column(dataset, chosen)
 
 
 def none_yet(dataset: Dataset) -> str:
@@ -72,7 +78,8 @@ def none_yet(dataset: Dataset) -> str:
     )
 
 
-def _of_column(dataset: Dataset, name: str) -> Classes | None:
+def of_column(dataset: Dataset, name: str) -> Classes | None:
+    """Return the classes of a column of labels; None where it has too few, or too many."""
     return _classes(f"{dataset.digest}-{name}", name, dataset.labels[name])
 
 

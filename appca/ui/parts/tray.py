@@ -49,7 +49,7 @@ def tray(dataset: Dataset, shown: Shown, colour: Colour) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             download_buttons(dataset, shown, rows, stem="selection")
             icon = ":material/compare_arrows:"
-            onward("groups/selection", "Why is this group different?", icon)
+            onward("groups/differences", "Why is this group different?", icon)
 
 
 def heading(dataset: Dataset, shown: Shown) -> None:

@@ -1,6 +1,8 @@
 """From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
 
 import json
+from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from appca.analysis.fitted import FittedRun
@@ -14,11 +16,14 @@ from appca.runs.preview import on_ground, prepare, preview, width
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, is_passing
 from appca.storage.errors import InputError
-from appca.ui.session import services, watching
+from appca.ui.session import ahead, services, watching
 from appca.ui.session.caching import by_key
-from appca.ui.session.state import config, notify, open_config
+from appca.ui.session.state import config, notify, open_config, with_parameters
 
-LIVE_SECONDS = 1.0  # a fit this short runs while the slider moves
+LIVE_SECONDS = 1.0  # a fit this short runs at once
+INSTANT_SECONDS = 0.5  # and this short already while a slider is dragged
+AHEAD_SECONDS = 15.0  # longer fits are not made ahead
+MOST_AHEAD = 5_000_000  # scores of a fit that is only held in memory
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
 # A refinement begins when the browser has drawn the preview: both want all the cores there are.
 PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5
@@ -101,9 +106,9 @@ def finished() -> Shown | None:
     return stored() or _live()
 
 
-def seconds() -> float:
-    """Return the estimated duration of the present configuration's fit."""
-    now = config()
+def seconds(wanted: RunConfig | None = None) -> float:
+    """Return the estimated duration of a fit, by default the present configuration's."""
+    now = wanted or config()
     dataset = services.dataset(now.dataset)
     return estimate_seconds(
         dataset.n_rows,
@@ -123,14 +128,82 @@ def start(*, refine: bool = False) -> str:
 
 def _live() -> Shown | None:
     now = config()
-    if not _quick(now) or now.is_sampled or seconds() > LIVE_SECONDS:
+    result = ahead.found(now.id)
+    if result is None and seconds() > LIVE_SECONDS:
         return None
-    before = _prepared(now)
-    if before is None:
+    result = result or _fitted_here(now)
+    if result is None:
         return None
-    result = fit_run(services.dataset(now.dataset), now, preprocessing=before)
     run = services.runs().save(now, result, origin="live", hold=True)
     return _as_known(now, result.fitted, result.info, run)
+
+
+def _fitted_here(wanted: RunConfig) -> FitResult | None:
+    """Fit at once, where the web process may."""
+    if not _quick(wanted) or wanted.is_sampled:
+        return None
+    before = _prepared(wanted)
+    return before and fit_run(services.dataset(wanted.dataset), wanted, preprocessing=before)
+
+
+def while_moving(wanted: RunConfig) -> Shown | None:
+    """Return the fit nearest to a configuration that a slider moves over, without storing one.
+
+    The fit itself where it is at hand or takes no time, else that of a K or L between it and the
+    configuration on screen; None where there is none.
+    """
+    for near in _on_the_way(wanted):
+        run = services.runs().get(near.id)
+        if run is not None:
+            return _as_known(near, run.fitted, run.info, run)
+        result = ahead.found(near.id)
+        if result is None and near == wanted and seconds(near) < INSTANT_SECONDS:
+            result = _fitted_here(near)
+            ahead.keep(near.id, result)
+        if result is not None:
+            return _as_known(near, result.fitted, result.info, None)
+    return None
+
+
+def make_ahead() -> None:
+    """Let the fits of K and L one step away be made in the background."""
+    now = config()
+    if now.imported is not None or now.is_sampled or now.stopped_at is not None:
+        return
+    steps = [{now.name_of_k: now.k + by} for by in (1, -1) if now.k + by > 0]
+    active = now.parameters.get("n_active")
+    if active is not None:
+        steps += [{"n_active": active + by} for by in (1, -1) if active + by > 0]
+    wanted = [one for one in (with_parameters(**step) for step in steps) if _is_worth_it(one)]
+    dataset, before = services.dataset(now.dataset), _prepared(now)
+    if before is not None and dataset.n_rows * now.k <= MOST_AHEAD:
+        ahead.begin(
+            [(one.id, partial(fit_run, dataset, one, preprocessing=before)) for one in wanted]
+        )
+
+
+def _is_worth_it(wanted: RunConfig) -> bool:
+    return (
+        wanted.id != config().id
+        and _quick(wanted)
+        and seconds(wanted) <= AHEAD_SECONDS
+        and services.runs().get(wanted.id) is None
+    )
+
+
+def _on_the_way(wanted: RunConfig) -> Iterator[RunConfig]:
+    """Go from a configuration back to the one on screen, one K and L at a time."""
+    now = config()
+    k, active = wanted.k, wanted.parameters.get("n_active")
+    yield wanted
+    while k != now.k or active != now.parameters.get("n_active"):
+        k -= (k > now.k) - (k < now.k)
+        if active is not None:
+            own = now.parameters["n_active"]
+            active -= (active > own) - (active < own)
+        sizes = {now.name_of_k: k} | ({} if active is None else {"n_active": active})
+        if (k, active) != (now.k, now.parameters.get("n_active")):
+            yield with_parameters(**sizes)
 
 
 def _quick(wanted: RunConfig) -> bool:

@@ -70,6 +70,11 @@ def save(dataset: Dataset, name: str) -> str:
     return _store().save(dataset.digest, name, get(dataset))
 
 
+def rename(dataset: Dataset, old: str, new: str) -> None:
+    """Give a named selection another name; one that is taken is refused."""
+    _store().rename(dataset.digest, old, new, dataset.n_rows)
+
+
 def forget(dataset: Dataset, name: str) -> None:
     """Delete a named selection."""
     _store().delete(dataset.digest, name)

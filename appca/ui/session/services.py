@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
+from appca.jobs.process import start_compiler
 from appca.jobs.queue import Jobs
 from appca.runs.home import home
 from appca.runs.store import RunStore
@@ -41,8 +42,10 @@ def _of(folder: str) -> Services:
 
 @asynccontextmanager
 async def until_closed(_app: object) -> AsyncIterator[None]:
-    """End the jobs with the server: a signal ends its process without what `atexit` was told."""
+    """Compile ahead; end the jobs with the server: a signal ends it without `atexit`."""
+    compiler = start_compiler()
     yield
+    compiler.terminate()
     for made in _made:
         made.jobs.close()
 

@@ -160,15 +160,22 @@ def first_config(dataset: Dataset) -> RunConfig:
 
 
 def set_parameters(**changes: object) -> None:
-    """Change model parameters; K and L are kept within what the data and each other allow.
+    """Change model parameters; see `with_parameters`."""
+    _set(with_parameters(**changes))
 
-    Asking for more active components than there are asks for more components.
+
+def with_parameters(**changes: object) -> RunConfig:
+    """Return the configuration on screen with other parameters, to be fitted.
+
+    K and L are kept within what the data and each other allow; asking for more active components
+    than there are asks for more components.
     """
     old = config()
     wanted = {**old.parameters, **changes}
     if "n_active" in changes:
         wanted["n_components"] = max(wanted["n_components"], wanted["n_active"])
-    _change(parameters=suited(old.model, wanted))
+    changed = old.to_be_fitted(parameters=suited(old.model, wanted))
+    return fitting_limits(changed, current_dataset())
 
 
 def set_model(model: str) -> None:

@@ -184,7 +184,7 @@ def _ended(status: JobStatus, why: Watched) -> None:
 
 def _done(status: JobStatus, why: Watched) -> None:
     if status.kind == "download":
-        _arrived(status.result["dataset"], status.spec.get("then"), why)
+        _arrived(status.result["dataset"], why)
     elif status.kind == "fit" and why.kind == "fit":
         run = services.runs().get(status.result["run"])
         moved_on = why.key != state.config().id
@@ -194,17 +194,10 @@ def _done(status: JobStatus, why: Watched) -> None:
             state.notify("info", f"The fit “{run.name}” is ready; open it on the page Runs.")
 
 
-def _arrived(digest: str, then: dict[str, Any] | None, why: Watched) -> None:
-    """Open a data set, and fit what was asked for with it; only say so if one looks elsewhere."""
-    stays = why.seen in (None, state.config().id)
-    if stays:
+def _arrived(digest: str, why: Watched) -> None:
+    """Open a data set; only say so if one looks elsewhere."""
+    if why.seen in (None, state.config().id):
         state.open_dataset(digest)
     else:
         name = services.dataset(digest).name
         state.notify("info", f"The data set “{name}” is ready; open it on the page Data.")
-    if then:  # see `appca.ui.components.sharing.paper`
-        config = RunConfig(digest, **then)
-        if stays:
-            state.open_config(config)
-        if services.runs().get(config.id) is None:
-            fit(config)

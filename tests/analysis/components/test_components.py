@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from appca.analysis.components.components import common, extremes, name_of, own_name, partner
+from appca.analysis.components.components import common, extremes, name_of, own_name
 from tests.fitted_runs import fitted_run
 
 ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
@@ -26,13 +26,6 @@ def test_no_row_is_at_both_ends():
     assert (alone.low.tolist(), alone.high.tolist()) == ([], [0])
     nobody = extremes(fitted_run(ACTIVE[4:], scores=SCORES[4:]), 2, 5)
     assert (len(nobody.low), len(nobody.high)) == (0, 0)
-
-
-def test_the_partner_is_the_component_most_often_used_beside():
-    assert partner(ACTIVE, 0) == (1, 0.5)
-    assert partner(ACTIVE, 2) == (0, 0.5)
-    assert partner(ACTIVE[4:], 0) is None
-    assert partner(ACTIVE[4:], 1) is None
 
 
 def test_classes_come_by_their_share():

@@ -10,7 +10,6 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import group as group_difference
 from appca.analysis.groups.group import (
     GroupComparison,
-    association,
     compare,
     mean_images,
     numbers,
@@ -85,18 +84,12 @@ def test_a_planted_difference_ranks_first(seed, where):
 def test_all_tests_are_corrected_together(seed):
     dataset, fitted, mask = made(seed)
     found = compare(dataset, fitted, mask)
-    # 8 features, 4 scores, 4 uses, 6 subspaces, 4 kinds, 1 weight, 3 measures, 2 whole columns
-    assert found.n_tests == 32
-    assert len(found.differences) == 30
-    assert [one.name for one in found.associations] == ["kind", "subspace"]
-    codes = np.unique(dataset.labels["kind"], return_inverse=True)[1]
-    whole = [association(codes, mask)[1]]
-    rows = fitted.active @ (1 << np.arange(4))
-    whole.append(association(rows, mask)[1])
-    p = np.array([one.p for one in found.differences] + whole)
+    # 8 features, 4 scores, 4 uses, 6 subspaces, 4 kinds, 1 weight, 3 measures
+    assert found.n_tests == len(found.differences) == 30
+    p = np.array([one.p for one in found.differences])
     ranks = [np.sum(p <= one) for one in p]  # Benjamini and Hochberg: least m p_j / j of p_j >= p
-    expected = [min(32 * p[j] / ranks[j] for j in np.flatnonzero(p >= one)) for one in p]
-    got = [one.corrected for one in found.differences + found.associations]
+    expected = [min(30 * p[j] / ranks[j] for j in np.flatnonzero(p >= one)) for one in p]
+    got = [one.corrected for one in found.differences]
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
@@ -168,17 +161,6 @@ def test_the_share_test_agrees_with_permuted_groups(seed):
         assert inside - 0.03 <= share_test(a, 60, 70 - a, 140) <= extreme + 0.03
 
 
-def test_cramers_v_is_that_of_scipy_and_1_for_a_perfect_match(seed):
-    rng = np.random.default_rng(seed)
-    codes, mask = rng.integers(0, 5, 400) * 3, rng.random(400) < 0.3
-    table = stats.contingency.crosstab(mask, codes).count
-    v, p = association(codes, mask)
-    assert v == pytest.approx(stats.contingency.association(table, method="cramer"), rel=1e-9)
-    assert p == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue, rel=1e-9)
-    assert association(mask.astype(int), mask)[0] == pytest.approx(1.0)
-    assert association(np.zeros(400, int), mask) == (0.0, 1.0)
-
-
 def test_shares_and_means_are_those_of_the_rows(seed):
     dataset, fitted, mask = made(seed)
     found = {one.name: one for one in compare(dataset, fitted, mask).differences}
@@ -244,16 +226,16 @@ def test_the_sentence_names_at_most_one_difference_of_each_kind():
     X[mask, 1] -= 2.5
     dataset = Dataset("d", X, dataset.ids, dataset.labels, None, dataset.feature_names)
     text = sentence(compare(dataset, fitted, mask))
-    assert text.startswith("The 75 selected rows differ from the rest most in ")
+    assert text.startswith("These rows differ from the rest most in ")
     assert "f5 (higher: " in text
     assert "kind = c (100% of them, " in text
     assert "f1" not in text
 
 
 def test_a_group_like_the_rest_is_called_so():
-    nothing = GroupComparison(5, 95, [], [], None, 32)
+    nothing = GroupComparison(5, 95, [], None, 30)
     assert "alike in everything" in sentence(nothing)
-    assert "32 tests" in sentence(nothing)
+    assert "30 tests" in sentence(nothing)
 
 
 def test_p_values_are_written_as_people_write_them():

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from appca import AdaptivePPCA
 from appca.models.algebra import stiefel
+from appca.models.orthonormal import em
 from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor_of
 from appca.models.rows.observations import about, centre_of
 
@@ -87,3 +89,24 @@ def test_the_order_of_rows_in_memory_does_not_matter(seed):
     for other in sums[1:]:
         for a, b in zip(sums[0], other, strict=True):
             np.testing.assert_allclose(b, a, rtol=1e-12)
+
+
+def test_what_is_compiled_ahead_is_what_fits_call(monkeypatch):
+    """After it no fit compiles: numba has a signature for each of the three ways already."""
+    from appca.models.orthonormal import expectation_kernels, poisson_binomial_kernels
+
+    em.compile_ahead()
+    kernels = (
+        expectation_kernels.expect,
+        expectation_kernels.sweep,
+        poisson_binomial_kernels.expect,
+    )
+    known = [len(kernel.signatures) for kernel in kernels]
+    monkeypatch.setattr(em, "LEAST_COMPILED", 0)
+    X = np.random.default_rng(0).standard_normal((90, 300))
+    for dtype in (np.float32, np.float64):
+        for k, n_active in [(5, 2), (32, 16)]:
+            for columns in (40, 300):
+                some = X[:, :columns].astype(dtype)
+                AdaptivePPCA(k, n_active, max_iter=2, random_state=0).fit(some)
+    assert [len(kernel.signatures) for kernel in kernels] == known

@@ -137,7 +137,7 @@ def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rn
 
 
 @pytest.mark.usefixtures("small_sample")
-def test_the_best_start_is_refined_on_the_sample_and_then_on_all_rows(rng, seed, monkeypatch):
+def test_the_best_start_of_the_sample_is_refined_on_all_rows(rng, seed, monkeypatch):
     monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
     monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(150, 30, 4, 2, seed=seed).X)
@@ -148,24 +148,43 @@ def test_the_best_start_is_refined_on_the_sample_and_then_on_all_rows(rng, seed,
     assert run.state.W.shape == (30, 4)
     inside = expect(run.state, rows, chosen).log_likelihood
     assert run.log_likelihood == pytest.approx(inside, rel=1e-10)
-    assert next(p.stage for p in seen if "refinement" in p.stage) == "refinement on 50 rows"
     assert seen[-1].stage == "refinement on 150 rows"
     assert seen[-1].log_likelihood == pytest.approx(run.log_likelihood)
     assert found.window == screening.CONFIRMATION_WINDOW
 
 
-def test_the_start_of_highest_likelihood_goes_on(rng, seed):
+def test_every_start_climbs_to_its_end_and_the_highest_goes_on(rng, seed):
     rows = rows_of(planted(600, 15, 6, 3, seed=seed).X)
     chosen = settings(rows, 6, 3)
-    drawn = screening.draw_screening_sample(rng, rows, chosen)
     seen = []
-    control = EMControl(chosen, seen.append, 500, 1e-4, True, 600)
-    run = screening.best_candidate(rng, drawn.sample, starts.candidates("auto", 2, 6), control)
-    names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", "random rotation"]
-    stages = [f"screening {i} of 5: {name}" for i, name in enumerate(names, start=1)]
-    assert list(dict.fromkeys(p.stage for p in seen)) == stages
-    last = {p.stage: p.log_likelihood for p in seen}
-    assert run.log_likelihood == max(last.values())
+    found = searched(rng, rows, chosen, seen, starts.candidates("auto", 2, 6))
+    names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", *["random rotation"] * 6]
+    stages = [f"screening {i} of 10: {name}" for i, name in enumerate(names, start=1)]
+    assert list(dict.fromkeys(p.stage for p in seen))[:10] == stages
+    ends = {p.stage: p.log_likelihood for p in seen}
+    assert found.run.log_likelihood >= max(ends[stage] for stage in stages)
+
+
+def test_the_first_start_goes_on_beside_the_best_of_the_sample(seed):
+    rows = rows_of(planted(600, 15, 6, 3, seed=seed).X)
+    chosen = settings(rows, 6, 3)
+    ends = []
+    for candidates in (starts.candidates("auto", 1, 6), [starts.QUARTIMAX]):
+        found = searched(np.random.default_rng(seed), rows, chosen, [], candidates)
+        ends.append(found.run.log_likelihood)
+    assert ends[0] >= ends[1] - 1e-4 * 600
+
+
+@pytest.mark.parametrize("dear", [False, True])
+def test_spare_starts_are_left_out_where_climbs_are_dear(dear, rng, seed, monkeypatch):
+    monkeypatch.setattr(screening, "MOST_SUMS", 0 if dear else 10**9)
+    rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
+    seen = []
+    searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 2, 4))
+    tried = [stage for stage in dict.fromkeys(p.stage for p in seen) if "random" in stage]
+    assert len(tried) == (1 if dear else 1 + starts.SPARE_STARTS)
+    longest = max(p.max_iter for p in seen if "screening" in p.stage)
+    assert longest == (starts.ANNEALED_ITERATIONS if dear else screening.REFINEMENT_ITERATIONS)
 
 
 def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):

@@ -3,30 +3,10 @@
 from html import unescape
 
 import numpy as np
-import pytest
 
 from appca.plots.components import component_charts
 from appca.plots.components.components import ranked_loadings
 from appca.plots.explore import point
-
-
-def test_every_user_is_in_one_bar_and_no_bar_has_two_signs():
-    scores = np.random.default_rng(0).normal(1.0, 2.0, 700)
-    figure = component_charts.score_histogram(scores, scores > 3)
-    every, chosen = figure.data
-    assert sum(every.y) == 700
-    assert sum(chosen.y) == (scores > 3).sum()
-    left = np.asarray(every.x) - np.asarray(every.width) / 2
-    right = np.asarray(every.x) + np.asarray(every.width) / 2
-    assert ((left >= -1e-9) | (right <= 1e-9)).all()
-    blue = np.array(every.marker.color) == component_charts.BLUE
-    assert np.asarray(every.y)[blue].sum() == (scores < 0).sum()
-
-
-@pytest.mark.parametrize("scores", [np.zeros(5), np.full(3, 2.5), np.array([-1e-30])])
-def test_degenerate_scores_still_make_a_histogram(scores):
-    (bars,) = component_charts.score_histogram(scores, np.zeros(len(scores), dtype=bool)).data
-    assert sum(bars.y) == len(scores)
 
 
 def test_loadings_are_bars_in_their_order_with_names_disarmed():

@@ -8,7 +8,7 @@ from PIL import Image
 
 from appca.plots.components.component_figure import component_figure, component_sheet
 
-RED, BLUE = [178, 24, 43], [33, 102, 172]
+RED, BLUE = [200, 60, 40], [47, 111, 179]
 
 
 def test_every_component_has_its_image_under_its_name(seed):

@@ -66,12 +66,13 @@ def test_bars_fall_and_remember_their_components():
     assert not popularity_bars(np.array([0.2]), ["one"]).layout.shapes
 
 
-def test_the_map_has_the_order_of_the_bars():
+def test_the_map_bears_the_numbers_of_the_components():
     shares = np.array([[0.1, 0.8], [0.3, 1.0]])
-    figure = popularity_map(shares, ["a", "b"], np.array([0.2, 0.9]), ["one", "two"])
-    np.testing.assert_array_equal(figure.data[0].z, [[0.8, 0.1], [1.0, 0.3]])
-    assert figure.data[0].customdata[0].tolist() == ["two", "one"]
-    assert list(figure.data[0].text[1]) == ["100% of class b", "30.0% of class b"]
+    figure = popularity_map(shares, ["a", "b"], [2, 7], ["two", "seven"])
+    np.testing.assert_array_equal(figure.data[0].z, shares)
+    assert figure.data[0].customdata[0].tolist() == ["two", "seven"]
+    assert list(figure.data[0].text[1]) == ["30.0% of class b", "100% of class b"]
+    assert list(figure.layout.xaxis.ticktext) == ["2", "7"]
 
 
 @pytest.mark.parametrize("colour", [False, True])

@@ -2,7 +2,7 @@ import numpy as np
 
 from appca.analysis.groups.group import GroupDifference
 from appca.plots.components.components import NEGATIVE, POSITIVE
-from appca.plots.groups.group import LESS, MORE, bars, histograms, images, sides
+from appca.plots.groups.group import LESS, MORE, bars, images, sides
 
 NUMBER = GroupDifference("feature", "a <b>bold</b> name", 2.5, -1.0, 0.8, 1.9, 1e-9, 1e-8)
 SHARE = GroupDifference("use", "use of component 2", 0.1, 0.6, -0.5, None, 1e-5, 1e-4)
@@ -23,8 +23,6 @@ def test_names_from_files_are_not_read_as_html():
     figure = bars([NUMBER])
     assert figure.layout.yaxis.ticktext[0] == "a &lt;b&gt;bold&lt;/b&gt; name"
     assert figure.data[0].customdata[0][0] == "a &lt;b&gt;bold&lt;/b&gt; name"
-    title = histograms("<i>x</i>", np.arange(9.0), np.arange(9) < 4).layout.xaxis.title.text
-    assert title == "&lt;i&gt;x&lt;/i&gt;"
 
 
 def test_numbers_have_means_and_uses_have_shares():
@@ -36,29 +34,13 @@ def test_an_empty_list_of_differences_is_still_a_figure():
     assert len(bars([]).data[0].x) == 0
 
 
-def test_histograms_are_shares_of_each_side_and_hold_every_value():
-    values = np.concatenate([np.linspace(0, 1, 300), [np.nan, 1e9]])
-    mask = np.zeros(302, dtype=bool)
-    mask[:100], mask[301] = True, True
-    rest, group = histograms("x", values, mask).data
-    assert (rest.name, group.name) == ("rest", "group")
-    np.testing.assert_allclose([np.sum(rest.y), np.sum(group.y)], 1.0)
-    assert group.y[-1] == 1 / 101  # the outlier is counted in the last bar
-    assert np.max(rest.x) < 2
-
-
-def test_a_constant_number_has_a_histogram_too():
-    for trace in histograms("x", np.full(10, 3.0), np.arange(10) < 4).data:
-        assert np.sum(trace.y) == 1.0
-
-
 def test_the_difference_of_mean_images_is_red_where_the_group_is_higher():
     group, rest = np.array([4.0, 1.0, 2.0, 2.0]), np.array([1.0, 4.0, 2.0, 2.0])
     found = images(group, rest, np.zeros((2, 2, 2), np.uint8), (2, 2))
     assert found.limit == 3.0
     assert tuple(found.difference[0, 0]) == POSITIVE
     assert tuple(found.difference[0, 1]) == NEGATIVE
-    assert found.difference[1].min() == found.difference[1].max() == 247
+    assert found.difference[1].min() == found.difference[1].max() == 250
 
 
 def test_colours_are_averaged_in_the_difference():

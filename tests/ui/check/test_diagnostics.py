@@ -79,7 +79,6 @@ def test_a_settled_fit_is_said_to_be_settled_with_what_stays_doubtful(start):
     assert "The fit converged after" in html(app)
     assert [title for title, _ in axes(app)] == [
         "pass over the data",
-        "pass over the data",
         "probability of the row's set of components",
         "component",
     ]

@@ -15,7 +15,7 @@ PAGES = (
     "explore",
     "explore",
     "explore",
-    "groups/selection",
+    "groups/differences",
     "components/gallery",
     "check/diagnostics",
     "export",

@@ -13,14 +13,10 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.explore import point_choice
-from tests.ui.conftest import address, go, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html
 from tests.ui.parts.test_pages import good_table, select, table_of, upload
 
 COMPONENTS, POINT = "components/gallery", "explore"
-
-
-def run_of(app):
-    return RunStore(home()).get(address(app)["run"])
 
 
 def point(app):
@@ -28,65 +24,6 @@ def point(app):
     return healthy(
         app.segmented_control(key="tab-components-selection-point").set_value("point").run()
     )
-
-
-def selected(app) -> int:
-    """Count the selected rows by what the tray says."""
-    said = [text.value for text in app.markdown if "**Selection**" in text.value]
-    return int(said[0].split("·")[1].split(" of ")[0].replace(",", "")) if said else 0
-
-
-def test_every_component_stands_there_with_its_pattern_and_its_ends(start):
-    app = healthy(start(COMPONENTS))
-    page = html(app)
-    assert page.count('class="ca-pattern"') == 4
-    assert all(f"Component {k}" in page for k in (1, 2, 3, 4))
-    assert page.count("of variance") >= 4
-    assert len(app.get("plotly_chart")) == 4
-    assert len(app.get("image")) == 8
-
-
-def test_many_components_are_paged(start):
-    app = healthy(start(COMPONENTS, k="9", l="3"))
-    assert html(app).count('class="ca-pattern"') == 4
-
-
-def test_a_name_is_kept_with_the_run_and_stands_on_other_pages(start):
-    app = start(COMPONENTS)
-    run = run_of(app)
-    app.text_input(key=f"label-{run.id}-1").set_value("my <b>loop</b>").run()
-    assert ComponentNumbers(home()).of_run(run).names[1] == "my <b>loop</b>"
-    assert "2 · my &lt;b&gt;loop&lt;/b&gt;" in html(healthy(app))
-    healthy(go(app, "explore/components"))
-    assert app.text_input(key=f"name-{run.id}-2").value == "my <b>loop</b>"
-    assert "<b>loop</b>" not in html(app)
-    again = healthy(start(COMPONENTS, **address(app)))
-    assert again.text_input(key=f"label-{run.id}-1").value == "my <b>loop</b>"
-
-
-def test_a_flipped_component_exchanges_its_ends_everywhere(start):
-    app = start(COMPONENTS)
-    run = run_of(app)
-    app.button(key="select-low-0").click().run()
-    assert selected(healthy(app)) == 12
-    lowest = address(app)["sel"]
-    app.button(key="select-high-0").click().run()
-    assert address(app)["sel"] != lowest
-    app.button(key="flip-0").click().run()
-    assert ComponentNumbers(home()).of_run(run).signs == (-1, 1, 1, 1)
-    app.button(key="select-high-0").click().run()
-    assert address(healthy(app))["sel"] == lowest
-    app.button(key="flip-0").click().run()
-    assert ComponentNumbers(home()).of_run(run).signs == (1, 1, 1, 1)
-
-
-def test_the_users_of_a_component_become_the_selection_of_all_pages(start):
-    app = start(COMPONENTS)
-    users = int(run_of(app).fitted.active[:, 2].sum())
-    app.button(key="select-users-2").click().run()
-    assert selected(healthy(app)) == users
-    go(app, "explore/selection")
-    assert any(f"### {users:,}" in text.value for text in healthy(app).markdown)
 
 
 def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
@@ -158,9 +95,9 @@ def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
     app = start("data/open")
     app.button(key="source-wine-open").click().run()
     go(app, "components/gallery")
-    assert len(healthy(app).dataframe) == 8
+    assert "ca-loading" in html(healthy(app))
     page = html(point(go(app, "explore")))
-    assert page.count('scope="row"') == 8
+    assert page.count('scope="row"') >= 8
 
 
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
@@ -187,24 +124,11 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     config = RunConfig(wine.digest, suggest(wine).to_dict(), "isFA", parameters)
     run = store.save(config, fit_run(wine, config))
     app = healthy(start(COMPONENTS, run=run.id))
-    assert "over the draws" in html(app)
     ComponentNumbers(home()).flip(run, 0)
     go(app, "check/diagnostics")
     healthy(app)
     go(app, "explore")
     assert any("How probable" in caption.value for caption in point(app).caption)
-
-
-def test_labels_that_cannot_be_stored_are_said(start, monkeypatch):
-    app = start(COMPONENTS)
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("appca.runs.numbering.write_numbered", full)
-    app.button(key="flip-0").click().run()
-    assert any("No space left" in sentence for sentence in sentences(app))
-    assert not app.exception
 
 
 def test_stepping_without_a_selection_goes_row_by_row():

@@ -212,20 +212,6 @@ def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(
     assert address(healthy(again.run()))["data"] == load("wine").digest
 
 
-def test_a_fit_asked_for_with_its_data_is_made_though_one_looks_elsewhere(start, jobs):
-    app = start("components/sharing")
-    app.button(key="sharing_paper").click().run()
-    (job,) = jobs.jobs
-    looked_at = address(app)["data"]
-    app = go(app, "explore")
-    app.slider(key="k").set_value(3).run()
-    jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
-    app = healthy(app.run())
-    assert address(app)["data"] == looked_at
-    fit = list(jobs.jobs.values())[-1]
-    assert (fit.kind, fit.spec["config"]["dataset"]) == ("fit", load("wine").digest)
-
-
 def test_a_download_without_network_says_what_to_do(start, jobs):
     app = start("data/open")
     app.button(key="source-coil20-open").click().run()

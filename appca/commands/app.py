@@ -1,0 +1,179 @@
+"""``appca``, ``appca DATA``: open the app in the browser, on data that need no upload."""
+
+import argparse
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from appca.commands import parsing
+from appca.commands.opening import opened_with_gaps
+from appca.commands.terminal import say
+from appca.data.dataset import Dataset
+from appca.data.sources.folder import project_folder
+from appca.data.store import DatasetStore
+from appca.runs.home import home
+from appca.runs.session import SUFFIX, unpack
+from appca.storage.errors import EXTRAS, InputError, MissingExtraError
+from appca.storage.wording import shortened
+
+NAME = "open"
+EXAMPLES = (
+    "appca",
+    "appca measurements.csv --label kind",
+    "appca images/",
+    "appca X.npy --labels y.npy",
+    "appca work.appca",
+)
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+START_SECONDS, ENDED = 60.0, 143
+TOKEN = "APPCA_TOKEN"  # names the variable; `appca.ui.frame.token` asks for what it holds
+_POLL = 0.05  # seconds
+
+
+def add(commands: parsing.Commands) -> None:
+    """Add the command."""
+    text = "open the app, on DATA if there are any; `appca DATA` does the same"
+    parser = parsing.command(commands, NAME, text, EXAMPLES)
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "data", nargs="*", metavar="DATA", help=f"{parsing.DATA_HELP}, or a session ({SUFFIX})"
+    )
+    parser.add_argument(
+        "--labels", type=Path, metavar="FILE", help="a class for each row (NPY, or text by lines)"
+    )
+    parsing.add_reading(parser, missing="model")
+    group = parser.add_argument_group("how to serve it")
+    group.add_argument("--port", type=int, default=8501, help="of this machine (default: 8501)")
+    group.add_argument(
+        "--address", default=LOOPBACK[0], help="to listen at (default: this machine only)"
+    )
+    group.add_argument(
+        "--behind-proxy",
+        action="store_true",
+        help="a proxy with a login stands before --address (default: no)",
+    )
+    group.add_argument(
+        "--no-token", action="store_true", help="let in whoever knows the address (default: no)"
+    )
+    group.add_argument(
+        "--no-browser", action="store_true", help="print the address alone (default: no)"
+    )
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Start the server, make the data its own, show the address, and wait for the server's end."""
+    _check(options)
+    token = "" if options.no_token else secrets.token_urlsafe(24)
+    server = _started(options, token)  # first: it loads its code while the data are read
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that the server ends, too
+    try:
+        place = _place(options)
+        url = f"http://{options.address}:{options.port}"
+        _wait(server, url)
+        url += "/?" + urlencode(place | ({"token": token} if token else {}))
+        say(f"appca is open at {url.removesuffix('/?')} (Ctrl-C ends it)")
+        sys.stdout.flush()
+        if not options.no_browser:
+            webbrowser.open(url)
+        server.wait()
+    finally:
+        server.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(10)
+    return {"address": url}
+
+
+def _check(options: argparse.Namespace) -> None:
+    if find_spec("streamlit") is None:
+        msg = f"The app needs streamlit; `pip install 'appca[{EXTRAS['streamlit']}]'` brings it."
+        raise MissingExtraError(msg)
+    if options.address not in LOOPBACK and not options.behind_proxy:
+        msg = (
+            f"--address {shortened(options.address)} lets others in, and appca has no accounts; "
+            "put a proxy with a login before it and add --behind-proxy."
+        )
+        raise parsing.UsageError(msg)
+    if options.labels is not None and not options.data:
+        msg = "--labels is for DATA; name them, too."
+        raise parsing.UsageError(msg)
+
+
+def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes]":
+    settings = {"headless": "true", "port": options.port, "address": options.address}
+    command = [sys.executable, "-m", "streamlit", "run", str(project_folder() / "app.py")]
+    for name, value in settings.items():
+        command += [f"--server.{name}", str(value)]
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    return subprocess.Popen(
+        command,
+        env=os.environ | {"PYTHONPATH": path, TOKEN: token},
+        stdout=subprocess.DEVNULL,  # its own address, without the token
+    )
+
+
+def _wait(server: "subprocess.Popen[bytes]", url: str) -> None:
+    last = time.monotonic() + START_SECONDS
+    while server.poll() is None and time.monotonic() < last:
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(_POLL)
+    msg = f"The app did not start at {url}; if another program is there, choose another --port."
+    raise InputError(msg)
+
+
+def _place(options: argparse.Namespace) -> dict[str, str]:
+    """Keep the data in the home, and return what the address says to open them."""
+    if not options.data:
+        return {}
+    if len(options.data) == 1 and options.data[0].endswith(SUFFIX):
+        path = Path(options.data[0])
+        with path.open("rb") as file:
+            found = unpack(path.name, file, home())
+        run = found.opened or next(iter(found.runs), None)
+        return {"data": found.dataset} | ({"run": run} if run else {})
+    dataset = opened_with_gaps(options)
+    if options.labels is not None:
+        dataset = with_labels(dataset, options.labels)
+    return {"data": DatasetStore(home()).put(dataset)}
+
+
+def with_labels(dataset: Dataset, file: Path) -> Dataset:
+    """Give each row the class that a file names.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, or names more or fewer classes than there are rows.
+    """
+    try:
+        if file.suffix == ".npy":
+            values = np.load(file, allow_pickle=False)
+        else:
+            values = np.array(file.read_text(encoding="utf-8").splitlines())
+    except (ValueError, EOFError) as error:
+        msg = f"“{file.name}” cannot be read; give an NPY file, or text with a class on each line."
+        raise InputError(msg) from error
+    if values.shape != (dataset.n_rows,):
+        msg = (
+            f"“{file.name}” has the shape {values.shape}, and the data have {dataset.n_rows:,} "
+            "rows; give one class for each row."
+        )
+        raise InputError(msg)
+    return replace(dataset, labels={file.stem: values.astype(str), **dataset.labels})

@@ -1,0 +1,1 @@
+"""Cards: HTML with pictures of rows, and with buttons in it."""

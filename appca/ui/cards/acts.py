@@ -1,0 +1,77 @@
+"""HTML with buttons in it: one part of a page instead of a widget for each of many buttons."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import streamlit as st
+
+from appca.ui.parts.text import tag, words
+from appca.ui.session.callbacks import guarded
+
+Act = Callable[[str, str], object]  # is given the button's value, and the text that was typed
+_listener = st.components.v2.component(
+    "appca_acts",
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def acting(html: str, key: str, acts: Mapping[str, Act]) -> None:
+    """Draw HTML, and answer its buttons; see `button` and `name`.
+
+    Parameters
+    ----------
+    html : str
+        Data in it must be escaped, as everywhere.
+    key : str
+        Of the part, different from all others on the page.
+    acts : mapping of str to callable
+        What each kind of button does.
+    """
+    with st.container(key=key):
+        st.html(html)
+        _listener(key=f"{key}_acts", data={"of": key}, on_act_change=lambda: _answer(key, acts))
+
+
+def button(
+    body: str,
+    act: str,
+    value: object,
+    label: str = "",
+    css: str = "ca-act",
+    pressed: bool | None = None,
+) -> str:
+    """Return a button as HTML; `body` must be HTML already.
+
+    Parameters
+    ----------
+    act : str
+        A key of `acting`'s acts.
+    value : object
+        What that is given, as text.
+    label : str
+        What it does, where the body does not say it.
+    pressed : bool, optional
+        Of a button that stays pressed.
+    """
+    more = {"title": label} if label else {}
+    if pressed is not None:
+        more["aria-pressed"] = str(pressed).lower()
+    shared = {"type": "button", "data-act": act, "data-value": str(value)}
+    return tag("button", body, css, **shared, **more)
+
+
+def name(body: str, act: str, value: object, now: str, label: str) -> str:
+    """Return a name that can be clicked and typed over; it is `now` until then."""
+    shared = {"type": "button", "data-act": act, "data-value": str(value), "data-name": now}
+    return tag("button", words(body), "ca-act ca-named", title=label, **shared)
+
+
+@guarded
+def _answer(key: str, acts: Mapping[str, Act]) -> None:
+    """Do what a button asks for; the browser's words are those of a stranger."""
+    told = st.session_state[f"{key}_acts"].get("act")
+    if isinstance(told, Mapping) and told.get("act") in acts:
+        value, text = (str(told.get(part, ""))[:1000] for part in ("value", "text"))
+        acts[told["act"]](value, text)

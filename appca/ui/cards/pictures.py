@@ -1,0 +1,47 @@
+"""Images of rows as pages show them: strokes are dark on a light page, tiles of one size."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.plots.components.components import data_uri
+from appca.plots.explore.sprites import resized, style_of
+from appca.plots.groups.image_rows import image_row
+from appca.ui.session.caching import kept
+
+LARGEST = 96  # pixels of a tile's side
+SAMPLE = 200  # rows by which strokes are told from photographs
+
+
+def is_dark() -> bool:
+    """Whether the page is dark."""
+    return bool(st.context.theme.type == "dark")
+
+
+def is_ink(dataset: Dataset) -> bool:
+    """Whether images are strokes, bright on black as stored."""
+    rows = np.linspace(0, dataset.n_rows - 1, min(dataset.n_rows, SAMPLE)).astype(int)
+    return kept(f"style-{dataset.digest}", lambda: style_of(dataset.images(rows))) == "ink"
+
+
+def tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return the images of rows, uint8 (n, h, w) or (n, h, w, 3), as they are drawn here."""
+    images = dataset.images(np.asarray(rows))
+    return on_page(dataset, resized(images, _size(images.shape[1:3])))
+
+
+def on_page(dataset: Dataset, images: np.ndarray) -> np.ndarray:
+    """Turn strokes dark where the page is light."""
+    return 255 - images if is_ink(dataset) and not is_dark() else images
+
+
+def strip(dataset: Dataset, rows: np.ndarray, colours: Sequence[str] | None = None) -> str:
+    """Return the images of rows side by side as text for an <img>, on strips of their colours."""
+    return data_uri(image_row(tiles(dataset, rows), colours))
+
+
+def _size(shape: tuple[int, ...]) -> tuple[int, int]:
+    shrink = min(1.0, LARGEST / max(shape))
+    return max(1, round(shape[0] * shrink)), max(1, round(shape[1] * shrink))

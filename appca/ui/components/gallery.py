@@ -1,0 +1,142 @@
+"""The tab Gallery: what each component looks like, which rows lie at its ends, and its name."""
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components.components import common, extremes, name_of, number_of, own_name
+from appca.analysis.components.meaning import goes_with
+from appca.analysis.explore.projection import variance_shares
+from appca.data.dataset import Dataset
+from appca.data.numbers import percent, signed
+from appca.plots.components.components import component_image, data_uri
+from appca.runs import labels
+from appca.storage.wording import counted, shortened
+from appca.ui.cards import acts, pictures
+from appca.ui.data import vae
+from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, loadings
+from appca.ui.parts.text import markdown, tag, words
+from appca.ui.parts.widgets import first_of_page
+from appca.ui.session import names, selection
+from appca.ui.session.caching import kept
+from appca.ui.session.fitting import Shown
+
+PAGE = 24  # components on a page
+AT_END = 6  # rows at each end
+NAMED_AT_END = 3  # of a table, by their ids
+
+
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw one card a component, with buttons for its name, its sign and its rows."""
+    vae.note(shown)
+    damage = shown.run and labels.damage(shown.run)
+    if damage:
+        st.warning(markdown(damage))
+    fitted = shown.fitted
+    order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))]).tolist()
+    shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
+    st.markdown(
+        f"**{counted(len(order), 'component')} explain{'s' if len(order) == 1 else ''} "
+        f"{percent(float(shares.sum()))} of the variance.** Click a name to change it, or an end "
+        "to select its rows."
+    )
+    first = first_of_page(len(order), PAGE, f"components-{shown.config.id}")
+    cards = "".join(_card(dataset, shown, k) for k in order[first : first + PAGE])
+    acts.acting(
+        tag("div", cards, "ca-gallery"),
+        "gallery",
+        {
+            "rename": lambda k, text: names.rename(shown.run, _place(shown, k), text),
+            "flip": lambda k, _: names.flip(shown.run, _place(shown, k)),
+            "select": lambda which, _: _select(dataset, shown, which),
+        },
+    )
+
+
+def _card(dataset: Dataset, shown: Shown, k: int) -> str:
+    fitted = shown.fitted
+    number, title = number_of(fitted, k), name_of(fitted, k)
+    shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
+    meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted.scores))[k]
+    numbers = tag("b", percent(shares[k], 1)) + " of variance"
+    users = f"used by {percent(fitted.active[:, k].mean())} of rows"
+    name = _name(shown, k, number, title)
+    flip = acts.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
+    told = tag("div", tag("span", str(number), "ca-number") + name, "ca-title")
+    told += tag("div", words(meant), "ca-quiet")
+    facts = tag("div", numbers + tag("div", users), "ca-quiet ca-right")
+    head = tag("div", told, "ca-told") + facts + (flip if shown.run else "")
+    return tag(
+        "section",
+        tag("div", _pattern(dataset, shown, k), "ca-look")
+        + tag("div", tag("div", head, "ca-top") + _ends(dataset, shown, k), "ca-rest"),
+        "ca-piece",
+    )
+
+
+def _name(shown: Shown, k: int, number: int, title: str) -> str:
+    own = own_name(shown.fitted, k)
+    text = own or f"Component {number}"
+    if shown.run is None:
+        return tag("b", words(text))
+    return acts.name(text, "rename", k, own, f"Rename {title}")
+
+
+def _pattern(dataset: Dataset, shown: Shown, k: int) -> str:
+    space = in_data_space if dataset.image_shape else in_units_of_the_fit
+    pattern = kept(f"patterns-{shown.key}", lambda: space(shown.fitted))[k]
+    if dataset.image_shape is None:
+        return loadings(dataset, pattern)
+    picture = component_image(pattern, dataset.image_shape, dark=pictures.is_dark())
+    return tag("img", "", src=data_uri(picture), alt=name_of(shown.fitted, k))
+
+
+def _ends(dataset: Dataset, shown: Shown, k: int) -> str:
+    ends = extremes(shown.fitted, k, AT_END)
+    low = _end(dataset, shown, k, ends.low, "low")
+    high = _end(dataset, shown, k, ends.high[::-1], "high")
+    if not len(ends.high):
+        return tag("div", "No row uses this component.", "ca-quiet")
+    return tag("div", low + tag("span", "…", "ca-quiet") + high, "ca-tails")
+
+
+def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> str:
+    """Return the rows at one end as a button, from the lowest score to the highest."""
+    if not len(rows):
+        return tag("span", "")
+    scores = shown.fitted.scores[rows, k]
+    far = signed(float(scores[0] if end == "low" else scores[-1]))
+    mostly = _classes(dataset, rows)
+    title = (
+        f"the {len(rows)} rows with the most {'negative' if end == 'low' else 'positive'} scores"
+    )
+    if dataset.image_shape is None:
+        own = rows[:NAMED_AT_END] if end == "low" else rows[-NAMED_AT_END:]
+        seen = words(", ".join(shortened(name, 14) for name in dataset.ids[own]))
+    else:
+        seen = tag("img", "", src=pictures.strip(dataset, rows), alt=f"{title}{mostly}")
+    said = tag("small", words(f"{far}{mostly}"))
+    return acts.button(seen + said, "select", f"{k} {end}", f"Select {title}")
+
+
+def _classes(dataset: Dataset, rows: np.ndarray) -> str:
+    """Say which classes most of some rows have; nothing without classes."""
+    if dataset.class_column is None:
+        return ""
+    names_, codes = dataset.class_column
+    return f" · {', '.join(shortened(name, 16) for name, _ in common(names_, codes[rows], 2))}"
+
+
+def _place(shown: Shown, text: str) -> int:
+    """Return a component's place from what the browser sent."""
+    place = int(text)
+    if not 0 <= place < len(shown.fitted.components):
+        msg = f"There are {len(shown.fitted.components)} components; got number {place}."
+        raise ValueError(msg)
+    return place
+
+
+def _select(dataset: Dataset, shown: Shown, which: str) -> None:
+    k, _, end = which.partition(" ")
+    ends = extremes(shown.fitted, _place(shown, k), AT_END)
+    rows = ends.low if end == "low" else ends.high
+    selection.put(dataset, np.isin(np.arange(dataset.n_rows), rows))

@@ -1,0 +1,325 @@
+// @ts-check
+/**
+ * Steering: scores under the hand, and the row they stand for, rebuilt in the browser at each move.
+ *
+ * @typedef {{number: number, name: string, picture: string | null, reach: number}} Part a component
+ * @typedef {{name: string, low: number, high: number}} Column
+ * @typedef {{width: number, height: number, channels: number, low: number, factor: number, ink: boolean}} Picture
+ * @typedef {{scores: string, colours: string[], codes: string, count: number}} Cloud
+ * @typedef {object} Message
+ * @property {string} id of the fit and of where to start
+ * @property {Part[]} parts @property {string} average float32 @property {string} patterns float32, K x m
+ * @property {Picture | null} image @property {Column[]} columns
+ * @property {number[]} start @property {string} from @property {string | null} given the row's own picture @property {[number, number]} pair @property {Cloud} cloud
+ * @typedef {object} Steer
+ * @property {Message} data @property {Float32Array} average @property {Float32Array[]} patterns
+ * @property {Float32Array} scores of the cloud @property {Uint8Array} codes
+ * @property {number[]} z @property {[number, number]} pair @property {HTMLElement} root
+ */
+
+/** @type {WeakMap<Element, {id: string, steer: Steer, stop: () => void}>} */
+const shown = new WeakMap();
+const PAD = 300; // CSS pixels of the panel's side
+const STEPS = 50; // of a key from the middle of a slider to its end
+
+/** @param {{data: Message, parentElement: HTMLElement}} call */
+export default function show({ data, parentElement }) {
+  const root = /** @type {HTMLElement} */ (parentElement.querySelector('.ca-steer'));
+  const before = shown.get(root);
+  const dark = isDark(root);
+  const id = `${data.id} ${dark}`;
+  if (before?.id !== id) {
+    before?.stop();
+    const same = before && before.steer.data.id === data.id;
+    const steer = begun(root, data, same ? before.steer : null);
+    shown.set(root, { id, steer, stop: build(steer) });
+    draw(steer);
+  }
+}
+
+/** @param {HTMLElement} root @param {Message} data @param {Steer | null} old @returns {Steer} */
+function begun(root, data, old) {
+  const all = floats(data.patterns);
+  const m = all.length / Math.max(1, data.parts.length);
+  const patterns = data.parts.map((_, k) => all.subarray(k * m, (k + 1) * m));
+  const pair = old?.pair ?? /** @type {[number, number]} */ ([...data.pair]);
+  return { data, root, patterns, average: floats(data.average), scores: floats(data.cloud.scores), codes: bytes(data.cloud.codes), z: old?.z ?? [...data.start], pair };
+}
+
+/** The parts of the page, once a fit or start. @param {Steer} steer @returns {() => void} */
+function build(steer) {
+  const { root, data } = steer;
+  root.replaceChildren();
+  const pad = node('div', 'ca-steer-pad');
+  const chosen = node('div', 'ca-steer-axes');
+  chosen.append(axis(steer, 0), axis(steer, 1));
+  const plane = /** @type {HTMLCanvasElement} */ (node('canvas', 'ca-steer-plane'));
+  plane.setAttribute('aria-hidden', 'true'); // the sliders say and do the same
+  pad.append(chosen, plane, node('div', 'ca-steer-hint', 'Drag anywhere in the panel.'));
+  const seen = node('div', 'ca-steer-seen');
+  seen.append(node('canvas', 'ca-steer-image'), node('div', 'ca-steer-bars'), node('div', 'ca-steer-sum'));
+  if (data.given) seen.append(beside(data.given, data.from));
+  const reset = node('button', 'ca-steer-reset', `Back to ${data.from}`);
+  reset.addEventListener('click', () => set(steer, data.start));
+  seen.append(reset);
+  const list = node('div', 'ca-steer-list');
+  list.append(...data.parts.map((_, k) => slider(steer, k)));
+  root.append(pad, seen, list);
+  if (!data.image) bars(steer);
+  const stops = [drag(plane, (x, y) => moved(steer, x, y)), ...[...list.querySelectorAll('[role=slider]')].map((one, k) => drag(/** @type {HTMLElement} */ (one), (x) => setOne(steer, k, (2 * x - 1) * reach(steer, k))))];
+  return () => stops.forEach((stop) => stop());
+}
+
+/** The row itself, to compare with. @param {string} source @param {string} name */
+function beside(source, name) {
+  const figure = node('figure', 'ca-steer-given');
+  const image = document.createElement('img');
+  Object.assign(image, { src: source, alt: `${name} itself` });
+  figure.append(image, node('figcaption', '', `${name} itself`));
+  return figure;
+}
+
+/** The choice of the component along an axis of the panel. @param {Steer} steer @param {0 | 1} which */
+function axis(steer, which) {
+  const label = node('label', '', which ? 'Up: ' : 'Across: ');
+  const select = document.createElement('select');
+  steer.data.parts.forEach((part, k) => select.append(new Option(named(part), String(k), false, k === steer.pair[which])));
+  select.addEventListener('change', () => {
+    steer.pair[which] = Number(select.value);
+    draw(steer);
+  });
+  label.append(select);
+  return label;
+}
+
+/** @param {Steer} steer @param {number} k */
+function slider(steer, k) {
+  const part = steer.data.parts[k];
+  const line = node('div', 'ca-steer-line');
+  if (part.picture) {
+    const image = document.createElement('img');
+    image.src = part.picture;
+    image.alt = '';
+    line.append(image);
+  }
+  const track = node('div', 'ca-steer-track');
+  const attributes = { role: 'slider', tabindex: '0', 'aria-label': named(part), 'aria-valuemin': rounded(-part.reach), 'aria-valuemax': rounded(part.reach) };
+  Object.entries(attributes).forEach(([name, value]) => track.setAttribute(name, value));
+  track.append(node('i', 'ca-steer-fill'), node('b', 'ca-steer-knob'));
+  track.addEventListener('keydown', (event) => keyed(steer, k, event));
+  line.append(node('span', 'ca-steer-name', named(part)), track, node('span', 'ca-steer-value'));
+  return line;
+}
+
+/** @param {Steer} steer @param {number} k @param {KeyboardEvent} event */
+function keyed(steer, k, event) {
+  const step = reach(steer, k) / STEPS;
+  /** @type {Record<string, number>} */
+  const to = { ArrowRight: steer.z[k] + step, ArrowUp: steer.z[k] + step, ArrowLeft: steer.z[k] - step, ArrowDown: steer.z[k] - step, PageUp: steer.z[k] + 10 * step, PageDown: steer.z[k] - 10 * step, Home: -reach(steer, k), End: reach(steer, k), 0: 0 };
+  if (!(event.key in to)) return;
+  event.preventDefault();
+  setOne(steer, k, to[event.key]);
+}
+
+/** Follow a pointer over an element: places from 0 to 1. @param {HTMLElement} on @param {(x: number, y: number) => void} act @returns {() => void} */
+function drag(on, act) {
+  const follow = (/** @type {PointerEvent} */ event) => {
+    if (event.type === 'pointerdown') on.setPointerCapture(event.pointerId);
+    if (!event.buttons) return;
+    const box = on.getBoundingClientRect();
+    act(within((event.clientX - box.left) / box.width, 0, 1), within((event.clientY - box.top) / box.height, 0, 1));
+  };
+  on.addEventListener('pointerdown', follow);
+  on.addEventListener('pointermove', follow);
+  return () => {
+    on.removeEventListener('pointerdown', follow);
+    on.removeEventListener('pointermove', follow);
+  };
+}
+
+/** @param {Steer} steer @param {number} x @param {number} y */
+function moved(steer, x, y) {
+  const z = [...steer.z];
+  const [a, b] = steer.pair;
+  z[b] = (1 - 2 * y) * reach(steer, b);
+  z[a] = (2 * x - 1) * reach(steer, a);
+  set(steer, z);
+}
+
+/** Set one score. @param {Steer} steer @param {number} k @param {number} value */
+function setOne(steer, k, value) {
+  const z = [...steer.z];
+  z[k] = within(value, -reach(steer, k), reach(steer, k));
+  if (Math.abs(z[k]) < reach(steer, k) / STEPS / 4) z[k] = 0;
+  set(steer, z);
+}
+
+/** @param {Steer} steer @param {number[]} z */
+function set(steer, z) {
+  steer.z = [...z];
+  draw(steer);
+}
+
+/** @param {Steer} steer */
+function draw(steer) {
+  const values = rebuilt(steer);
+  if (steer.data.image) picture(steer, values, steer.data.image);
+  else steer.data.columns.forEach((column, j) => bar(steer, column, j, values[j]));
+  plane(steer);
+  steer.root.querySelectorAll('.ca-steer-line').forEach((line, k) => track(steer, /** @type {HTMLElement} */ (line), k));
+  const used = steer.z.map((z, k) => ({ z, k })).filter(({ z }) => z !== 0);
+  const terms = used.map(({ z, k }) => ` ${z < 0 ? '−' : '+'} ${rounded(Math.abs(z))} × ${named(steer.data.parts[k])}`);
+  text(steer.root, '.ca-steer-sum', `average${terms.join('')}`);
+  steer.root.dataset.z = JSON.stringify(steer.z);
+}
+
+/** The average and the patterns by their scores. @param {Steer} steer @returns {Float32Array} */
+function rebuilt({ average, patterns, z }) {
+  const values = Float32Array.from(average);
+  z.forEach((score, k) => {
+    if (score) for (let j = 0; j < values.length; j += 1) values[j] += score * patterns[k][j];
+  });
+  return values;
+}
+
+/** @param {Steer} steer @param {Float32Array} values @param {Picture} image */
+function picture(steer, values, { width, height, channels, low, factor, ink }) {
+  const canvas = /** @type {HTMLCanvasElement} */ (steer.root.querySelector('.ca-steer-image'));
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  canvas.setAttribute('role', 'img');
+  canvas.setAttribute('aria-label', 'the row that these scores stand for');
+  const flip = ink && !isDark(steer.root);
+  const drawn = new ImageData(width, height);
+  for (let p = 0; p < width * height; p += 1) {
+    for (let c = 0; c < 3; c += 1) {
+      const level = (values[p * channels + (channels === 3 ? c : 0)] - low) * factor;
+      drawn.data[4 * p + c] = flip ? 255 - level : level; // both ends are clamped by the array
+    }
+    drawn.data[4 * p + 3] = 255;
+  }
+  canvas.getContext('2d')?.putImageData(drawn, 0, 0);
+}
+
+/** One bar for each column of a table. @param {Steer} steer */
+function bars(steer) {
+  const list = /** @type {HTMLElement} */ (steer.root.querySelector('.ca-steer-bars'));
+  steer.root.querySelector('.ca-steer-image')?.remove();
+  for (const column of steer.data.columns) {
+    const line = node('div', 'ca-steer-bar');
+    const name = node('span', '', column.name);
+    name.title = column.name;
+    const box = node('div', '');
+    box.append(node('i', 'ca-steer-fill'), node('u', 'ca-steer-average'));
+    line.append(name, box, node('span', 'ca-steer-value'));
+    list.append(line);
+  }
+}
+
+/** @param {Steer} steer @param {Column} column @param {number} j @param {number} value */
+function bar(steer, { low, high }, j, value) {
+  const line = /** @type {HTMLElement} */ (steer.root.querySelectorAll('.ca-steer-bar')[j]);
+  const at = (/** @type {number} */ v) => 100 * within((v - low) / (high - low || 1), 0, 1);
+  const [from, to] = [at(steer.average[j]), at(value)];
+  fill(line, from, to);
+  /** @type {HTMLElement} */ (line.querySelector('.ca-steer-average')).style.left = `${from}%`;
+  text(line, '.ca-steer-value', rounded(value));
+  line.dataset.value = String(value);
+}
+
+/** @param {Steer} steer @param {HTMLElement} line @param {number} k */
+function track(steer, line, k) {
+  const place = 50 + (50 * within(steer.z[k], -reach(steer, k), reach(steer, k))) / reach(steer, k);
+  fill(line, 50, place);
+  /** @type {HTMLElement} */ (line.querySelector('.ca-steer-knob')).style.left = `${place}%`;
+  const slide = /** @type {HTMLElement} */ (line.querySelector('[role=slider]'));
+  slide.setAttribute('aria-valuenow', steer.z[k].toFixed(4));
+  slide.setAttribute('aria-valuetext', rounded(steer.z[k]));
+  text(line, '.ca-steer-value', rounded(steer.z[k]));
+  line.classList.toggle('ca-unused', steer.z[k] === 0);
+}
+
+/** @param {HTMLElement} line @param {number} from @param {number} to percent */
+function fill(line, from, to) {
+  const one = /** @type {HTMLElement} */ (line.querySelector('.ca-steer-fill'));
+  Object.assign(one.style, { left: `${Math.min(from, to)}%`, width: `${Math.abs(to - from)}%` });
+  one.classList.toggle('ca-less', to < from);
+}
+
+/** The panel: rows that use a component of it, the axes, and the point under the hand. @param {Steer} steer */
+function plane(steer) {
+  const canvas = /** @type {HTMLCanvasElement} */ (steer.root.querySelector('.ca-steer-plane'));
+  const ratio = window.devicePixelRatio || 1;
+  const side = Math.round(PAD * ratio);
+  if (canvas.width !== side || canvas.height !== side) Object.assign(canvas, { width: side, height: side });
+  const pen = canvas.getContext('2d');
+  if (!pen) return;
+  const ink = isDark(steer.root) ? { line: '#313d4b', ground: '#161d27', hand: '#6aa9e9' } : { line: '#d5dce5', ground: '#ffffff', hand: '#2f6fb3' };
+  const [a, b] = steer.pair;
+  const x = (/** @type {number} */ z) => PAD * (0.5 + z / reach(steer, a) / 2);
+  const y = (/** @type {number} */ z) => PAD * (0.5 - z / reach(steer, b) / 2);
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, PAD, PAD);
+  pen.strokeStyle = ink.line;
+  pen.beginPath();
+  pen.moveTo(x(0), 0);
+  pen.lineTo(x(0), PAD);
+  pen.moveTo(0, y(0));
+  pen.lineTo(PAD, y(0));
+  pen.stroke();
+  cloud(steer, pen, x, y);
+  pen.beginPath();
+  pen.arc(x(steer.z[a]), y(steer.z[b]), 8, 0, 7);
+  pen.fillStyle = ink.hand;
+  pen.fill();
+  pen.lineWidth = 2.5;
+  pen.strokeStyle = ink.ground;
+  pen.stroke();
+  pen.lineWidth = 1;
+}
+
+/** @param {Steer} steer @param {CanvasRenderingContext2D} pen @param {(z: number) => number} x @param {(z: number) => number} y */
+function cloud(steer, pen, x, y) {
+  const [a, b] = steer.pair;
+  const K = steer.data.parts.length;
+  pen.globalAlpha = 0.5;
+  for (let n = 0; n < steer.data.cloud.count; n += 1) {
+    const [p, q] = [steer.scores[n * K + a], steer.scores[n * K + b]];
+    if (!p || !q) continue;
+    pen.fillStyle = steer.data.cloud.colours[steer.codes[n]] ?? '#888888';
+    pen.fillRect(x(p) - 1.5, y(q) - 1.5, 3, 3);
+  }
+  pen.globalAlpha = 1;
+}
+
+/** @param {Steer} steer @param {number} k */
+const reach = (steer, k) => steer.data.parts[k].reach || 1;
+/** @param {Part} part */
+const named = (part) => (part.name ? `${part.number} · ${part.name}` : `component ${part.number}`);
+/** @param {number} value @param {number} low @param {number} high */
+const within = (value, low, high) => Math.min(high, Math.max(low, value));
+/** Three digits, with the sign that print uses. @param {number} value */
+const rounded = (value) => String(Number(value.toPrecision(3))).replace('-', '−');
+/** @param {string} text base64 */
+const bytes = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+/** @param {string} text base64 of little-endian float32 */
+const floats = (text) => new Float32Array(bytes(text).buffer);
+
+/** @param {string} name @param {string} css @param {string} [words] @returns {HTMLElement} */
+function node(name, css, words = '') {
+  const made = document.createElement(name);
+  if (css) made.className = css;
+  made.textContent = words;
+  return made;
+}
+
+/** @param {HTMLElement} root @param {string} where @param {string} words */
+function text(root, where, words) {
+  const found = root.querySelector(where);
+  if (found && found.textContent !== words) found.textContent = words;
+}
+
+/** Whether the page's ground is dark. @param {Element} root */
+function isDark(root) {
+  const hex = getComputedStyle(root).getPropertyValue('--st-background-color').trim().replace('#', '');
+  return hex.length === 6 && parseInt(hex.slice(0, 2), 16) + parseInt(hex.slice(2, 4), 16) + parseInt(hex.slice(4, 6), 16) < 384;
+}

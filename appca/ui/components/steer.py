@@ -1,0 +1,137 @@
+"""The tab Steer: scores under the hand, and the row they stand for, rebuilt as the hand moves."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components.components import number_of, own_name
+from appca.analysis.components.steering import Steering, fullest_pair, steering
+from appca.data.dataset import Dataset
+from appca.plots.components.components import component_image, data_uri
+from appca.plots.palette import MISSING, NEUTRAL, class_colour
+from appca.ui.cards import pictures
+from appca.ui.explore import point_choice
+from appca.ui.parts.component_list import in_data_space
+from appca.ui.parts.widgets import one_of
+from appca.ui.session.caching import kept
+from appca.ui.session.fitting import Shown
+
+MOST_COLUMNS = 16  # of a table, as bars
+MOST_DOTS = 2500  # rows in the panel, a fair sample
+STARTS = {"average": "The average", "row": "A row"}
+HERE = Path(__file__).parent
+_steer = st.components.v2.component(
+    "appca_steer",
+    html="<div class='ca-steer'></div>",
+    js=(HERE / "steer.js").read_text(encoding="utf-8"),
+    css=(HERE / "steer.css").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw where to start from, and the parts that a hand moves."""
+    st.markdown("**Drag the point or a slider and watch the row change.**")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        begin = one_of("Start from", STARTS, "steer_start", "average")
+        row = point_choice.choose(dataset) if begin == "row" else None
+    if shown.fitted.preprocessing.vae is not None:
+        st.caption("An autoencoder is not linear: large steps are rebuilt only roughly.")
+    fixed = kept(f"steer-{shown.key}-{pictures.is_dark()}", lambda: _fixed(dataset, shown))
+    _steer(key="steer", data=fixed | _start(dataset, shown, row))
+
+
+def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
+    """Return what the browser needs of a fit, whatever row is started from."""
+    fitted = shown.fitted
+    found = steering(fitted, None if dataset.image_shape else MOST_COLUMNS)
+    order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))])
+    drawn = _pictures(dataset, shown)
+    parts = [
+        {
+            "number": number_of(fitted, k),
+            "name": own_name(fitted, k),
+            "picture": drawn[k] if drawn else None,
+            "reach": float(found.reach[k]),
+        }
+        for k in order.tolist()
+    ]
+    return {
+        "parts": parts,
+        "average": _packed(found.average),
+        "patterns": _packed(found.patterns[order]),
+        "image": _image(dataset),
+        "columns": [] if dataset.image_shape else _columns(dataset, found),
+        "pair": [int(np.flatnonzero(order == k)[0]) for k in fullest_pair(fitted.active)],
+        "cloud": _cloud(dataset, shown, order),
+    }
+
+
+def _start(dataset: Dataset, shown: Shown, row: int | None) -> dict[str, Any]:
+    fitted = shown.fitted
+    order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))])
+    if row is None:
+        start = [0.0] * len(order)
+        return {"id": f"{shown.key} average", "start": start, "from": "the average", "given": None}
+    start = np.where(fitted.active[row], fitted.scores[row], 0.0)[order].tolist()
+    given = pictures.strip(dataset, np.array([row])) if dataset.image_shape else None
+    name = str(dataset.ids[row])
+    return {"id": f"{shown.key} {row}", "start": start, "from": name, "given": given}
+
+
+def _image(dataset: Dataset) -> dict[str, Any] | None:
+    """Return how values become grey levels, as `Dataset.as_images` makes them."""
+    if dataset.image_shape is None:
+        return None
+    height, width, *channels = dataset.image_shape
+    low, high = dataset.image_range
+    return {
+        "width": width,
+        "height": height,
+        "channels": channels[0] if channels else 1,
+        "low": low,
+        "factor": 255.0 / ((high - low) or 1.0),
+        "ink": pictures.is_ink(dataset),
+    }
+
+
+def _columns(dataset: Dataset, found: Steering) -> list[dict[str, Any]]:
+    names, X = dataset.column_names, dataset.X[:, found.columns].astype(np.float64)
+    reached = np.abs(found.patterns * found.reach[:, None]).max(axis=0)
+    low = np.minimum(X.min(axis=0), found.average - reached)
+    high = np.maximum(X.max(axis=0), found.average + reached)
+    return [
+        {"name": names[j], "low": float(low[i]), "high": float(high[i])}
+        for i, j in enumerate(found.columns.tolist())
+    ]
+
+
+def _pictures(dataset: Dataset, shown: Shown) -> list[str]:
+    if dataset.image_shape is None:
+        return []
+    shape = dataset.image_shape
+    return [
+        data_uri(component_image(one, shape, dark=pictures.is_dark()))
+        for one in in_data_space(shown.fitted)
+    ]
+
+
+def _cloud(dataset: Dataset, shown: Shown, order: np.ndarray) -> dict[str, Any]:
+    """Return the scores of a fair sample of rows, zero where a component is not used."""
+    rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_DOTS]
+    scores = np.where(shown.fitted.active[rows], shown.fitted.scores[rows], 0.0)[:, order]
+    found = dataset.class_column
+    codes = np.zeros(len(rows), np.uint8)
+    colours = [NEUTRAL]
+    if found is not None and len(found[0]) < 255:
+        codes = np.where(found[1][rows] < 0, len(found[0]), found[1][rows]).astype(np.uint8)
+        colours = [*map(class_colour, range(len(found[0]))), MISSING]
+    packed = base64.b64encode(codes.tobytes()).decode()
+    return {"scores": _packed(scores), "codes": packed, "colours": colours, "count": len(rows)}
+
+
+def _packed(values: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode()

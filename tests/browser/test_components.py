@@ -1,0 +1,92 @@
+"""Components in a real browser: a row is rebuilt under the hand, names and ends answer a click."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from appca.analysis.components.components import number_of
+from appca.data.sources.builtin import load
+from appca.runs.numbering import ComponentNumbers, numbered
+from appca.runs.store import RunStore
+from tests.browser.test_app import APP, SECOND, idle
+
+pytestmark = pytest.mark.browser
+WAIT = 60 * SECOND
+PIXELS = """() => {
+  const canvas = document.querySelector('.ca-steer-image');
+  const seen = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  return btoa(String.fromCharCode(...seen.filter((_, i) => i % 4 === 0)));
+}"""
+Z = "() => JSON.parse(document.querySelector('.ca-steer').dataset.z)"
+
+
+@pytest.fixture(scope="module")
+def server(serve):
+    return serve(APP, OMP_NUM_THREADS="1")
+
+
+def known(server, page):
+    """Return the fit on screen as people know it."""
+    page.wait_for_url("**run=**", timeout=WAIT)
+    run_id = page.url.split("run=")[1].split("&")[0]
+    run = RunStore(server.home).get(run_id)
+    return numbered(run.fitted, ComponentNumbers(server.home).of_run(run))
+
+
+def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
+    page = visit(f"{server.url}/components?tab=steer").page
+    page.locator(".ca-steer-plane").wait_for(timeout=WAIT)
+    idle(page, 60)
+    fitted, digits = known(server, page), load("digits")
+
+    def is_rebuilt() -> list[float]:
+        z = page.evaluate(Z)
+        order = np.argsort([number_of(fitted, k) for k in range(len(z))])
+        scores = np.zeros(len(z))
+        scores[order] = z
+        row = fitted.preprocessing.inverse_transform(fitted.mean + scores @ fitted.components)
+        wanted = 255 - digits.as_images(row[None])[0].astype(int)
+        seen = np.frombuffer(base64.b64decode(page.evaluate(PIXELS)), np.uint8).reshape(8, 8)
+        assert np.abs(wanted - seen).max() <= 1  # a value half way may be rounded either way
+        return z
+
+    assert is_rebuilt() == [0, 0, 0, 0]
+    box = page.locator(".ca-steer-plane").bounding_box()
+    page.mouse.move(box["x"] + 150, box["y"] + 150)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 240, box["y"] + 60, steps=4)
+    moved = is_rebuilt()  # while the button is down
+    page.mouse.up()
+    assert sum(value != 0 for value in moved) == 2
+    sliders = page.get_by_role("slider")
+    sliders.nth(0).focus()
+    for key in ("End", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    first = is_rebuilt()[0]
+    reach = float(np.abs(fitted.scores[:, 0]).max())
+    assert first == pytest.approx(reach * 48 / 50, rel=1e-3)
+    assert float(sliders.nth(0).get_attribute("aria-valuenow")) == pytest.approx(first, abs=1e-3)
+    page.locator(".ca-steer-reset").click()
+    assert is_rebuilt() == [0, 0, 0, 0]
+
+
+def test_a_name_is_typed_over_a_sign_turned_and_an_end_selected(visit, server):
+    seen = visit(f"{server.url}/components")
+    page = seen.page
+    name = page.locator(".ca-named").nth(1)
+    name.wait_for(timeout=WAIT)
+    idle(page, 60)
+    name.click()
+    page.keyboard.type("slant")
+    page.keyboard.press("Enter")
+    page.locator(".ca-named", has_text="slant").wait_for(timeout=WAIT)
+    idle(page, 60)
+    picture = "() => document.querySelector('.ca-look img').src"
+    before = page.evaluate(picture)
+    page.locator("[data-act=flip]").first.click()
+    page.wait_for_function(f"before => ({picture})() !== before", arg=before, timeout=WAIT)
+    idle(page, 60)
+    page.locator("[data-act=select]").first.click()
+    page.wait_for_url("**sel=**", timeout=WAIT)
+    assert seen.errors == []

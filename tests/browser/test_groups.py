@@ -1,0 +1,53 @@
+"""Groups in a real browser: a click on a group selects it, and its panel shows it."""
+
+import pytest
+
+from tests.browser.test_app import APP, SECOND, idle
+
+pytestmark = pytest.mark.browser
+WAIT = 60 * SECOND
+
+
+@pytest.fixture(scope="module")
+def address(serve) -> str:
+    return serve(APP, OMP_NUM_THREADS="1").url
+
+
+def test_a_group_is_selected_by_a_click_and_drawn_in_its_panel(visit, address):
+    seen = visit(f"{address}/groups")
+    page = seen.page
+    group = page.locator(".ca-group").nth(2)
+    group.wait_for(timeout=WAIT)
+    idle(page, 60)
+    count = int(group.locator(".ca-quiet").first.inner_text().split()[0])
+    panel = group.locator("b").first.inner_text()
+    group.click()
+    page.wait_for_url("**sel=**", timeout=WAIT)
+    page.locator(".ca-group[aria-pressed=true]").wait_for(timeout=WAIT)
+    root = "document.querySelector('.st-key-similar_panel .appca-explorer, .appca-explorer')"
+    page.wait_for_function(
+        f"() => {root} && Number({root}.dataset.selected) === {count}", timeout=WAIT
+    )
+    assert int(page.evaluate(f"{root}.dataset.panels")) == 1, panel
+    page.reload()
+    page.locator(".ca-group[aria-pressed=true]").wait_for(timeout=WAIT)
+    assert seen.errors == []
+
+
+def test_a_neighbour_is_looked_at_and_an_unusual_row_selected_by_a_click(visit, address):
+    page = visit(f"{address}/groups?tab=neighbours&row=digit-10").page
+    near = page.locator("[data-act=show]").first
+    near.wait_for(timeout=WAIT)
+    idle(page, 60)
+    name = near.locator("b").inner_text()
+    near.click()
+    page.wait_for_url(f"**row={name}**", timeout=WAIT)
+    page.get_by_text(f"{name} ≈ average").wait_for(timeout=WAIT)
+    page.get_by_role("radio", name="Unusual").or_(
+        page.get_by_role("button", name="Unusual")
+    ).first.click()
+    row = page.locator(".st-key-unusual [data-act=select]").first
+    row.wait_for(timeout=WAIT)
+    idle(page, 60)
+    row.click()
+    page.locator(".st-key-unusual [aria-pressed=true]").wait_for(timeout=WAIT)

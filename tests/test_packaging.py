@@ -1,0 +1,72 @@
+"""What a wheel brings: the core alone, the app by an extra, and words where a package is absent."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from appca.data.sources.folder import project_folder
+from appca.storage.errors import EXTRAS, MissingExtraError, naming_extra
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+OF_THE_APP = ("app", "vae", "mcmc", "brain")
+
+
+def test_requirements_are_the_core_and_all_that_the_app_can_use():
+    extras = PROJECT["project"]["optional-dependencies"]
+    wanted = PROJECT["project"]["dependencies"] + [one for key in OF_THE_APP for one in extras[key]]
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    assert sorted(line.partition(" #")[0].strip() for line in lines if line) == sorted(wanted)
+
+
+def test_every_package_of_an_extra_is_named_by_it():
+    assert set(EXTRAS.values()) == {*OF_THE_APP, "dask"}
+    for extra in set(EXTRAS.values()):
+        packages = PROJECT["project"]["optional-dependencies"][extra]
+        assert len(packages) == sum(one == extra for one in EXTRAS.values()), extra
+
+
+def test_the_wheel_holds_the_files_of_the_app_under_its_own_name():
+    inside = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert set(inside) == {"app.py", "pages", "sample_data", ".streamlit/config.toml"}
+    for name, place in inside.items():
+        assert (ROOT / name).exists()
+        assert place == f"appca/_app/{name}"
+    assert project_folder() == ROOT
+
+
+def test_an_absent_package_is_said_with_the_extra_that_brings_it():
+    with pytest.raises(MissingExtraError, match=r"package arviz.*'appca\[mcmc\]'"), naming_extra():
+        raise ModuleNotFoundError(name="arviz.data")
+    with pytest.raises(ModuleNotFoundError), naming_extra():
+        raise ModuleNotFoundError(name="appca.nowhere")
+
+
+ABSENT = """
+import sys
+for name in {names}:
+    sys.modules[name] = None  # as if it were not installed
+import numpy as np, appca
+X = np.random.default_rng(0).normal(size=(60, 5))
+model = appca.AdaptivePPCA(n_components=3, n_active=1, random_state=0).fit(X)
+model.transform(X), model.score_samples(X), appca.load_model
+from appca.cli import main
+sys.exit(main(["data", "wine", "--columns"]) or main(["fit", "nothing.csv"]))
+"""
+
+
+def test_estimators_need_none_of_the_extras(tmp_path):
+    (tmp_path / "nothing.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
+    done = subprocess.run(
+        [sys.executable, "-c", ABSENT.format(names=sorted(EXTRAS))],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "APPCA_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "pip install 'appca[app]'" in done.stderr

@@ -1,0 +1,99 @@
+"""The page Components under AppTest: gallery, steering and sharing, and their words."""
+
+import numpy as np
+
+from appca.analysis.components.sharing import popularity_by_class, sharing
+from appca.data.sources.builtin import load
+from appca.runs.configuration import RunConfig
+from appca.runs.home import home
+from appca.runs.store import RunStore
+from appca.ui.components import gallery
+from appca.ui.components import sharing as sharing_tab
+from appca.ui.parts.class_choice import Classes
+from appca.ui.session import names, selection, services
+from appca.ui.session.fitting import Shown
+from tests.fitted_runs import fitted_run, info_of
+from tests.ui.conftest import address, go, healthy, html, sentences
+
+
+def told(app) -> str:
+    return " ".join(item.value for item in [*app.markdown, *app.caption]).replace("\\", "")
+
+
+def test_components_are_cards_with_their_names_and_what_they_go_with(start):
+    app = healthy(start("components/gallery"))
+    assert html(app).count('class="ca-piece"') == 4
+    assert "4 components explain 46% of the variance" in told(app)
+    assert html(app).count('data-act="select"') == 8
+    assert "higher for" in html(app)
+    run = RunStore(home()).get(address(app)["run"])
+    names.rename(run, 1, "my <b>loop</b>")
+    page = html(healthy(app.run()))
+    assert "my &lt;b&gt;loop&lt;/b&gt;" in page
+    assert "<b>loop</b>" not in page
+    app = healthy(go(app, "components/sharing"))
+    assert "share most" in told(app)
+    assert len(app.get("plotly_chart")) == 1
+    app = healthy(go(app, "components/steer"))
+    assert any("Drag" in item.value for item in app.markdown)
+    app.get("button_group")[1].set_value("row").run()
+    assert address(healthy(app))["row"] == "digit-0"
+
+
+def test_a_table_has_its_columns_and_a_preview_no_names(start):
+    app = healthy(start("components/gallery", data=services.datasets().put(load("wine"))))
+    assert html(app).count("ca-loading") > 8
+    healthy(go(app, "components/steer"))
+    assert "share most" in told(healthy(go(app, "components/sharing")))
+
+
+def test_what_the_browser_sends_is_checked(monkeypatch):
+    wine = load("wine")
+    active = np.random.default_rng(0).random((178, 3)) < 0.5
+    shown = Shown(RunConfig(wine.digest, {}, "aPPCA", {}), fitted_run(active), info_of(), None)
+    chosen = []
+    monkeypatch.setattr(selection, "put", lambda _, mask: chosen.append(np.flatnonzero(mask)))
+    gallery._select(wine, shown, "1 low")
+    lowest = np.flatnonzero(active[:, 1])[np.argsort(shown.fitted.scores[active[:, 1], 1])]
+    assert set(chosen[0]) == set(lowest[: gallery.AT_END])
+    for wrong in ("9 low", "-1 high", "x"):
+        try:
+            gallery._select(wine, shown, wrong)
+        except ValueError:
+            continue
+        raise AssertionError(wrong)
+
+
+def some_run(active: np.ndarray, **parameters) -> Shown:
+    config = RunConfig("0" * 64, {}, "aPPCA", parameters)
+    return Shown(config, fitted_run(active), info_of(), None)
+
+
+def said(active: np.ndarray, codes: np.ndarray, **parameters) -> str:
+    classes = Classes("kind", ("a", "b"), codes)
+    shares = popularity_by_class(active, codes, 2)
+    named = [f"component {k + 1}" for k in range(active.shape[1])]
+    found = sharing(active, codes, 2)
+    return sharing_tab.sentence(some_run(active, **parameters), found, shares, named, classes)
+
+
+def test_sharing_is_told_with_its_components_or_why_not():
+    codes = np.arange(40) % 2
+    planted = np.zeros((40, 8), bool)
+    planted[:, 3] = True
+    planted[np.arange(40), np.where(codes, 1, 6)] = True
+    text = said(planted, codes, n_components=8, n_active=2)
+    assert "a and b share most: 1.00 components a row" in text
+    assert "Both use component 4" in text
+    assert "A smaller L tells more" in said(planted[:, 1:4], codes, n_components=3, n_active=2)
+    assert "Choose a smaller L" in said(planted[:, :2], codes, n_components=2, n_active=2)
+    alike = np.repeat(np.random.default_rng(1).random((20, 8)).argsort(axis=1) < 3, 2, axis=0)
+    assert "little about its class" in said(alike, codes, n_components=8, n_active=3)
+
+
+def test_without_classes_the_sharing_tab_shows_what_is_used(start):
+    wine = load("wine")
+    bare = type(wine)("bare", wine.X, wine.ids)
+    app = healthy(start("components/sharing", data=services.datasets().put(bare)))
+    assert "is used most" in told(app)
+    assert not sentences(app)

@@ -1,0 +1,60 @@
+"""Fits made ahead: in order, by one thread, for those who are there, held in memory only."""
+
+import threading
+
+from appca.ui.session.ahead import MOST_HELD, FitAhead, FitsAhead
+
+LONG = 30.0  # seconds, for what comes at once
+
+
+def made(fits: FitsAhead, wanted: dict[str, str]) -> list[str]:
+    """Let fits be made, id to window; return the ids in the order in which they were."""
+    order, over = [], threading.Event()
+
+    def fit(run_id: str):
+        order.append(run_id)
+        if len(order) == len(wanted):
+            over.set()
+        return f"fit {run_id}"
+
+    fits.begin([FitAhead(one, window, lambda one=one: fit(one)) for one, window in wanted.items()])
+    over.wait(LONG if wanted else 0.1)
+    while fits._thread is not None:
+        threading.Event().wait(0.01)
+    return order
+
+
+def test_they_are_made_in_order_and_found_until_their_window_is_closed():
+    fits = FitsAhead(lambda _: True, quiet=0.01)
+    assert made(fits, {"k5": "ann", "k3": "bob"}) == ["k5", "k3"]
+    assert (fits.found("k5"), fits.found("k4")) == ("fit k5", None)
+    fits.drop(lambda window: window == "bob")
+    assert (fits.found("k5"), fits.found("k3")) == (None, "fit k3")
+    assert made(fits, {"k6": "bob"}) == ["k6"]  # a thread that has ended is begun anew
+
+
+def test_none_is_made_while_the_processor_is_wanted_nor_one_twice():
+    busy = FitsAhead(lambda _: False, quiet=0.01)
+    busy.begin([FitAhead("k5", "ann", lambda: "never")])
+    while busy._thread is not None:
+        threading.Event().wait(0.01)
+    assert busy.found("k5") is None
+    fits = FitsAhead(lambda _: True, quiet=0.01)
+    fits.keep("k5", "ann", "there")
+    fits.begin([FitAhead("k5", "ann", lambda: "again")])
+    assert fits._thread is None
+    assert fits.found("k5") == "there"
+
+
+def test_a_fit_that_is_refused_is_left_out_and_only_the_newest_are_held():
+    def refused():
+        raise ValueError("no")
+
+    fits = FitsAhead(lambda _: True, quiet=0.01)
+    fits.begin([FitAhead("bad", "ann", refused), FitAhead("good", "ann", lambda: "fit")])
+    while fits._thread is not None:
+        threading.Event().wait(0.01)
+    assert (fits.found("bad"), fits.found("good")) == (None, "fit")
+    for number in range(MOST_HELD):
+        fits.keep(str(number), "ann", "fit")
+    assert fits.found("good") is None
