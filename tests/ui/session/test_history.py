@@ -88,7 +88,7 @@ def back_to(app, step: str):
 
 
 def test_the_browser_goes_back_and_forward_and_widgets_do_not_win(app):
-    go(app, "explore/subspaces")
+    go(app, "explore")
     first = seen(app)
     app.slider(key="k").set_value(6).run()
     app.slider(key="l").set_value(3).run()
