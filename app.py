@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from appca.ui.data.files import dropping
 from appca.ui.explorer import serving
 from appca.ui.frame import frame, old_addresses, origins, token
 from appca.ui.session import services
@@ -33,9 +34,10 @@ if __name__ == "__main__":  # for every visitor
     frame.around_page(page.run)
 else:  # once, imported by `streamlit run` before it serves
     origins.ask_nobody()
+    drop = dropping.drops().routes(serving.base())
     app = st.App(
         __file__,
-        routes=[*serving.routes(), *old_addresses.routes()],
+        routes=[*serving.routes(), *drop, *old_addresses.routes()],
         middleware=token.middleware(),
         lifespan=services.until_closed,
     )

@@ -178,13 +178,14 @@ class Visit:
     def upload(self, files: list[tuple[str, bytes]]) -> AppTest:
         go(self.app, "data/open")
         given = [(name, data, "application/octet-stream") for name, data in files]
-        self.app.get("file_uploader")[-1].set_value(given)
+        place = next(one for one in self.app.get("file_uploader") if "anywhere" in one.label)
+        place.set_value(given)
         return self.app.run()
 
     def is_alive(self) -> None:
         """The digits are still fitted and drawn."""
         go(self.app, "explore")
-        assert html(healthy(self.app)).count('class="ca-card"') == 4
+        assert "nats per row" in html(healthy(self.app))
 
 
 @pytest.mark.parametrize("case", BAD, ids=lambda case: case.fault)
@@ -208,7 +209,7 @@ def test_a_file_over_the_limit_is_refused_everywhere(visit, monkeypatch, capsys)
     assert main(["fit", "big.csv"]) == 1
     judge(case, capsys.readouterr().err.removeprefix("appca: ").strip())
     visit(monkeypatch)
-    monkeypatch.setattr("appca.ui.data.uploads.ReadLimits", partial(ReadLimits, n_bytes=1000))
+    monkeypatch.setattr("appca.ui.data.files.opening.ReadLimits", partial(ReadLimits, n_bytes=1000))
     app = visit.upload([("big.csv", bad.table(*GOOD, *["1,2"] * 1000))])
     judge(case._replace(rule="0 MB, more than the 0 MB"), sentences(app)[0])
     monkeypatch.undo()
@@ -279,7 +280,7 @@ def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
 
     visit(monkeypatch)
     app = visit.upload([(f"{label[:40].replace('/', '')}.csv", data)])
-    healthy(app).button(key="upload_use").click().run()
+    healthy(app)
     for page in ("explore", "components/gallery"):
         shown = html(healthy(go(app, page)))
         assert "<script>" not in shown
@@ -288,6 +289,7 @@ def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
     visit.is_alive()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_paths_in_a_zip_lead_nowhere(visit, monkeypatch, capsys):
     names = ("../../evil.png", "/etc/evil2.png", "C:\\evil3.png", "a/../../evil4.png")
     data = bad.packed(bad.pictures(*names))
@@ -300,7 +302,7 @@ def test_paths_in_a_zip_lead_nowhere(visit, monkeypatch, capsys):
     assert main(["data", "p.zip"]) == 0
     assert "4 rows" in capsys.readouterr().out
     visit(monkeypatch)
-    healthy(visit.upload([("p.zip", data)]))
+    assert not visit.upload([("p.zip", data)]).exception
     assert set(Path.cwd().parent.rglob("*evil*")) == before
     assert not list(visit.home.rglob("*evil*"))
     visit.is_alive()

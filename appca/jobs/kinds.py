@@ -64,7 +64,8 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
     config = RunConfig.from_dict(spec["config"])
     store = RunStore(context.home)
-    present = store.renew(config.id, name=spec.get("name"))
+    name, origin = spec.get("name"), spec.get("origin", "fit")
+    present = store.renew(config.id, name, origin)
     if present is not None:
         return {"run": present.id}
     context.report("reading the data", 0.0)
@@ -80,7 +81,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("storing", 1.0)
     context.check()
     config = replace(config, stopped_at=result.info.stopped_at)
-    return {"run": store.save(config, result, name=spec.get("name"), hold=True).id}
+    return {"run": store.save(config, result, name, origin, hold=True).id}
 
 
 def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Export: projections, components, model, figures, a report, the session, and the run as Python."""
+"""Export: projections, the picture, figures, components, report, model, session and the script."""
 
 import streamlit as st
 
@@ -11,21 +11,16 @@ dataset = state.current_dataset()
 controls.heading("Export")
 shown = progress.finished()
 if shown is not None:
-    rows = export.which_rows(dataset)
-    projections, components, model, figures, report, session, python = st.tabs(
-        ["Projections", "Components", "Model", "Figures", "Report", "Session", "Python"]
-    )
-    with projections:
+    with st.container(key="beside"):
+        rows_and_picture, others = st.columns([1.5, 1], gap="large")
+    with rows_and_picture:
+        rows = export.which_rows(dataset)
         export.projections(dataset, shown, rows)
-    with components:
+        colour = export.picture(dataset, shown)
+        export_files.standing_figures(dataset, shown, rows, colour)
+    with others:
         export_files.components(dataset, shown)
-    with model:
-        export_files.model(shown)
-    with figures:
-        colour = export_files.standing_figures(dataset, shown, rows)
-    with report:
         export_files.session_report(dataset, shown, rows, colour)
-    with session:
+        export_files.model(shown)
         session_file.save(dataset, shown)
-    with python:
-        export.as_python(dataset, shown)
+    export.as_python(dataset, shown)

@@ -13,7 +13,6 @@ from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.session import unpack
 from appca.runs.store import RunStore
-from appca.ui.data import session_file
 from tests.attacks.forged import fitted, rolled, small, sound
 from tests.attacks.test_sessions import BAD, altered
 from tests.forged import rewrite
@@ -57,7 +56,7 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
         "data/recent": MARK,
         "explore": f"{imported.id}, imported",
         "check/compare": MARK,
-        "export": "came in a session file",
+        "export": "This fit was imported",
     }
     other = fitted(home(), small(), **{**SIZES, "random_state": 1})
     for page, mark in marks.items():
@@ -162,24 +161,22 @@ def test_forged_jobs_in_an_address_break_no_page(start):  # noqa: F811
         assert all(faults_of(one) == "" for one in sentences(app)), name
 
 
-def dropped(monkeypatch, app, file):
-    """Drop a session file at the page Data, once."""
-    given, ours = iter([file]), session_file.st.file_uploader
-    monkeypatch.setattr(
-        "appca.ui.data.session_file.st.file_uploader",
-        lambda *a, **k: next(given, None) if "session" in k["key"] else ours(*a, **k),
-    )
+def dropped(app, file):
+    """Give a session file to the uploader."""
+    place = next(one for one in app.get("file_uploader") if "anywhere" in one.label)
+    place.set_value([("bad.appca", file.getvalue(), "application/zip")])
     return app.run()
 
 
-def test_forged_files_at_the_page_data_get_their_sentences(start, content, monkeypatch):  # noqa: F811
+def test_forged_files_at_the_page_data_get_their_sentences(start, content):  # noqa: F811
     app = start("data/open")
     before = sorted(path for path in Path(home()).rglob("*") if path.is_file())
     for name in ("K a text", "L above K", "passes a text", "stop that is code", "runs a number"):
         change, sentence = BAD[name]
-        dropped(monkeypatch, app, altered(content, change))
+        dropped(app, altered(content, change))
         assert not app.exception, name
         assert sentences(app) == [sentence]
+        app.run()
     assert sorted(path for path in Path(home()).rglob("*") if path.is_file()) == before
 
 

@@ -185,10 +185,10 @@ def test_a_key_is_gone_with_its_session_and_comes_back_for_no_other():
     first, other = keys.of("a"), keys.of("b")
     assert first != other
     assert keys.of("a") == first
-    assert keys.opens(first)
+    assert keys.owner(first) == "a"
     alive.remove("a")
-    assert not keys.opens(first)
-    assert keys.opens(keys.of("b"))  # sweeps
+    assert keys.owner(first) is None
+    assert keys.owner(keys.of("b")) == "b"  # sweeps
     alive.add("a")
-    assert not keys.opens(first)
+    assert keys.owner(first) is None
     assert keys.of("a") != first

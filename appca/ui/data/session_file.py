@@ -1,29 +1,33 @@
-"""A session as a file: saved on the page Export, opened on the page Data, here or elsewhere."""
+"""A session as a file: saved on the page Export, opened where files are, here or elsewhere."""
 
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.data.dataset import Dataset
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack
-from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.parts.downloads import save_button, stem_of
-from appca.ui.parts.text import markdown, size
+from appca.ui.parts.text import size
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
-from appca.ui.session.state import KEYS
+
+SESSION = (
+    "One file with the data, the chosen fits, names and signs of components and selections. Drop "
+    "it on any page, here or on another machine."
+)
 
 
 def save(dataset: Dataset, shown: Shown) -> None:
-    """Draw the tab that saves a session: with which runs, with or without the data."""
+    """Draw what saves a session: with which fits, with or without the data."""
+    st.subheader("Session", anchor=False, help=SESSION)
     runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
     if shown.run is not None:
         runs.setdefault(shown.run.id, shown.run)
     chosen = st.multiselect(
-        "Runs",
+        "Fits",
         runs,
         default=[shown.config.id],
         format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
@@ -44,39 +48,15 @@ def save(dataset: Dataset, shown: Shown) -> None:
         f"{stem_of(dataset.name)}{SUFFIX}",
         "application/zip",
         key="session",
-        primary=True,
-    )
-    kept = f"{counted(len(session.selections), 'kept selection')} " if session.selections else ""
-    st.caption(
-        "One file with the data set, the chosen runs, the names and signs of their components, "
-        f"{kept}and the rows selected now. “Open a session file” on the page Data brings all of it "
-        "back, on this machine or another."
     )
 
 
-def open_box() -> None:
-    """Draw the place to drop a session file, and open what is dropped."""
-    generation = st.session_state.setdefault(KEYS.session_file, 0)  # another key drops the old file
-    with st.expander("Open a session file"):
-        file = st.file_uploader(
-            "A file saved under “Session” on the page Export, here or on another machine",
-            type=[SUFFIX[1:]],
-            key=f"session_file-{generation}",
-        )
-        found = None if file is None else _opened(file)
-    if found is not None:
-        _look_at(found)
-        st.session_state[KEYS.session_file] += 1
-        st.rerun()
-
-
-def _opened(file: UploadedFile) -> Unpacked | None:
+def open_file(name: str, file: Path) -> None:
+    """Open a session file and look at what was on screen when it was saved."""
     with st.spinner("Opening the session"):
-        try:
-            return unpack(file.name, file, home())
-        except InputError as error:
-            st.error(markdown(str(error)))
-            return None
+        with file.open("rb") as stream:
+            found = unpack(name, stream, home())
+        _look_at(found)
 
 
 def _look_at(found: Unpacked) -> None:

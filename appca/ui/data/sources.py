@@ -1,52 +1,114 @@
-"""The data sets that are one click away: bundled ones, and MNIST and COIL-20."""
+"""The data sets that are one click away, as cards with a picture."""
 
 import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
+from appca.data.dataset import Dataset
 from appca.data.sources.builtin import SOURCES, Option, Source, load
 from appca.data.sources.receive import receive
+from appca.plots.components.components import montage
 from appca.storage.errors import InputError
-from appca.storage.wording import counted
-from appca.ui.parts.text import tag, words
+from appca.ui.parts.text import apart, tag, words
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import services, state, watching
+from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
 
+EXPLORE = "pages/explore/explore.py"
+COLUMNS = 4
+PICTURES = Path(__file__).with_name("pictures")  # of the data sets that ship with the project
+ACROSS, DOWN = 9, 5  # images on a card
 DROPPED = "source-files"
 
 
-def cards(*, offline: bool) -> None:
-    """Draw a card with its choices for each data set that needs no network, or that may need it."""
-    for source in SOURCES.values():
-        if source.offline == offline:
-            _card(source)
+def cards() -> None:
+    """Draw a card for each data set, MNIST and COIL-20 first."""
+    every = sorted(SOURCES.values(), key=lambda source: source.offline)
+    for start in range(0, len(every), COLUMNS):
+        for place, source in zip(st.columns(COLUMNS), every[start : start + COLUMNS], strict=False):
+            with place, st.container(border=True, key=f"source-{source.key}"):
+                _card(source)
 
 
-def published() -> None:
-    """Draw the data sets that are read from disk or downloaded, and a place to drop their files."""
-    cards(offline=False)
-    st.caption(
-        "Files in the data folder are read from there; else they are downloaded once, checked, "
-        "and kept. Without a network, get the files elsewhere and drop them here."
+def _card(source: Source) -> None:
+    picture = _shipped(source.key) if source.offline else _drawn(source)
+    if picture is not None:
+        with st.container(key=f"pictures-{source.key}"):
+            st.image(picture, width="stretch", alt=f"Some of {source.title}")
+    tile = "" if picture is not None else tag("div", words(source.tile), "ca-tile")
+    st.html(
+        tile
+        + tag("div", words(source.title), "ca-name")
+        + tag("div", words(f"{source.description}. {source.rows:,} rows"), "ca-quiet")
     )
+    busy = watching.running(source.key) is not None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        pressed = st.button(
+            apart("Loading…" if busy else "Open", source.title),
+            key=f"source-{source.key}-open",
+            disabled=busy,
+        )
+        if source.options:
+            with st.popover(
+                apart("Options", f"of {source.title}"), type="tertiary", key=f"more-{source.key}"
+            ):
+                for option in source.options:
+                    _widget(source, option)
+                _own_files(source.key)
+    if pressed:
+        _open(source)
+        st.switch_page(EXPLORE)
+
+
+@cache
+def _shipped(key: str) -> str | None:
+    file = PICTURES / f"{key}.png"
+    return str(file) if file.exists() else None
+
+
+def _drawn(source: Source) -> np.ndarray | None:
+    """Draw images of a published data set that was opened here before; it does not ship."""
+    for one in services.datasets().list():
+        if one.name.startswith(source.title):
+            dark = st.context.theme.type == "dark"
+            return _sheet(f"{one.digest} {dark}", services.dataset(one.digest), dark)
+    return None
+
+
+@by_key(4)
+def _sheet(dataset: Dataset, dark: bool) -> np.ndarray | None:
+    if dataset.image_shape is None:
+        return None
+    rows = np.random.default_rng(0).permutation(dataset.n_rows)[: ACROSS * DOWN]
+    images = dataset.images(np.sort(rows))
+    ink = dataset.image_shape[0] < 32
+    return montage(255 - images if ink and not dark else images, ACROSS, gap=0)
+
+
+def _own_files(key: str) -> None:
+    """Draw a place for the published files, for machines without a network."""
     st.file_uploader(
-        "Files of MNIST or COIL-20",
+        "Files of MNIST or COIL-20 from elsewhere",
         type=["gz", "zip", "mat"],
         accept_multiple_files=True,
-        key=DROPPED,
-        label_visibility="collapsed",
+        key=f"{DROPPED}-{key}",
         on_change=_dropped,
+        args=[f"{DROPPED}-{key}"],
+        help="Files in the data folder are read from there; else they are downloaded once.",
     )
 
 
 @guarded
-def _dropped() -> None:
-    """Keep the files that were dropped, and say of each what became of it."""
+def _dropped(key: str) -> None:
+    """Keep the files that were given, and say of each what became of it."""
     kept: list[str] = []
     refused: list[str] = []
-    for file in st.session_state[DROPPED]:
+    for file in st.session_state[key]:
         try:
             (kept if receive(file.name, file) else refused).append(f"“{file.name}”")
         except InputError as error:
@@ -56,29 +118,6 @@ def _dropped() -> None:
         state.notify("error", f"{', '.join(refused)} {are} of MNIST or COIL-20 by name.")
     if kept:
         state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
-
-
-def _card(source: Source) -> None:
-    with st.container(border=True, key=f"source-{source.key}"):
-        left, right = st.columns([3, 1], vertical_alignment="center")
-        left.html(_text(source))
-        busy = watching.running(source.key) is not None
-        right.button(
-            "Loading…" if busy else "Open",
-            key=f"source-{source.key}-open",
-            disabled=busy,
-            width="stretch",
-            on_click=_open,
-            args=[source],
-        )
-        for option in source.options:
-            _widget(source, option)
-
-
-def _text(source: Source) -> str:
-    shape = f"{counted(source.rows, 'row')} × {source.features:,}"
-    lines = [("ca-name", source.title), ("ca-quiet", source.description), ("ca-quiet", shape)]
-    return "".join(tag("div", words(text), css) for css, text in lines)
 
 
 def _widget(source: Source, option: Option) -> None:
@@ -104,7 +143,6 @@ def _key(source: Source, option: Option) -> str:
     return f"source-{source.key}-{option.name}"
 
 
-@guarded
 def _open(source: Source) -> None:
     if source.offline:
         state.open_dataset(services.datasets().put(load(source.key)))

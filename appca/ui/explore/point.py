@@ -60,11 +60,14 @@ def equation(fitted: FittedRun, found: RowParts) -> str:
     return text
 
 
-def built(dataset: Dataset, fitted: FittedRun, found: RowParts) -> str:
-    """Return a row as a sum in pictures, or its features beside what they are rebuilt as."""
+def built(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool | None = None) -> str:
+    """Return a row as a sum in pictures, or its features beside what they are rebuilt as.
+
+    `dark` says whether grey means ink, of a data set that is not stored.
+    """
     if dataset.image_shape is None:
         return _features(dataset, found)
-    return _sum(dataset, fitted, found)
+    return _sum(dataset, fitted, found, dark=dark_ink(dataset) if dark is None else dark)
 
 
 def dark_ink(dataset: Dataset) -> bool:
@@ -100,11 +103,11 @@ def _picture(dataset: Dataset, row: int, size: int) -> str:
     )
 
 
-def _sum(dataset: Dataset, fitted: FittedRun, found: RowParts) -> str:
+def _sum(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool) -> str:
     """Return average, components and what they add up to as pictures in a line."""
     shape = dataset.image_shape or ()
     grey = dataset.as_images(np.stack([found.average, found.reconstruction]).astype(np.float32))
-    grey = 255 - grey if dark_ink(dataset) else grey
+    grey = 255 - grey if dark else grey
     limit = max(float(np.abs(pixels_of(term, shape)).max()) for term in found.terms)
     pieces = [_figure(grey[0], "average")]
     for k, score, term in zip(found.components, found.scores, found.terms, strict=True):

@@ -60,14 +60,14 @@ class SessionKeys:
             self._keys.pop(other, None)
         return self._keys.setdefault(session, secrets.token_urlsafe(24))
 
-    def opens(self, key: str) -> bool:
-        """Whether a key belongs to a session that is there now."""
+    def owner(self, key: str) -> str | None:
+        """Return the session a key belongs to, if it is there now."""
         owners = [
             session
             for session, own in list(self._keys.items())
             if secrets.compare_digest(own.encode(), key.encode())
         ]
-        return any(self._is_alive(session) for session in owners)
+        return next(filter(self._is_alive, owners), None)
 
 
 class Delivery:
@@ -128,17 +128,20 @@ class Delivery:
         return Response(sheet, headers=_ALWAYS | _NOT_KEPT, media_type=PNG)
 
     def _may(self, request: Request) -> bool:
-        """Whether a page of this server, in a session that is there, asks."""
+        return self.session_of(request) is not None
+
+    def session_of(self, request: Request) -> str | None:
+        """Return whose page asks; None unless it is of this server and its session is there."""
         headers = request.headers
         host, origin = headers.get("host", ""), headers.get("origin")
         if _hostname(host) not in LOOPBACK.union(self._hosts()):
-            return False
+            return None
         own = (None, f"http://{host}".lower(), f"https://{host}".lower())
         if (origin and origin.lower()) not in own:
-            return False
+            return None
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return False
-        return self.keys.opens(headers.get(KEY_HEADER, ""))
+            return None
+        return self.keys.owner(headers.get(KEY_HEADER, ""))
 
 
 def _hostname(host: str) -> str | None:

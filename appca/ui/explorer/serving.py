@@ -25,12 +25,12 @@ def delivery() -> Delivery:
         own = secret(home())
     except OSError:  # the pages say so; names are then good for as long as the server runs
         own = secrets.token_bytes(32)
-    return Delivery(Parcels(own), SessionKeys(_is_alive), _hosts)
+    return Delivery(Parcels(own), SessionKeys(is_alive), _hosts)
 
 
 def routes() -> list[Route]:
     """Return the routes for `st.App`."""
-    return delivery().routes(_base())
+    return delivery().routes(base())
 
 
 def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) -> dict[str, Any]:
@@ -55,13 +55,14 @@ def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) 
         None if sheets is None else sheets.of_rows,
     )
     return names | {
-        "at": f"{_base()}{PREFIX}/",
+        "at": f"{base()}{PREFIX}/",
         "key": here.keys.of("" if context is None else context.session_id),
         "questions": here.ask(f"{dataset.digest} {run}", questions),
     }
 
 
-def _base() -> str:
+def base() -> str:
+    """Return the path that the server was told to live at."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}" if base else ""
 
@@ -73,5 +74,6 @@ def _hosts() -> set[str]:
     return {str(one).strip().lower().rstrip(".") for one in named if one}
 
 
-def _is_alive(session: str) -> bool:
+def is_alive(session: str) -> bool:
+    """Whether a session is connected to this server."""
     return exists() and get_instance().is_active_session(session)

@@ -1,4 +1,4 @@
-"""The page Export: which rows, and a tab for each kind of file."""
+"""The page Export: which rows, projections, the picture, files for other explorers, the script."""
 
 from functools import partial
 
@@ -13,14 +13,26 @@ from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.storage.wording import counted
+from appca.ui.explore import umap
+from appca.ui.explorer import canvas
+from appca.ui.export.button import picture_button
 from appca.ui.export.export_material import coordinates, recipe
+from appca.ui.parts import controls
 from appca.ui.parts.component_list import title_of
 from appca.ui.parts.downloads import FORMATS, download_buttons, save_button
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 
-EXAMPLE_ROWS = 8
+EXAMPLE_ROWS = 5
+LINES = (
+    "One line a row: id, labels, subspace, score on each component (zero where it uses none), how "
+    "sure the subspace is, mean square error, log-likelihood. NPZ has the components, too."
+)
+PICTURE = (
+    "One HTML file with hover, images, lasso, search, tour and colours. It opens in a browser "
+    "without a network."
+)
 MAP, OWN = "map", "own"
 MOST_PAIRS = 8  # components whose pairs are all offered as axes
 
@@ -40,38 +52,42 @@ def which_rows(dataset: Dataset) -> np.ndarray | None:
         help_text="The selected rows alone in files of projections; marked in figures and report.",
     )
     if wanted == "selected" and not n_selected:
-        st.info("Nothing is selected yet; draw a lasso on the page Subspaces or UMAP.")
+        st.info("Nothing is selected yet; draw a lasso in Explore.")
     return np.flatnonzero(mask) if wanted == "selected" else None
 
 
 def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None:
-    """Draw the tab of projections: which columns, the buttons, and the first lines."""
+    """Draw the projections: the buttons, which columns, and the first lines."""
+    st.subheader("Projections", anchor=False, help=LINES)
+    place = st.container()
     columns = _columns(shown)
     stem = "projection" if rows is None else "selection"
-    download_buttons(dataset, shown, rows, stem, primary=True, columns=columns)
+    with place:
+        download_buttons(dataset, shown, rows, stem, primary=True, columns=columns)
     first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows[:EXAMPLE_ROWS]
     table = projection_table(dataset, shown.fitted, first, columns)
     st.dataframe(table, hide_index=True, width="stretch")
-    sure = " Inclusion is the probability that the row uses a component." * columns.inclusion
-    st.caption(
-        "One line a row: its id and labels, its subspace, its score on each component (zero where "
-        "it does not use one), how sure its subspace is, its reconstruction error (mean square a "
-        f"feature, after preprocessing) and its log-likelihood.{sure} The NPZ file holds the "
-        "components too, in units of the data."
-    )
-    _for_explorers(dataset, shown, rows, columns)
+    with st.expander("For other explorers"):
+        _for_explorers(dataset, shown, rows, columns)
+
+
+def picture(dataset: Dataset, shown: Shown) -> str:
+    """Draw what saves the picture, and return its colouring."""
+    st.subheader("Picture", anchor=False, help=PICTURE)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        colour = controls.colouring(dataset)
+        scene = canvas.scene(dataset, shown, colour, umap.at_hand(dataset, shown))
+        picture_button(dataset, shown, scene, colour, key="picture")
+    return colour
 
 
 def as_python(dataset: Dataset, shown: Shown) -> None:
-    """Draw the run as a script, to be copied by the button in its corner."""
-    st.subheader("Copy as Python", anchor=False)
+    """Draw the script that makes the fit again, to be copied by the button in its corner."""
+    st.subheader("Python", anchor=False)
     st.caption(
-        "This run was imported. The script fits its data by its settings anew, which need not give "
-        "its numbers. Copy it by the button in the corner."
+        "This fit was imported; the script fits its data anew, which need not give its numbers."
         if shown.config.imported is not None
-        else "This script makes the run again: the same data, settings and seed give the same "
-        "numbers to the bit on the same machine with the same versions. Copy it by the button in "
-        "the corner."
+        else "Makes the same numbers again on the same machine with the same versions."
     )
     st.code(script(dataset, recipe(shown)), language="python", height=360)
 
@@ -101,7 +117,6 @@ def _for_explorers(
     """Draw what saves a file for other programs that show rows as points."""
     pictured = dataset.image_shape is not None
     what = "map, neighbours and images" if pictured else "map and neighbours"
-    st.subheader("For other explorers", anchor=False)
     found = coordinates(dataset, shown)
     choices = _places(shown, found is not None)
     with st.container(horizontal=True, vertical_alignment="bottom"):

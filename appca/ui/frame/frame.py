@@ -7,6 +7,7 @@ import streamlit as st
 
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
+from appca.ui.data.files import dropping, opening
 from appca.ui.frame import browser, cold_start, memory, page_turn, status, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
@@ -55,11 +56,15 @@ def _prepare() -> None:
     watching.settle()
     history.record()
     _write_address()  # also now: a reload may come before the page is finished
+    dropped = dropping.anywhere()
+    if dropped is not None:
+        opening.arrive(dropped)
     for refusal in upload_limit.refusals():
         state.notify("error", refusal)
     for notice in state.take_notices():
         box = {"error": st.error, "info": st.info, "success": st.success}[notice.kind]
         box(markdown(notice.text))
+    opening.assumed()
 
 
 def _say_what_is_not_shown(run: str) -> None:

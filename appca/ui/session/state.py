@@ -32,8 +32,7 @@ class Keys(NamedTuple):
     watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
     upload: str = "upload"  # counts the files taken over
-    session_file: str = "session_file"  # counts the session files opened
-    findings: str = "findings"  # what the files in the uploader hold, by how they are read
+    arrival: str = "arrival"  # the files that can be read otherwise
     declined: str = "declined"  # runs whose refinement was cancelled or failed
     notices: str = "notices"  # sentences to show once
     selections: str = "selections"  # data set digest -> rows

@@ -41,7 +41,7 @@ def start(
 
 def fit(config: RunConfig, *, refine: bool = False, after: float = 0.0) -> str:
     """Begin and wait for a fit, which starts so many seconds from now."""
-    spec = {"config": config.to_dict(), "name": None}
+    spec = {"config": config.to_dict(), "name": None, "origin": "live" if refine else "fit"}
     return start("fit", spec, Watched("fit", config.id, refine=refine), after=after)
 
 

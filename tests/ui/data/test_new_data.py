@@ -175,7 +175,7 @@ def test_long_work_is_a_job_that_can_be_cancelled_and_started_again(wine_page, j
     assert second != first
     finish(jobs, second)
     app = healthy(app.run())
-    assert len(app.dataframe) == 2  # the rows, and one of them taken apart
+    assert len(app.dataframe) == 1
     assert len(app.dataframe[0].value) == 100
     assert "The 100 that fit least of 178; the saved file has all." in words(app)
     app.run()
@@ -251,7 +251,7 @@ def test_the_saved_file_holds_every_new_row_with_its_distances(
     assert not np.asarray(found["fits"])[beyond].any()
 
 
-def test_the_picture_holds_both_kinds_of_rows_new_thumbnails_first():
+def test_the_picture_holds_both_kinds_of_rows():
     old = Dataset("old", np.eye(6)[:, :4], np.arange(6), {"class": np.arange(6)}, (2, 2))
     new = Dataset("new", np.ones((3, 4)), np.array(["0", "1", "x"]), {"kind": ["a", "b", "c"]})
     active = np.array([[1, 1, 0]] * 6, dtype=bool)
@@ -263,10 +263,3 @@ def test_the_picture_holds_both_kinds_of_rows_new_thumbnails_first():
     assert len(set(both.dataset.ids)) == 9
     assert list(both.dataset.labels["class"]) == [*"012345", "", "", ""]
     assert list(both.dataset.labels["kind"]) == [""] * 6 + ["a", "b", "c"]
-    assert sorted(both.sprites.priority[6:]) == [0, 1, 2]
-    assert sorted(both.sprites.priority) == list(range(9))
-    groups = new_data_pictures.groups_of(both, by_pair=False)
-    assert [group.components for group in groups] == [(1, 2), (0, 1)]  # by the new rows in them
-    assert [group.rows.tolist() for group in groups] == [[7, 8], [0, 1, 2, 3, 4, 5, 6]]
-    pairs = new_data_pictures.groups_of(both, by_pair=True)
-    assert [(group.components, len(group.rows)) for group in pairs] == [((1, 2), 2), ((0, 1), 7)]

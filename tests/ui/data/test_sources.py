@@ -27,7 +27,7 @@ def test_each_dropped_file_is_answered_for(start, monkeypatch):
     app = start("data/open")
     names = ("damaged-1.gz", "labels.gz", "damaged-2.gz", "other.gz")
     files = [(name, b"x", "application/gzip") for name in names]
-    (uploader,) = [one for one in app.get("file_uploader") if "MNIST" in one.label]
+    uploader = next(one for one in app.get("file_uploader") if "MNIST" in one.label)
     uploader.set_value(files)
     app.run()
     assert [problem.message for problem in app.exception] == []
@@ -49,7 +49,7 @@ def test_all_choices_of_a_source_are_there_when_one_comes_back(start, jobs):
     app = go(app, "data/recent")
     app = healthy(go(app, "data/open"))
     for key in ("mnist", "coil20"):
-        app.button(key=f"source-{key}-open").click().run()
+        go(app, "data/open").button(key=f"source-{key}-open").click().run()
     asked = {job.spec["key"]: job.spec["options"] for job in jobs.jobs.values()}
     assert asked == {"mnist": {"classes": ["1", "3"], "n": 500}, "coil20": {"size": 128}}
 

@@ -48,7 +48,7 @@ def preprocessing_of(app) -> dict:
 
 
 def test_choosing_it_suggests_options_and_a_fit_goes_to_the_worker(start, jobs):
-    app = choose_vae(start("data/open"))
+    app = choose_vae(start("data/this"))
     assert preprocessing_of(app)["vae"] == suggest_vae(1797, 64).to_dict()
     assert "learns from all 1,797 rows, about" in texts(app)
     app = choose_vae(app, dimensions=3, epochs=7)
@@ -65,7 +65,7 @@ def test_choosing_it_suggests_options_and_a_fit_goes_to_the_worker(start, jobs):
 
 def test_a_trained_one_is_shown_and_fits_behind_it_need_no_worker(start, jobs, monkeypatch):
     learned()
-    app = choose_vae(start("data/open"), dimensions=3, hidden=16, epochs=2)
+    app = choose_vae(start("data/this"), dimensions=3, hidden=16, epochs=2)
 
     def train(*_given: object) -> None:
         raise AssertionError("the page must not train")

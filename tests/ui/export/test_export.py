@@ -1,6 +1,8 @@
 """The page Export: each tab's files hold what they say, and a session opens in a fresh home."""
 
 import io
+import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -20,7 +22,6 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import RunStore
-from appca.ui.data import session_file
 from appca.ui.explorer import panels
 from appca.ui.export import export_material
 from appca.ui.export.run_figures import Material, figures
@@ -28,7 +29,8 @@ from appca.ui.export.session_report import Report, report
 from appca.ui.parts import downloads
 from appca.ui.session import names
 from appca.ui.session.fitting import Shown
-from tests.ui.conftest import address, go, healthy, html
+from tests.ui.conftest import address, go, healthy
+from tests.ui.data.test_uploads import give
 
 EVIL = '<script src="https://example.org/x.js">'
 
@@ -43,7 +45,7 @@ def made(monkeypatch) -> dict:
         found[key] = (label, file_name, make)
 
     monkeypatch.setattr("appca.ui.parts.downloads.save_button", take)
-    for module in ("export.export", "export.export_files", "data.session_file"):
+    for module in ("export.button", "export.export", "export.export_files", "data.session_file"):
         monkeypatch.setattr(f"appca.ui.{module}.save_button", take)
     return found
 
@@ -77,8 +79,6 @@ def test_each_button_saves_what_it_says(start, made, tmp_path):
         run.fitted.log_likelihood_rows,
         rtol=1e-10,
     )
-    for name in ("subspaces", "components", "log-likelihood"):
-        assert file(made, f"figure-{name}").startswith(b"<!doctype html>")
     assert made["session"][1].endswith(".appca")
 
 
@@ -113,7 +113,6 @@ def test_a_map_that_was_laid_out_is_the_first_place_offered(start, made):
     assert place.options[:2] == ["UMAP", "First and second own component"]
     table = pq.read_table(io.BytesIO(file(made, "explorer"))).to_pandas()
     assert table[["x", "y"]].to_numpy(np.float32).tolist() == map_.tolist()
-    assert "figure-umap" in made
     place.set_value("1 3").run()
     table = pq.read_table(io.BytesIO(file(made, "explorer"))).to_pandas()
     assert table["y"].to_numpy(np.float32).tolist() == run.fitted.scores[:, 3].tolist()
@@ -127,42 +126,45 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     names.rename(run, 0, "my own name")
     healthy(app.run())
     content = io.BytesIO(file(made, "session"))
-    content.name = made["session"][1]
 
     monkeypatch.setenv("APPCA_HOME", str(tmp_path / "other"))
     fresh = start("data/open")
-    given = iter([content])
-    uploaded = "appca.ui.data.session_file.st.file_uploader"
-    ours = session_file.st.file_uploader
-    monkeypatch.setattr(
-        uploaded, lambda *a, **k: next(given, None) if "session" in k["key"] else ours(*a, **k)
-    )
-    fresh.run()
-    assert "is open, with 1 run and 1 kept selection" in healthy(fresh).success[0].value.replace(
-        "\\", ""
+    give(fresh, (made["session"][1], content.getvalue()))
+    assert "is open, with 1 run and 1 kept selection" in " ".join(
+        one.value.replace("\\", "") for one in healthy(fresh).success
     )
     opened = address(fresh)["run"]
-    go(fresh, "explore")
-    assert "my own name" in html(healthy(fresh))
+    healthy(go(fresh, "explore"))
     other = RunStore(tmp_path / "other").get(opened)
     assert other.name == f"{run.name} (imported)"
     assert other.fitted.scores.tobytes() == run.fitted.scores.tobytes()
 
 
-def test_what_is_no_session_is_refused_in_a_box(start, monkeypatch):
-    app = start("data/open")
-    content = io.BytesIO(b"no zip")
-    content.name = "x.appca"
-    ours = session_file.st.file_uploader
-    monkeypatch.setattr(
-        "appca.ui.data.session_file.st.file_uploader",
-        lambda *a, **k: content if "session" in k["key"] else ours(*a, **k),
-    )
-    app.run()
+def test_what_is_no_session_is_refused_in_a_box(start):
+    app = give(start("data/open"), ("x.appca", b"no zip"))
     assert not app.exception
     assert [box.value.replace("\\", "") for box in app.error] == [
         "“x.appca” is not a zip file or is damaged; fetch or save it again."
     ]
+
+
+def test_the_picture_is_one_file_that_loads_nothing_and_runs_no_name(start, made):
+    app = start()
+    run = RunStore(home()).get(address(app)["run"])
+    names.rename(run, 0, EVIL)
+    go(app, "export")
+    assert healthy(app)
+    text = file(made, "picture").decode()
+    page = Loaded(text)
+    assert page.loaded == []
+    assert page.tags.count("script") == 2
+    assert EVIL not in text
+    data = json.loads(re.search('id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert data["meta"]["rows"] == 1797
+    assert next(iter(data["layouts"])) == "subspaces"
+    assert len(data["sheets"]) == 1
+    (kept,) = [one for one in RunStore(home()).list() if one.id == run.id]
+    assert kept.kept
 
 
 class Loaded(HTMLParser):

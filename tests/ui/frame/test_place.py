@@ -22,7 +22,7 @@ def config_of(dataset, model="aPPCA", **parameters):
 
 def test_the_data_page_and_the_status_line_name_the_cluster(start, monkeypatch):
     monkeypatch.setenv(SCHEDULER, ADDRESS)
-    text = html(healthy(start("data/open")))
+    text = html(healthy(start("data/this")))
     said = "Fits run on the Dask cluster at tcp://&lt;b&gt;somewhere&lt;/b&gt;:8786"
     assert f"<dd>{said}" in text
     assert f" · {said}" in text

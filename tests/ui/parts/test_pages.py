@@ -58,7 +58,7 @@ def good_table(label: str = "class") -> str:
 
 
 def upload(app, file: tuple[str, bytes, str]):
-    app.get("file_uploader")[-1].set_value([file])
+    next(one for one in app.get("file_uploader") if "anywhere" in one.label).set_value([file])
     return app.run()
 
 
@@ -138,10 +138,9 @@ def test_nonsense_in_the_address_still_opens_a_picture(start, wrong):
     assert app.slider(key="k").value >= 1
 
 
-def test_an_uploaded_table_is_reported_and_then_used(start):
+def test_an_uploaded_table_is_open_on_every_page(start):
     app = upload(start("data/open"), table_of(good_table()))
     assert "40 rows" in html(healthy(app))
-    app.button(key="upload_use").click().run()
     assert address(healthy(app))["data"] != load("digits").digest
     assert "own" in html(app)
     for page in PAGES:
@@ -150,26 +149,12 @@ def test_an_uploaded_table_is_reported_and_then_used(start):
 
 def test_labels_that_look_like_html_are_shown_literally(start):
     app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
-    app.button(key="upload_use").click().run()
     go(app, "explore")
     select(go(app, "explore/selection"), np.arange(20))
     shown = html(healthy(app))
     assert "&lt;b&gt;x&lt;/b&gt;" in shown
     assert "<b>x</b>" not in shown
     assert "<script>" not in shown
-
-
-def test_missing_cells_are_refused_until_the_person_chooses(start):
-    text = good_table().replace("item 3,<b>x</b>,", "item 3,<b>x</b>,,", 1)
-    text = "\n".join(
-        line if line.count(",") == 5 else line.rsplit(",", 1)[0] for line in text.split("\n")
-    )
-    app = upload(start("data/open"), table_of(text))
-    assert len(sentences(app)) == 1
-    assert "missing" in sentences(app)[0]
-    choice = next(box for box in app.selectbox if box.label == "Missing cells")
-    choice.select("mean").run()
-    assert "1 cell filled" in html(healthy(app))
 
 
 def broken_zip() -> bytes:
@@ -216,8 +201,7 @@ def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
             Image.fromarray(rng.integers(0, 255, (9, 7), dtype=np.uint8)).save(picture, "PNG")
             archive.writestr(f"{'cat' if number % 2 else 'dog'}/{number}.png", picture.getvalue())
     app = upload(start("data/open"), ("pets.zip", buffer.getvalue(), "application/zip"))
-    app.button(key="upload_use").click().run()
-    assert "9 × 7 pixels" in html(healthy(app))
+    assert "9 × 7 pixels" in html(healthy(go(app, "data/this")))
     healthy(go(app, "explore"))
 
 
@@ -233,7 +217,7 @@ def test_a_bundled_data_set_is_one_click_away(start, key):
 
 
 def test_preprocessing_is_part_of_the_run(start):
-    app = start("data/open")
+    app = start("data/this")
     before = address(app)["run"]
     app.number_input(key="pre-divide").set_value(2.0).run()
     assert address(healthy(app))["run"] != before
@@ -280,21 +264,25 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
     assert saved[:3] == ["Save CSV", "Save Parquet", "Save NPZ"]
 
 
-def test_runs_are_opened_renamed_compared_and_deleted(start):
+def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(start):
     app = start()
-    first = address(app)["run"]
     app.slider(key="k").set_value(5).run()
-    second = address(app)["run"]
+    app.slider(key="k").set_value(6).run()
+    last = address(app)["run"]
     go(app, "data/recent")
-    assert "Components" in html(healthy(app))
-    app.button(key=f"open-{first}").click().run()
-    assert address(healthy(app))["run"] == first
-    app.text_input(key=f"name-{second}").set_value("my <i>run</i>").run()
-    assert RunStore(home()).get(second).name == "my <i>run</i>"
-    assert "my &lt;i&gt;run&lt;/i&gt;" in html(healthy(app))
-    app.button(key=f"really-{second}").click().run()
-    assert RunStore(home()).get(second) is None
-    assert [run.id for run in RunStore(home()).list()] == [first]
+    assert [one.key for one in healthy(app).button if (one.key or "").startswith("open-")] == [
+        f"open-{last}"
+    ]
+    app.text_input(key=f"name-{last}").set_value("my <i>work</i>").run()
+    assert RunStore(home()).get(last).name == "my <i>work</i>"
+    assert "my &lt;i&gt;work&lt;/i&gt;" in html(healthy(app))
+    go(app, "data/open").button(key="source-wine-open").click().run()
+    go(app, "data/recent").button(key=f"open-{last}").click().run()
+    assert address(healthy(app))["run"] == last
+    go(app, "data/recent").toggle(key="recent_several").set_value(True).run()
+    app.checkbox(key=f"chosen-{last}").check().run()
+    app.button(key="recent_really").click().run()
+    assert RunStore(home()).get(last) is None
     healthy(app)
 
 

@@ -8,8 +8,8 @@ import pytest
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
+from appca.data.readers.facts import facts
 from appca.plots.palette import colour_by
-from appca.ui.data import intake_report
 from appca.ui.frame import frame
 from appca.ui.parts import component_list, text, tray
 from tests.fitted_runs import fitted_run, info_of
@@ -150,7 +150,7 @@ def test_a_report_of_a_file_shows_names_literally_and_cuts_long_lists():
         "missing": {f"column {n}": n for n in range(1, 8)},
         "filled": 28,
     }
-    html = intake_report.facts(report)
+    html = text.fact_list(facts(report))
     assert "<img" not in html
     assert "28 cells" in html
     assert "and 2 more" in html

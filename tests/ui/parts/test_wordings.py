@@ -39,7 +39,6 @@ def test_every_kind_of_job_has_a_name_in_the_status_line():
 @pytest.mark.parametrize(("label", "shown"), [("*p*", r"\*p\*"), ("pH", "pH"), ("kind", "Kind")])
 def test_a_colouring_is_called_as_the_column_is(start, label, shown):
     app = upload(start("data/open"), table_of(good_table(label)))
-    app.button(key="upload_use").click().run()
     go(app, "explore")
     colours = next(
         group for group in healthy(app).get("button_group") if group.label == "Colour by"

@@ -177,7 +177,7 @@ def test_a_download_runs_as_a_job_and_opens_when_it_is_there(start, jobs):
     app.button(key="source-mnist-open").click().run()
     (job,) = jobs.jobs
     assert jobs.jobs[job].spec == {"key": "mnist", "options": {"n": 500}}
-    assert app.button(key="source-mnist-open").disabled
+    assert go(app, "data/open").button(key="source-mnist-open").disabled
     jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
     app.run()
     assert address(healthy(app))["data"] == load("wine").digest

@@ -43,7 +43,7 @@ def test_a_refusal_becomes_a_notice_and_a_mistake_of_ours_stays_one(monkeypatch)
 @pytest.mark.parametrize(
     ("page", "change"),
     [
-        ("data/open", lambda app: app.toggle(key="pre-centre").set_value(False)),
+        ("data/this", lambda app: app.toggle(key="pre-centre").set_value(False)),
         ("explore", lambda app: app.number_input(key="k_typed").set_value(3)),
         ("explore", lambda app: app.slider(key="k").set_value(3)),
     ],

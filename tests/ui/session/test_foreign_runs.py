@@ -45,7 +45,7 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
 def test_values_beyond_the_widgets_ranges_are_shown_and_kept(start):
     before = {"pca": 0.99995, "divide": 1e-10}
     config = stored_run("wine", "PPCA", before, n_components=2)
-    app = healthy(start("data/open", run=config.id))
+    app = healthy(start("data/this", run=config.id))
     assert app.number_input(key="pre-share").value == pytest.approx(99.995, abs=1e-9)
     assert app.number_input(key="pre-divide").value == 1e-10
     app = healthy(app.toggle(key="pre-centre").set_value(True).run())

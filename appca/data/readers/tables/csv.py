@@ -21,6 +21,7 @@ class CsvOptions(NamedTuple):
     """How to read a text table; what is None is guessed."""
 
     separator: str | None = None  # one character; a blank stands for any run of blanks
+    decimal: str | None = None  # "." or ","
     header: bool | None = None  # whether the first line holds the columns' names
     encoding: str | None = None
     roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
@@ -38,7 +39,7 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
         that they name the file's rows also after some were dropped.
     """
     text, encoding = as_text(name, file_bytes(name, file, limits), options.encoding)
-    dialect = guess(name, text, options.separator, options.header)
+    dialect = guess(name, text, options.separator, options.header, options.decimal)
     check_columns(name, len(dialect.columns), limits)
     check_matrix(name, text.count(b"\n"), len(dialect.columns), 8, limits)
     check_rectangle(name, text, dialect)

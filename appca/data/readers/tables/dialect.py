@@ -97,8 +97,17 @@ def _utf8(name: str, data: bytes, encoding: str) -> bytes:
     return data
 
 
-def guess(name: str, text: bytes, separator: str | None, header: bool | None) -> Dialect:
+def guess(
+    name: str,
+    text: bytes,
+    separator: str | None,
+    header: bool | None,
+    decimal: str | None = None,
+) -> Dialect:
     """Guess what the caller left open."""
+    if decimal not in (None, ".", ","):
+        msg = f"The decimal sign must be a point or a comma; got {decimal!r}."
+        raise InputError(msg)
     lines = _sample(text)
     if separator is None:
         separator = _guess_separator(lines)
@@ -107,7 +116,8 @@ def guess(name: str, text: bytes, separator: str | None, header: bool | None) ->
         raise InputError(msg)
     rows = records(lines, separator)
     some = _narrow(rows)
-    decimal = "." if separator == "," else _guess_decimal(some[1:] or some)
+    if decimal is None:
+        decimal = "." if separator == "," else _guess_decimal(some[1:] or some)
     if header is None:
         header = _looks_like_header(some, decimal)
     if header and len(rows) < 2:

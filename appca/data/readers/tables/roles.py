@@ -89,7 +89,13 @@ def why_left_out(column: Column, n_rows: int) -> str:
         return "counts the rows"
     if _is_constant(column, n_rows):
         return "one value"
-    reasons = {"date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
+    reasons = {
+        "date": "dates",
+        "empty": "empty",
+        "list": "lists",
+        "long": "long texts",
+        "mixed": "numbers and words",
+    }
     return reasons.get(column.kind, "")
 
 

@@ -14,24 +14,18 @@ _ROLE = "used as"
 Report = dict[str, Any]  # of files, as the readers make it
 
 
-def roles(key: str, report: Report, sentence: str) -> dict[str, str]:
-    """Draw the columns' roles; return those a person changed.
+def roles(key: str, report: Report, begun: dict[str, str]) -> dict[str, str]:
+    """Draw the columns' roles; return those that are not the reader's own.
 
-    The report has ``roles``; or ``unsettled``, columns that kept the roles from being guessed, and
-    with them there is a sentence why the files cannot be read.
+    `begun` are those with which the files were opened.
     """
-    changed: dict[str, str] = st.session_state.setdefault(f"changed-{key}", {})
-    if report.get("unsettled") and sentence:
-        return changed | dict.fromkeys(_left_out(key, report["unsettled"]), "ignored")
-    left_out = st.session_state.get(f"left_out-{key}", [])
-    st.session_state[f"left_out-{key}"] = left_out  # kept though its widget is not drawn
+    changed: dict[str, str] = st.session_state.setdefault(f"changed-{key}", dict(begun))
     guessed = report.get("roles")
-    if not guessed:
-        return changed | dict.fromkeys(left_out, "ignored")
-    with st.expander("What each column is for"):
-        names = _look_for(key, guessed, changed) if len(guessed) > MOST_ROWS else list(guessed)
-        _editor(key, report, names, changed)
-    return dict.fromkeys(left_out, "ignored") | changed
+    if guessed:
+        with st.expander("What each column is for", expanded=True):
+            names = _look_for(key, guessed, changed) if len(guessed) > MOST_ROWS else list(guessed)
+            _editor(key, report, names, changed)
+    return changed
 
 
 def offer_labels(key: str, report: Report) -> None:
@@ -55,16 +49,6 @@ def offer_labels(key: str, report: Report) -> None:
 def found(names: list[str], wanted: str) -> list[str]:
     """Return the names that hold a text, whatever its case."""
     return [name for name in names if wanted.casefold() in name.casefold()]
-
-
-def _left_out(key: str, unsettled: list[str]) -> list[str]:
-    """Draw which columns to leave out, of numbers among which there are words."""
-    if len(unsettled) > MOST_ROWS:
-        label = f"Leave out the {counted(len(unsettled), 'column')} with words among their numbers"
-        all_of_them = unsettled if st.toggle(label, key=f"all_left_out-{key}") else []
-        st.session_state[f"left_out-{key}"] = all_of_them
-        return all_of_them
-    return st.multiselect("Columns to leave out", unsettled, key=f"left_out-{key}")
 
 
 def _look_for(key: str, guessed: dict[str, str], changed: dict[str, str]) -> list[str]:
@@ -102,6 +86,7 @@ def _editor(key: str, report: Report, names: list[str], changed: dict[str, str])
     base = st.session_state.setdefault(f"{place}-base", dict(changed))
     now = report["roles"] | base
     gaps, constant = report.get("missing", {}), set(report.get("constant", ()))
+    why = report.get("left_out", {})
     table = pd.DataFrame(
         {
             "column": names,
@@ -109,6 +94,7 @@ def _editor(key: str, report: Report, names: list[str], changed: dict[str, str])
             "holds": [report.get("kinds", {}).get(name, "numbers") for name in names],
             "missing": np.array([gaps.get(name, 0) for name in names], dtype=np.int64),
             "constant": ["yes" if name in constant else "" for name in names],
+            "left out because": [why.get(name, "") for name in names],
         }
     )
     st.data_editor(
@@ -116,7 +102,7 @@ def _editor(key: str, report: Report, names: list[str], changed: dict[str, str])
         key=place,
         hide_index=True,
         width="stretch",
-        disabled=["column", "holds", "missing", "constant"],
+        disabled=["column", "holds", "missing", "constant", "left out because"],
         column_config={_ROLE: st.column_config.SelectboxColumn(options=list(ROLES), required=True)},
         on_change=_take,
         args=[place, names, changed],

@@ -5,19 +5,22 @@ from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
-from appca.ui.data.role_editor import Report, offer_labels, roles
+from appca.ui.data.files.role_editor import Report, offer_labels, roles
+from appca.ui.parts.widgets import one_of
 
-MISSING = {
-    "refuse": "Refuse the file",
-    "model": "Let the model fill them (aPPCA, PPCA)",
-    "mean": "Put in the column's mean",
-    "drop": "Leave out their rows",
-}
+MISSING = {"model": "Fill from the model", "mean": "Column mean", "drop": "Drop the rows"}
 LEFT_TO_THE_MODEL = (
-    "Adaptive PPCA (by exact EM) and PPCA are fitted around the missing cells and say what belongs "
-    "there; other models refuse. What is no model (the PCA panel, UMAP, nearest rows, statistics "
-    "of columns) reads the column's mean in their place."
+    "Adaptive PPCA and PPCA are fitted around the gaps; UMAP, PCA and other models read the "
+    "column's mean there."
 )
+ENCODINGS = {
+    None: "Find out",
+    "utf-8": "UTF-8",
+    "cp1252": "Western European (cp1252)",
+    "latin-1": "Latin-1",
+    "utf-16": "UTF-16",
+}
+DECIMALS = {None: "Find out", ".": "Point", ",": "Comma"}
 SEPARATORS = {
     None: "Find out",
     ",": "Comma",
@@ -43,12 +46,15 @@ class Finding(NamedTuple):
 Look = Callable[[Options], Finding]  # reads the files with these options
 
 
-def form_of(kind: str | None, key: str, look: Look) -> Options:
+def form_of(kind: str | None, key: str, look: Look, begun: Options) -> Options:
     """Draw the choices that files of a kind call for, and return the reader's options.
 
-    `kind` is the reader, `key` part of the widgets' keys.
+    `kind` is the reader, `key` part of the widgets' keys, `begun` the options at first.
     """
-    return {} if kind is None else _FORMS[kind](key, look)
+    if kind is None:
+        return {}
+    st.session_state.setdefault(f"begun-{key}", begun.get("roles", {}))
+    return _FORMS[kind](key, look)
 
 
 def _table(key: str, look: Look) -> Options:
@@ -56,22 +62,26 @@ def _table(key: str, look: Look) -> Options:
 
 
 def _columns(key: str, look: Look, **options: Any) -> Options:
-    chosen = roles(key, look(options).report, look(options).sentence)
-    offer_labels(key, look(options | ({"roles": chosen} if chosen else {})).report)
+    begun = st.session_state[f"begun-{key}"]
+    options["missing"] = st.session_state.get(f"missing-{key}", "model")
+    chosen = roles(key, look(options | ({"roles": begun} if begun else {})).report, begun)
     options |= {"roles": chosen} if chosen else {}
+    offer_labels(key, look(options).report)
     return options | _missing(key, look(options).report)
 
 
 def _writing(key: str) -> Options:
     """Draw how a text table is written; what is left open is found out."""
-    with st.expander("How the table is written"):
-        left, middle, right = st.columns(3)
-        with left:
-            separator = _choice("Between cells", SEPARATORS, f"separator-{key}")
-        with middle:
-            header = _choice("First line", HEADERS, f"header-{key}")
-        encoding = right.text_input("Encoding", key=f"encoding-{key}", placeholder="UTF-8")
-    options = {"separator": separator, "header": header, "encoding": encoding.strip() or None}
+    boxes: dict[str, tuple[str, dict[Any, str]]] = {
+        "encoding": ("Encoding", ENCODINGS),
+        "separator": ("Between cells", SEPARATORS),
+        "decimal": ("Decimal sign", DECIMALS),
+        "header": ("First line", HEADERS),
+    }
+    options: Options = {}
+    for place, (name, (label, names)) in zip(st.columns(4), boxes.items(), strict=True):
+        with place:
+            options[name] = _choice(label, names, f"{name}-{key}")
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -93,7 +103,7 @@ def _mat(key: str, look: Look) -> Options:
 
 def _which(key: str, look: Look) -> Options:
     """Draw the choice of the array with the rows where there are several."""
-    report = look({}).report
+    report = look({"missing": "model"}).report
     names = report.get("arrays", {})
     if len(names) < 2:
         return {}
@@ -110,6 +120,7 @@ def _which(key: str, look: Look) -> Options:
 
 def _with_sides(key: str, look: Look, **options: Any) -> Options:
     """Draw height and width for rows that may be images, and what to do about gaps."""
+    options["missing"] = st.session_state.get(f"missing-{key}", "model")
     report = look(options).report
     if report.get("columns") and not report.get("image_shape"):
         h, w = _sides(key, 1, {"Rows are images of height": "no", "and width": "no"})
@@ -164,10 +175,8 @@ def _nifti(key: str, look: Look) -> Options:
 def _missing(key: str, report: Report) -> Options:
     if not report.get("missing"):
         return {}
-    chosen = _choice("Missing cells", MISSING, f"missing-{key}")
-    if chosen == "model":
-        st.caption(LEFT_TO_THE_MODEL)
-    return {"missing": chosen} if chosen != "refuse" else {}
+    chosen = one_of("Missing values", MISSING, f"missing-{key}", help_text=LEFT_TO_THE_MODEL)
+    return {"missing": chosen}
 
 
 def _choice(label: str, names: dict[_Choice, str], key: str) -> _Choice:

@@ -1,0 +1,72 @@
+"""A fit at a glance: its fullest panels as small dots in the colours of the classes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from appca.analysis.explore.subspaces import Subspace, opens_in_pair_view, pairs, ranked
+from appca.analysis.fitted import FittedRun
+from appca.plots.palette import CATEGORICAL
+
+WIDTH, HEIGHT, GAP = 360, 208, 6  # pixels
+COLUMNS, LINES = 3, 2
+MOST_ROWS = 900  # drawn in a panel
+GROUND, PANEL = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)
+EDGE = 0.5  # percent of the rows beyond each edge
+
+
+def thumbnail(fitted: FittedRun, codes: np.ndarray | None) -> np.ndarray:
+    """Draw the fullest subspaces, or pairs of components where there are very many.
+
+    Parameters
+    ----------
+    fitted : FittedRun
+    codes : ndarray of int, shape (N,), or None
+        Class of each row.
+
+    Returns
+    -------
+    ndarray of uint8, shape (HEIGHT, WIDTH, 3)
+    """
+    picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
+    picture[:] = GROUND
+    table = np.array([tuple(bytes.fromhex(colour[1:])) for colour in CATEGORICAL], np.uint8)
+    width = (WIDTH - GAP * (COLUMNS + 1)) // COLUMNS
+    height = (HEIGHT - GAP * (LINES + 1)) // LINES
+    for place, group in enumerate(_groups(fitted)):
+        line, column = divmod(place, COLUMNS)
+        top, left = GAP + line * (height + GAP), GAP + column * (width + GAP)
+        panel = picture[top : top + height, left : left + width]
+        panel[:] = PANEL
+        rows = group.rows[np.random.default_rng(0).permutation(len(group.rows))[:MOST_ROWS]]
+        colours = table[0 if codes is None else codes[rows] % len(table)]
+        _dots(panel, _positions(fitted, group.components, rows), colours)
+    return picture
+
+
+def _groups(fitted: FittedRun) -> Sequence[Subspace]:
+    active, most = fitted.active, COLUMNS * LINES
+    if opens_in_pair_view(active):
+        found = [group.components for group in pairs(active, 0, most)]
+        return [Subspace(pair, np.flatnonzero(active[:, pair].all(axis=1))) for pair in found]
+    return [group for group in ranked(active) if group.components][:most]
+
+
+def _positions(fitted: FittedRun, components: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
+    """Return places in a panel, from 0 to 1, by the two components that vary most."""
+    scores = fitted.scores[rows][:, np.array(components)].astype(np.float64)
+    widest = np.argsort(-scores.var(axis=0), kind="stable")[:2]
+    found = np.column_stack([scores[:, widest], np.zeros((len(rows), 2 - len(widest)))])
+    low, high = np.percentile(found, [EDGE, 100 - EDGE], axis=0)
+    spread = np.where(high > low, high - low, 1.0)
+    return np.where(high > low, (found - low) / spread, 0.5)
+
+
+def _dots(panel: np.ndarray, places: np.ndarray, colours: np.ndarray) -> None:
+    """Draw dots of two by two pixels."""
+    height, width, _ = panel.shape
+    x = np.clip((0.06 + 0.88 * places[:, 0]) * width, 0, width - 2).astype(int)
+    y = np.clip((0.94 - 0.88 * places[:, 1]) * height, 0, height - 2).astype(int)
+    for down in (0, 1):
+        for right in (0, 1):
+            panel[y + down, x + right] = colours

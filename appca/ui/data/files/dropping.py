@@ -1,0 +1,65 @@
+"""Files dropped anywhere on a page, brought to the session of the page."""
+
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from appca.runs.home import home
+from appca.storage.identity import ID_DIGITS
+from appca.ui.data.files.drops import MOST_FILES, PREFIX, DropLimits, DroppedFiles, Drops
+from appca.ui.explorer import serving
+from appca.ui.frame import upload_limit
+from appca.ui.session import state
+
+SCRATCH = "uploads"  # below the home: where files lie while they are looked at
+_part = st.components.v2.component(
+    "appca_dropping",
+    html='<div class="ca-drop" role="status"></div>',
+    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+@cache
+def drops() -> Drops:
+    """Return what was dropped on the windows of this server."""
+    delivery = serving.delivery()
+    return Drops(delivery.session_of, serving.is_alive, scratch, _limits)
+
+
+def scratch() -> Path:
+    """Return the folder below which files lie while they are looked at."""
+    return home() / SCRATCH
+
+
+def anywhere() -> DroppedFiles | None:
+    """Let files be dropped on the page; return those that were, once."""
+    context = get_script_run_ctx()
+    session = "" if context is None else context.session_id
+    result = _part(
+        key="dropping",
+        data={
+            "at": f"{serving.base()}{PREFIX}/",
+            "key": serving.delivery().keys.of(session),
+            "digits": ID_DIGITS,
+            "most": MOST_FILES,
+        },
+        on_dropped_change=_nothing,
+        on_refused_change=_nothing,
+    )
+    if result.refused:
+        state.notify("error", str(result.refused)[:1000])
+    dropped = result.dropped
+    return drops().take(session, dropped) if isinstance(dropped, str) else None
+
+
+def _limits() -> DropLimits:
+    most = upload_limit.most_bytes()
+    return DropLimits(int(st.get_option("server.maxUploadSize")) << 20, most // 2, most)
+
+
+def _nothing() -> None:
+    """Stand for a reaction: what was dropped appears in the result only with a callback."""

@@ -1,0 +1,158 @@
+"""From files to a picture: read as a person would, opened at once, and read again where asked."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from appca.data.dataset import Dataset
+from appca.data.readers import kind_of
+from appca.data.readers.facts import in_one_line
+from appca.data.readers.process import read_apart
+from appca.data.readers.source import ReadLimits
+from appca.runs.session import SUFFIX
+from appca.storage.errors import InputError
+from appca.ui.data import session_file
+from appca.ui.data.files import dropping
+from appca.ui.data.files.drops import DroppedFiles
+from appca.ui.data.files.upload_forms import Finding, Options
+from appca.ui.parts.text import markdown
+from appca.ui.session import services, state
+from appca.ui.session.state import KEYS
+
+EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
+THIS = {"tab": "this"}  # of the address: the tab with what was assumed
+WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # whose readers may find gaps
+KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
+
+
+class Reading(NamedTuple):
+    """Files that were read, or the sentence why not; either way what was found in them."""
+
+    dataset: Dataset | None
+    sentence: str
+    finding: Finding
+
+
+@dataclass
+class Opened:
+    """Files that were opened, at hand to be read otherwise."""
+
+    arrival: DroppedFiles
+    key: str  # of these files and no others
+    kind: str | None  # the reader of the first that has one
+    options: Options = field(default_factory=dict)  # with which they were opened
+    digest: str | None = None  # of the data set they became
+    said: str = ""  # of what was assumed, until it is read
+
+    def read(self, options: Options) -> Reading:
+        """Read the files with options; equal ones are read once."""
+        return _read(self.key, json.dumps(options, sort_keys=True), self.arrival, options)
+
+
+def current() -> Opened | None:
+    """Return the files of this window that can be read again."""
+    found: Opened | None = st.session_state.get(KEYS.arrival)
+    return found
+
+
+def of(digest: str) -> Opened | None:
+    """Return the files a data set was read from, while they are at hand, or could not be."""
+    found = current()
+    return found if found is not None and found.digest in (digest, None) else None
+
+
+def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
+    """Return files of an uploader, moved to a folder of their own."""
+    arrival = DroppedFiles(dropping.scratch())
+    for file in files:
+        arrival.place(file.name).write_bytes(file.getbuffer())
+    return arrival
+
+
+def arrive(arrival: DroppedFiles) -> None:
+    """Open files and go to their picture; to the page Data where nobody can guess how to."""
+    _forget()
+    names = [name for name, _ in arrival.files]
+    if len(names) == 1 and names[0].lower().endswith(SUFFIX):
+        session_file.open_file(*arrival.files[0])
+        arrival.remove()
+        st.switch_page(EXPLORE)
+    kinds = (kind_of(name, path) for name, path in arrival.files)
+    kind = next((one for one in kinds if one is not None), None)
+    key = hashlib.sha256(" ".join(map(str, arrival.files)).encode()).hexdigest()[:16]
+    opened = st.session_state[KEYS.arrival] = Opened(arrival, key, kind)
+    found = guessed(opened)
+    if found.dataset is None:
+        st.switch_page(DATA, query_params=THIS)
+    use(opened, found.dataset)
+
+
+def guessed(opened: Opened) -> Reading:
+    """Read files as a person would: gaps are the model's, columns nobody can use are left out."""
+    opened.options = {"missing": "model"} if opened.kind in WITH_GAPS else {}
+    plain = opened.read(opened.options)
+    unsettled = plain.finding.report.get("unsettled")
+    if plain.dataset is not None or not unsettled:
+        return plain
+    without = opened.options | {"roles": dict.fromkeys(unsettled, "ignored")}
+    found = opened.read(without)
+    if found.dataset is None:
+        return plain  # its sentence says what is wrong
+    opened.options = without
+    return found
+
+
+def use(opened: Opened, dataset: Dataset) -> None:
+    """Look at a data set in Explore, in place of what the same files were before."""
+    opened.digest = services.datasets().put(dataset)
+    state.open_dataset(opened.digest)
+    opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
+    st.switch_page(EXPLORE)
+
+
+def assumed() -> None:
+    """Draw what was assumed of the files on screen, with the way to change it, until it is read."""
+    opened = current()
+    there = st.query_params.get("tab") == THIS["tab"]
+    if opened is None or not opened.said or opened.digest != state.config().dataset or there:
+        return
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
+    ):
+        st.markdown(markdown(opened.said), width="content")
+        st.page_link(DATA, label="Change", query_params=THIS, width="content")
+        st.button(
+            "Close",
+            icon=":material/close:",
+            type="tertiary",
+            key="assumed_close",
+            on_click=_read_it,
+        )
+
+
+def _read_it() -> None:
+    opened = current()
+    if opened is not None:
+        opened.said = ""
+
+
+def _forget() -> None:
+    before = st.session_state.pop(KEYS.arrival, None)
+    if before is not None:
+        before.arrival.remove()
+
+
+@st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
+def _read(key: str, options_text: str, _arrival: DroppedFiles, _options: Options) -> Reading:
+    del key, options_text  # they say which
+    limits = ReadLimits(scratch=dropping.scratch())
+    try:
+        dataset = read_apart(_arrival.files, limits=limits, **_options)
+    except InputError as error:
+        return Reading(None, str(error), Finding(str(error), error.report or {}))
+    return Reading(dataset, "", Finding("", dataset.provenance.get("report", {})))

@@ -1,0 +1,52 @@
+"""The tab Open: a place for files, recent work, and the data sets that are one click away."""
+
+import streamlit as st
+
+from appca.data.readers.process import warm
+from appca.runs.session import SUFFIX
+from appca.storage.errors import InputError
+from appca.ui.data import recent, sources
+from appca.ui.data.files import opening
+from appca.ui.parts import packing
+from appca.ui.parts.text import markdown
+from appca.ui.session.state import KEYS
+
+LATEST = 4  # works shown here; the tab Recent has all
+
+
+def page() -> None:
+    """Draw the tab."""
+    _files()
+    latest = recent.works()[:LATEST]
+    if latest:
+        st.subheader("Recent work", anchor=False)
+        recent.cards(latest)
+    st.subheader("Built in", anchor=False)
+    sources.cards()
+
+
+def _files() -> None:
+    generation = st.session_state.setdefault(KEYS.upload, 0)  # another key drops the old files
+    folder = st.session_state.get("upload_folder", False)
+    files = packing.uploader(
+        "Drop a file, a folder or images anywhere",
+        folder=folder,
+        key=f"upload-{'folder-' * folder}{generation}",
+        help="Tables and IDX files may be packed by gzip. Several files make one data set when "
+        "they are images, IDX images with their labels, or a recording with its mask.",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        kinds = "CSV, TSV, Parquet · NPY, NPZ, MAT, HDF5, IDX · images, ZIP · NIfTI · session"
+        st.caption(f"{kinds} ({SUFFIX}). Files stay on this computer.")
+        st.toggle("Choose a folder", key="upload_folder")
+    if not files:
+        warm()
+        return
+    try:
+        packing.check(files)
+        arrival = opening.uploaded(files)
+    except InputError as error:
+        st.error(markdown(str(error)))
+        return
+    st.session_state[KEYS.upload] += 1
+    opening.arrive(arrival)

@@ -1,0 +1,164 @@
+"""Recent work: one card for what a person asked for, named or exported, and for each data set."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset
+from appca.plots.data.thumbnail import thumbnail
+from appca.runs.store import Run
+from appca.storage.errors import InputError
+from appca.storage.wording import counted
+from appca.ui.parts.text import apart, markdown, nats_per_row, tag, words
+from appca.ui.parts.widgets import first_of_page
+from appca.ui.session import services, state
+from appca.ui.session.caching import by_key
+from appca.ui.session.callbacks import guarded
+
+EXPLORE = "pages/explore/explore.py"
+COLUMNS, PAGE = 4, 12
+DAY = 86_400
+
+
+def page() -> None:
+    """Draw the tab: damaged runs, and all work on cards that can be opened, renamed and deleted."""
+    for one in services.runs().damaged():
+        with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{one.id}"):
+            st.warning(markdown(one.sentence))
+            st.button("Delete", key=f"drop-{one.id}", on_click=_delete, args=[[one.id]])
+    found = works()
+    if not found:
+        st.info("What you open, name or export appears here.")
+        return
+    several = _several(found) if len(found) > 1 else False
+    first = first_of_page(len(found), PAGE, "recent_page")
+    cards(found[first : first + PAGE], several=several)
+
+
+def works() -> list[Run]:
+    """Return what is work: runs that stay, and the newest of a data set without one."""
+    runs = services.runs().list()
+    kept = [run for run in runs if run.kept]
+    known = {run.config.dataset for run in kept}
+    newest: dict[str, Run] = {}
+    for run in runs:  # the newest first
+        if run.config.dataset not in known:
+            newest.setdefault(run.config.dataset, run)
+    return sorted([*kept, *newest.values()], key=lambda run: -run.created)
+
+
+def cards(runs: Sequence[Run], *, several: bool = False) -> None:
+    """Draw works on cards side by side."""
+    for start in range(0, len(runs), COLUMNS):
+        for place, run in zip(st.columns(COLUMNS), runs[start : start + COLUMNS], strict=False):
+            with place, st.container(border=True, key=f"work-{run.id}"):
+                _card(run, several)
+
+
+def _card(run: Run, several: bool) -> None:
+    dataset = _dataset(run)
+    picture = None if dataset is None else _picture(run.id, run, dataset)
+    if picture is not None:
+        st.image(picture, width="stretch", alt="The fullest panels")
+    name = _title(run, dataset)
+    rows = "" if dataset is None else f"{counted(dataset.n_rows, 'row')} · "
+    st.html(
+        tag("div", words(name), "ca-name")
+        + tag("div", words(f"{rows}{nats_per_row(run.info)}"), "ca-quiet")
+        + tag("div", words(_when(run.created)), "ca-quiet")
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if st.button(
+            apart("Open", f"of {name}"), key=f"open-{run.id}", disabled=dataset is None
+        ) and _open(run):
+            st.switch_page(EXPLORE)
+        with st.popover(apart("Rename", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
+            st.text_input(
+                "Name",
+                run.given or "",
+                key=f"name-{run.id}",
+                max_chars=120,
+                placeholder=name,
+                on_change=_rename,
+                args=[run.id],
+            )
+        if several:
+            st.checkbox(
+                f"Choose {markdown(name)}", key=f"chosen-{run.id}", label_visibility="collapsed"
+            )
+
+
+def _several(runs: Sequence[Run]) -> bool:
+    """Draw what deletes many works at once; return whether they are to be chosen."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        several = st.toggle("Choose several", key="recent_several")
+        if not several:
+            return False
+        chosen = [run.id for run in runs if st.session_state.get(f"chosen-{run.id}")]
+        with st.popover(f"Delete {len(chosen)}", disabled=not chosen, key="recent_delete"):
+            st.text(f"Delete {counted(len(chosen), 'work')}? This cannot be undone.")
+            st.button(
+                "Delete", key="recent_really", type="primary", on_click=_delete, args=[chosen]
+            )
+    return True
+
+
+def _title(run: Run, dataset: Dataset | None) -> str:
+    if run.given:
+        return run.given
+    name = "Data no longer here" if dataset is None else dataset.name
+    sizes = [str(run.config.k), *([str(run.config.n_active)] if run.config.n_active else [])]
+    mark = " (imported)" if run.config.imported is not None else " (stopped)" * run.partial
+    return f"{name}, {' and '.join(sizes)}{mark}"
+
+
+def _when(created: float) -> str:
+    ago = time.time() - created
+    if ago < 2 * 60:
+        return "Just now"
+    if ago < 3600:
+        return f"{ago / 60:.0f} minutes ago"
+    then = datetime.fromtimestamp(created)
+    if then.date() == datetime.now().date():
+        return f"Today, {then:%H:%M}"
+    return f"{then:%d %b %Y}".lstrip("0")
+
+
+def _dataset(run: Run) -> Dataset | None:
+    try:
+        return services.dataset(run.config.dataset)
+    except InputError:
+        return None
+
+
+@by_key(64)
+def _picture(run: Run, dataset: Dataset) -> np.ndarray | None:
+    try:
+        fitted: FittedRun = run.fitted
+    except InputError:
+        return None
+    return thumbnail(fitted, dataset.class_column[1] if dataset.class_column else None)
+
+
+def _open(run: Run) -> bool:
+    try:
+        state.open_config(run.config)
+    except InputError as error:
+        st.error(markdown(f"{run.name} cannot be shown: {error}"))
+        return False
+    return True
+
+
+@guarded
+def _delete(runs: list[str]) -> None:
+    for run in runs:
+        services.runs().delete(run)
+
+
+@guarded
+def _rename(run_id: str) -> None:
+    services.runs().rename(run_id, st.session_state[f"name-{run_id}"])

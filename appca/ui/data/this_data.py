@@ -1,0 +1,48 @@
+"""The tab This data: what is on screen, what was assumed of its files, and the preprocessing."""
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.data.readers.facts import facts
+from appca.storage.wording import counted
+from appca.ui.data import overview
+from appca.ui.data.files import opening
+from appca.ui.data.files.upload_forms import form_of
+from appca.ui.data.preprocessing_form import preprocessing
+from appca.ui.parts.text import fact_list, markdown
+
+
+def page(dataset: Dataset) -> None:
+    """Draw the tab."""
+    opened = opening.of(dataset.digest)
+    if opened is not None and not _is_as_opened(opened):
+        return
+    with st.container(key="beside"):
+        look, before = st.columns([1.5, 1], gap="large")
+    with look:
+        overview.overview(dataset)
+    with before:
+        st.subheader("Before the fit", anchor=False)
+        preprocessing(dataset)
+
+
+def _is_as_opened(opened: opening.Opened) -> bool:
+    """Draw how the files are read; return whether the data on screen are what that gives."""
+    names = [name for name, _ in opened.arrival.files]
+    st.subheader(names[0] if len(names) == 1 else counted(len(names), "file"), anchor=False)
+    options = form_of(
+        opened.kind, opened.key, lambda chosen: opened.read(chosen).finding, opened.options
+    )
+    found = opened.read(options)
+    if found.dataset is None:
+        st.error(markdown(found.sentence))
+    elif found.dataset.digest == opened.digest:
+        return True
+    else:
+        label = f"Explore these {counted(found.dataset.n_rows, 'row')}"
+        pressed = st.button(label, type="primary", key="upload_use")
+        st.html(fact_list(facts(found.finding.report, found.dataset)))
+        if pressed:
+            opened.options = options
+            opening.use(opened, found.dataset)
+    return False
