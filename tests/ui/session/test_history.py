@@ -1,16 +1,16 @@
 """Undo and redo of data, K, L, model, selection and names; and the last work of a browser."""
 
-import shutil
-
 import numpy as np
 import pytest
 import streamlit as st
 
+from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
+from appca.storage.errors import InputError
 from appca.ui.frame import browser
 from appca.ui.session import history, last_work, names, selection, services, state
 from tests.ui.conftest import address, go, healthy, sentences
@@ -47,7 +47,7 @@ def app(start, monkeypatch):
             st.button(name, key=f"act-{name}", on_click=act)
 
     monkeypatch.setattr(browser, "listen", listen)
-    return start("data/open")
+    return start("check/diagnostics")
 
 
 def press(app, *acts: str):
@@ -112,12 +112,19 @@ def test_after_a_reload_back_leads_to_what_the_address_says(start):
     assert seen(back_to(app, "6"))[0]["k"] == "5"
 
 
-def test_a_step_to_data_that_are_gone_is_one_sentence(app):
+def test_a_step_to_data_that_are_gone_is_one_sentence(app, monkeypatch):
+    digits = address(app)["data"]
     press(app, "wine")
-    digits = load("digits").digest
-    shutil.rmtree(services.datasets().folder / digits)
+    opened = services.dataset
+
+    def dataset(digest: str) -> Dataset:
+        if digest == digits:
+            raise InputError("The digits are gone.")
+        return opened(digest)
+
+    monkeypatch.setattr(services, "dataset", dataset)
     app.button(key="act-undo").click().run()
-    assert len(sentences(app)) == 1
+    assert sentences(app) == ["The digits are gone."]
     assert address(app)["data"] != digits
 
 
