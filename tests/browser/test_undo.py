@@ -19,8 +19,7 @@ def until(page, **wanted: str | None) -> None:
     page.wait_for_function(
         """(wanted) => {
             const given = new URLSearchParams(location.search);
-            return Object.entries(wanted).every(([name, value]) => given.get(name) === value)
-                && !given.has('back');
+            return Object.entries(wanted).every(([name, value]) => given.get(name) === value);
         }""",
         arg=wanted,
         timeout=WAIT,

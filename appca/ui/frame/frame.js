@@ -2,8 +2,7 @@
  * What the frame asks of the browser itself: keys for undo and redo, and a Back that undoes.
  *
  * Streamlit adds an entry to the browser's history with every change of the address. Here only
- * another page, tab or step is one; all else takes the place of the present entry. An address that
- * the browser goes to by itself is marked, before Streamlit tells the server of it.
+ * another page, tab or step is one; all else takes the place of the present entry.
  */
 const TYPED = 'input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true]';
 
@@ -15,12 +14,6 @@ function isAnotherPlace(url) {
   return (has('step') && !same('step')) || (has('tab') && !same('tab'));
 }
 
-function markBack() {
-  const here = new URL(location.href);
-  here.searchParams.set('back', '1');
-  history.replaceState(history.state, '', here);
-}
-
 function watchHistory() {
   if (window.appcaHistory) return;
   window.appcaHistory = true;
@@ -29,7 +22,6 @@ function watchHistory() {
     isAnotherPlace(url) ? push(state, title, url) : history.replaceState(state, title, url);
     remember();
   };
-  window.addEventListener('popstate', markBack, { capture: true });
 }
 
 /** Remember for this browser what is open, so that the bare address opens it again. */

@@ -50,7 +50,7 @@ def _prepare() -> None:
         selection.restore(state.current_dataset(), address.get("sel"))
         history.begin_at(address.get("step"))
         _say_what_is_not_shown(address.get("run", ""))
-    elif history.BACK in address:
+    else:
         history.follow(address)
     _leave_what_is_gone()
     watching.settle()
@@ -91,4 +91,4 @@ def _leave_what_is_gone() -> None:
 def _write_address(**more: str | None) -> None:
     if state.is_ready():
         token, step = selection.token(state.current_dataset()), history.number()
-        state.write_address(sel=token, step=step, **{history.BACK: None}, **more)
+        state.write_address(sel=token, step=step, **more)

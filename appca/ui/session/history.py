@@ -2,7 +2,8 @@
 
 A step is a configuration, the selection in its data, and the names given on the way to it. Steps
 are taken down once a rerun, whoever changed what. The address carries the number of the step that
-is on screen; `frame/frame.js` marks an address to which the browser went back, and then it wins.
+is on screen. When the browser comes with the number of another one, and nothing else was changed,
+it went back or forward: then the address wins.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,6 @@ from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 
 MOST_STEPS = 100
-BACK = "back"  # query parameter: the browser went to this address by itself
 
 
 class Change(NamedTuple):
@@ -45,22 +45,24 @@ class _History:
     steps: list[Step] = field(default_factory=list)
     at: int = -1
     number: int = 0  # of the newest step
+    written: str = ""  # number that was last sent to the address
     pending: list[Change] = field(default_factory=list)
 
 
-def record() -> None:
-    """Take down what is on screen, if it is another than that of the present step."""
+def record() -> bool:
+    """Take down what is on screen; whether it is another than that of the present step."""
     if not state.is_ready():
-        return
+        return False
     kept = _kept()
     now = _now(kept.number, tuple(kept.pending))
     if kept.steps and not kept.pending and now.looks_like(kept.steps[kept.at]):
-        return
+        return False
     if kept.steps:
         kept.number += 1
         now = now._replace(number=kept.number)
     kept.steps = [*kept.steps[: kept.at + 1], now][-MOST_STEPS:]
     kept.at, kept.pending = len(kept.steps) - 1, []
+    return True
 
 
 def note(undo: Callable[[], object], redo: Callable[[], object]) -> None:
@@ -71,7 +73,8 @@ def note(undo: Callable[[], object], redo: Callable[[], object]) -> None:
 def number() -> str:
     """Return the number of the step on screen, for the address."""
     kept = _kept()
-    return str(kept.steps[kept.at].number if kept.steps else kept.number)
+    kept.written = _number()
+    return kept.written
 
 
 def begin_at(asked: str | None) -> None:
@@ -107,10 +110,13 @@ def redo() -> None:
 
 @guarded
 def follow(address: dict[str, str]) -> None:
-    """Show the step of an address to which the browser went back, or else what it says."""
-    record()
-    numbers = {str(step.number): place for place, step in enumerate(_kept().steps)}
-    place = numbers.get(address.get("step", ""))
+    """Show the step of an address to which the browser went, or else what it says."""
+    asked, kept = address.get("step"), _kept()
+    # One that comes with a change, or with a step taken back, is late: it was sent before.
+    if asked in (None, kept.written) or record() or _number() != kept.written:
+        return
+    numbers = {str(step.number): place for place, step in enumerate(kept.steps)}
+    place = numbers.get(asked or "")
     if place is not None:
         _go(place)
     elif "data" in address or "run" in address:  # of an earlier session, before a reload
@@ -131,6 +137,11 @@ def _go(place: int) -> None:
         for change in reversed(step.changes):
             change.undo()
     kept.at = place
+
+
+def _number() -> str:
+    kept = _kept()
+    return str(kept.steps[kept.at].number if kept.steps else kept.number)
 
 
 def _now(number: int, changes: tuple[Change, ...]) -> Step:
