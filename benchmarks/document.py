@@ -180,9 +180,9 @@ SECTIONS = (
     Section(
         "slider",
         "From a move of the slider to the picture",
-        "MNIST in a running app, Chromium with WebGL by software; each move leads to settings "
-        "that have not been fitted yet. Medians over the moves of K.",
-        "python -m benchmarks.slider http://127.0.0.1:8501",
+        "MNIST on Explore, Chromium with WebGL by software; from the key to the complete picture "
+        "of the final fit. Medians over the moves of K and L.",
+        "python -m benchmarks.slider",
         readings.slider_lines,
         readings.slider_reading,
     ),
@@ -190,7 +190,8 @@ SECTIONS = (
         "canvas",
         "The picture of all subspaces",
         "Planted rows with K = 10, L = 3 and one map, in Chromium at 1400 x 900 with WebGL by "
-        "software. Packing is warm. plotly.js draws the same number of points in 12 panels.",
+        "software. Packing is warm. plotly.js draws the same number of points in 12 panels. Of new "
+        "colours or another selection a fair sample is drawn first, 0.3 points a pixel, then all.",
         "python -m benchmarks.canvas",
         readings.canvas_lines,
         readings.canvas_reading,

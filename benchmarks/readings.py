@@ -6,9 +6,11 @@ sentences, computed from the rows or true of any.
 
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 from statistics import median
 
 from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN
+
 from appca.data.numbers import percent
 from appca.storage.wording import counted
 from benchmarks.cluster import CHUNK_ROWS, Seen, growth_of, limits_of
@@ -306,9 +308,11 @@ CANVAS = {  # column of results -> what it is, what was asked of it at each numb
         "from frame to frame, zoom, ms",
         dict.fromkeys((10_000, 100_000, 1_000_000), 80),
     ),
-    "recolour_ms": ("recolour to picture, ms", {100_000: 80, 1_000_000: 400}),
+    "recolour_ms": ("recolour to a fair sample in colour, ms", {100_000: 80, 1_000_000: 400}),
+    "recolour_whole_ms": ("recolour, all points, ms", {}),
     "lasso_js_ms": ("lasso, processor, ms", {100_000: 20}),
-    "lasso_ms": ("lasso to picture, ms", {100_000: 120}),
+    "lasso_ms": ("lasso to a fair sample of the selection, ms", {100_000: 120}),
+    "lasso_whole_ms": ("lasso, all points, ms", {}),
     "tour_gap_ms": ("frame of a tour, ms", {10_000: 40, 100_000: 60}),
     "heap_mb": ("heap of the page, MB", {1_000_000: 120}),
     "fetched_ms": ("all parts over HTTP, ms", {}),
@@ -346,11 +350,13 @@ def canvas_reading(rows: Sequence[Row]) -> list[str]:
 
 
 def slider_lines(rows: Sequence[Row]) -> Cells:
-    """Write a line a number of digits."""
+    """Write a line a number of digits, for moves the app prepared and for others."""
     lines = []
-    for n, group in groupby(rows, key=lambda row: row["digits"]):
-        some = [row for row in group if row["moved"] == "K"]
-        line = {"digits": number(n), "moves": number(len(some))}
+    kind = itemgetter("digits", "ahead")
+    for (n, ahead), group in groupby(sorted(rows, key=kind), key=kind):
+        some = list(group)
+        line = {"digits": number(n), "fitted ahead": "yes" if ahead else "no"}
+        line["moves"] = number(len(some))
         line["server, s"] = number(median(row["server_s"] for row in some))
         line["browser, s"] = number(median(row["browser_s"] for row in some))
         line["total, s"] = number(median(row["server_s"] + row["browser_s"] for row in some))

@@ -1,130 +1,155 @@
-"""How long from a move of the K slider to the redrawn picture, on MNIST.
+"""How long from a key on the slider of K or L to the complete picture, on MNIST.
 
-`APPCA_DATA=... python -m benchmarks.slider ADDRESS [ROWS ...]`: ADDRESS of a running app with an
-empty APPCA_HOME, as http://127.0.0.1:8501. Opens 10,000 and 70,000 digits and moves K by one, up
-and down, to settings that have not been fitted yet: each move shows a preview first. The next move
-waits until the full fit has replaced it. What passes until the points are in the browser is the
-server's work, the way there and the 0.2 s for which Streamlit waits whether the slider moves on;
-the rest is the browser's, until the frame after the one that the picture was drawn in. Writes
-results/slider.json.
+`APPCA_DATA=... python -m benchmarks.slider [ROWS ...]` (default 10000): starts the app on a new
+home with so many digits at K = 10, L = 3 and moves K and L on Explore. A picture is complete when
+every point of the final fit is drawn and stands still. Some moves go, by typing, to settings that
+nothing prepared; others go one step away after a rest, in which the app fits the neighbours ahead.
+Writes results/slider.json.
 """
 
 import os
-from typing import NamedTuple
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
+from appca.data.store import DatasetStore
 from benchmarks import results
-from benchmarks.first_picture import FLAGS
+from benchmarks.first_picture import FLAGS, ROOT
+from benchmarks.scenes import mnist
 
 MINUTE = 60_000  # milliseconds
-MOVES = [  # K, L and the key that leads there, on which slider
-    (5, 2, "k", "ArrowRight"),
-    (6, 2, "k", "ArrowRight"),
-    (7, 2, "k", "ArrowRight"),
-    (8, 2, "k", "ArrowRight"),
-    (8, 3, "l", "ArrowRight"),
-    (7, 3, "k", "ArrowLeft"),
-    (6, 3, "k", "ArrowLeft"),
-    (5, 3, "k", "ArrowLeft"),
-    (4, 3, "k", "ArrowLeft"),
+STILL = 2_500  # without another picture: the last one was final
+REST = 8_000  # in which the neighbours are fitted ahead
+MOVES = [  # slider, key or number typed, whether the app could prepare it
+    *[("k", number, False) for number in (13, 7, 11, 6, 10)],
+    *[("l", number, False) for number in (5, 2, 4, 3)],
+    *[("k", key, True) for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft")],
+    *[("l", key, True) for key in ("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight")],
 ]
-EXPLORER = "document.querySelector('.appca-explorer')"
-SETTLED = """() => !document.querySelector('[class*=st-key-cancel-]') &&
-  !document.querySelector('.st-key-refine') &&
-  document.querySelector('[data-test-script-state]')?.dataset.testScriptState === 'notRunning' &&
-  ![...document.querySelectorAll('[data-testid=stMain] span')].some(
-    (badge) => badge.textContent === 'preview')"""
 WATCH = """() => {
-  const root = document.querySelector('.st-key-atlas .appca-explorer');
-  const pictures = () => [...window.__appca.parcels.keys()].filter(
-    (name) => name.startsWith('geometry:')).sort().join();
-  const move = { pressed: 0, arrived: 0, drawn: 0 };
+  const move = { pressed: 0, first: 0, last: 0, shown: '' };
   window.sliderMove = move;
+  const root = () => document.querySelector('.appca-explorer');
   document.addEventListener('keydown', () => {
-    Object.assign(move, { pressed: performance.now(), arrived: 0, drawn: 0,
-      before: pictures(), renders: root.dataset.renders });
+    const shown = root().dataset.scene;
+    Object.assign(move, { pressed: performance.now(), first: 0, last: 0, shown });
   }, true);
-  window.__appca.listeners.add(() => {
-    if (!move.pressed || move.arrived || pictures() === move.before) return;
-    move.arrived = performance.now();
-  });
-  new MutationObserver(() => {
-    if (!move.arrived || move.drawn || root.dataset.renders === move.renders) return;
-    move.renders = root.dataset.renders;
-    requestAnimationFrame(() => requestAnimationFrame(() => { move.drawn = performance.now(); }));
-  }).observe(root, { attributes: true, attributeFilter: ['data-renders'] });
+  const look = () => {
+    const { scene, settled, drawn } = root()?.dataset ?? {};
+    if (move.pressed && scene !== move.shown) {
+      move.first ||= performance.now();
+      if (settled === 'yes' && drawn === 'all') {
+        Object.assign(move, { shown: scene, last: performance.now() });
+      }
+    }
+    requestAnimationFrame(look);
+  };
+  look();
 }"""
-
-
-class Move(NamedTuple):
-    """Seconds of one move."""
-
-    server: float  # until the points are in the browser
-    browser: float  # from there to the picture
-
-    @property
-    def total(self) -> float:
-        """From the key to the picture."""
-        return self.server + self.browser
-
-    def __str__(self) -> str:
-        return f"{self.total:.2f} s ({self.server:.2f} s server, {self.browser:.2f} s browser)"
+FINAL = """(still) => window.sliderMove.last && performance.now() - window.sliderMove.last > still
+  && document.querySelector('[data-test-script-state]')?.dataset.testScriptState === 'notRunning'"""
 
 
 def main() -> None:
-    """Print one line a move and the median of all moves of K, and write the moves."""
+    """Print a line a move and the medians, and write the moves."""
     from playwright.sync_api import sync_playwright
 
     parser = results.arguments(__doc__)
-    parser.add_argument("address", help="of a running app")
-    parser.add_argument("sizes", nargs="*", type=int, default=[10_000, 70_000], metavar="ROWS")
+    parser.add_argument("sizes", nargs="*", type=int, default=[10_000], metavar="ROWS")
     given = parser.parse_args()
-    rows = []
+    rows: list[results.Row] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
         for n in given.sizes:
-            page = browser.new_page(viewport={"width": 1440, "height": 950})
-            open_mnist(page, given.address, n)
-            page.evaluate(WATCH)
-            found = []
-            for k, active, slider, key in MOVES:
-                move = moved(page, slider, key)
-                print(f"{n:,} digits, K = {k}, L = {active}: {move}", flush=True)
-                row = {"digits": n, "K": k, "L": active, "moved": slider.upper()}
-                rows.append(row | {"server_s": move.server, "browser_s": move.browser})
-                if slider == "k":
-                    found.append(move)
-            middle = sorted(found, key=lambda move: move.total)[len(found) // 2]
-            load = f"the machine's load is {os.getloadavg()[0]:.1f}"
-            print(f"{n:,} digits, median of {len(found)} moves of K: {middle}; {load}")
-            page.close()
+            with served(n) as address:
+                rows += moves(browser, address, n)
         browser.close()
+    for n in given.sizes:
+        for ahead in (False, True):
+            some = [one for one in rows if (one["digits"], one["ahead"]) == (n, ahead)]
+            found = [one["server_s"] + one["browser_s"] for one in some]
+            how = "fitted ahead" if ahead else "not prepared"
+            load = os.getloadavg()[0]
+            print(f"{n:,} digits, {how}: median {statistics.median(found):.2f} s; load {load:.1f}")
     results.write(given.out, "slider", rows)
 
 
-def moved(page, slider: str, key: str) -> Move:
-    """Move a slider by a key when the last picture is final; return how long the next took."""
-    page.wait_for_function(SETTLED, timeout=2 * MINUTE)
-    page.wait_for_timeout(1000)  # the final picture itself is drawn
-    page.locator(f".st-key-{slider} input").focus()
-    page.keyboard.press(key)
-    page.wait_for_function("() => window.sliderMove.drawn", timeout=2 * MINUTE)
+def moves(browser: Any, address: str, n: int) -> list[results.Row]:
+    """Move the sliders of an open app."""
+    page = browser.new_page(viewport={"width": 1440, "height": 950})
+    page.set_default_timeout(2 * MINUTE)
+    page.goto(address)
+    page.wait_for_selector(".appca-explorer[data-settled=yes][data-drawn=all]", state="attached")
+    page.wait_for_timeout(REST)
+    page.evaluate(WATCH)
+    rows: list[results.Row] = []
+    for slider, given, ahead in MOVES:
+        if ahead:
+            page.wait_for_timeout(REST)
+        found = moved(page, slider, given)
+        row = {"digits": n, "moved": slider.upper(), "to": str(given), "ahead": ahead}
+        rows.append(row | {"order": "first" if len(rows) == 0 else "later", **found})
+        print(
+            f"{n:,} digits, {slider.upper()} {given}: {found['server_s']:.2f} s until the points "
+            f"arrived, {found['browser_s']:.2f} s until the picture was complete",
+            flush=True,
+        )
+    page.close()
+    return rows
+
+
+def moved(page: Any, slider: str, given: "str | int") -> dict[str, float]:
+    """Move a slider by a key, or type its number; return the server's and the browser's seconds."""
+    if isinstance(given, str):
+        page.locator(f".st-key-{slider} input").first.focus()
+        page.keyboard.press(given)
+    else:
+        box = page.locator(f".st-key-{slider}_typed input").first
+        box.fill(str(given))
+        box.press("Enter")
+    page.wait_for_function(FINAL, arg=STILL)
     found = page.evaluate("() => window.sliderMove")
-    arrived = (found["arrived"] - found["pressed"]) / 1000
-    return Move(arrived, (found["drawn"] - found["arrived"]) / 1000)
+    arrived, drawn = found["first"] - found["pressed"], found["last"] - found["first"]
+    return {"server_s": arrived / 1000, "browser_s": drawn / 1000}
 
 
-def open_mnist(page, address: str, n: int) -> None:
-    """Take the first n digits on the Data page and go to the subspaces."""
-    page.goto(f"{address}/data")
-    page.get_by_role("tab", name="MNIST and COIL-20").click()
-    number = page.get_by_label("Take the first so many digits").locator("visible=true").first
-    number.fill(str(n))
-    number.press("Enter")
-    page.wait_for_timeout(1500)  # the form takes the number over
-    page.get_by_role("button", name="Open").locator("visible=true").first.click()
-    page.get_by_text(f"{n:,} rows × 784").last.wait_for(timeout=MINUTE)
-    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Subspaces").click()
-    page.wait_for_function(f"() => {EXPLORER}?.dataset.points == {n}", timeout=2 * MINUTE)
+@contextmanager
+def served(n: int) -> Iterator[str]:
+    """Run the app on a new home; give the address of so many digits at K = 10 and L = 3."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as home:
+        digest = DatasetStore(Path(home)).put(mnist(n))
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+        environment = {**os.environ, "APPCA_HOME": home}
+        server = subprocess.Popen(
+            [*command, "--server.port", str(port)],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+        )
+        address = f"http://127.0.0.1:{port}"
+        try:
+            for _ in range(300):
+                try:
+                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+                    break
+                except (urllib.error.URLError, OSError):
+                    time.sleep(0.1)
+            yield f"{address}/?data={digest}&k=10&l=3"
+        finally:
+            server.terminate()
+            server.wait()
 
 
 if __name__ == "__main__":

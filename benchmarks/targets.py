@@ -92,10 +92,10 @@ def of_the_app(results: Results) -> list[Target]:
     """Say how long a move of the slider takes to be seen."""
     found = []
     for n, limit in SLIDER_S.items():
-        moves = [r for r in results.get("slider", ()) if r["digits"] == n and r["moved"] == "K"]
+        moves = [r for r in results.get("slider", ()) if r["digits"] == n and not r["ahead"]]
         if moves:
             middle = median(row["server_s"] + row["browser_s"] for row in moves)
-            what = f"a move of the K slider to the picture, {n:,} digits, median of {len(moves)}"
+            what = f"a move of K or L to the complete picture, {n:,} digits, median of {len(moves)}"
             found.append(Target(what, f"{number(limit)} s", f"{number(middle)} s", middle <= limit))
     rows = results.get("uploads", ())
     alone = max((row["page_s"] for row in rows if "grown_mb" not in row), default=0.0)

@@ -43,7 +43,7 @@ FEATURES = {
     "compare": "check",
     "diagnostics": "check",
     "group": "groups",
-    "masked": "explore",
+    "masked": "check",
     "new_data": "data",
     "outliers": "explore",
     "point": "explore",

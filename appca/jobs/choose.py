@@ -15,7 +15,6 @@ from appca.jobs.progress import Context
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import hold_threads
-from appca.storage.wording import counted
 
 _LEAST_SHARE = 0.02  # done before the time left is guessed
 
@@ -85,17 +84,6 @@ def estimate(config: GridConfig, n_rows: int, n_features: int) -> dict[Cell, flo
         return estimate_seconds(len(fold.train), width, run_of)
 
     return {cell: seconds(cell) for cell in config.order()}
-
-
-def in_short(config: GridConfig, n_rows: int) -> str:
-    """Say in words what a grid will fit."""
-    used = min(n_rows, config.max_rows)
-    part = "all " if used == n_rows else "a random sample of "
-    of = "" if used == n_rows else f" of {n_rows:,}"
-    return (
-        f"{counted(len(steps(config)), 'fit')}: {counted(len(config.order()), 'cell')} in "
-        f"{config.n_folds} folds of {part}{used:,}{of} rows"
-    )
 
 
 class PacedProgress:

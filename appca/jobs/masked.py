@@ -3,7 +3,7 @@
 from typing import Any
 
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.explore.masked import FOLDER, MaskedConfig, run
+from appca.analysis.check.masked import FOLDER, MaskedConfig, run
 from appca.jobs.choose import PacedProgress
 from appca.jobs.progress import Context
 from appca.runs.configuration import RunConfig

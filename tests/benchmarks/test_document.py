@@ -105,8 +105,8 @@ def test_targets_are_met_up_to_their_limits():
     ]
     pass_rows = [{"data": DIGITS.name, "ratio": 1.4142, "ratio_clock": 1.2}]
     moves = [
-        {"digits": 10_000, "moved": moved, "server_s": server, "browser_s": 0.5}
-        for moved, server in (("K", 0.1), ("K", 0.2), ("K", 9.0), ("L", 9.0))
+        {"digits": 10_000, "moved": "K", "ahead": ahead, "server_s": server, "browser_s": 0.5}
+        for ahead, server in ((False, 0.1), (False, 0.2), (False, 9.0), (True, 9.0))
     ]
     found = targets({"table": rows, "passes": pass_rows, "long": long_rows, "slider": moves})
     assert [target.cells()[1:] for target in found] == [

@@ -119,7 +119,11 @@ export async function robot(seed, steps) {
     () => canvas.update({ options: { beside: ['pca', '', ''][below(3)] } }),
     () => { canvas.actions.click(below(600), below(600), 'add'); known = selectedRows(stage); },
     (view) => { canvas.actions.lasso(view, Array.from({ length: 6 }, () => [below(700), below(700)]), 'add'); known = selectedRows(stage); },
-    async () => canvas.update(await load(['two', 'six'][below(2)])),
+    async () => canvas.update(await load(['two', 'six', 'three'][below(3)])), // K and L move
+    (view) => { canvas.actions.filter([{}, { components: [below(5)] }, { certainty: random() }][below(3)]); },
+    () => document.querySelector('[title^="Tour"], [title^="Stop"]').click(),
+    () => canvas.update({ options: { ghosts: below(2) === 1 } }),
+    (view) => canvas.actions.flyTo(view, { ...view.home, k: view.home.k * (1 + 30 * random()) }),
     () => loseContext(),
   ];
   for (let i = 0; i < steps; i += 1) {
@@ -127,6 +131,8 @@ export async function robot(seed, steps) {
     await frame();
   }
   stage.root.style.width = '';
+  stage.hit.dispatchEvent(new WheelEvent('wheel', { deltaY: 1, bubbles: true, cancelable: true })); // ends a tour
+  canvas.actions.filter({});
   await canvas.update(await load('two'));
   await canvas.update({ options: { theme: 'light', colouring: 'label' } });
   return [known, selectedRows(stage)];

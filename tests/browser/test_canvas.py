@@ -1,8 +1,5 @@
 """The canvas in a browser, without Streamlit: what it draws, selects, opens, turns and keeps."""
 
-import functools
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,75 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from appca.data.dataset import Dataset
-from appca.plots.explore.scene.scene import Map, NumberedComponent, scene_of
-from appca.plots.palette import Colour
-from benchmarks.scenes import write
-from tests.fitted_runs import fitted_run
+from tests.browser.canvas_files import N, served
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).parents[2]
-N = 900
-
-
-def write_scene(folder: Path, L: int, numbers: list[int]) -> None:
-    """Rows in random pairs of components, with images of their class."""
-    random = np.random.default_rng(3)
-    K = len(numbers)
-    active = np.zeros((N, K), bool)
-    for row in range(N):
-        active[row, random.permutation(K)[:L]] = True
-    scores = np.where(active, random.normal(1, 3, (N, K)), 0).astype(np.float32)
-    classes = scores.argmax(1) % 4
-    run = fitted_run(
-        active,
-        scores=scores,
-        n_active=L,
-        membership=random.random(N).astype(np.float32),
-        components=random.normal(size=(K, 144)),
-    )
-    images = np.zeros((N, 12, 12), np.uint8)
-    images[np.arange(N), classes * 3] = 255
-    ids = np.array([f"bar {row}" for row in range(N)])
-    dataset = Dataset("bars", images.reshape(N, 144).astype(np.float32), ids, image_shape=(12, 12))
-    components = [NumberedComponent(number) for number in numbers]
-    colour = Colour("category", "Bar", classes, ("a", "b", "c", "d"))
-    maps = {"pca": Map("PCA", scores[:, :2])}
-    scene = scene_of(run, dataset, components, {"label": colour, "other": colour}, maps)
-    write(scene, folder)
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the canvas, its demo page and scenes of five and six components."""
-    folder = tmp_path_factory.mktemp("canvas")
-    for name, L, numbers in (
-        ("two", 2, [1, 2, 3, 4, 5]),
-        ("three", 3, [1, 2, 3, 4, 5]),
-        ("six", 2, [1, 2, 3, 4, 5, 9]),
-    ):
-        write_scene(folder / name, L, numbers)
-
-    class Files(http.server.SimpleHTTPRequestHandler):
-        def translate_path(self, path: str) -> str:
-            top, _, rest = path.partition("?")[0].lstrip("/").partition("/")
-            known = {"scenes": folder, "appca": ROOT / "appca"}
-            return str(known.get(top, ROOT / "tests" / "browser" / top) / rest)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/canvas.html"
-    server.shutdown()
-    server.server_close()
+    """Serve the canvas, its page and scenes."""
+    with served(tmp_path_factory.mktemp("canvas")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def page(visit: Any, address: str) -> Any:
     """One page for all tests; each begins at all panels with nothing selected."""
     opened = visit(f"{address}?d=two", width=1000, height=760)
+    opened.page.set_default_timeout(60_000)
     opened.page.wait_for_function("window.ready")
     return opened.page
 
@@ -227,6 +172,48 @@ def test_a_filter_hides_rows_and_panels(page):
     strong = page.evaluate("canvas.stage.placed.filter((one) => one.strength === 1).length")
     assert 0 < kept < N
     assert strong == 4 + 1  # and the map
+
+
+def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_picture(page):
+    page.evaluate("canvas.update({ options: { keep: true } })")
+    settle(page)
+    page.get_by_role("button", name="Views and filters").click()
+    more = page.get_by_role("dialog", name="Views and filters")
+    more.get_by_role("button", name="2", exact=True).click()
+    chip = page.locator(".appca-chip")
+    assert "with 2" in chip.text_content()
+    settle(page)
+    assert page.evaluate("canvas.stage.placed.filter((one) => one.strength === 1).length") == 4 + 1
+    chip.click()
+    settle(page)
+    assert not chip.is_visible()
+    more.get_by_role("button", name="Keep this view").click()
+    assert page.evaluate("told.kept.layouts") == ["subspaces"]
+    page.get_by_role("button", name="Views and filters").click()
+    with page.expect_download() as saved:
+        more.get_by_role("button", name="Save picture").click()
+    assert saved.value.suggested_filename == "subspaces.png"
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_tour_of_the_fullest_panels_goes_on_until_it_is_stopped(page):
+    page.get_by_role("button", name="Tour of the fullest panels").click()
+    seen = "told.opens.filter((panel) => panel).length >= 3"
+    page.evaluate("told.opens.length = 0")
+    page.wait_for_function(seen)
+    page.get_by_role("button", name="Stop the tour").click()
+    settle(page)
+    opens = page.evaluate("told.opens")
+    assert len(set(opens)) == len(opens)
+
+
+def test_rows_are_coloured_by_two_components_with_a_key(page):
+    page.evaluate("canvas.update({ options: { colouring: 'components:1,2' } })")
+    settle(page)
+    colours = page.evaluate("new Set(canvas.stage.rows.codes).size")
+    page.evaluate("canvas.update({ options: { colouring: 'label' } })")
+    settle(page)
+    assert colours > 20
 
 
 def test_destroy_leaves_nothing_and_another_mount_works(page):

@@ -12,7 +12,7 @@ from appca.analysis.check.choose_stability import StabilityConfig
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.choose import estimate, grid, in_short, stability
+from appca.jobs.choose import estimate, grid, stability
 from appca.jobs.folder import JobFolder
 from appca.jobs.progress import Cancelled, Context
 from appca.jobs.queue import Jobs
@@ -131,9 +131,3 @@ def test_the_estimate_covers_each_cell_and_grows_with_the_rows(dataset):
     assert sum(many.values()) > 2 * sum(few.values())
     capped = estimate(config, 10**6, 8)
     assert capped == many  # no more rows than asked for
-
-
-def test_what_will_be_fitted_is_said_with_the_sample(dataset):
-    config = config_of(dataset)
-    assert in_short(config, 120) == "27 fits: 9 cells in 3 folds of all 120 rows"
-    assert in_short(config, 70_000).endswith("3 folds of a random sample of 6,000 of 70,000 rows")

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from appca.analysis.check.choose import Cell, GridConfig, Measures
+from appca.data.numbers import fixed
 
 Floats = np.ndarray
 
@@ -178,6 +179,40 @@ def advise(found: GridTable) -> Advice:
         best,
         tuple(budget for budget in budgets if budget is not None),
     )
+
+
+class Suggestion(NamedTuple):
+    """The K and L to try, and why in a sentence."""
+
+    cell: Cell
+    reason: str
+
+
+def suggest(found: GridTable, advice: Advice, n_active: int) -> Suggestion | None:
+    """Return what to try first, at this L where the data leave it open; None without numbers."""
+    if advice.cell is not None:
+        return Suggestion(advice.cell, "No larger choice explains unseen rows better.")
+    by_l = {budget.n_active: budget for budget in advice.budgets}
+    wanted = next((size for size in (n_active, 2, *by_l) if size in by_l), None)
+    if wanted is None:
+        return None
+    budget = by_l[wanted]
+    k, sizes = budget.n_components, found.components
+    curve = found.log_likelihood[:, found.actives.index(wanted)].mean(axis=-1)
+    there = [size for size, value in zip(sizes, curve, strict=True) if np.isfinite(value)]
+    at = there.index(k)
+    if at + 1 == len(there):
+        reason = f"With L = {wanted}, more components still help; a wider grid would tell more."
+        return Suggestion((k, wanted), reason)
+    value = {size: float(curve[sizes.index(size)]) for size in there}
+    after = value[there[at + 1]] - value[k]
+    text = f"With L = {wanted}, going beyond {k} components gains little: {fixed(after, 2)} nats"
+    text += f" for {there[at + 1] - k} more"
+    if at > 0:
+        first, second = there[0], there[1]
+        before = fixed(value[second] - value[first], 2)
+        text += f", against {before} between {first} and {second}"
+    return Suggestion((k, wanted), f"{text}.")
 
 
 def _peak(found: GridTable, j: int) -> int | None:

@@ -6,12 +6,14 @@ judged by why it ended and by what its last passes still gained.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.check.raftery_lewis import LEAST_LENGTH, Requirement, raftery_lewis
+from appca.data.numbers import percent
+from appca.storage.wording import capital
 
 Draws = NDArray[np.float64]
 
@@ -22,7 +24,10 @@ LEAST_ESS_PER_CHAIN = 100
 LEAST_DRAWS = 4  # below that ArviZ has nothing to say
 WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): a longer chain does not mend that
 
-LEVELS = ("good", "doubtful", "bad")
+Level = Literal["good", "doubtful", "bad"]
+LEVELS: tuple[Level, ...] = ("good", "doubtful", "bad")
+DOUBT = 0.5  # probability below which a row's choice of components is doubtful
+MOST_DOUBTFUL = 0.1  # share of such rows that is no cause for care
 LAST_PASSES = 10  # whose gain EM stops on, `appca.models.algebra.loop.WINDOW`
 
 SCALARS = {
@@ -47,11 +52,12 @@ class Diagnosis(NamedTuple):
     raftery_lewis: Requirement | None  # of the chain that asks for most, if any can be judged
 
 
-class ChainVerdict(NamedTuple):
-    """Whether to trust the chains."""
+class Check(NamedTuple):
+    """One thing to know before a fit is relied on."""
 
-    level: str  # one of LEVELS
-    words: str
+    level: Level
+    label: str  # of a chip
+    why: str  # and what to do
 
 
 class CurveSummary(NamedTuple):
@@ -112,8 +118,13 @@ def starts_apart(model: str, parameters: Mapping[str, Any]) -> bool:
     return bool(parameters.get("chain_starts") == "overdispersed")
 
 
-def findings(posterior: Mapping[str, NDArray[Any]], most: int) -> list[str]:
-    """Say what the draws show beside convergence.
+def worst(checks: Sequence[Check]) -> Level:
+    """Return the level of the least good check."""
+    return max((check.level for check in checks), key=LEVELS.index, default="good")
+
+
+def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
+    """Check what the draws show beside convergence.
 
     Parameters
     ----------
@@ -126,32 +137,28 @@ def findings(posterior: Mapping[str, NDArray[Any]], most: int) -> list[str]:
 
     found = []
     numbers = posterior.get("n_components")
-    if numbers is not None and bool((np.asarray(numbers) == most).all()):
+    if numbers is not None:
+        full = bool((np.asarray(numbers) == most).all())
+        why = f"Every draw uses all {most} components there may be; allow more and fit again."
+        room = f"Draws use fewer than the {most} components there may be."
         found.append(
-            f"Every draw uses all {most} components there may be, so their number is what that "
-            "bound makes it: allow more and fit again."
+            Check("doubtful", f"All {most} used", why) if full else Check("good", "K found", room)
         )
     density = posterior.get("log_posterior")
     if density is not None:
         lower = np.flatnonzero(~on_highest_peak(np.asarray(density))) + 1
         if len(lower):
             which = " and ".join(map(str, lower))
-            verb = "stays" if len(lower) == 1 else "stay"
-            found.append(
-                f"Chain{'' if len(lower) == 1 else 's'} {which} {verb} on a lower peak of the "
-                "posterior, and averages over the draws leave that out."
-            )
+            who = f"Chain {which} stays" if len(lower) == 1 else f"Chains {which} stay"
+            why = f"{who} on a lower peak of the posterior; averages leave that out."
+            found.append(Check("doubtful", "A lower peak", why))
     return found
 
 
-def verdict(
-    diagnoses: Sequence[Diagnosis],
-    n_chains: int,
-    *,
-    apart: bool | None = None,
-    found: Sequence[str] = (),
-) -> ChainVerdict:
-    """Say in words whether the chains can be trusted, and what to do if not.
+def of_chains(
+    diagnoses: Sequence[Diagnosis], n_chains: int, *, apart: bool | None = None
+) -> list[Check]:
+    """Check whether the chains agree, from which starts, and whether there are enough draws.
 
     Parameters
     ----------
@@ -159,53 +166,69 @@ def verdict(
     n_chains : int
     apart : bool, optional
         `starts_apart`: whether the chains were asked to agree from different starts.
-    found : sequence of str
-        `findings`; with one of them a run is doubtful at best.
     """
-    judged = _verdict_on_chains(diagnoses, n_chains, apart)
-    level = "doubtful" if found and judged.level == "good" else judged.level
-    return ChainVerdict(level, " ".join([judged.words, *found]))
-
-
-def _verdict_on_chains(
-    diagnoses: Sequence[Diagnosis], n_chains: int, apart: bool | None
-) -> ChainVerdict:
     if not diagnoses:
-        return ChainVerdict("bad", "There are too few draws to judge: raise the number of draws.")
-    worst = max(diagnoses, key=lambda d: _or_worst(d.r_hat, np.inf))
+        return [Check("bad", "Too few draws", "Raise the number of draws.")]
+    most = max(diagnoses, key=lambda d: _or_worst(d.r_hat, np.inf))
     fewest = min(diagnoses, key=lambda d: _or_worst(min(d.ess_bulk, d.ess_tail), 0.0))
-    r_hat = _or_worst(worst.r_hat, np.inf)
-    asked = "from different starts " if apart and n_chains > 1 else ""
+    r_hat = _or_worst(most.r_hat, np.inf)
     ess = _or_worst(min(fewest.ess_bulk, fewest.ess_tail), 0.0)
-    if r_hat > SUSPECT_R_HAT:
-        return ChainVerdict(
-            "bad",
-            f"Do not trust these chains: {asked}they disagree about the {worst.name} "
-            f"({_r_hat_words(r_hat)}). "
-            "Look at the traces, and raise the burn-in and the number of draws.",
-        )
+    found = [_agreement(r_hat, most.name)]
     wanted = LEAST_ESS_PER_CHAIN * n_chains
-    if r_hat > LARGEST_R_HAT or ess < wanted:
-        return ChainVerdict(
-            "doubtful",
-            f"Trust averages roughly, intervals not yet: R-hat is at most {r_hat:.3f} "
-            f"({worst.name}) and the {fewest.name} has {ess:.0f} effective draws "
-            f"where {wanted} are wanted. Raise the number of draws.",
-        )
-    alone = " One chain cannot disagree with another: run at least two." if n_chains == 1 else ""
-    who = "Chains from different starts agree" if asked else "The chains agree"
-    same = ""
-    if apart is False and n_chains > 1:
-        who = "Chains from one start agree"
-        same = (
-            " They move well around one peak; that there is no higher one, only chains that start "
-            "far from one another can tell."
-        )
-    return ChainVerdict(
-        "doubtful" if alone or same else "good",
-        f"{who}: R-hat is at most {r_hat:.3f} and every quantity has at least "
-        f"{ess:.0f} effective draws.{alone}{same}",
+    enough = f"Every quantity has at least {ess:.0f} effective draws."
+    few = (
+        f"The {fewest.name} has {ess:.0f} effective draws where {wanted} are wanted: trust "
+        "averages, not intervals yet, and raise the number of draws."
     )
+    found.append(
+        Check("good", "Enough draws", enough)
+        if ess >= wanted
+        else Check("doubtful", "Few draws", few)
+    )
+    if n_chains == 1:
+        alone = "One chain cannot disagree with another: sample at least two."
+        found.append(Check("doubtful", "One chain", alone))
+    elif apart:
+        found.append(Check("good", "Started apart", "The chains began far from one another."))
+    elif apart is False:
+        same = "The chains share a start, so a higher peak may be missed; start them apart."
+        found.append(Check("doubtful", "One start", same))
+    return found
+
+
+def _agreement(r_hat: float, name: str) -> Check:
+    if r_hat > SUSPECT_R_HAT:
+        why = (
+            f"The chains disagree about the {name} ({_r_hat_words(r_hat)}): raise the burn-in and "
+            "the number of draws."
+        )
+        return Check("bad", "Chains disagree", why)
+    if r_hat > LARGEST_R_HAT:
+        why = f"R-hat of the {name} is {r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
+        return Check("doubtful", "Chains nearly agree", why)
+    return Check("good", "Chains agree", f"R-hat is at most {r_hat:.3f}.")
+
+
+def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
+    """Check how sure the rows' choices of components are, and whether rows repeat.
+
+    Parameters
+    ----------
+    membership : ndarray, shape (N,)
+        Probability of the components that each row uses.
+    repeated : int
+        Rows that equal an earlier one.
+    """
+    doubtful = float(np.mean(np.asarray(membership) < DOUBT))
+    why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBT)} likely."
+    level: Level = "good" if doubtful <= MOST_DOUBTFUL else "doubtful"
+    found = [Check(level, "Choices clear" if level == "good" else "Choices unsure", why)]
+    if repeated:
+        why = f"{repeated:,} rows repeat an earlier one, which makes the fit look surer than it is."
+        found.append(Check("doubtful", f"{repeated:,} repeated", why))
+    else:
+        found.append(Check("good", "No repeated rows", "Every row is different."))
+    return found
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
@@ -241,40 +264,29 @@ def climb_of(
     return CurveSummary(stop_reason, len(values), gain, tol)
 
 
-def verdict_on_climb(climb: CurveSummary) -> ChainVerdict:
-    """Say in words whether a fit by EM has arrived, and what to do if not."""
-    reason = climb.stop_reason
-    if reason.startswith("closed form"):
-        return ChainVerdict("good", "Solved exactly, without passes: there is nothing to converge.")
-    if reason.startswith("converged"):
-        return ChainVerdict(
-            "good",
-            f"The fit converged after {_passes(climb.passes)}: {_last(climb, 'gained')}. "
-            "It ends on the nearest peak, which need not be the highest: "
-            "compare a few starts or seeds before you rely on details.",
-        )
-    if reason.startswith("reached max_iter"):
-        return ChainVerdict(
-            "bad",
-            f"The fit ended at the most passes allowed, {climb.passes:,}, before it converged, "
-            f"and {_last(climb, 'still gained')}. Raise the most passes and fit again.",
-        )
-    if reason.startswith("stopped by"):
-        return ChainVerdict(
-            "doubtful",
-            f"Stopped by hand after {_passes(climb.passes)}: {_last(climb, 'still gained')}. "
-            "Take it as a sketch, and fit again to the end for numbers to rely on.",
-        )
+def of_climb(climb: CurveSummary) -> list[Check]:
+    """Check whether a fit by EM has arrived, and its noise variance stayed off the floor."""
+    reason, passes = climb.stop_reason, f"{climb.passes:,} iteration{'s' * (climb.passes != 1)}"
     if "floor" in reason:
-        return ChainVerdict(
-            "doubtful",
-            "The noise variance fell to its floor: the components reproduce the rows all but "
-            "exactly, so likelihoods and membership probabilities of this run say little. "
-            "Lower K or L, or look for repeated rows.",
+        why = (
+            "The components reproduce the rows all but exactly, so likelihoods say little: lower K "
+            "or L, or look for repeated rows."
         )
-    return ChainVerdict(
-        "doubtful", f"The fit ended for a reason that is not judged here: {reason}."
-    )
+        return [Check("doubtful", "Noise at its floor", why)]
+    if reason.startswith("closed form"):
+        found = Check("good", "Solved exactly", "There is nothing to converge.")
+    elif reason.startswith("converged"):
+        why = f"{capital(_last(climb, 'gained'))}. A few other starts tell whether it is the best."
+        found = Check("good", f"Converged in {passes}", why)
+    elif reason.startswith("reached max_iter"):
+        why = f"It stopped at the {passes} allowed; {_last(climb, 'still gained')}. Allow more."
+        found = Check("bad", "Not converged", why)
+    elif reason.startswith("stopped by"):
+        why = f"Stopped by hand after {passes}; {_last(climb, 'still gained')}."
+        found = Check("doubtful", "Stopped early", why)
+    else:
+        found = Check("doubtful", "Ended", f"The fit ended for another reason: {reason}.")
+    return [found, Check("good", "Noise above its floor", "The noise variance is a free estimate.")]
 
 
 def _extremes(name: str, each: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -302,15 +314,11 @@ def _plain(value: float) -> str:
 def _last(climb: CurveSummary, gained: str) -> str:
     """Say what the last passes brought."""
     if climb.gain is None:
-        return "there were too few passes to see what the last ones gained"
+        return "there were too few to see what the last ones gained"
     limit = (
         "" if climb.tol is None else f", where less than {_plain(climb.tol)} counts as converged"
     )
-    return f"the last {LAST_PASSES} passes {gained} {_plain(climb.gain)} nats per row{limit}"
-
-
-def _passes(number: int) -> str:
-    return f"{number:,} pass{'' if number == 1 else 'es'}"
+    return f"the last {LAST_PASSES} {gained} {_plain(climb.gain)} nats per row{limit}"
 
 
 def _r_hat_words(r_hat: float) -> str:

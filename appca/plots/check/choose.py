@@ -10,11 +10,10 @@ from appca.plots.curves import LINE
 from appca.plots.frame import CLEAR, above, framed
 from appca.plots.palette import CATEGORICAL
 
-CELL_HEIGHT, FRAME_HEIGHT = 44, 96  # pixels
+CELL_HEIGHT, FRAME_HEIGHT = 64, 70  # pixels
 MOST_TEXT = 16  # columns up to which a cell carries its number
-BEST, NEAR = "#bd1f01", "#ffffff"  # outlines; white is seen on all of Viridis but its yellow end
-NEAR_RIM = "#1c2733"
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "x", "triangle-down")
+SHADES = ("#e9f0f8", "#a8c8e8", "#5b95d1", "#2b66ab", "#183e6e")  # low to high
+SUGGESTED = "#c87d1e"
 CURVES_HEIGHT = 330
 NEUTRAL = "rgba(128, 140, 155, 0.9)"
 
@@ -26,27 +25,21 @@ class Picture(NamedTuple):
     components: tuple[int, ...]  # K of the columns
     actives: tuple[int, ...]  # L of the rows
     name: str  # what the number is, with its unit
-    hover: np.ndarray | None = None  # (nK, nL) str: further lines of a cell's card
     smaller_is_better: bool = False  # turns the colours round
 
 
-def heat_map(
-    picture: Picture, best: tuple[int, int] | None = None, near: np.ndarray | None = None
-) -> go.Figure:
-    """Draw a number for every cell; a click on a cell selects a point with customdata (K, L, ...).
+def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
+    """Draw a number for every cell; a click on a cell selects a point with customdata (K, L).
 
     Parameters
     ----------
     picture : Picture
-    best : (K, L), optional
-        Outlined in red.
-    near : ndarray of bool, shape (nK, nL), optional
-        Cells as good as the best; outlined in white.
+    suggested : (K, L), optional
+        Outlined.
     """
-    values, components, actives, name, _, smaller_is_better = picture
-    columns, rows = [str(k) for k in components], [str(active) for active in actives]
-    finite = values[np.isfinite(values)]
-    digits = _digits(finite)
+    values, components, actives, name, smaller_is_better = picture
+    columns, rows = [str(k) for k in components], [f"L = {active}" for active in actives]
+    digits = _digits(values[np.isfinite(values)])
     texts = [[_number(value, digits) for value in row] for row in values.T]
     figure = go.Figure(
         go.Heatmap(
@@ -56,17 +49,25 @@ def heat_map(
             text=texts if len(columns) <= MOST_TEXT else None,
             texttemplate="%{text}",
             textfont={"size": 12},
-            colorscale="Viridis_r" if smaller_is_better else "Viridis",
-            xgap=2,
-            ygap=2,
+            colorscale=list(SHADES[::-1] if smaller_is_better else SHADES),
+            xgap=4,
+            ygap=4,
             hoverinfo="skip",
-            colorbar={"title": {"text": name, "side": "right"}, "thickness": 12, "len": 1.0},
-            showscale=bool(finite.size),
+            showscale=False,
         )
     )
-    figure.add_trace(_targets(picture))
+    figure.add_trace(_targets(picture, rows, digits + 2, name))
+    if suggested is not None:
+        i, j = components.index(suggested[0]), actives.index(suggested[1])
+        figure.add_shape(
+            type="rect",
+            x0=i - 0.48,
+            x1=i + 0.48,
+            y0=j - 0.46,
+            y1=j + 0.46,
+            line={"color": SUGGESTED, "width": 3},
+        )
     figure.update_layout(
-        shapes=_outlines(picture, best, near),
         height=FRAME_HEIGHT + CELL_HEIGHT * len(rows),
         margin={"l": 10, "r": 10, "t": 8, "b": 8},
         clickmode="event+select",
@@ -77,71 +78,40 @@ def heat_map(
         plot_bgcolor=CLEAR,
     )
     axis = {"type": "category", "showgrid": False, "zeroline": False, "automargin": True}
-    figure.update_xaxes(
-        title="components K", categoryorder="array", categoryarray=columns, **axis
-    ).update_xaxes(range=[-0.5, len(columns) - 0.5])
-    figure.update_yaxes(
-        title="used by each row L", categoryorder="array", categoryarray=rows, **axis
-    ).update_yaxes(range=[-0.5, len(rows) - 0.5])
-    return figure
+    figure.update_xaxes(title="K", categoryarray=columns, range=[-0.5, len(columns) - 0.5], **axis)
+    return figure.update_yaxes(categoryarray=rows, range=[-0.5, len(rows) - 0.5], **axis)
 
 
-def by_budget(
-    values: np.ndarray,
-    errors: np.ndarray | None,
-    components: tuple[int, ...],
-    actives: tuple[int, ...],
-    *,
-    name: str,
-    chosen: dict[int, int],
-    percent: bool = False,
-) -> go.Figure:
-    """Draw one curve over K for each L.
-
-    Parameters
-    ----------
-    values : ndarray, shape (nK, nL)
-    errors : ndarray, shape (nK, nL), or None
-        Standard errors over folds, drawn as bars.
-    components, actives : tuple of int
-    name : str
-        Of the number, on the axis.
-    chosen : dict
-        K advised for each L; ringed.
-    percent : bool
-        Whether the number is a share.
-    """
+def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
+    """Draw one curve over K for each L, that of the suggested L strong, its K ringed."""
+    values, components, actives, name, _ = picture
     figure = go.Figure()
-    write = numbers.percent if percent else numbers.fixed
     for j, active in enumerate(actives):
         there = np.isfinite(values[:, j])
         if not there.any():
             continue
-        at = np.array(components)[there]
-        colour = CATEGORICAL[j % len(CATEGORICAL)]
-        symbol = SYMBOLS[j % len(SYMBOLS)]
-        bars = None if errors is None else {"array": errors[there, j], "thickness": 1.2, "width": 3}
+        strong = suggested is not None and active == suggested[1]
+        at, curve = np.array(components)[there], values[there, j]
         figure.add_scatter(
             x=at,
-            y=values[there, j],
-            error_y=bars,
+            y=curve,
             mode="lines+markers",
             name=f"L = {active}",
-            line={"color": colour, "width": 2},
-            marker={"size": 7, "symbol": symbol, "color": colour},
-            customdata=[write(value) for value in values[there, j]],
+            line={"color": CATEGORICAL[j % len(CATEGORICAL)], "width": 3 if strong else 1.5},
+            marker={"size": 7 if strong else 5},
+            customdata=[numbers.fixed(value) for value in curve],
             hovertemplate=f"K = %{{x}}, L = {active}: %{{customdata}}<extra></extra>",
         )
-        ring = [values[i, j] for i, k in enumerate(components) if k == chosen.get(active)]
-        if ring and np.isfinite(ring[0]):
-            figure.add_trace(_ring(chosen[active], ring[0], colour))
-    if percent:
-        figure.add_hline(y=1.0, line={"dash": "dot", "width": 1.2, "color": NEUTRAL})
-    layout: dict[str, Any] = {"showlegend": True, "hovermode": "closest", "dragmode": False}
-    framed(figure, CURVES_HEIGHT, bottom=8, legend=above(), **layout)
-    figure.update_xaxes(title="components K", showgrid=False, tickformat="d", nticks=12)
-    figure.update_yaxes(title=name, tickformat=".0%" if percent else None, automargin=True)
-    return figure
+        place = f"<b>L = {active}</b>" if strong else f"L = {active}"
+        figure.add_annotation(
+            x=at[-1], y=curve[-1], text=place, showarrow=False, xanchor="left", xshift=8
+        )
+        if strong and suggested is not None and suggested[0] in at:
+            figure.add_trace(_ring(suggested[0], float(curve[at == suggested[0]][0])))
+    framed(figure, CURVES_HEIGHT, 8, 8, showlegend=False, hovermode="closest", dragmode=False)
+    figure.update_layout(margin={"r": 54})
+    figure.update_xaxes(title="K", showgrid=False, tickformat="d", nticks=12)
+    return figure.update_yaxes(title=name, automargin=True)
 
 
 def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
@@ -184,60 +154,29 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     return figure
 
 
-def _targets(picture: Picture) -> go.Scatter:
+def _targets(picture: Picture, rows: list[str], digits: int, name: str) -> go.Scatter:
     """Draw unseen points over the cells: a heat map itself cannot be clicked for a selection."""
-    values, components, actives, name, hover, _ = picture
+    values, components, actives, *_ = picture
     places = np.argwhere(np.isfinite(values))
-    cards = ["" if hover is None else str(hover[i, j]) for i, j in places]
-    digits = _digits(values[np.isfinite(values)]) + 2
-    texts = [_number(values[i, j], digits) for i, j in places]
     return go.Scatter(
         x=[str(components[i]) for i, _ in places],
-        y=[str(actives[j]) for _, j in places],
-        customdata=[
-            [components[i], actives[j], text, card]
-            for (i, j), text, card in zip(places, texts, cards, strict=True)
-        ],
+        y=[rows[j] for _, j in places],
+        customdata=[[components[i], actives[j], _number(values[i, j], digits)] for i, j in places],
         mode="markers",
-        marker={"symbol": "square", "size": 34, "opacity": 0, "color": "#ffffff"},
+        marker={"symbol": "square", "size": 40, "opacity": 0, "color": "#ffffff"},
         selected={"marker": {"opacity": 0.35}},
         unselected={"marker": {"opacity": 0}},
         hovertemplate="K = %{customdata[0]}, L = %{customdata[1]}<br>"
-        f"%{{customdata[2]}} {name}%{{customdata[3]}}<extra></extra>",
+        f"%{{customdata[2]}} {name}<extra></extra>",
     )
 
 
-def _outlines(
-    picture: Picture, best: tuple[int, int] | None, near: np.ndarray | None
-) -> list[dict[str, Any]]:
-    places = [] if near is None else [(int(i), int(j)) for i, j in np.argwhere(near)]
-    shapes = [_outline(i, j, NEAR, 4) for i, j in places]
-    shapes += [_outline(i, j, NEAR_RIM, 1.5) for i, j in places]
-    if best is not None:
-        i, j = picture.components.index(best[0]), picture.actives.index(best[1])
-        shapes.append(_outline(i, j, BEST, 3))
-    return shapes
-
-
-def _outline(i: int, j: int, colour: str, width: float) -> dict[str, Any]:
-    return {
-        "type": "rect",
-        "x0": i - 0.47,
-        "x1": i + 0.47,
-        "y0": j - 0.45,
-        "y1": j + 0.45,
-        "line": {"color": colour, "width": width},
-        "layer": "above",
-    }
-
-
-def _ring(k: int, value: float, colour: str) -> go.Scatter:
+def _ring(k: int, value: float) -> go.Scatter:
     return go.Scatter(
         x=[k],
         y=[value],
         mode="markers",
-        marker={"size": 17, "symbol": "circle-open", "color": colour, "line": {"width": 2.5}},
-        showlegend=False,
+        marker={"size": 17, "symbol": "circle-open", "color": SUGGESTED, "line": {"width": 3}},
         hoverinfo="skip",
     )
 
@@ -247,7 +186,7 @@ def _digits(values: np.ndarray) -> int:
     if not values.size:
         return 1
     span = float(values.max() - values.min()) or abs(float(values[0])) or 1.0
-    return int(np.clip(2 - np.floor(np.log10(span)), 0, 6))
+    return int(np.clip(1 - np.floor(np.log10(span)), 0, 6))
 
 
 def _number(value: float, digits: int) -> str:

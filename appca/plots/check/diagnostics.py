@@ -79,32 +79,6 @@ def densities(draws: np.ndarray, name: str) -> go.Figure:
     return figure.update_yaxes(showticklabels=False, rangemode="tozero")
 
 
-def ranks(draws: np.ndarray) -> go.Figure:
-    """Histogram of the ranks of each chain's draws (chain, draw) among those of all chains.
-
-    Chains that agree are flat: every bin holds the same share. Bars are relative to that share.
-    """
-    n_chains, n_draws = draws.shape
-    bins = min(RANK_BINS, n_draws)
-    place = _ranks(draws) * bins // draws.size
-    expected = n_draws / bins
-    figure = go.Figure(
-        [
-            go.Bar(
-                x=np.arange(1, bins + 1),
-                y=np.bincount(place[c], minlength=bins) / expected,
-                name=_chain(c),
-                marker={"color": _colour(c)},
-                hovertemplate=f"chain {c + 1}, bin %{{x}} of {bins}: %{{y:.2f}} times the share "
-                "expected<extra></extra>",
-            )
-            for c in range(n_chains)
-        ]
-    )
-    figure.add_hline(1.0, line={"color": MISSING, "dash": "dash", "width": 1.5})
-    return _finish(figure, "rank of the draw, low to high", "times expected", bars=True)
-
-
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
     """Log-likelihood per row after every sweep, discarded sweeps shaded.
 
@@ -132,44 +106,6 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
             annotation_position="bottom left",
         )
     return figure
-
-
-def gains(values: np.ndarray, n_rows: int, tol: float | None, window: int = WINDOW) -> go.Figure:
-    """Improvement over the last `window` iterations, nats per row, against tol.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_iter,)
-        Total nats after each iteration.
-    n_rows : int
-    tol : float, optional
-        The limit, drawn as a line.
-    window : int
-    """
-    values = np.asarray(values, dtype=np.float64)
-    gained = (values[window:] - values[:-window]) / n_rows
-    rising = gained > 0  # a logarithmic axis has no place for the others
-    figure = go.Figure(
-        go.Scatter(
-            x=np.arange(window + 1, len(values) + 1)[rising],
-            y=gained[rising],
-            mode="lines+markers" if len(gained) < 40 else "lines",
-            line={"color": LINE, "width": 2},
-            marker={"size": 4},
-            hovertemplate="pass %{x}: %{y:.2g} nats per row<extra></extra>",
-        )
-    )
-    if tol:
-        figure.add_hline(
-            tol,
-            line={"color": CATEGORICAL[2], "dash": "dash", "width": 1.5},
-            annotation={"text": f"converged below {tol:g}", "font": {"size": 12}},
-            annotation_position="top right",
-        )
-        figure.layout.annotations[0].y = np.log10(tol)  # annotations count in decades, lines do not
-    figure = _finish(figure, "pass over the data", f"gain of {window} passes")
-    figure.update_xaxes(dtick=1 if len(gained) < 8 else None)  # a pass is whole
-    return figure.update_yaxes(type="log", exponentformat="power", dtick=1)
 
 
 def number_of_components(draws: np.ndarray) -> go.Figure:
@@ -213,34 +149,6 @@ def membership(values: np.ndarray) -> go.Figure:
     )
     figure = _finish(figure, "probability of the row's set of components", "rows")
     return figure.update_xaxes(range=[0, 1], tickformat=".1f")
-
-
-def sureness(inclusion: np.ndarray) -> go.Figure:
-    """Share of rows by which a component is used for sure, perhaps, and for sure not, (N, K)."""
-    uses = (inclusion >= SURE).mean(axis=0)
-    uses_not = (inclusion <= SURELY_NOT).mean(axis=0)
-    shares = {
-        "used for sure": (uses, LINE, ""),
-        "unsure": (1 - uses - uses_not, DOUBTFUL, "/"),
-        "not used for sure": (uses_not, MISSING, ""),
-    }
-    numbers = np.arange(1, inclusion.shape[1] + 1)
-    figure = go.Figure(
-        [
-            go.Bar(
-                x=numbers,
-                y=share,
-                name=name,
-                marker={"color": colour, "pattern": {"shape": pattern, "fgopacity": 0.5}},
-                customdata=[percent(one, 1) for one in share],
-                hovertemplate=f"component %{{x}}: %{{customdata}} of rows {name}<extra></extra>",
-            )
-            for name, (share, colour, pattern) in shares.items()
-        ]
-    )
-    figure = _finish(figure, "component", "share of rows", percent=True)
-    figure.update_layout(barmode="stack", showlegend=True)
-    return figure.update_xaxes(dtick=max(1, len(numbers) // 12))
 
 
 def _limits(values: np.ndarray, burned: int) -> list[float]:
@@ -308,12 +216,3 @@ def _density(draws: np.ndarray, at: np.ndarray) -> np.ndarray:
     near = np.exp(-0.5 * np.square((at[:, None] - few) / width))
     density: np.ndarray = near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi))
     return density
-
-
-def _ranks(draws: np.ndarray) -> np.ndarray:
-    """Rank (chain, draw) of every draw among all, from 0; equal draws in a fixed random order."""
-    shuffle = np.random.default_rng(0).random(draws.size)
-    order = np.lexsort((shuffle, draws.ravel()))
-    found = np.empty(draws.size, dtype=np.int64)
-    found[order] = np.arange(draws.size)
-    return found.reshape(draws.shape)

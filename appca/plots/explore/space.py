@@ -34,7 +34,7 @@ def space(
                 y=X[codes == code, 1],
                 z=X[codes == code, 2],
                 mode="markers",
-                marker={"size": 2.5, "color": class_colour(code)},
+                marker={"size": 2.5, "color": class_colour(code, len(names))},
                 name=plain(name),
             )
             for code, name in enumerate(names)

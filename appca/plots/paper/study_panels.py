@@ -76,7 +76,7 @@ def scatters(
         figure.update_yaxes(title=plain(panel.y_title), zeroline=False, **at)
         if panel.images is not None:
             axis = str(place + 1) if place else ""
-            own = _thumbnails(panel, panel.images, cells)
+            own = _thumbnails(panel, panel.images, cells, len(names))
             pictures += [one | {"xref": f"x{axis}", "yref": f"y{axis}"} for one in own]
     legend = below(-60 / height) | {"itemsizing": "constant"}
     return framed(figure, height, legend=legend, images=pictures)
@@ -94,7 +94,7 @@ def _traces(
     found = []
     for code in np.unique(panel.codes):
         rows = np.flatnonzero(panel.codes == code)
-        marker = {"size": size, "color": class_colour(int(code)), "opacity": 0.75}
+        marker = {"size": size, "color": class_colour(int(code), len(names)), "opacity": 0.75}
         marker["symbol"] = _symbols(panel, rows)
         trace = kind(x=panel.x[rows], y=panel.y[rows], mode="markers", marker=marker)
         name = plain(str(names[code]))
@@ -111,13 +111,15 @@ def _symbols(panel: Scatter, rows: np.ndarray) -> "list[str] | str":
     return [SYMBOLS[int(number) % len(SYMBOLS)] for number in panel.symbols[rows]]
 
 
-def _thumbnails(panel: Scatter, images: np.ndarray, cells: int) -> list[dict[str, Any]]:
+def _thumbnails(
+    panel: Scatter, images: np.ndarray, cells: int, n_classes: int
+) -> list[dict[str, Any]]:
     """Images of the points nearest to the middles of the cells of a grid."""
     x, y = np.asarray(panel.x, float), np.asarray(panel.y, float)
     wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
     return [
         {
-            "source": _uri(_framed(images[row], class_colour(int(panel.codes[row])))),
+            "source": _uri(_framed(images[row], class_colour(int(panel.codes[row]), n_classes))),
             "x": float(x[row]),
             "y": float(y[row]),
             "sizex": 0.86 * wide,

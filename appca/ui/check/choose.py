@@ -1,21 +1,24 @@
-"""The page Choose K and L: settings of the grid, its job, the pictures, the advice, "Adopt"."""
+"""The tab Choose K and L: the grid in use, how long one takes, and its settings."""
 
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, GridConfig, steps, stored
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.jobs.choose import estimate, in_short
+from appca.jobs.choose import estimate
 from appca.runs.configuration import MODELS as ALL_MODELS
 from appca.runs.configuration import RunConfig, suited
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
 from appca.storage.errors import InputError
+from appca.storage.wording import counted
 from appca.ui.check import choose_pictures
+from appca.ui.parts.answers import answer
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about, duration, markdown
 from appca.ui.session import computation, state
@@ -26,34 +29,17 @@ ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
 K_DEFAULT, L_DEFAULT = (2, 12), (1, 4)
 MOST_K = 100
 LONG = 120.0  # seconds a grid may take by default; else every second K is left out
-INTRODUCTION = (
-    "Every choice of K and L is fitted to a part of the rows and judged by the rest: by the exact "
-    "log-likelihood of rows the fit has not seen, and by how closely it reconstructs them. "
-    "Preprocessing, too, is learned from the fitted part alone, and every fit starts afresh, as "
-    "on the page Fit."
-)
-
-
 SETTINGS = "choose_settings"  # in `st.session_state`: numbers asked for, by data and fit
-HELP_FOLDS = (
-    "The rows are dealt out to so many parts. Each part is held back once, while the others are "
-    "fitted. More folds take longer and say more surely which difference is real."
-)
-HELP_ROWS = "Of more rows a random sample of so many is used; the page says so."
-HELP_SEED = "Draws the sample and deals out the rows: the same seed gives the same numbers."
+HELP_FOLDS = "Each part of the rows is held back once. More folds tell smaller differences apart."
+HELP_ROWS = "Of more rows a random sample is used."
 
 
 def is_offered() -> bool:
     """Whether the model has a grid; if not, say so and offer to switch."""
     model = state.config().model
     if model in MODELS:
-        st.caption(INTRODUCTION)
         return True
-    st.markdown(
-        f"This page compares choices of K and L, so it is for adaptive PPCA and adaptive factor "
-        f"analysis, in which every row uses exactly L of K components. The model now is "
-        f"{markdown(ALL_MODELS[model].title)}."
-    )
+    answer("Choosing L needs adaptive PPCA or adaptive factor analysis", level="unknown")
     with st.container(horizontal=True):
         for other in MODELS:
             st.button(
@@ -63,6 +49,16 @@ def is_offered() -> bool:
                 args=[other],
             )
     return False
+
+
+def body(dataset: Dataset) -> None:
+    """Draw the answer of the grid in use, or how long one takes; its settings come last."""
+    place = st.container()
+    with st.popover("Change grid", icon=":material/tune:"):
+        config = settings(dataset)
+    if config is not None:
+        with place:
+            grid(dataset, config)
 
 
 def by_em(now: RunConfig) -> dict[str, Any]:
@@ -78,17 +74,20 @@ def settings(dataset: Dataset) -> GridConfig | None:
     asked = _asked(dataset, now)
     most = min(state.most_components(now, dataset), MOST_K, _train_rows(dataset, asked) - 1)
     if dataset.n_rows < 4:
-        st.info("There are too few rows to hold any back; a grid needs at least 4.")
+        st.info(f"A grid needs at least 4 rows; these data have {dataset.n_rows}.")
         return None
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        k_from = _number("K from", "k_from", asked, (1, most))
-        k_to = _number("to", "k_to", asked, (1, most))
-        step = _number("in steps of", "k_step", asked, (1, max(1, most - 1)))
-        l_from = _number("L from", "l_from", asked, (1, most))
-        l_to = _number("to", "l_to", asked, (1, most))
-        n_folds = _number("Folds", "n_folds", asked, (2, min(20, dataset.n_rows)), HELP_FOLDS)
-        max_rows = _number("Most rows", "max_rows", asked, (4, 10_000_000), HELP_ROWS)
-        seed = _number("Seed", "seed", asked, (0, 2**31 - 1), HELP_SEED)
+    given = {}
+    for line in (
+        {"k_from": ("K from", (1, most)), "k_to": ("to", (1, most)), "k_step": ("step", (1, most))},
+        {"l_from": ("L from", (1, most)), "l_to": ("to", (1, most))},
+        {
+            "n_folds": ("Folds", (2, min(20, dataset.n_rows)), HELP_FOLDS),
+            "max_rows": ("Most rows", (4, 10_000_000), HELP_ROWS),
+        },
+    ):
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            for name, (label, limits, *told) in line.items():
+                given[name] = _number(label, name, asked, limits, *told)
     gaps_note(dataset, "The fits of the grid")
     try:
         return GridConfig(
@@ -96,11 +95,11 @@ def settings(dataset: Dataset) -> GridConfig | None:
             preprocessing=now.preprocessing,
             model=now.model,
             parameters=by_em(now),
-            components=_range(k_from, k_to, step),
-            actives=_range(l_from, l_to, 1),
-            n_folds=n_folds,
-            max_rows=max_rows,
-            random_state=seed,
+            components=_range(given["k_from"], given["k_to"], given["k_step"]),
+            actives=_range(given["l_from"], given["l_to"], 1),
+            n_folds=given["n_folds"],
+            max_rows=given["max_rows"],
+            random_state=asked["seed"],
         )
     except InputError as error:
         st.error(markdown(str(error)))
@@ -113,42 +112,39 @@ def grid(dataset: Dataset, config: GridConfig) -> None:
     store = JournalStore(home(), FOLDER)
 
     def heat_map() -> None:
-        found = choose_advice.table(config, stored(store, config))
-        choose_pictures.heat_map(config, found, live=True)
+        choose_pictures.filling(choose_advice.table(config, stored(store, config)))
 
-    told = (
-        f"{in_short(config, dataset.n_rows)}. A cell appears when all its folds are done, and does "
-        "not change any more. What is done is kept when you cancel."
-    )
+    told = "What is done is kept when you cancel."
     if computation.follow_filling(config.id, "choose_cancel", told, heat_map):
         return
     measures = stored(store, config)
+    found = choose_advice.table(config, measures)
     left = [step for step in steps(config) if step not in measures]
     if left:
         _offer(dataset, config, left, bool(measures))
+    if np.isfinite(found.log_likelihood).any():
+        choose_pictures.draw(config, found)
+    else:
+        choose_pictures.filling(found)
     _left_out(config)
-    if measures:
-        if not left:
-            seconds = sum(one.seconds for one in measures.values())
-            st.caption(f"{in_short(config, dataset.n_rows)}; {duration(seconds)} of computing.")
-        choose_pictures.draw(config, choose_advice.table(config, measures))
+    if not left:
+        seconds = sum(one.seconds for one in measures.values())
+        rows = min(dataset.n_rows, config.max_rows)
+        fits = counted(len(measures), "fit")
+        st.caption(f"{fits} in {duration(seconds)} on {rows:,} rows, {config.n_folds} folds")
 
 
 def _offer(dataset: Dataset, config: GridConfig, left: list[Step], begun: bool) -> None:
     costs = estimate(config, dataset.n_rows, dataset.n_features)
     takes = about(sum(costs[step[:2]] for step in left))
-    if state.config().is_sampled:
-        st.caption("The grid fits by EM, also where the page Fit is set to Gibbs sampling.")
-    if config.preprocessing.get("vae"):
-        st.caption("The autoencoder is trained anew for each fold; that time is not counted here.")
+    cells = counted(len(config.order()), "choice")
     if begun:
         done = len(steps(config)) - len(left)
-        text = f"{done:,} of {len(steps(config)):,} fits are done; the others take {takes}."
+        answer(f"{done:,} of {len(steps(config)):,} fits are done")
     else:
-        text = f"{in_short(config, dataset.n_rows)}, in the background. It takes {takes}."
-    st.markdown(text)
+        answer("Which K and L?", f"{cells} of K and L, judged by rows the fit has not seen.")
     spec = config.to_dict() | {"key": config.id}
-    label = "Go on" if begun else "Start"
+    label = f"Go on, {takes}" if begun else f"Compare {cells}, {takes}"
     computation.button(label, "choose_start", "grid", config.id, spec)
 
 
@@ -161,7 +157,7 @@ def _left_out(config: GridConfig) -> None:
     ]
     if out:
         st.caption(
-            "Left out, because their sums over choices of factors are too long to be exact: "
+            "Left out, too many choices of factors to be exact: "
             + "; ".join(out[:6])
             + (f" and {len(out) - 6:,} more." if len(out) > 6 else ".")
         )

@@ -1,4 +1,4 @@
-"""The page Compare: which run is the other one, and variations of this one at one press."""
+"""Which fit is compared with the one in use, and others that one press makes."""
 
 from dataclasses import replace
 
@@ -19,58 +19,62 @@ WANTED = "compare_wanted"  # in `st.session_state`: the run a press of a button 
 
 
 def choose(shown: Shown) -> Run | None:
-    """Draw the choice of the second run and what makes one; None while there is none."""
-    digest, own = shown.config.dataset, shown.config.id
-    runs = {
-        run.id: run
-        for run in services.runs().list()
-        if run.config.dataset == digest and run.id != own
-    }
-    key = f"compare-{digest[:8]}-{own}"
-    _take_wanted(key, runs)
-    if key in st.session_state and st.session_state[key] not in runs:
-        del st.session_state[key]
-    if key not in st.session_state and st.query_params.get(ADDRESS) in runs:
-        st.session_state[key] = st.query_params[ADDRESS]
+    """Draw the choice of the second fit and what makes one; None while there is none."""
+    made = variations(shown)
+    runs = _others(shown, made)
+    key = f"compare-{shown.config.dataset[:8]}-{shown.config.id}"
+    _keep_choice(key, runs)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         chosen = None
         if runs:
+            names = {run_id: f"{named(run)} · {run_id[:6]}" for run_id, run in runs.items()}
             chosen = st.selectbox(
-                "The other run",
-                list(runs),
-                format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
-                key=key,
-                width=340,
+                "Compare with", list(runs), format_func=names.__getitem__, key=key, width=340
             )
             st.query_params[ADDRESS] = chosen
-        for label, config in variations(shown).items():
-            st.button(label, key=f"vary-{config.id}", on_click=_vary, args=[config])
-    if not runs:
-        st.info(
-            "There is no other run of this data set yet. Make one with a button above, or fit with "
-            "other settings on the page Fit."
-        )
+        for label, config in made.items():
+            if config.id not in runs:
+                st.button(label, key=f"vary-{config.id}", on_click=_vary, args=[config])
     wanted = st.session_state.get(WANTED)
     if wanted is not None and not progress.follow(wanted):
         del st.session_state[WANTED]
     return runs[chosen] if chosen else None
 
 
+def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
+    """Return the other fits of the data; where there is none, a quick one is made to be seen."""
+    digest, own = shown.config.dataset, shown.config.id
+    found = (run for run in services.runs().list() if run.config.dataset == digest)
+    runs = {run.id: run for run in found if run.id != own}
+    first = next(iter(made.values()), None)
+    if not runs and first is not None and _is_quick(first, _dataset(first)):
+        runs[first.id] = services.runs().save(first, fit_run(_dataset(first), first))
+    return runs
+
+
+def named(run: Run) -> str:
+    """Return what tells a fit from others: its name, and its model and sizes if that says more."""
+    model = f"{run.config.model}, {', '.join(run.config.sizes)}"
+    return run.name if run.name.startswith(model) else f"{run.name} ({model})"
+
+
 def variations(shown: Shown) -> dict[str, RunConfig]:
-    """Return what can be compared at one press: the same with another seed, and plain PPCA."""
+    """Return what can be compared at one press: PCA, factor analysis, and another start."""
     now = shown.config
     if now.model == "PPCA":
         return {}
     k, active = sizes(shown)
-    seed = now.parameters["random_state"] + 1
-    again = now.to_be_fitted(parameters=now.parameters | {"random_state": seed})
-    found = {f"Fit again with seed {seed}": again}
     most = state.most_components(replace(now, model="PPCA", parameters={}), _dataset(now))
-    for q in (active, k):
-        if q <= most:
-            plain = RunConfig(now.dataset, now.preprocessing, "PPCA", {"n_components": q})
-            found[f"PPCA with {counted(q, 'component')}"] = plain
-    return found
+    plain = RunConfig(now.dataset, now.preprocessing, "PPCA", {"n_components": min(active, most)})
+    found = {f"PCA with {counted(min(active, most), 'component')}": plain}
+    if k <= most:
+        every = {"n_components": k}
+        found[f"PCA with {counted(k, 'component')}"] = replace(plain, parameters=every)
+        every["n_active"] = k
+        factors = RunConfig(now.dataset, now.preprocessing, "aFA", every)
+        found[f"Factor analysis with {k}"] = factors
+    again = now.parameters | {"random_state": now.parameters["random_state"] + 1}
+    return found | {"Another start": now.to_be_fitted(parameters=again)}
 
 
 def sizes(shown: Shown) -> tuple[int, int]:
@@ -79,10 +83,14 @@ def sizes(shown: Shown) -> tuple[int, int]:
     return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
 
 
-def _take_wanted(key: str, runs: dict[str, Run]) -> None:
-    """Choose the run that was asked for, once it is there."""
+def _keep_choice(key: str, runs: dict[str, Run]) -> None:
+    """Choose the fit that was asked for, once it is there, or that the address names."""
     if st.session_state.get(WANTED) in runs:
         st.session_state[key] = st.session_state.pop(WANTED)
+    if key in st.session_state and st.session_state[key] not in runs:
+        del st.session_state[key]
+    if key not in st.session_state and st.query_params.get(ADDRESS) in runs:
+        st.session_state[key] = st.query_params[ADDRESS]
 
 
 @guarded

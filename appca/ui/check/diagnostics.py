@@ -1,153 +1,91 @@
-"""The page Diagnostics: the verdict, how a fit by EM went, and how sure the rows' choices are."""
+"""The tab Diagnostics: whether to rely on the fit, why as chips, and what it rests on."""
 
 import numpy as np
 import streamlit as st
 
-from appca.analysis.check.diagnostics import ChainVerdict, climb_of, verdict_on_climb
+from appca.analysis.check.diagnostics import (
+    Check,
+    climb_of,
+    of_climb,
+    of_rows,
+    worst,
+)
+from appca.data.dataset import Dataset
 from appca.data.numbers import percent
-from appca.plots.check import diagnostics
+from appca.data.readers.intake import duplicate_rows
+from appca.plots.check import diagnostics as plots
 from appca.plots.curves import likelihood
-from appca.ui.check import diagnostics_chains, diagnostics_components
+from appca.ui.check import choose_stability, diagnostics_chains, diagnostics_components
+from appca.ui.parts.answers import Number, answer, chip, numbers
 from appca.ui.parts.chart import chart
-from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, fact_list, passes, tag, words
-from appca.ui.parts.widgets import onward
+from appca.ui.parts.text import duration, markdown, tag
 from appca.ui.session.fitting import Shown
 
-DOUBTFUL = 0.5  # rows below that are drawn hollow on the page Subspaces
-# level -> sign, colour of its ground and of itself
-SIGNS = {
-    "good": ("✓", "#2e7d4f", "#ffffff"),
-    "doubtful": ("!", "#ffa90e", "#1c2733"),
-    "bad": ("✕", "#bd1f01", "#ffffff"),
+ANSWERS = {
+    "good": "You can rely on this fit",
+    "doubtful": "Rely on this fit with care",
+    "bad": "Do not rely on this fit yet",
 }
-OF_CHAINS = {"good": "Can be trusted", "doubtful": "Doubtful", "bad": "Not to be trusted"}
-OF_CLIMBS = {"good": "Settled", "doubtful": "Doubtful", "bad": "Not converged"}
-CIRCLE = (
-    "flex:none;width:30px;height:30px;border-radius:50%;display:flex;align-items:center;"
-    "justify-content:center;font-weight:700"
-)
 
 
-def is_sampled(shown: Shown) -> bool:
-    """Whether the run has draws."""
-    return bool(shown.fitted.posterior)
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw the answer, its chips, how the fit went, and further checks, folded."""
+    sampled = bool(shown.fitted.posterior)
+    found = diagnostics_chains.checks(shown) if sampled else _climb(shown)
+    found += of_rows(shown.fitted.membership, _repeated(dataset.digest, dataset))
+    level = worst(found)
+    reasons = " ".join(check.why for check in found if check.level == level)
+    answer(ANSWERS[level], "" if level == "good" else reasons, level)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        chips = "".join(chip(check.level, check.label) for check in found)
+        st.html(tag("div", chips, "ca-chips-row"))
+        with st.popover("Why?"):
+            st.markdown("\n".join(f"- {markdown(check.why)}" for check in found))
+    with st.container(key="beside"):
+        left, right = st.columns(2, gap="medium")
+        with left, st.container(border=True):
+            st.markdown("**Log-likelihood per row**")
+            _curve(shown)
+        with right, st.container(border=True):
+            st.markdown("**How sure the rows' choices are**")
+            chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
+    st.html(numbers(_numbers(shown)))
+    if sampled:
+        diagnostics_chains.folds(shown)
+        with st.expander("Components over the draws", icon=":material/tonality:"):
+            diagnostics_components.components(shown, dataset.image_shape, dataset.feature_names)
+    if choose_stability.is_offered():
+        with st.expander("Do the components come back?", icon=":material/replay:"):
+            choose_stability.section(dataset)
 
 
-def body(shown: Shown, image_shape: tuple[int, ...] | None, names: tuple[str, ...] | None) -> None:
-    """Draw the page of a run.
-
-    Parameters
-    ----------
-    shown : Shown
-    image_shape, names : tuple or None
-        Of the data set: how a component is drawn.
-    """
-    with st.container(key="beside"):  # its columns stand below each other in a narrow window
-        if is_sampled(shown):
-            _sampled(shown, image_shape, names)
-        else:
-            _climbed(shown)
-        _allocation(shown)
-        if is_sampled(shown):
-            diagnostics_chains.download(shown)
+@st.cache_data(show_spinner=False, max_entries=8)
+def _repeated(digest: str, _dataset: Dataset) -> int:
+    del digest
+    return duplicate_rows(_dataset.X)
 
 
-def card(verdict: ChainVerdict, levels: dict[str, str], more: str = "") -> None:
-    """Draw a verdict: a sign, the level in words (`levels`), and the reasons."""
-    sign, ground, ink = SIGNS[verdict.level]
-    circle = tag("div", sign, style=f"{CIRCLE};background:{ground};color:{ink}")
-    text = tag("div", words(levels[verdict.level]), style="font-weight:600;font-size:1.1rem")
-    text += tag("div", words(verdict.words))
-    if more:
-        text += tag("div", words(more), "ca-quiet", style="margin-top:4px;font-size:0.9rem")
-    box = (
-        "display:flex;gap:14px;align-items:flex-start;padding:12px 16px;border-radius:10px;"
-        f"border-left:5px solid {ground};"
-        f"background:color-mix(in srgb, {ground} 11%, transparent)"
-    )
-    attributes = {"role": "status", "data-level": verdict.level, "style": box}
-    st.html(tag("div", circle + tag("div", text), **attributes))
-
-
-def doubt(shown: Shown) -> str:
-    """Say how many rows' choices of components are doubtful."""
-    share = float(np.mean(shown.fitted.membership < DOUBTFUL))
-    if not share:
-        return "No row is doubtful about which components it uses."
-    return (
-        f"What remains doubtful: {percent(share, 1)} of the rows use a set of components "
-        f"whose probability is under {percent(DOUBTFUL)}."
-    )
-
-
-def _sampled(
-    shown: Shown, image_shape: tuple[int, ...] | None, names: tuple[str, ...] | None
-) -> None:
-    """Draw what the chains say; what needs ArviZ, which is slow to import, comes last."""
-    above = st.container()
-    diagnostics_chains.facts(shown)
-    st.subheader("Traces", anchor=False)
-    diagnostics_chains.choose_trace(shown)
-    below = st.container()
-    diagnostics_chains.likelihood_and_number(shown)
-    diagnostics_components.components(shown, image_shape, names)
-    with above:
-        card(diagnostics_chains.judged(shown), OF_CHAINS, doubt(shown))
-    with below:
-        diagnostics_chains.table(shown)
-
-
-def _climbed(shown: Shown) -> None:
+def _climb(shown: Shown) -> list[Check]:
     info, curve = shown.info, np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
     tol = shown.config.parameters.get("tol")
-    climb = climb_of(curve, info.n_rows, info.stop_reason, tol)
-    card(verdict_on_climb(climb), OF_CLIMBS, doubt(shown))
-    lines = {
-        "Ended": ended(info.stop_reason),
-        "Work": f"{passes(info.n_iter)} in {duration(info.seconds)}",
-    }
-    st.html(fact_list(lines))
-    if len(curve) > 1:
-        left, right = st.columns(2, gap="medium")
-        with left:
-            st.subheader("Log-likelihood a row", anchor=False)
-            passed = np.arange(1, len(curve) + 1)
-            climbed = likelihood(passed, curve, info.n_rows)
-            chart(climbed.update_layout(height=diagnostics.HEIGHT), "diagnostics_curve")
-        if len(curve) > diagnostics.WINDOW:
-            with right:
-                st.subheader("Gain of ten passes", anchor=False)
-                chart(diagnostics.gains(curve, info.n_rows, tol), "diagnostics_gains")
-    st.markdown(
-        "This run is a single best answer without error bars. For draws from the posterior, "
-        "choose Inference “Gibbs sampling” on the page Fit."
-    )
-    onward("explore", "Explore")
+    return of_climb(climb_of(curve, info.n_rows, info.stop_reason, tol))
 
 
-def _allocation(shown: Shown) -> None:
-    """Draw how sure the rows' choices of components are."""
-    inclusion = np.asarray(shown.fitted.inclusion)
-    st.subheader("How sure are the rows' choices?", anchor=False)
-    if bool(np.all(inclusion >= 1.0)):
-        st.caption("Every row uses all components: there is no choice to be unsure of.")
-        return
-    sampled = is_sampled(shown)
-    given = " at the parameters of the published draw" if sampled else ""
-    over = ", on average over the draws" if sampled and shown.fitted.draws else ""
-    st.caption(
-        "Each row uses the set of components that fits it best. Left: how probable that set "
-        f"is{given}; under {percent(DOUBTFUL)} other sets together are as likely, and the row is "
-        "drawn hollow on the page Subspaces. Right: for how many rows the model is at least 90% "
-        f"sure that they use a component, or that they do not{over}."
-    )
-    left, right = st.columns(2, gap="medium")
-    with left:
-        doubtful = float(np.mean(shown.fitted.membership < DOUBTFUL))
-        st.metric("Doubtful rows", percent(doubtful, 1), help=f"Rows {DOUBTFUL_ROWS}.")
-        chart(diagnostics.membership(shown.fitted.membership), "diagnostics_membership")
-    with right:
-        between = (inclusion > diagnostics.SURELY_NOT) & (inclusion < diagnostics.SURE)
-        told = "Pairs of a row and a component of which the model is neither way 90% sure."
-        st.metric("Unsure uses", percent(float(np.mean(between)), 1), help=told)
-        chart(diagnostics.sureness(inclusion), "diagnostics_sureness")
+def _curve(shown: Shown) -> None:
+    curve, n_rows = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64), shown.info.n_rows
+    if shown.fitted.posterior:
+        burn_in = diagnostics_chains.schedule(shown)[1]
+        chart(plots.likelihood_with_burn_in(curve, n_rows, burn_in), "diagnostics_curve")
+    else:
+        figure = likelihood(np.arange(1, len(curve) + 1), curve, n_rows)
+        chart(figure.update_layout(height=plots.HEIGHT), "diagnostics_curve")
+
+
+def _numbers(shown: Shown) -> list[Number]:
+    doubtful = float(np.mean(shown.fitted.membership < plots.DOUBT))
+    info = shown.info
+    return [
+        (f"{info.log_likelihood / info.n_rows:.2f}".replace("-", "−"), "nats per row"),
+        (percent(doubtful), "of rows unsure"),
+        (duration(info.seconds), f"for {info.n_iter:,} iterations"),
+    ]

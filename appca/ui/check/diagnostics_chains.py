@@ -12,22 +12,20 @@ from appca.analysis.check.diagnostics import (
     LARGEST_R_HAT,
     LEAST_ESS_PER_CHAIN,
     WORRYING_DEPENDENCE,
-    ChainVerdict,
+    Check,
     Diagnosis,
     diagnose,
     failures,
-    findings,
     invariants,
+    of_chains,
+    of_draws,
     starts_apart,
-    verdict,
 )
 from appca.analysis.export.draws import netcdf_bytes
 from appca.plots.check import diagnostics
-from appca.storage.wording import capital, counted
+from appca.storage.wording import capital
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
-from appca.ui.parts.text import duration, ended, fact_list
-from appca.ui.parts.widgets import one_of
 from appca.ui.session.fitting import Shown
 
 TABLE_ROWS = 12  # more scroll
@@ -47,17 +45,17 @@ def schedule(shown: Shown) -> Schedule:
     return n_chains, int(parameters.get("burn_in", 0)), n_draws, int(parameters.get("thin", 1))
 
 
-def facts(shown: Shown) -> None:
-    """Draw how the chains were made."""
-    n_chains, burn_in, n_draws, thin = schedule(shown)
-    each = "" if thin == 1 else f", every {thin}th sweep"
-    lines = {
-        "Chains": f"{n_chains}, of {n_draws:,} draws each{each}",
-        "Burn-in": counted(min(burn_in, shown.info.n_iter), "sweep"),
-        "Ended": ended(shown.info.stop_reason),
-        "Time": duration(shown.info.seconds),
-    }
-    st.html(fact_list(lines))
+def folds(shown: Shown) -> None:
+    """Draw traces, the posterior of the number of components and the table, folded."""
+    with st.expander("Traces", icon=":material/show_chart:"):
+        choose_trace(shown)
+        draws = shown.fitted.posterior.get("n_components")
+        if draws is not None:
+            st.caption(number_words(draws, shown.config.k))
+            chart(diagnostics.number_of_components(draws), "chains_number")
+    with st.expander("Each quantity", icon=":material/table:"):
+        table(shown)
+        download(shown)
 
 
 @st.fragment
@@ -72,52 +70,20 @@ def choose_trace(shown: Shown) -> None:
         st.caption("Nothing was drawn often enough to move.")
         return
     _, burn_in, _, thin = schedule(shown)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.selectbox(
-            "Quantity",
-            list(found),
-            format_func=capital,
-            key=f"trace-{shown.config.id}",
-            persist_state="session",
-            width=330,
-        )
-        kind = one_of(
-            "Beside it",
-            {"Density": "Density", "Ranks": "Ranks"},
-            "trace_kind",
-            "Density",
-            "Density: where the draws of each chain lie; chains that agree lie on top of each "
-            "other. Ranks: the draws of all chains together are sorted, and each chain's share of "
-            "the low, middle and high ones is drawn; chains that agree are flat at 1.",
-        )
+    name = st.selectbox(
+        "Quantity",
+        list(found),
+        format_func=capital,
+        key=f"trace-{shown.config.id}",
+        persist_state="session",
+        width=330,
+    )
     left, right = st.columns([3, 2], gap="medium")
     with left:
         figure = diagnostics.traces(found[name], capital(name), burn_in + thin, thin)
         chart(figure, "chains_trace")
     with right:
-        if kind == "Ranks":
-            chart(diagnostics.ranks(found[name]), "chains_ranks")
-        else:
-            chart(diagnostics.densities(found[name], capital(name)), "chains_density")
-
-
-def likelihood_and_number(shown: Shown) -> None:
-    """Draw the climb with the burn-in shaded and, where it is learned, the number of components."""
-    _, burn_in, _, _ = schedule(shown)
-    draws = shown.fitted.posterior.get("n_components")
-    left, *right = [st.container()] if draws is None else st.columns([3, 2], gap="medium")
-    with left:
-        st.subheader("All sweeps", anchor=False)
-        curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
-        st.caption("Mean over the chains; the shaded sweeps were thrown away.")
-        chart(
-            diagnostics.likelihood_with_burn_in(curve, shown.info.n_rows, burn_in), "chains_sweeps"
-        )
-    if draws is not None:
-        with right[0]:
-            st.subheader("Number of components", anchor=False)
-            st.caption(number_words(draws, shown.config.k))
-            chart(diagnostics.number_of_components(draws), "chains_number")
+        chart(diagnostics.densities(found[name], capital(name)), "chains_density")
 
 
 def number_words(draws: np.ndarray, most: int) -> str:
@@ -131,15 +97,12 @@ def number_words(draws: np.ndarray, most: int) -> str:
     return f"{likeliest}; between {low} and {high} in 95% of the draws.{bound}"
 
 
-def judged(shown: Shown) -> ChainVerdict:
-    """Return the verdict on the chains; imports ArviZ when it is not known yet."""
+def checks(shown: Shown) -> list[Check]:
+    """Return what there is to know of the chains; imports ArviZ when it is not known yet."""
     config, posterior = shown.config, shown.fitted.posterior
-    return verdict(
-        _diagnoses(shown.key, posterior),
-        schedule(shown)[0],
-        apart=starts_apart(config.model, config.parameters),
-        found=findings(posterior, config.k),
-    )
+    apart = starts_apart(config.model, config.parameters)
+    found = of_chains(_diagnoses(shown.key, posterior), schedule(shown)[0], apart=apart)
+    return found + of_draws(posterior, config.k)
 
 
 @st.cache_data(show_spinner="Comparing the chains…", max_entries=64)
@@ -154,7 +117,6 @@ def table(shown: Shown) -> None:
     if not found:
         return
     n_chains, burn_in, n_draws, thin = schedule(shown)
-    st.subheader("Quantities that can be compared between chains", anchor=False)
     asked = next((d.raftery_lewis for d in found if d.raftery_lewis), None)
     note = "They do not depend on the order, names or signs of components."
     if any(failures(d, n_chains, burn_in / thin) for d in found):
@@ -225,7 +187,6 @@ def _columns(n_chains: int) -> dict[str, Any]:
 
 def download(shown: Shown) -> None:
     """Draw the button that saves the draws, and the line that reads them."""
-    st.subheader("The draws as a file", anchor=False)
     file = f"draws-{shown.config.id}.nc"
     save_button(
         "Save the draws (NetCDF)",
@@ -234,5 +195,4 @@ def download(shown: Shown) -> None:
         "application/x-netcdf",
         key="draws",
     )
-    st.caption("ArviZ's InferenceData; one line reads it in Python:")
     st.code(f'draws = arviz.from_netcdf("{file}")', language="python")

@@ -134,7 +134,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     _canvas(
         key=key,
         data={
-            "scene": serving.address(scene.scene, dataset, scene.key, scene.lines),
+            "scene": serving.address(scene.scene, dataset, scene.key, scene.lines, scene.scores),
             "options": told | _named(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": _packed(chosen),

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from appca.ui.explorer.parcels import JSON, PNG, Parcels
+from appca.ui.explorer.parcels import JSON, PNG, RAW, Parcels
 
 PREFIX = "/canvas"
 KEY_HEADER = "x-appca-key"
@@ -43,6 +43,19 @@ class RowQuestions(NamedTuple):
     n_rows: int
     texts: Callable[[np.ndarray], Any]  # rows -> what the hover card says, JSON-able
     images: Callable[[np.ndarray], bytes] | None  # rows -> one sheet, PNG
+    scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows -> (n, K), on all components
+
+    def answers(self) -> dict[str, tuple[Callable[[np.ndarray], str | bytes], str]]:
+        """Return what can be asked for: rows to the content of the answer, and its type."""
+        found: dict[str, tuple[Callable[[np.ndarray], str | bytes], str]] = {
+            "texts": (lambda rows: _json(self.texts(rows)), JSON)
+        }
+        if self.images is not None:
+            found["images"] = (self.images, PNG)
+        scores = self.scores
+        if scores is not None:
+            found["scores"] = (lambda rows: scores(rows).astype("<f4").tobytes(), RAW)
+        return found
 
 
 class SessionKeys:
@@ -112,20 +125,16 @@ class Delivery:
         if not self._may(request):
             return _refusal(403)
         asked = self._questions.get(request.path_params["name"])
-        what = request.path_params["what"]
-        if asked is None or what not in ("texts", "images"):
+        answers = {} if asked is None else asked.answers()
+        found = answers.get(request.path_params["what"])
+        if asked is None or found is None:
             return _refusal(404)
         rows = _rows(await _body(request, 4 * MOST_ROWS), asked.n_rows)
         if rows is None:
             return _refusal(400)
-        if what == "texts":
-            said = await run_in_threadpool(asked.texts, rows)
-            text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
-            return Response(text, headers=_ALWAYS | _NOT_KEPT, media_type=JSON)
-        if asked.images is None:
-            return _refusal(404)
-        sheet = await run_in_threadpool(asked.images, rows)
-        return Response(sheet, headers=_ALWAYS | _NOT_KEPT, media_type=PNG)
+        said, kind = found
+        content = await run_in_threadpool(said, rows)
+        return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
 
     def _may(self, request: Request) -> bool:
         return self.session_of(request) is not None
@@ -163,6 +172,10 @@ async def _body(request: Request, most: int) -> bytes | None:
         if len(found) > most:
             return None
     return bytes(found)
+
+
+def _json(said: Any) -> str:
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 def _rows(body: bytes | None, n_rows: int) -> np.ndarray | None:

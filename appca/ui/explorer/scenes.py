@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ class PageScene(NamedTuple):
     scene: Scene
     key: str  # of what is shown: rows that are asked for under it do not change
     lines: Sequence[RowText]  # of the hover card
+    scores: Callable[[np.ndarray], np.ndarray] | None = None  # of rows (n,) on all components
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -71,7 +72,9 @@ def scene_of_fit(
     key = digest(key, feature, _marks(maps, colourings))
     all_maps = {"pca": pca, **maps}
     shown = _of_fit(key, dataset, fitted, all_maps, colourings, feature)
-    return PageScene(shown, key, lines_of(dataset, fitted))
+    return PageScene(
+        shown, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
+    )
 
 
 def scene_of_run(
@@ -183,6 +186,14 @@ def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
     """Return the lines of the hover card; which components a row uses the browser knows itself."""
     measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
     return label_lines(dataset) + measured
+
+
+def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
+    """Project rows on all components, (n, K), also on those they do not use."""
+    order = np.argsort(fitted.numbers or range(len(fitted.components)), kind="stable")
+    centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
+    found: np.ndarray = centred @ fitted.components[order].T
+    return found
 
 
 def plane(coordinates: np.ndarray) -> np.ndarray:

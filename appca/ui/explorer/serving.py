@@ -1,10 +1,11 @@
 """The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import streamlit as st
 from starlette.routing import Route
 from streamlit.runtime import exists, get_instance
@@ -33,7 +34,13 @@ def routes() -> list[Route]:
     return delivery().routes(base())
 
 
-def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) -> dict[str, Any]:
+def address(
+    scene: Scene,
+    dataset: Dataset,
+    run: str,
+    lines: Sequence[RowText],
+    scores: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> dict[str, Any]:
     """Offer a scene to the present session; return what its page needs to fetch it.
 
     Parameters
@@ -45,6 +52,8 @@ def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) 
         Key of what is shown: what rows are asked for under it must not change.
     lines : sequence of RowText
         Of the hover card, for those who ask row by row.
+    scores : callable, optional
+        Takes rows and returns their scores (n, K) on all components, in the order of their numbers.
     """
     context, here = get_script_run_ctx(), delivery()
     names = publish(scene, dataset.digest, here.parcels)
@@ -53,6 +62,7 @@ def address(scene: Scene, dataset: Dataset, run: str, lines: Sequence[RowText]) 
         dataset.n_rows,
         lambda rows: texts_of(dataset.ids, lines, rows),
         None if sheets is None else sheets.of_rows,
+        scores,
     )
     return names | {
         "at": f"{base()}{PREFIX}/",

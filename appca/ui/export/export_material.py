@@ -9,7 +9,7 @@ from appca.runs.home import home, threads
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import title
 from appca.ui.check.compare_choice import sizes
-from appca.ui.check.compare_quality import MANY
+from appca.ui.check.quality import MANY
 from appca.ui.explore import umap
 from appca.ui.export.run_figures import Material
 from appca.ui.session.fitting import Shown

@@ -19,7 +19,7 @@ from appca.plots.export.report_page import code, facts, framed, image, paragraph
 from appca.runs.configuration import MODELS
 from appca.runs.quality import MethodComparison
 from appca.storage.wording import counted
-from appca.ui.check.compare_tables import COLUMNS, QualityColumn
+from appca.ui.check.quality_table import COLUMNS, QualityColumn
 from appca.ui.data.overview import source_of
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, measured, nats_per_row, passes, size
@@ -169,12 +169,12 @@ def _quality(found: MethodComparison | None) -> str:
     lines = [
         [line["title"], *(_measure(line.get(c.key), c) for c in columns)] for line in found.lines
     ]
-    about = "On rows held out and by the neighbours that are kept; see the page Compare."
+    about = "On rows held out and by the neighbours that are kept; see Check, Map quality."
     return section("Beside other methods", paragraph(about), table(["Method", *heads], lines))
 
 
 def _measure(value: list[float] | float | None, column: QualityColumn) -> str:
-    """Return a measure as on the page Compare, without its standard error."""
+    """Return a measure as in Map quality, without its standard error."""
     if value is None:
         return UNKNOWN
     value = value[0] if isinstance(value, list | tuple) else value

@@ -25,7 +25,7 @@ class Classes(NamedTuple):
     @property
     def colours(self) -> list[str]:
         """The colour of each class, as on every page."""
-        return [class_colour(code) for code in range(len(self.names))]
+        return [class_colour(code, len(self.names)) for code in range(len(self.names))]
 
 
 def every(dataset: Dataset) -> list[Classes]:

@@ -9,11 +9,13 @@ from appca.analysis.check.diagnostics import (
     climb_of,
     diagnose,
     failures,
-    findings,
     invariants,
+    of_chains,
+    of_climb,
+    of_draws,
+    of_rows,
     starts_apart,
-    verdict,
-    verdict_on_climb,
+    worst,
 )
 from appca.analysis.check.raftery_lewis import required
 from appca.analysis.components.alignment import align, identification, match, summarise
@@ -45,44 +47,36 @@ def test_chains_that_agree_are_trusted(seed):
     ]  # alpha never moves
     assert all(d.r_hat < 1.02 for d in found)
     assert all(d.ess_bulk > 1000 for d in found)
-    said = verdict([d._replace(r_hat=min(d.r_hat, 1.009)) for d in found], 4)
-    assert said.level == "good"
-    assert said.words.startswith("The chains agree: R-hat is at most 1.0")
+    said = of_chains([d._replace(r_hat=min(d.r_hat, 1.009)) for d in found], 4)
+    assert [check.label for check in said] == ["Chains agree", "Enough draws"]
+    assert worst(said) == "good"
 
 
 def test_a_chain_apart_is_named(seed):
-    said = verdict(diagnose(posterior(np.random.default_rng(seed), shift=2.0)), 4)
-    assert said.level == "bad"
-    assert said.words.startswith(
-        "Do not trust these chains: they disagree about the noise variance"
-    )
+    said, *_ = of_chains(diagnose(posterior(np.random.default_rng(seed), shift=2.0)), 4)
+    assert (said.level, said.label) == ("bad", "Chains disagree")
+    assert said.why.startswith("The chains disagree about the noise variance")
 
 
 def test_slow_chains_are_doubtful_or_worse(seed):
-    said = verdict(diagnose(posterior(np.random.default_rng(seed), memory=0.98)), 4)
-    assert said.level in ("doubtful", "bad")
-    assert "noise variance" in said.words
+    said = of_chains(diagnose(posterior(np.random.default_rng(seed), memory=0.98)), 4)
+    assert worst(said) in ("doubtful", "bad")
+    assert any("noise variance" in check.why for check in said)
 
 
 def test_one_chain_alone_is_never_good(seed):
     found = diagnose(posterior(np.random.default_rng(seed), n_chains=1))
-    said = verdict([d._replace(r_hat=1.0) for d in found], 1)
-    assert said.level == "doubtful"
-    assert "run at least two" in said.words
+    said = of_chains([d._replace(r_hat=1.0) for d in found], 1)
+    assert worst(said) == "doubtful"
+    assert "One chain" in [check.label for check in said]
 
 
 def test_agreement_says_which_question_was_asked(seed):
     found = [d._replace(r_hat=1.0) for d in diagnose(posterior(np.random.default_rng(seed)))]
-    said = verdict(found, 4, apart=True)
-    assert said.level == "good"
-    assert said.words.startswith("Chains from different starts agree: R-hat is at most 1.000")
-    said = verdict(found, 4, apart=False)
-    assert said.level == "doubtful"
-    assert said.words.startswith("Chains from one start agree: ")
-    assert said.words.endswith("only chains that start far from one another can tell.")
-    apart = [d._replace(r_hat=1.2) for d in found]
-    assert "chains: from different starts they disagree" in verdict(apart, 4, apart=True).words
-    assert "chains: they disagree" in verdict(apart, 4, apart=False).words
+    said = of_chains(found, 4, apart=True)
+    assert (worst(said), said[-1].label) == ("good", "Started apart")
+    said = of_chains(found, 4, apart=False)
+    assert (worst(said), said[-1].label) == ("doubtful", "One start")
 
 
 def test_runs_say_where_their_chains_started():
@@ -100,27 +94,32 @@ def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
     rng = np.random.default_rng(seed)
     density = rng.normal(size=(3, 50)) - np.array([[0.0], [40.0], [1.0]])
     numbers = np.full((3, 50), 6)
-    bound, lower = findings({"n_components": numbers, "log_posterior": density}, 6)
-    assert bound.startswith("Every draw uses all 6 components there may be, so ")
-    assert lower.startswith("Chain 2 stays on a lower peak")
-    assert findings({"n_components": numbers, "log_posterior": density[::2]}, 7) == []
-    good = [d._replace(r_hat=1.0) for d in diagnose(posterior(rng))]
-    said = verdict(good, 4, apart=True, found=[bound])
-    assert said.level == "doubtful"
-    assert said.words.endswith(bound)
+    bound, lower = of_draws({"n_components": numbers, "log_posterior": density}, 6)
+    assert (bound.level, bound.label) == ("doubtful", "All 6 used")
+    assert lower.why.startswith("Chain 2 stays on a lower peak")
+    (found,) = of_draws({"n_components": numbers, "log_posterior": density[::2]}, 7)
+    assert (found.level, found.label) == ("good", "K found")
+
+
+def test_unsure_choices_and_repeated_rows_are_told():
+    sure, whole = of_rows(np.full(10, 0.9), 0)
+    assert (sure.level, whole.level) == ("good", "good")
+    unsure, repeated = of_rows(np.array([0.4, 0.9]), 3)
+    assert unsure.why.startswith("50% of rows")
+    assert (unsure.level, repeated.label) == ("doubtful", "3 repeated")
 
 
 def test_too_few_draws_are_said_to_be_too_few(seed):
     short = posterior(np.random.default_rng(seed), n_draws=3)
-    said = "There are too few draws to judge: raise the number of draws."
-    assert verdict(diagnose(short), 4).words == said
+    (said,) = of_chains(diagnose(short), 4)
+    assert (said.level, said.label) == ("bad", "Too few draws")
 
 
 def test_chains_that_do_not_move_at_different_places_are_not_trusted():
     stuck = {"noise_variance": np.tile([[1.0], [2.0]], (1, 100))}
     (found,) = diagnose(stuck)
     assert found.raftery_lewis is None
-    assert verdict([found], 2).level == "bad"
+    assert worst(of_chains([found], 2)) == "bad"
 
 
 def test_two_values_half_of_the_time_each_can_be_judged():
@@ -208,16 +207,16 @@ def climb(reason, n=40, gain=1e-6, tol=1e-4, n_rows=50):
             "gained 0.000001 nats per row",
         ),
         ("closed form, because n_active equals n_components", "good", "Solved exactly"),
-        ("reached max_iter=40 before it converged", "bad", "Raise the most passes"),
-        ("stopped by the callback", "doubtful", "Stopped by hand after 40 passes"),
-        ("the noise variance reached its floor, 1e-8 of the ...", "doubtful", "fell to its floor"),
+        ("reached max_iter=40 before it converged", "bad", "Not converged"),
+        ("stopped by the callback", "doubtful", "Stopped early"),
+        ("the noise variance reached its floor, 1e-8 of the ...", "doubtful", "Noise at its floor"),
         ("something new", "doubtful", "something new"),
     ],
 )
 def test_a_fit_by_em_is_judged_by_why_it_ended(reason, level, said):
-    found = verdict_on_climb(climb(reason))
-    assert found.level == level
-    assert said in found.words
+    found = of_climb(climb(reason))
+    assert worst(found) == level
+    assert said in f"{found[0].label} {found[0].why}"
 
 
 def test_the_gain_of_the_last_ten_passes_is_by_the_row():
@@ -225,7 +224,7 @@ def test_the_gain_of_the_last_ten_passes_is_by_the_row():
     assert climb_of(values, 5, "converged", None).gain == pytest.approx(30.0 / 5)
     short = climb_of(values[:10], 5, "stopped by the callback", 1e-4)
     assert short.gain is None
-    assert "too few passes" in verdict_on_climb(short).words
+    assert "too few to see" in of_climb(short)[0].why
 
 
 def test_the_stop_reasons_judged_are_those_the_estimators_give():
@@ -235,17 +234,17 @@ def test_the_stop_reasons_judged_are_those_the_estimators_give():
     def ended(**settings):
         model = AdaptivePPCA(random_state=0, **settings).fit(Y)
         tol = settings.get("tol", 1e-4)
-        return verdict_on_climb(climb_of(model.log_likelihoods_, 60, model.stop_reason_, tol))
+        return of_climb(climb_of(model.log_likelihoods_, 60, model.stop_reason_, tol))[0]
 
-    assert ended(n_components=3, n_active=1).level == "good"
-    assert ended(n_components=2, n_active=2).words.startswith("Solved exactly")
-    assert ended(n_components=3, n_active=1, max_iter=3, tol=0.0).level == "bad"
+    assert ended(n_components=3, n_active=1).label.startswith("Converged in")
+    assert ended(n_components=2, n_active=2).label == "Solved exactly"
+    assert ended(n_components=3, n_active=1, max_iter=3, tol=0.0).label == "Not converged"
 
     def halt(progress):
         if progress.stage == "fit" and progress.iteration == 2:
             raise StopIteration
 
-    assert "by hand" in ended(n_components=3, n_active=1, callback=halt, tol=0.0).words
+    assert ended(n_components=3, n_active=1, callback=halt, tol=0.0).label == "Stopped early"
 
 
 def shuffled(rng, W, noise):

@@ -53,19 +53,6 @@ def test_whole_numbers_of_few_values_are_bars_of_their_shares():
     np.testing.assert_array_equal(second.y, [0.0, 0.75, 0.25])
 
 
-def test_ranks_of_chains_that_agree_are_flat_and_of_a_chain_apart_are_not(seed):
-    flat = diagnostics.ranks(chains(seed, (2, 4000)))
-    assert all(np.abs(bar.y - 1).max() < 0.35 for bar in flat.data)
-    low, high = diagnostics.ranks(np.array([np.arange(100), 100 + np.arange(100)])).data
-    np.testing.assert_array_equal(low.y, [2.0] * 10 + [0.0] * 10)
-    np.testing.assert_array_equal(high.y, [0.0] * 10 + [2.0] * 10)
-
-
-def test_equal_draws_share_the_ranks_fairly():
-    bars = diagnostics.ranks(np.ones((2, 4000))).data
-    assert all(np.abs(bar.y - 1).max() < 0.35 for bar in bars)
-
-
 def test_the_burn_in_is_shaded_as_far_as_it_went():
     values = -100.0 + np.arange(30.0)
     figure = diagnostics.likelihood_with_burn_in(values, 10, 12)
@@ -84,24 +71,6 @@ def test_all_that_was_kept_is_in_sight_and_a_long_climb_does_not_flatten_it():
     assert low < values[20:].min() < values[20:].max() < high
 
 
-def test_gains_are_of_ten_passes_by_the_row_and_stand_against_the_limit():
-    values = -1000.0 * 0.5 ** np.arange(40)
-    figure = diagnostics.gains(values, 20, 1e-4)
-    np.testing.assert_array_equal(figure.data[0].x, np.arange(11, 41))
-    np.testing.assert_allclose(figure.data[0].y, (values[10:] - values[:-10]) / 20)
-    (line,) = figure.layout.shapes
-    assert (line.y0, line.y1) == (1e-4, 1e-4)
-    assert figure.layout.annotations[0].y == pytest.approx(-4)  # a logarithmic axis: in decades
-    assert figure.layout.yaxis.type == "log"
-
-
-def test_gains_that_are_none_are_left_out_of_the_logarithm():
-    values = np.concatenate([np.arange(15.0), np.full(15, 14.0)])
-    figure = diagnostics.gains(values, 1, None)
-    assert figure.data[0].y.min() > 0
-    assert not figure.layout.shapes
-
-
 def test_the_number_of_components_is_its_share_of_all_draws():
     (bars,) = diagnostics.number_of_components(np.array([[6, 6, 7], [6, 8, 8]])).data
     assert dict(zip(bars.x, bars.y, strict=True)) == {6: 0.5, 7: 1 / 6, 8: 1 / 3}
@@ -115,12 +84,3 @@ def test_membership_counts_every_row_and_colours_the_doubtful(seed):
     assert counts.sum() == 500
     assert counts[colours == diagnostics.DOUBTFUL].sum() == np.sum(values < 0.5)
     assert bars.customdata[np.flatnonzero(colours == diagnostics.DOUBTFUL)[-1]][1] == 0.5
-
-
-def test_sureness_splits_all_rows_of_every_component():
-    inclusion = np.array([[0.95, 0.5], [0.05, 0.9], [0.2, 0.1], [0.99, 0.0]])
-    sure, unsure, without = diagnostics.sureness(inclusion).data
-    np.testing.assert_allclose(sure.y, [0.5, 0.25])
-    np.testing.assert_allclose(unsure.y, [0.25, 0.25])
-    np.testing.assert_allclose(without.y, [0.25, 0.5])
-    np.testing.assert_array_equal(sure.x, [1, 2])

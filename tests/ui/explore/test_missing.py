@@ -6,19 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.explore.masked import MaskedConfig
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.masked import estimate
 from appca.runs.home import home
-from appca.ui.explore.masked import filled_csv, table, verdict
+from appca.ui.check.masked import filled_csv
 from appca.ui.session import services
 from tests.models.synthetic import planted
 from tests.ui.conftest import go, healthy, html, sentences
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 from tests.ui.session.test_background import ScriptedJobs
-
-BUTTON = "Hide 5% of the cells and compare"
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +63,7 @@ def test_missing_cells_are_empty_in_the_tables_of_rows(start, stored, gappy, job
 
 @pytest.mark.parametrize(
     ("page", "address", "times"),
-    [("check/choose", {}, 2), ("check/compare", {"view": "methods"}, 1)],
+    [("check/choose", {}, 1), ("check/quality", {}, 1)],
 )
 def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
     start, stored, gappy, jobs, page, address, times
@@ -104,33 +100,3 @@ def test_a_file_with_gaps_may_be_left_to_the_model(start):
     assert "1 cell left to the model to fill" in html(app)
     app.button(key="upload_use").click().run()
     assert "1 missing cell" in html(healthy(app))
-
-
-def config_of(n_active=2):
-    return MaskedConfig("0" * 64, {}, {"n_components": 4, "n_active": n_active})
-
-
-@pytest.mark.parametrize(
-    ("errors", "said"),
-    [
-        ({"own": 1, "ppca_l": 2, "ppca_k": 3, "means": 4}, "The model predicts hidden cells best"),
-        ({"own": 2, "ppca_l": 3, "ppca_k": 1, "means": 4}, "but PPCA with all components is"),
-        ({"own": 3, "ppca_l": 2, "ppca_k": 1, "means": 4}, "PPCA predicts hidden cells better"),
-        ({"own": 3, "ppca_l": 2, "ppca_k": 4, "means": 1}, "Nothing predicts hidden cells better"),
-        ({"own": 1, "ppca_l": 1.01, "ppca_k": 3, "means": 4}, "2 of 4 and PPCA with 2, as many"),
-    ],
-)
-def test_the_page_says_where_it_does_not_hold(errors, said):
-    bumps = {"own": [0.0, 0.5], "ppca_l": [0.1, 0.4], "ppca_k": [0.0, 0.5], "means": [0.0, 0.5]}
-    found = {method: error + np.array(bumps[method]) for method, error in errors.items()}
-    assert said in verdict(config_of(), found)
-    drawn = table(config_of(), found)
-    assert drawn.count("ca-best") == 1
-    assert "± 0.354" in drawn
-    assert "± 0.212" in drawn
-
-
-def test_the_estimate_counts_every_fit():
-    few, many = config_of(), MaskedConfig("0" * 64, {}, config_of().parameters, repeats=6)
-    assert estimate(many, 500, 10) == pytest.approx(2 * estimate(few, 500, 10))
-    assert estimate(config_of(4), 500, 10) < estimate(few, 500, 10)

@@ -3,8 +3,9 @@ import test from 'node:test';
 
 import { markUnder, maskOf } from '../../../appca/ui/explorer/canvas/input/lasso.js';
 import { countsOf, mostly } from '../../../appca/ui/explorer/canvas/scene/counts.js';
-import { componentCodes } from '../../../appca/ui/explorer/canvas/scene/recolour.js';
-import { setAxes } from '../../../appca/ui/explorer/canvas/scene/layouts.js';
+import { componentCodes, planeCodes, planeColouring, planeOf } from '../../../appca/ui/explorer/canvas/scene/recolour.js';
+import { setAxes, some } from '../../../appca/ui/explorer/canvas/scene/layouts.js';
+import { withPanels } from '../../../appca/ui/explorer/canvas/scene/other.js';
 import { ticks } from '../../../appca/ui/explorer/canvas/scene/names.js';
 import { DOUBTFUL, Rows } from '../../../appca/ui/explorer/canvas/scene/rows.js';
 import { Scene, shuffled } from '../../../appca/ui/explorer/canvas/scene/scene.js';
@@ -175,6 +176,53 @@ test('colour by a component leaves rows without it missing', async () => {
 
 test('codes above the table are grey', () => {
   const bytes = paletteBytes(input().meta.colourings.label, false);
-  assert.deepEqual([...bytes.slice(0, 8)], [255, 0, 0, 255, 0, 255, 0, 255]);
-  assert.deepEqual(bytes.slice(8, 12), bytes.slice(4 * 60000, 4 * 60000 + 4));
+  assert.deepEqual([...bytes.slice(0, 8)], [255, 0, 0, 0, 0, 255, 0, 0]);
+  assert.deepEqual(bytes.slice(8, 12), bytes.slice(4 * 200, 4 * 200 + 4));
+});
+
+test('colour by two components is a place on a square, rows of neither are missing', async () => {
+  const given = input();
+  const scene = await new Scene(given).open();
+  const axes = planeOf(scene.meta, 'components:1,2');
+  assert.deepEqual(axes, [0, 1]);
+  assert.equal(planeOf(scene.meta, 'components:1,3'), null);
+  const codes = [...planeCodes(scene, axes)];
+  assert.equal(codes[3], 14 + 15 * 14); // both are largest there
+  assert.deepEqual(codes.slice(4), [255, 255]);
+  assert.equal(planeColouring(scene.meta, axes).table.length, 225);
+});
+
+/** Five subspaces, two of which have no panel of their own. */
+function gathering() {
+  const made = input();
+  const panel = (components, start, count) => ({ components, axes: components.slice(0, 2), start, listed: count, count, cell: [start % 2, 0], levels: [1], range: [[-100, 100], [-100, 100]] });
+  made.meta.layouts = { subspaces: { kind: 'grid', title: 'Subspaces', spacing: 0.5, panels: [panel([0, 1], 0, 2), panel([0, 2], 2, 1)], other: { start: 3, count: 3, subspaces: 3 } } };
+  made.buffers['order.subspaces'] = async () => Uint32Array.of(0, 3, 1, 2, 4, 5).buffer;
+  return made;
+}
+
+test('all rows are in the picture: those of subspaces without a panel are gathered in one', async () => {
+  const scene = await new Scene(gathering()).open();
+  const { panels, rows } = await scene.layout('subspaces');
+  assert.deepEqual(panels.map(({ name, count }) => [name, count]), [['{1,2}', 2], ['{1,5}', 1], ['Other', 3]]);
+  assert.deepEqual([...rows].sort(), [0, 1, 2, 3, 4, 5]);
+});
+
+test('a gathered subspace gets a panel when it is looked for', async () => {
+  const scene = await new Scene(gathering()).open();
+  const layout = await scene.layout('subspaces');
+  const gathered = await scene.gathered('subspaces');
+  assert.deepEqual(gathered.map(({ components, count }) => [components, count]), [[[1, 2], 1], [[2], 1], [[], 1]]);
+  const made = await withPanels(scene, layout, gathered.slice(0, 1));
+  assert.equal(layout.panels.length, 3);
+  const { name, start, axes } = made.panels[3];
+  assert.deepEqual([name, made.rows[start], axes], ['{2,5}', 2, [2, 1]]);
+  assert.deepEqual([made.xy[2 * start], made.xy[2 * start + 1]], [60, 50]);
+});
+
+test('some panels alone are a grid of those, in the order given', async () => {
+  const scene = await new Scene(input()).open();
+  const { kind, panels } = some(await scene.layout('pairs'), ['{2,5}', '{1,2}', '{7,8}']);
+  assert.equal(kind, 'grid');
+  assert.deepEqual(panels.map(({ name, index }) => [name, index]), [['{2,5}', 0], ['{1,2}', 1]]);
 });

@@ -4,6 +4,7 @@ import test from 'node:test';
 import { arrange } from '../../../appca/ui/explorer/canvas/layout/arrange.js';
 import { between, carried, fitting, toPage, toWorld, zoomed } from '../../../appca/ui/explorer/canvas/layout/camera.js';
 import { density } from '../../../appca/ui/explorer/canvas/layout/density.js';
+import { keepCells } from '../../../appca/ui/explorer/canvas/layout/keep.js';
 import { neighbours, openRects } from '../../../appca/ui/explorer/canvas/layout/open.js';
 import { neighbour } from '../../../appca/ui/explorer/canvas/input/keys.js';
 import { frameAt, said } from '../../../appca/ui/explorer/canvas/move/frames.js';
@@ -123,4 +124,23 @@ test('points shrink and fade smoothly as they come closer', () => {
     last = now;
   }
   assert.ok(last.size >= 1.5 && last.alpha > 0.2);
+});
+
+/** A grid of all triples of K components, line by line. */
+function grid(K, columns) {
+  const panels = [];
+  for (let a = 0; a < K; a += 1) for (let b = a + 1; b < K; b += 1) for (let c = b + 1; c < K; c += 1) panels.push({ index: panels.length, name: `${[a, b, c]}`, components: [a, b, c], count: panels.length, cell: [panels.length % columns, Math.floor(panels.length / columns)] });
+  return { kind: 'grid', panels };
+}
+
+test('panels keep their places from six components to seven and back', () => {
+  const places = ({ panels }) => Object.fromEntries(panels.map(({ name, cell }) => [name, `${cell}`]));
+  const [six, seven, again] = [grid(6, 6), grid(7, 8), grid(6, 6)];
+  const before = places(six);
+  keepCells(six, seven);
+  keepCells(seven, again);
+  const between = places(seven);
+  for (const [name, cell] of Object.entries(before)) assert.equal(between[name], cell);
+  assert.deepEqual(places(again), before);
+  assert.equal(new Set(Object.values(between)).size, 35);
 });

@@ -80,7 +80,9 @@ def test_row_place_colour_cell_and_label_stay_together_from_python_to_the_browse
         assert got["cells"][0]["image"] == [0, 1, 2, 3, 4, 5]
         assert got["cells"][1]["image"] is None
     for sent, got in zip(panels[::2], read["panels"][::2], strict=True):
-        assert got["colours"] == [palette.class_colour(classes[row]) for row in sent.rows]
+        assert got["colours"] == [
+            palette.class_colour(classes[row], len(names)) for row in sent.rows
+        ]
         shapes = [palette.class_shape(classes[row]) for row in sent.rows]
         numbers = dict(zip(palette.SHAPES, palette.SHAPE_NUMBERS, strict=True))
         assert got["symbols"] == [numbers[shape] for shape in shapes]

@@ -13,6 +13,7 @@ export function tell(stage) {
     points: layout.panels.reduce((sum, { count }) => sum + count, 0), rows: different(layout, rows.count), panels: layout.panels.length,
     thumbnails: stats.images, selected: rows.selected, renders: stats.renders, frameMs: stats.ms.toFixed(2), theme: stage.dark ? 'dark' : 'light',
     view: stage.views.map((one) => one.layout.name).join('+') + (opened ? ` ${layout.panels[opened.panel].name}` : ''),
+    drawn: stats.whole ? 'all' : 'sample',
     settled: stage.still && !stage.layer.building ? 'yes' : '',
   });
 }

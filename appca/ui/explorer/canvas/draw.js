@@ -11,6 +11,8 @@ import { rgb } from './theme.js';
 /** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
 
 const DIRECT = 60000; // points drawn anew in every frame
+const SAMPLE = 0.3; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
+const PART = 'sample ';
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
 /** @param {Stage} stage */
@@ -31,7 +33,7 @@ export function drawFrame(stage) {
   gl.clear(gl.COLOR_BUFFER_BIT);
   const heavy = prepareLayer(stage, look);
   gl.enable(gl.SCISSOR_TEST);
-  stage.stats.points = 0;
+  Object.assign(stage.stats, { points: 0, whole: true });
   for (const view of views) {
     scissor(stage, view.rect);
     const here = stage.placed.filter((one) => one.view === view);
@@ -39,6 +41,7 @@ export function drawFrame(stage) {
     if (stage.morph?.view === view) stage.morph.draw(stage, look);
     else if (heavy) drawHeavy(stage, view, here, look, heavy);
     else direct(stage, here.filter((one) => !stage.tour?.hides(one)), look, Infinity);
+    stage.stats.whole &&= !heavy || (layerIs(stage, heavy) && !stage.layer.key.startsWith(heavy + PART));
   }
   gl.disable(gl.SCISSOR_TEST);
   drawAllImages(stage, look);
@@ -48,7 +51,7 @@ export function drawFrame(stage) {
 
 /** @param {Stage} stage @param {Placed} one */
 function groundOf(stage, one) {
-  const zero = one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
+  const zero = one.part.layout.kind === 'map' || one.panel.other ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
   const focus = one.view.focus === one.panel.index && !one.part.inset && one.view.focusShown;
   const fade = stage.morph?.view === one.view ? stage.morph.t : 1;
   return { card: one.card, plot: one.plot, zero, focus, strength: one.strength * fade };
@@ -70,24 +73,35 @@ function prepareLayer(stage, look) {
   if (total * look.dpr <= DIRECT || stage.morph) return '';
   const shape = `${stage.width} ${stage.height} ${look.dpr} ${views.map((view) => `${view.layout.name} ${view.layout.revision} ${view.rect.x} ${view.opened ? `${view.opened.panel} ${view.opened.range}` : ''}`)}`;
   const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
-  const key = `${shape}|${cams}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}`;
-  const still = !stage.moving && views.every((view) => view.shift >= 1);
+  const content = `${shape}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}|`;
+  const key = content + cams;
+  const steady = !stage.moving && views.every((view) => view.shift >= 1);
+  const still = steady && !stage.waiting;
+  const shown = placed.filter((one) => !stage.tour?.hides(one));
+  const from = views.map(({ cam }) => ({ ...cam }));
+  if (steady && !layerIs(stage, content)) { // a fair sample at once
+    const area = shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
+    layer.quick(SAMPLE * area < total ? content + PART + cams : key, jobsOf(shown, SAMPLE * area), look, from);
+  }
   if (still && layer.key !== key && layer.building !== key) {
-    layer.begin(key, jobsOf(placed.filter((one) => !stage.tour?.hides(one)), Infinity), look, views.map(({ cam }) => ({ ...cam })));
+    layer.begin(key, jobsOf(shown, Infinity), look, from);
     layer.step(look); // at once: a frame less to wait
   }
   if (!still) layer.building = '';
   stage.building = layer.building ? () => layer.step(look) : null;
-  return shape;
+  return content;
 }
 
-/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} shape */
-function drawHeavy(stage, view, placed, look, shape) {
+/** Whether the layer shows these rows in these colours. @param {Stage} stage @param {string} content */
+const layerIs = ({ layer }, content) => layer.key.startsWith(content);
+
+/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content */
+function drawHeavy(stage, view, placed, look, content) {
   const { layer, width, height } = stage;
   const { rect } = view;
   const from = layer.cameras[stage.views.indexOf(view)];
   const scale = from ? view.cam.k / from.k : 0;
-  if (!layer.key.startsWith(`${shape}|`) || view.shift < 1 || scale < 0.35 || scale > 3) {
+  if (!layerIs(stage, content) || view.shift < 1 || scale < 0.35 || scale > 3) {
     direct(stage, placed, look, stage.budget);
     return;
   }

@@ -5,7 +5,7 @@ import { mount } from './mount.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
 /** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null}} Message */
-/** @typedef {{parent: HTMLElement, send: Function, trigger: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, shown: string, state: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, trigger: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, shown: string, state: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
@@ -32,7 +32,7 @@ export default function show({ data, parentElement, setStateValue, setTriggerVal
 function begun(parent) {
   const stamp = { mount: crypto.randomUUID(), number: 0 };
   /** @type {Host} */
-  const host = { parent, send: () => {}, trigger: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', shown: '', state: undefined, options: '', stamp };
+  const host = { parent, send: () => {}, trigger: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, shown: '', state: undefined, options: '', stamp };
   hosts.set(parent, host);
   return host;
 }
@@ -61,7 +61,7 @@ async function follow(host, data) {
   const { scene } = data;
   const options = { panels: undefined, compact: undefined, ...data.options, theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light') };
   const told = JSON.stringify(options);
-  host.key = scene.key;
+  Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
     if (told !== host.options) await host.handle.update({ options });
   } else {
@@ -74,6 +74,7 @@ async function follow(host, data) {
   if (state && JSON.stringify(state) !== host.state) await host.handle?.show(state);
   host.state = JSON.stringify(state);
   host.shown = scene.meta;
+  if (host.handle) host.handle.stage.root.dataset.scene = scene.meta;
   host.options = told;
   take(host, data);
 }
@@ -87,7 +88,8 @@ async function remount(host, scene, input) {
       host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
     onKeep: (state) => host.trigger('kept', JSON.stringify(state)),
-    describe: (rows) => describe(scene, host, rows),
+    describe: (rows) => describe(host, rows),
+    project: async (rows) => new Float32Array(await (await asked(host, 'scores', rows)).arrayBuffer()),
   });
   await host.handle.ready;
 }
@@ -114,10 +116,12 @@ async function inputOf(scene, holder) {
   };
 }
 
-/** Lines of the hover card of rows that the scene has no texts of. @param {Address} scene @param {{key: string}} holder @param {number[]} rows */
-async function describe(scene, holder, rows) {
-  const answer = await fetched(`${scene.at}${scene.questions}/texts`, holder, { method: 'POST', body: new Uint32Array(rows) });
-  const { ids, lines } = await answer.json();
+/** What is asked of rows, always of the scene that is shown. @param {Host} host @param {'texts' | 'scores'} what @param {number[]} rows */
+const asked = (host, what, rows) => fetched(`${host.address?.at}${host.address?.questions}/${what}`, host, { method: 'POST', body: new Uint32Array(rows) });
+
+/** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
+async function describe(host, rows) {
+  const { ids, lines } = await (await asked(host, 'texts', rows)).json();
   return rows.map((_, i) => [ids[i], ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`)]);
 }
 

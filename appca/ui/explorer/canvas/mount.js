@@ -7,6 +7,9 @@ import { listenToKeys } from './input/keys.js';
 import { isCompact, makeView } from './layout/views.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
+import { buildMore } from './parts/more.js';
+import { savePicture } from './parts/save.js';
+import { Journey } from './move/journey.js';
 import { buildSearch, find } from './parts/search.js';
 import { buildSpoken } from './parts/spoken.js';
 import { buildStrip } from './parts/strip.js';
@@ -35,9 +38,20 @@ export function mount(element, input, callbacks = {}) {
   const pictures = new Pictures(stage);
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
+  const near = (/** @type {import('./types.js').Rect} */ { x, y, w, h }) => {
+    const at = gestures.at;
+    return at && at[0] > x - 80 && at[0] < x + w + 80 && at[1] > y - 80 && at[1] < y + h + 80 && !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h) ? 0.4 : 1;
+  };
+  stage.pictures = pictures;
   const strip = buildStrip(stage, actions);
-  const tools = buildTools(stage, actions, strip.toggle);
-  const bar = buildBar(stage, actions, tools.bar);
+  const more = buildMore(stage, actions, {
+    update: (options) => { update(stage, actions, pictures, { options }); }, strip: strip.toggle, search: () => search.open(),
+    save: () => { savePicture(stage); }, keep: () => callbacks.onKeep?.(stateOf(stage)),
+  });
+  const journey = new Journey(stage, actions, (on) => tools.touring(on));
+  const tools = buildTools(stage, actions, () => { journey.toggle(); }, more);
+  const bar = buildBar(stage, actions, tools.bar, more.box, near);
+  stage.hit.addEventListener('pointermove', bar.follow);
   const tourbar = buildTourbar(stage, actions);
   const search = buildSearch(stage, go);
   /** @type {import('./text/labels.js').Label[]} */
@@ -45,10 +59,6 @@ export function mount(element, input, callbacks = {}) {
   buildCard(stage, actions, () => labels);
   listenToKeys(stage, actions, { choose: tools.choose, strip: strip.toggle, tour: tourbar.run, search: search.open });
 
-  const near = (/** @type {import('./types.js').Rect} */ { x, y, w, h }) => {
-    const at = gestures.at;
-    return at && at[0] > x - 80 && at[0] < x + w + 80 && at[1] > y - 80 && at[1] < y + h + 80 && !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h) ? 0.4 : 1;
-  };
   stage.overlays.unshift(
     drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
   );
@@ -62,6 +72,7 @@ export function mount(element, input, callbacks = {}) {
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
   const reduced = matchMedia('(prefers-reduced-motion: reduce)');
+  stage.tweens.fade = () => [stage.canvas, stage.over].forEach((one) => one.animate([{ opacity: 0.2 }, { opacity: 1 }], 120));
   stage.tweens.reduced = reduced.matches;
   reduced.addEventListener('change', () => { stage.tweens.reduced = reduced.matches; });
   const sizes = new ResizeObserver(() => stage.resize());

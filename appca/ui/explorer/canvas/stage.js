@@ -14,6 +14,7 @@ import { THEMES } from './theme.js';
 
 let mounted = 0; // canvases so far, so that elements have names of their own
 const REST = 140; // ms without movement until the picture settles
+const SHOWN = 40; // ms for what has changed in a picture that stands to be on the screen
 
 export class Stage {
   /** @param {HTMLElement} root @param {import('./types.js').Input} input @param {import('./types.js').Callbacks} callbacks */
@@ -36,6 +37,8 @@ export class Stage {
     this.layer = new Layer(this.gpu);
     /** @type {Sheets | null} */
     this.sheets = null;
+    /** @type {import('./text/headers.js').Pictures | null} of the components */
+    this.pictures = null;
     this.only = -1; // the class shown alone
     /** @type {import('./move/morph.js').Morph | null} */
     this.morph = null;
@@ -44,6 +47,7 @@ export class Stage {
     /** @type {import('./layout/place.js').Placed[]} */
     this.placed = [];
     this.moving = false;
+    this.waiting = false; // to settle
     this.still = false; // settled: words are placed
     this.gone = false;
     this.active = 0; // the view the hand was last in
@@ -53,7 +57,7 @@ export class Stage {
     this.building = null;
     this.timer = 0;
     this.budget = 30000; // points drawn while moving, adapted
-    this.stats = { renders: 0, points: 0, images: 0, ms: 0, last: 0 };
+    this.stats = { renders: 0, points: 0, images: 0, ms: 0, last: 0, whole: true };
     /** @type {((stage: Stage) => void)[]} drawn over the points in every frame */
     this.overlays = [];
     /** @type {((stage: Stage) => void)[]} called when the picture stands still */
@@ -109,14 +113,15 @@ export class Stage {
   settleSoon() {
     this.root.dataset.settled = '';
     this.still = false;
+    this.waiting = true;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.settle(), REST);
+    this.timer = setTimeout(() => this.settle(), this.moving ? REST : SHOWN);
     this.schedule();
   }
 
   settle() {
     if (this.tweens.moving) { this.settleSoon(); return; }
-    this.moving = false;
+    this.moving = this.waiting = false;
     this.frame = '';
     this.draw();
     this.settled.forEach((one) => one(this));

@@ -12,13 +12,16 @@ export const THEMES = {
 };
 /** @typedef {typeof THEMES.light} Theme */
 
+/** Second cue of classes beside colour, in the order of the shader. */
+export const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
+
 /** @param {string} hex @returns {[number, number, number]} 0..1 */
 export function rgb(hex) {
   return /** @type {[number, number, number]} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255));
 }
 
 /**
- * Colours of all codes as 256 x 256 texels: codes above the table and "missing" are grey.
+ * Colours of all codes as lines of 256 texels, with the shape as their last byte: codes above the table and "missing" are grey.
  * @param {import('./types.js').Colouring | undefined} colouring @param {boolean} dark
  */
 export function paletteBytes(colouring, dark) {
@@ -26,13 +29,13 @@ export function paletteBytes(colouring, dark) {
   const hexes = (dark && colouring?.dark) || colouring?.table || [];
   const ramp = colouring?.kind === 'quantity';
   const stops = (ramp && hexes.length < 2 ? [theme.low, theme.high] : hexes).map(rgb);
-  const bytes = new Uint8Array(65536 * 4);
   const grey = rgb(theme.grey);
   const used = ramp ? 255 : stops.length;
-  for (let code = 0; code < 65536; code += 1) {
+  const bytes = new Uint8Array(1024 * Math.ceil((used + 1) / 256));
+  for (let code = 0; code < bytes.length / 4; code += 1) {
     const colour = code >= used ? grey : ramp ? between(stops, code / 254) : stops[code];
     for (let i = 0; i < 3; i += 1) bytes[4 * code + i] = Math.round(colour[i] * 255);
-    bytes[4 * code + 3] = 255;
+    bytes[4 * code + 3] = code < used && !ramp ? Math.max(0, SHAPES.indexOf(colouring?.shapes?.[code] ?? '')) : 0;
   }
   return bytes;
 }

@@ -22,9 +22,9 @@
  * @typedef {{kind: Kind, title: string, panels: PanelMeta[], spacing: number, limits?: Limits, other?: {start: number, count: number, subspaces: number}, drawn?: {rows: number, points: number, of: number}}} LayoutMeta
  *
  * @typedef {object} Colouring
- * @property {'category' | 'quantity'} kind @property {string} [title]
+ * @property {'category' | 'quantity' | 'plane'} kind of a plane: a square of colours for two components @property {string} [title]
  * @property {string[]} names of the classes; the code after the last is "missing"
- * @property {string[]} table @property {string[]} [dark] @property {[number, number]} [limits]
+ * @property {string[]} table @property {string[]} [dark] @property {string[]} [shapes] of the classes, where colours alone do not tell them apart @property {[number, number]} [limits] @property {[number, number]} [axes] of a plane
  *
  * @typedef {object} SheetMeta
  * @property {[number, number, number]} tile height, width, channels
@@ -54,6 +54,7 @@
  * @property {boolean} [ghosts] @property {boolean} [images] @property {Filter} [filter]
  * @property {'pan' | 'lasso' | 'box'} [tool] @property {number} [dpr] @property {boolean} [strip]
  * @property {string[]} [panels] names of the only panels to show, without maps @property {boolean} [compact] without title, legend and tools
+ * @property {string[]} [sought] components, as "0,3,4", of gathered subspaces that have a panel
  * @property {boolean} [keep] a view can be kept @property {import('./state.js').State} [state] a view that was kept
  *
  * @typedef {object} Filter

@@ -1,8 +1,8 @@
 /** Take over options, or another scene of the same data: rows keep their number, components theirs, points travel. */
 
-import { makeView, share } from './layout/views.js';
+import { isCompact, makeView, share } from './layout/views.js';
 import { placesOf } from './move/morph.js';
-import { componentOf, recolour } from './scene/recolour.js';
+import { isComputed, recolour } from './scene/recolour.js';
 import { Scene } from './scene/scene.js';
 
 /** @typedef {import('./stage.js').Stage} Stage */
@@ -11,7 +11,7 @@ import { Scene } from './scene/scene.js';
 export async function update(stage, actions, pictures, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
-  if (input.meta && input.buffers) await change(stage, actions, pictures, /** @type {import('./types.js').Input} */ ({ ...input, options: stage.options }));
+  if (input.meta && input.buffers) await change(stage, actions, pictures, /** @type {import('./types.js').Input} */ ({ ...input, options: stage.options }), options.layout === before.layout ? undefined : options.layout);
   else {
     const others = String(stage.options.panels) !== String(before.panels) || stage.options.compact !== before.compact;
     const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
@@ -23,21 +23,22 @@ export async function update(stage, actions, pictures, { options = {}, ...input 
   if (options.beside !== undefined && options.beside !== (before.beside ?? '')) await beside(stage, actions, options.beside);
   if (options.filter) actions.filter(options.filter);
   stage.root.dataset.theme = stage.dark ? 'dark' : 'light';
+  stage.root.classList.toggle('appca-quiet', isCompact(stage.options));
   stage.resize();
   stage.frame = '';
   stage.settleSoon();
 }
 
-/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {import('./types.js').Input} input */
-async function change(stage, actions, pictures, input) {
+/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {import('./types.js').Input} input @param {string | undefined} chosen layout of the first view */
+async function change(stage, actions, pictures, input, chosen) {
   const scene = await new Scene(input).open();
   if (stage.gone) return;
   if (scene.rows !== stage.rows.count) throw new Error(`The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`);
-  const names = stage.views.map(({ layout }) => (layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
-  const made = await Promise.all(names.map((name) => makeView({ scene, meta: scene.meta, options: stage.options }, name)));
-  const known = stage.colouringName in scene.meta.colourings || componentOf(scene.meta, stage.colouringName) >= 0;
+  const names = stage.views.map(({ layout }, i) => (!i && chosen && chosen in scene.meta.layouts ? chosen : layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
+  const made = await Promise.all(names.map((name, i) => makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout)));
+  const known = stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
   if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
-  if (componentOf(scene.meta, stage.colouringName) < 0) await scene.codes(stage.colouringName);
+  if (!isComputed(scene.meta, stage.colouringName)) await scene.codes(stage.colouringName);
   if (stage.gone) return;
   // from here to the new views nothing is drawn: scene, rows and views change together
   const { meta: old } = stage.scene;
@@ -51,7 +52,6 @@ async function change(stage, actions, pictures, input) {
   actions.replace(stage.views[0], made[0], places);
   stage.views.slice(1).forEach((view) => { view.cam = view.home; });
   await recolour(stage);
-  stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
 }
 
 /** Show a second view, or only one. @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {string} name */

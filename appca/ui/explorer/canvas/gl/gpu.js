@@ -28,6 +28,8 @@ export class Gpu {
     /** @type {Map<Layout, import('./programs.js').Vertices & {revision: number}>} */
     this.layouts = new Map();
     this.seen = { codes: 0, flags: 0, palette: '' };
+    /** @type {Map<WebGLTexture, string>} format and size that a texture has room for */
+    this.room = new Map();
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     gl.disable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
@@ -46,7 +48,8 @@ export class Gpu {
     if (seen.palette !== key) {
       this.colours = paletteBytes(colouring, dark);
       gl.bindTexture(gl.TEXTURE_2D, this.palette);
-      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, 256, 256, 0, gl.RGBA, gl.UNSIGNED_BYTE, this.colours);
+      if (!seen.palette) gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA8, 256, 256);
+      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 256, this.colours.length / 1024, gl.RGBA, gl.UNSIGNED_BYTE, this.colours);
     }
     this.seen = { codes: rows.codesChanged, flags: rows.flagsChanged, palette: key };
   }
@@ -57,7 +60,9 @@ export class Gpu {
     const height = Math.max(1, Math.ceil(values.length / WIDTH));
     const whole = Math.floor(values.length / WIDTH);
     gl.bindTexture(gl.TEXTURE_2D, into);
-    gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, kind, null);
+    const room = `${format} ${height}`;
+    if (this.room.get(into) !== room) gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, kind, null);
+    this.room.set(into, room);
     if (whole) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDTH, whole, gl.RED_INTEGER, kind, values);
     const rest = values.length - whole * WIDTH;
     if (rest) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, whole, rest, 1, gl.RED_INTEGER, kind, values, whole * WIDTH);

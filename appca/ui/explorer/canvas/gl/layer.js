@@ -47,6 +47,18 @@ export class Layer {
       { source: this.gpu.layout(job.layout).array, base: job.base, first, count: pass === 2 ? job.fulls[i] : job.counts[i], passes: [pass] }))));
   }
 
+  /** Another picture in one go, for a few points. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras */
+  quick(key, jobs, look, cameras) {
+    const { chunk } = this;
+    this.begin(key, jobs, look, cameras);
+    this.chunk = Infinity;
+    this.step(look);
+    this.chunk = chunk;
+    if (this.fence) this.gpu.gl.deleteSync(this.fence);
+    this.fence = null;
+    if (this.building) this.swap();
+  }
+
   /** Draw the next chunk when the last is through; true when the picture stands. @param {Look} look */
   step(look) {
     const { gl } = this.gpu;

@@ -6,7 +6,7 @@ layout(location=0) in vec4 aRaw; layout(location=1) in uint aRow; layout(locatio
 layout(location=3) in vec3 aFrom;
 uniform sampler2D uPanels, uPalette; uniform usampler2D uCodes, uFlags;
 uniform vec4 uX, uY; uniform vec2 uView, uFade; uniform int uBase, uMode, uSelecting, uOnly; uniform float uT; uniform vec3 uGrey;
-vec4 plot, look; uint flags; bool on; float strength;
+vec4 plot, look; uint flags; bool on; float strength, shape;
 vec2 place() { // pixels; raw scores through the two axes into the panel's plot
   int panel = int(aPanel) + uBase; ivec2 row = ivec2(int(aRow & 2047u), int(aRow >> 11u));
   vec4 at = texelFetch(uPanels, ivec2(0, panel), 0);
@@ -22,28 +22,35 @@ vec2 place() { // pixels; raw scores through the two axes into the panel's plot
 vec3 colour() {
   ivec2 row = ivec2(int(aRow & 2047u), int(aRow >> 11u)); int code = int(texelFetch(uCodes, row, 0).r);
   on = (uSelecting == 0 || (flags & 1u) != 0u) && (uOnly < 0 || code == uOnly);
-  return on ? texelFetch(uPalette, ivec2(code & 255, code >> 8), 0).rgb : uGrey;
+  vec4 known = texelFetch(uPalette, ivec2(code & 255, code >> 8), 0); shape = floor(known.a * 255. + .5);
+  return on ? known.rgb : uGrey;
 }
 vec4 clip(vec2 p) { return vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.); }
 const vec4 NOWHERE = vec4(2., 2., 2., 1.);
 `;
 
 export const POINTS = [`${ROWS}
-uniform int uPass; uniform float uDpr; flat out vec4 vColour; flat out vec2 vShape;
+uniform int uPass; uniform float uDpr; flat out vec4 vColour; flat out vec3 vShape;
 void main() {
   vec2 p = place(); vec3 c = colour(); float size = look.x; float a = strength;
   if (!on) a *= .38; else if (uSelecting + (uOnly + 1) > 0) { size *= 1.15; a = min(1., a * 1.4 + .1 * sign(a)); }
   float mark = (flags & 4u) != 0u ? 2. : (flags & 2u) != 0u ? 1. : 0.;
   if (mark > 0. && on) { if (size > 3.6) size += 1.2; else a *= .55; }
-  size *= uDpr; vColour = vec4(c, a); vShape = vec2(size, size < 3.6 * uDpr ? 0. : mark);
+  if (size < 4.2) shape = 0.; else if (shape > 0.) size += 1.2;
+  size *= uDpr; vColour = vec4(c, a); vShape = vec3(size, size < 3.6 * uDpr ? 0. : mark, shape);
   gl_Position = a <= 0. || (uPass == 1 && on) || (uPass == 2 && !on) ? NOWHERE : clip(p);
   gl_PointSize = max(1., size);
 }`, `
-flat in vec4 vColour; flat in vec2 vShape; out vec4 o;
+flat in vec4 vColour; flat in vec3 vShape; out vec4 o;
+float reach(vec2 q) { // from the middle, as far as the shape goes in that direction
+  vec2 k = abs(q);
+  return vShape.z < .5 ? length(q) : vShape.z < 1.5 ? .8 * (k.x + k.y) : vShape.z < 2.5 ? 1.15 * max(k.x, k.y)
+    : vShape.z < 3.5 ? max(2.8 * min(k.x, k.y), max(k.x, k.y)) : 1.2 * max(q.y, .87 * k.x - .5 * q.y);
+}
 void main() {
   float a = vColour.a; vec2 q = (gl_PointCoord - .5) * vShape.x;
   if (vShape.x > 2.) {
-    float d = length(q), r = vShape.x * .5 - .5;
+    float d = reach(q), r = vShape.x * .5 - .5;
     a *= 1. - smoothstep(r - .5, r + .5, d);
     if (vShape.y > 0.) { a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d); if (vShape.y > 1.5 && sin(atan(q.y, q.x) * 5.) < -.1) a *= .15; }
   }

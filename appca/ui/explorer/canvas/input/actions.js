@@ -1,6 +1,7 @@
 /** What a person can do with the picture; hand, keys, parts and host all come here. */
 
 import { toPage } from '../layout/camera.js';
+import { makeView } from '../layout/views.js';
 import { setAxes } from '../scene/layouts.js';
 import { markUnder, maskOf } from './lasso.js';
 import { Moves } from './moves.js';
@@ -72,6 +73,7 @@ export class Actions extends Moves {
   /** Show only what a filter keeps. @param {import('../types.js').Filter} filter */
   filter(filter) {
     const { stage } = this;
+    const others = String(filter.components ?? '') !== String(stage.options.filter?.components ?? '');
     stage.options.filter = filter;
     for (const view of stage.views) view.filter = filter;
     const { classes, certainty } = filter;
@@ -81,6 +83,17 @@ export class Actions extends Moves {
     stage.rows.filter((row) => (!kept || kept.has(codes[row])) && (doubt[row] ?? 255) >= 255 * (certainty ?? 0));
     stage.frame = '';
     this.after();
+    if (others) this.reopen();
+  }
+
+  /** Give panels to what is looked for among the gathered subspaces. */
+  async reopen() {
+    const { stage } = this;
+    for (const view of stage.views) {
+      if (!view.layout.panels.some(({ other }) => other)) continue;
+      const made = await makeView(stage, view.layout.name);
+      if (stage.views.includes(view) && made.layout.panels.length !== view.layout.panels.length) this.replace(view, made);
+    }
   }
 }
 

@@ -3,7 +3,7 @@
 import { fitting } from '../layout/camera.js';
 import { pointToPage } from '../layout/place.js';
 
-/** @typedef {{panel?: number | string, layout?: string, row?: number, code?: number}} Target */
+/** @typedef {{panel?: number | string, sought?: number[], layout?: string, row?: number, code?: number}} Target */
 
 /** @param {import('../stage.js').Stage} stage @param {import('./actions.js').Actions} actions @param {Target} target */
 export async function fly(stage, actions, target) {
@@ -11,6 +11,14 @@ export async function fly(stage, actions, target) {
   if (target.layout && target.layout !== view.layout.name) {
     await actions.morph(view, target.layout);
     [view] = stage.views;
+  }
+  if (target.sought) {
+    stage.options.sought = [`${target.sought}`, ...(stage.options.sought ?? [])].slice(0, 12);
+    await actions.reopen();
+    [view] = stage.views;
+    const panel = view.layout.panels.findIndex(({ components }) => `${components}` === `${target.sought}`);
+    if (panel >= 0) actions.open(view, panel);
+    return;
   }
   if (target.code !== undefined) {
     const hits = stage.rows.codes;

@@ -1,6 +1,7 @@
 /** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest. */
 
 import { zoomed } from '../layout/camera.js';
+import { isCompact } from '../layout/views.js';
 import { miniOf } from '../text/minimap.js';
 import { panelAt } from './pick.js';
 
@@ -41,6 +42,7 @@ export class Gestures {
 
   /** @param {WheelEvent} event */
   wheel(event) {
+    if (isCompact(this.stage.options) && !event.ctrlKey && document.activeElement !== this.stage.hit) return; // the page scrolls
     event.preventDefault();
     const [x, y] = this.place(event);
     const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));

@@ -110,6 +110,7 @@ export class Moves {
     stage.tweens.stop('morph');
     stage.views[stage.views.indexOf(view)] = made;
     share(stage);
+    stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
     stage.morph?.free();
     const morph = new Morph(stage, made, old);
     stage.morph = morph;

@@ -43,6 +43,7 @@ function columnsFor(panels, aspect) {
 }
 
 const WORDS = 218; // px of height that title and legend need
+const TOOLS = 330; // px of width
 const NARROW = 210; // px of width below which only the legend is shown, above the map
 
 /** Row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {Rect} view @returns {Arrangement} */
@@ -57,7 +58,8 @@ function triangle(layout, map, count, view) {
   const diagonal = Array.from({ length: count }, (_, i) => ({ component: i, rect: inCell(i, i, 0.8) }));
   const parts = [{ layout, base: 0, rects, inset: false }];
   if (map && count > 3) {
-    const rect = { x: -extra + 0.06, y: top + 0.1, w: extra + top - 0.2, h: count - top };
+    const beside = (count - 0.8 - top) * k > TOOLS; // there is room for the tools between map and diagonal
+    const rect = { x: -extra + 0.06, y: top + 0.1, w: extra + top - 0.2, h: count - top - (beside ? 0 : 56 / k) };
     parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
   }
   const from = narrow ? Math.max(0, top - 1.9) : 0;

@@ -38,7 +38,7 @@ function cameraTarget(view, part, panel) {
   const card = toPage(view.cam, view.rect, part.rects[panel.index]);
   const shown = view.shows(panel, part);
   const range = part.layout.kind === 'map' ? squared(panel.range, plotOf(card, false, part.inset)) : panel.range;
-  return { card, range, strength: shown ? 1 : 0.12, open: false };
+  return { card, range, strength: shown ? 1 : 0.06, open: false };
 }
 
 /** @param {View} view @param {Part} part @param {import('../scene/layouts.js').Panel} panel @returns {Target | null} */

@@ -1,22 +1,33 @@
 /** The views of the canvas: made by the name of a layout, each with its part of the width. */
 
+import { having, withPanels } from '../scene/other.js';
 import { some } from '../scene/layouts.js';
+import { keepCells } from './keep.js';
 import { View } from './view.js';
 
 /** @typedef {import('../stage.js').Stage} Stage */
 
 const FIRST = 0.56; // of the width where there are two
 
-/** A view of a layout; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name */
-export async function makeView({ meta, scene, options }, name) {
+/** A view of a layout; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name @param {import('../scene/layouts.js').Layout} [before] whose panels keep their places */
+export async function makeView({ meta, scene, options }, name, before) {
   const whole = await scene.layout(name);
-  const layout = options.panels?.length ? some(whole, options.panels) : whole;
+  if (before) keepCells(before, whole);
+  const layout = options.panels?.length ? some(whole, options.panels) : await withPanels(scene, whole, await openedOf(scene, whole, options));
   const maps = Object.keys(meta.layouts).filter((one) => meta.layouts[one].kind === 'map');
   const map = layout.kind === 'triangle' && !options.compact ? ['umap', ...maps].find((one) => maps.includes(one)) : undefined;
   const view = new View(layout, map ? await scene.layout(map) : null, meta.components.length);
   view.filter = options.filter ?? {};
   view.compact = isCompact(options);
   return view;
+}
+
+/** Gathered subspaces that a search or a filter has opened. @param {import('../scene/scene.js').Scene} scene @param {import('../scene/layouts.js').Layout} layout @param {import('../types.js').Options} options */
+async function openedOf(scene, layout, { sought = [], filter }) {
+  if (!layout.panels.some(({ other }) => other)) return [];
+  const gathered = await scene.gathered(layout.name);
+  const kept = filter?.components?.length ? having(gathered, filter.components) : [];
+  return [...gathered.filter(({ components }) => sought.includes(`${components}`)), ...kept.filter(({ components }) => !sought.includes(`${components}`))];
 }
 
 /** Whether there is no title above the picture. @param {import('../types.js').Options} options */

@@ -10,12 +10,20 @@ export class Tweens {
   constructor() {
     /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
     this.running = new Map();
-    this.reduced = false;
+    this.reduced = false; // motion: what would move fades in where it ends
+    this.fade = () => {};
   }
 
   /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
   start(name, ms, step, done) {
-    this.running.set(name, { start: performance.now(), ms: this.reduced ? Math.min(ms, 120) : ms, step, done });
+    if (this.reduced) {
+      this.running.delete(name);
+      this.fade();
+      step(1);
+      done?.();
+      return;
+    }
+    this.running.set(name, { start: performance.now(), ms, step, done });
     step(0);
   }
 

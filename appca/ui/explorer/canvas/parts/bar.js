@@ -1,12 +1,9 @@
 /** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
 
 import { toPage } from '../layout/camera.js';
-import { countOf, grouped } from '../scene/names.js';
+import { capital, countOf, grouped } from '../scene/names.js';
 import { element, icon } from './dom.js';
 import { fillLegend } from './legend.js';
-
-/** @param {string} text */
-export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
@@ -23,8 +20,8 @@ export function sentences(meta, kind) {
   return [uses, `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : NUMBERS[active] ?? active} share a panel.`];
 }
 
-/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools */
-export function buildBar(stage, actions, tools) {
+/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: import('../types.js').Rect) => number} near strength of what stands over data near the hand */
+export function buildBar(stage, actions, tools, more, near) {
   const title = element('b', 'appca-title');
   const under = element('span', 'appca-under');
   const heading = element('div', 'appca-heading', {}, title, under);
@@ -53,7 +50,7 @@ export function buildBar(stage, actions, tools) {
     if (panel) {
       const full = Math.max(...view.layout.panels.map(({ count }) => count));
       name.textContent = panel.name;
-      about.textContent = `${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)} %${panel.count === full ? ': the fullest panel' : ''}`;
+      about.textContent = `${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)}%${panel.count === full ? ': the fullest panel' : ''}`;
     }
     arrange();
   };
@@ -75,10 +72,13 @@ export function buildBar(stage, actions, tools) {
     const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : stage.width - view.rect.x - view.rect.w + 8;
     tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
     tools.classList.toggle('appca-docked', !block);
+    tools.style.opacity = String(block ? near({ x: stage.width - right - tools.offsetWidth, y: stage.height - 12 - tools.offsetHeight, w: tools.offsetWidth, h: tools.offsetHeight }) : stage.root.classList.contains('appca-quiet') ? '' : 1);
+    more.style.cssText = block ? `right:${right}px;bottom:${tools.offsetHeight + 20}px` : `right:${Math.max(8, right)}px;top:44px`;
   };
   stage.settled.push(settle);
   actions.changed.push(() => { if (bar.classList.contains('appca-block')) bar.hidden = true; });
   const follow = () => {
+    if (!stage.views.length) return;
     if (bar.classList.contains('appca-block')) bar.hidden = !stage.views[0].atFit || Boolean(stage.views[0].opened) || Boolean(stage.morph);
     dock();
   };

@@ -79,7 +79,7 @@ function fill(stage, row, picture, lines) {
   const used = [...scene.components.subarray(row * scene.active, (row + 1) * scene.active)].filter((one) => one < meta.components.length);
   const largest = [...used].sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a))).slice(0, 3);
   const terms = largest.map((one) => `${signed(scene.score(row, one) * meta.score_unit)} × ${componentName(meta, one)}`);
-  const marks = [rows.flags[row] & DOUBTFUL ? `not certain (${Math.round((100 * scene.doubt[row]) / 255)} %)` : '', rows.flags[row] & OUTSIDE ? 'marked' : ''].filter(Boolean);
+  const marks = [rows.flags[row] & DOUBTFUL ? `not certain (${Math.round((100 * scene.doubt[row]) / 255)}%)` : '', rows.flags[row] & OUTSIDE ? 'marked' : ''].filter(Boolean);
   lines.replaceChildren(
     element('b', '', {}, `${word[0].toUpperCase()}${word.slice(1)} ${grouped(row)}`), element('span', 'appca-count', {}, ` ${said}`),
     ...(meta.components.length ? [element('p', '', {}, used.length ? `average + ${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll('+ −', '− ') : 'the average alone')] : []),

@@ -14,7 +14,8 @@ const ICONS = {
   lasso: 'M7 18c-3-1-4.500-3.500-4.500-6.500C2.500 7 6.500 4 12 4s9.500 3 9.500 7-4 7-8.500 7c-2.500 0-4.500-.5-5-2s1-2.500 2.500-2 1.500 3-.5 6',
   box: 'M4 7V4h3M17 4h3v3M20 17v3h-3M7 20H4v-3M10.500 4h3M10.500 20h3M4 10.500v3M20 10.500v3',
   minus: 'M5 12h14', plus: 'M5 12h14M12 5v14', fit: 'M4 9V5h4M16 5h4v4M20 15v4h-4M8 19H4v-4M9 10h6v4H9z',
-  play: 'M8 5.500v13l10.500-6.500z', pause: 'M8 5v14M16 5v14', back: 'M20 12H5M11 6l-6 6 6 6', strip: 'M4 20V11M9 20V5M14 20v-7M19 20V9',
+  play: 'M8 5.500v13l10.500-6.500z', pause: 'M8 5v14M16 5v14', back: 'M20 12H5M11 6l-6 6 6 6', tune: 'M4 7h9M19 7h1M4 17h1M11 17h9M13 4.500v5M5 14.500v5M16 4.500v5M8 14.500v5M13 7h3M5 17h3',
+  bookmark: 'M7 4h10v16l-5-4-5 4z',
 };
 
 /** @param {keyof typeof ICONS} name */

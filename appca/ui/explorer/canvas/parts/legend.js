@@ -1,8 +1,9 @@
 /** Classes with their colours and counts; a class under the hand is shown alone. */
 
-import { grouped, signed } from '../scene/names.js';
+import { componentName, grouped, signed } from '../scene/names.js';
 import { HIDDEN } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
+import { font, write } from '../text/write.js';
 import { element } from './dom.js';
 
 const SHOWN = 40; // classes at most
@@ -14,6 +15,37 @@ export function classCounts(stage) {
   const counts = new Map();
   for (let row = 0; row < rows.count; row += 1) if (!(rows.flags[row] & HIDDEN)) counts.set(rows.codes[row], (counts.get(rows.codes[row]) ?? 0) + 1);
   return counts;
+}
+
+/** A square of two components' colours, with their pictures where they are largest. @param {import('../stage.js').Stage} stage @param {import('../types.js').Colouring} colouring @param {boolean} small for a bar */
+function planeKey(stage, { axes = [0, 0], table }, small) {
+  const [x, y] = axes.map((one) => componentName(stage.meta, one));
+  const canvas = element('canvas', `appca-plane ${small ? 'appca-small' : 'appca-large'}`, { role: 'img', 'aria-label': `Colours of components ${x} and ${y}` });
+  const [key, side, left] = small ? [34, 26, 0] : [84, 26, 53];
+  const [wide, high] = small ? [key + 132, key] : [left + key + side + 8, key + 18];
+  [canvas.width, canvas.height] = [wide * 2, high * 2];
+  canvas.style.cssText = `width:${wide}px;height:${high}px`;
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  context.scale(2, 2);
+  const steps = Math.round(Math.sqrt(table.length));
+  const step = key / steps;
+  table.forEach((colour, code) => {
+    context.fillStyle = colour;
+    context.fillRect(left + (code % steps) * step, key - (Math.floor(code / steps) + 1) * step, step + 0.5, step + 0.5);
+  });
+  const look = { style: font(11.5), colour: stage.theme.soft };
+  const places = small ? [{ x: key + 8, y: 4 }, { x: key + 72, y: 4 }] : [{ x: left + key + 5, y: key - side }, { x: 0, y: 0 }];
+  axes.forEach((one, i) => stage.pictures?.draw(one, { ...places[i], w: side, h: side }, context));
+  if (small) {
+    axes.forEach((one, i) => write(context, `${stage.meta.components[one].number} ${i ? '↑' : '→'}`, places[i].x + side + 4, 11, look));
+    return canvas;
+  }
+  const [across, up] = axes.map((one) => stage.meta.components[one].number);
+  write(context, `−${across}`, left, key + 4, look);
+  write(context, `+${across}`, left + key, key + 4, { ...look, align: 'right' });
+  write(context, `+${up}`, left - 5, 1, { ...look, align: 'right' });
+  write(context, `−${up}`, left - 5, key - 13, { ...look, align: 'right' });
+  return canvas;
 }
 
 /** Fill an element with the legend of the present colouring. @param {import('../stage.js').Stage} stage @param {HTMLElement} into @param {(code: number) => void} [pick] a class was pressed */
@@ -29,6 +61,7 @@ export function fillLegend(stage, into, pick = () => {}) {
     into.append(element('span', 'appca-count', {}, signed(low, 2)), bar, element('span', 'appca-count', {}, signed(high, 2)));
     return;
   }
+  if (colouring.kind === 'plane') { into.append(planeKey(stage, colouring, false), planeKey(stage, colouring, true)); return; }
   const counts = classCounts(stage);
   let pinned = -1;
   const alone = (/** @type {number} */ code) => { stage.only = code; stage.frame = ''; stage.settleSoon(); };
@@ -36,6 +69,7 @@ export function fillLegend(stage, into, pick = () => {}) {
   for (const code of codes) {
     const dot = element('i', 'appca-dot');
     dot.style.background = cssOf(palette, code);
+    dot.dataset.shape = colouring.shapes?.[code] ?? 'circle';
     const item = element('button', 'appca-class', { type: 'button', 'aria-pressed': 'false', title: `Show ${colouring.names[code]} alone` }, dot, element('b', '', {}, colouring.names[code]), element('span', 'appca-count', {}, grouped(counts.get(code) ?? 0)));
     item.addEventListener('pointerenter', () => alone(code));
     item.addEventListener('pointerleave', () => alone(pinned));

@@ -1,7 +1,8 @@
 /** Find a row, a class, a value or a panel, and go there. */
 
 import { rowsWith } from '../scene/hover.js';
-import { setName } from '../scene/names.js';
+import { countOf, setName } from '../scene/names.js';
+import { having } from '../scene/other.js';
 import { element } from './dom.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../input/actions.js').Actions} Actions */
@@ -24,6 +25,11 @@ export async function find(stage, text) {
   for (const layout of Object.keys(meta.layouts)) {
     const at = wanted ? meta.layouts[layout].panels.findIndex(({ components }) => components.length === wanted.length && components.every((one, i) => meta.components[one].number === wanted[i])) : -1;
     if (at >= 0 && !hits.length) hits.push({ kind: 'panel', label: `Panel ${setName(meta, meta.layouts[layout].panels[at].components)}`, target: { layout, panel: at } });
+    if (!wanted || hits.length || !meta.layouts[layout].other) continue;
+    const parts = wanted.map((number) => meta.components.findIndex((one) => one.number === number));
+    const among = parts.includes(-1) ? [] : having(await scene.gathered(layout), parts);
+    const exact = among.filter(({ components }) => components.length === parts.length);
+    for (const { components, count } of (exact.length ? exact : among).slice(0, 5)) hits.push({ kind: 'panel', label: `Panel ${setName(meta, components)}, ${countOf(meta, count)}`, target: { layout, sought: components } });
   }
   if (/^(row |#)?\d+$/.test(query)) {
     const row = Number(query.replace(/\D/g, ''));

@@ -23,6 +23,6 @@ export function buildSpoken(stage, actions) {
     caption.textContent = said;
     stage.hit.setAttribute('aria-label', `${said}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash searches.`);
     const listed = [...layout.panels].sort((a, b) => b.count - a.count).slice(0, LISTED);
-    body.replaceChildren(...listed.map((panel) => element('tr', '', {}, ...[panel.name, panel.components.map((i) => stage.meta.components[i].name || stage.meta.components[i].number).join(', '), grouped(panel.count), `${((100 * panel.count) / stage.rows.count).toFixed(1)} %`].map((text) => element('td', '', {}, text)))));
+    body.replaceChildren(...listed.map((panel) => element('tr', '', {}, ...[panel.name, panel.components.map((i) => stage.meta.components[i].name || stage.meta.components[i].number).join(', '), grouped(panel.count), `${((100 * panel.count) / stage.rows.count).toFixed(1)}%`].map((text) => element('td', '', {}, text)))));
   });
 }

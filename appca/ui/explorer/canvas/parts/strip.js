@@ -1,4 +1,4 @@
-/** Panels as a list, the fullest first: components, count and mix of classes; sliders filter by size and certainty. */
+/** Panels as a list, the fullest first: components, count and mix of classes. */
 
 import { countsOf, ranked } from '../scene/counts.js';
 import { grouped } from '../scene/names.js';
@@ -10,10 +10,7 @@ const SHOWN = 120;
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
 export function buildStrip(stage, actions) {
   const list = element('div', 'appca-list', { role: 'listbox', 'aria-label': 'Panels, the fullest first', tabindex: '0' });
-  const least = element('input', '', { type: 'range', min: '0', max: '20', value: '0', 'aria-label': 'Least rows of a panel' });
-  const sure = element('input', '', { type: 'range', min: '0', max: '99', value: '0', 'aria-label': 'Least certainty of a row' });
-  const [leastSaid, sureSaid] = [element('span', 'appca-count', {}, 'any size'), element('span', 'appca-count', {}, 'any certainty')];
-  const box = element('div', 'appca-strip', {}, element('div', 'appca-filters', {}, element('label', '', {}, 'Rows ', least, leastSaid), element('label', '', {}, 'Certain ', sure, sureSaid)), list);
+  const box = element('div', 'appca-strip', {}, list);
   box.hidden = true;
   stage.root.append(box);
   let chosen = 0;
@@ -56,15 +53,6 @@ export function buildStrip(stage, actions) {
       stage.schedule();
     } else if (event.key === 'Enter') { actions.open(stage.views[0], order[chosen]); event.preventDefault(); } else if (event.key === 'Escape') { toggle(); stage.hit.focus(); }
   });
-  const filter = () => {
-    const rows = least.value === '0' ? 0 : Math.round(2 ** (Number(least.value) / 1.6));
-    const certainty = Number(sure.value) / 100;
-    leastSaid.textContent = rows ? `≥ ${grouped(rows)}` : 'any size';
-    sureSaid.textContent = certainty ? `≥ ${sure.value} %` : 'any certainty';
-    actions.filter({ ...stage.options.filter, least: rows, certainty });
-  };
-  least.addEventListener('change', filter);
-  sure.addEventListener('change', filter);
   const toggle = () => { box.hidden = !box.hidden; fill(); if (!box.hidden) list.focus({ preventScroll: true }); };
   actions.changed.push(fill);
   stage.settled.push(() => { if (!list.children.length) fill(); });

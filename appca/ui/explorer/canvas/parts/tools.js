@@ -1,9 +1,9 @@
-/** Tools in the corner: move, lasso, box, zoom, all panels; they fade while the hand is over data near them. */
+/** Tools in the corner: move, lasso, box, zoom, all panels, tour, and what is rarely changed. */
 
-import { element, iconButton } from './dom.js';
+import { element, icon, iconButton } from './dom.js';
 
-/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => void} toggleStrip */
-export function buildTools(stage, actions, toggleStrip) {
+/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => void} tour @param {{button: HTMLElement, chip: HTMLElement}} more */
+export function buildTools(stage, actions, tour, more) {
   const view = () => stage.views[stage.views.length > 1 && stage.active ? 1 : 0];
   const modes = /** @type {const} */ (['pan', 'lasso', 'box']);
   const words = { pan: 'Move (M)', lasso: 'Lasso (L)', box: 'Box (B)' };
@@ -14,10 +14,19 @@ export function buildTools(stage, actions, toggleStrip) {
     stage.hit.style.cursor = mode === 'pan' ? 'grab' : 'crosshair';
     buttons.forEach((one, i) => one.setAttribute('aria-pressed', String(modes[i] === mode)));
   };
-  const bar = element('div', 'appca-tools', { role: 'toolbar', 'aria-label': 'Tools' }, ...buttons, element('span', 'appca-gap'),
-    iconButton('minus', 'Zoom out (−)', () => actions.zoom(view(), 1 / 1.5)), iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5)),
-    iconButton('fit', 'All panels (0)', () => actions.home(view())), iconButton('strip', 'List of panels (P)', toggleStrip));
+  const play = iconButton('play', 'Tour of the fullest panels', tour);
+  const zooms = [iconButton('minus', 'Zoom out (−)', () => actions.zoom(view(), 1 / 1.5)), iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5))];
+  for (const one of [buttons[2], ...zooms]) one.dataset.narrow = 'no'; // has no room on a phone
+  const bar = element('div', 'appca-tools', { role: 'toolbar', 'aria-label': 'Tools' }, more.chip, ...buttons, element('span', 'appca-gap'), ...zooms,
+    iconButton('fit', 'All panels (0)', () => actions.home(view())), element('span', 'appca-gap'), play, more.button);
   stage.root.append(bar);
   choose(stage.options.tool ?? 'pan');
-  return { bar, choose };
+  /** The tour began or ended. @param {boolean} on */
+  const touring = (on) => {
+    play.replaceChildren(icon(on ? 'pause' : 'play'));
+    play.setAttribute('aria-pressed', String(on));
+    play.title = on ? 'Stop the tour' : 'Tour of the fullest panels';
+    play.setAttribute('aria-label', play.title);
+  };
+  return { bar, choose, touring };
 }

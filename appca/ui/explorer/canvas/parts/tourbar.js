@@ -3,14 +3,17 @@
 import { componentName } from '../scene/names.js';
 import { STRIP } from '../layout/open.js';
 import { font, widthOf, write } from '../text/write.js';
-import { element, icon } from './dom.js';
+import { stateOf } from '../state.js';
+import { element, icon, iconButton } from './dom.js';
 
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
 export function buildTourbar(stage, actions) {
   const words = element('b', '');
   const play = element('button', 'appca-play', { type: 'button', 'aria-label': 'Play the turn (T)', title: 'Play the turn (T)' }, icon('play'));
   const slider = element('input', '', { type: 'range', min: '0', max: '1', step: '0.005', value: '0', 'aria-label': 'Turn' });
-  const box = element('div', 'appca-tour', {}, words, element('div', '', {}, play, slider));
+  const keep = iconButton('bookmark', 'Keep this view', () => stage.callbacks.onKeep?.(stateOf(stage)));
+  keep.hidden = !stage.options.keep;
+  const box = element('div', 'appca-tour', {}, element('div', '', {}, words, keep), element('div', '', {}, play, slider));
   box.hidden = true;
   stage.root.append(box);
   let target = -1;

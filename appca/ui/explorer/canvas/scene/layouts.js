@@ -7,6 +7,7 @@ import { setName } from './names.js';
  * @typedef {object} Panel
  * @property {number} index @property {string} name @property {number[]} components @property {number[]} axes
  * @property {number} start @property {number} count @property {[number, number]} [cell] @property {number} size
+ * @property {boolean} [other] holds the rows of all gathered subspaces
  * @property {number[]} levels @property {Range} range @property {Range} own in units of the scores' buffer
  *
  * @typedef {object} Layout
@@ -105,7 +106,7 @@ function fillPairs({ components, active, meta: { components: all }, rows: count 
 }
 
 /** @param {Uint32Array} rows @param {Int16Array} xy @param {Uint16Array} map */
-function placeMap(rows, xy, map) {
+export function placeMap(rows, xy, map) {
   for (let i = 0; i < rows.length; i += 1) {
     xy[2 * i] = map[2 * rows[i]] - FULL;
     xy[2 * i + 1] = map[2 * rows[i] + 1] - FULL;
@@ -131,7 +132,7 @@ export function placeScores(scene, { rows, xy }, panel) {
 /** Place of a row on an axis that says nothing: spread evenly and the same each time. @param {number} row @param {number} factor */
 const jitter = (row, factor) => ((Math.imul(row, factor) >>> 0) / 4294967296 * 1.6 - 0.8) * FULL;
 /** The range of a panel's points with zero inside, padded; far outliers stay beyond its edge. @param {Int16Array} xy @param {Panel} panel @returns {Range} */
-function extent(xy, panel) {
+export function extent(xy, panel) {
   const found = [0, 1].map((axis) => {
     const step = Math.max(1, Math.floor(panel.count / 4000));
     const sample = [];

@@ -11,6 +11,9 @@ export function componentName(meta, index) {
   return name ? `${number} ${name}` : `${number}`;
 }
 
+/** @param {string} text */
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** @param {number} count */
 export const grouped = (count) => count.toLocaleString('en');
 

@@ -1,4 +1,4 @@
-/** Codes of the rows for a colouring; by one component they are made here: a ramp of its score, rows without it grey. */
+/** Codes of the rows for a colouring; by one component or two they are made here, from scores: rows without them are grey. */
 
 const PREFIX = 'component:';
 
@@ -26,13 +26,70 @@ export function componentColouring(meta, component, limit) {
   return { kind: 'quantity', title: `Component ${number}${name ? ` ${name}` : ''}`, names: [], table: ends, limits: [-limit, limit] };
 }
 
+/** Whether a colouring is made from scores. @param {import('../types.js').Meta} meta @param {string} name */
+export const isComputed = (meta, name) => componentOf(meta, name) >= 0 || planeOf(meta, name) !== null;
+
+const PLANE = /^components:(\d+),(\d+)$/;
+const SIDE = 15; // steps of a plane's key, an odd number so that zero is in the middle
+const CORNERS = ['#2f6fb3', '#2a9d6f', '#8a4fc4', '#d4552a']; // −−, +−, −+, ++
+const MIDDLE = '#b9bec6';
+
+/** The name of a colouring by two components. @param {import('../types.js').Meta} meta @param {number[]} axes */
+export const planeName = (meta, [x, y]) => `components:${meta.components[x].number},${meta.components[y].number}`;
+
+/** The two components a colouring is of, by their numbers. @param {import('../types.js').Meta} meta @param {string} name @returns {[number, number] | null} */
+export function planeOf(meta, name) {
+  const found = PLANE.exec(name)?.slice(1).map((given) => meta.components.findIndex(({ number }) => `${number}` === given)) ?? [-1, -1];
+  return found.includes(-1) ? null : [found[0], found[1]];
+}
+
+/** A step on a square for each row that uses one of two components. @param {import('./scene.js').Scene} scene @param {[number, number]} axes */
+export function planeCodes({ components, scores, active, rows }, axes) {
+  const steps = axes.map((axis) => {
+    const own = scores.filter((_, at) => components[at] === axis).map(Math.abs).sort();
+    const most = own[Math.floor(0.98 * (own.length - 1))] || 1; // far outliers do not flatten the rest
+    return (/** @type {number} */ score) => Math.round(((SIDE - 1) / 2) * (1 + Math.max(-1, Math.min(1, score / most))));
+  });
+  const none = (SIDE - 1) / 2;
+  const codes = new Uint8Array(rows).fill(255);
+  for (let row = 0; row < rows; row += 1) {
+    const at = [none, none];
+    let used = false;
+    for (let i = row * active; i < (row + 1) * active; i += 1) {
+      const axis = axes.indexOf(components[i]);
+      if (axis >= 0) { at[axis] = steps[axis](scores[i]); used = true; }
+    }
+    if (used) codes[row] = at[0] + SIDE * at[1];
+  }
+  return codes;
+}
+
+/** @param {import('../types.js').Meta} meta @param {[number, number]} axes @returns {import('../types.js').Colouring} */
+export function planeColouring(meta, axes) {
+  const bytes = (/** @type {string} */ hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  const corners = CORNERS.map(bytes);
+  const middle = bytes(MIDDLE);
+  const table = Array.from({ length: SIDE * SIDE }, (_, code) => {
+    const [x, y] = [(2 * (code % SIDE)) / (SIDE - 1) - 1, (2 * Math.floor(code / SIDE)) / (SIDE - 1) - 1];
+    const far = Math.min(1, Math.hypot(x, y));
+    const colour = middle.map((grey, i) => {
+      const low = corners[0][i] + ((corners[1][i] - corners[0][i]) * (x + 1)) / 2;
+      const high = corners[2][i] + ((corners[3][i] - corners[2][i]) * (x + 1)) / 2;
+      return Math.round(grey + (low + ((high - low) * (y + 1)) / 2 - grey) * far);
+    });
+    return `#${colour.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+  });
+  return { kind: 'plane', title: `Components ${axes.map((one) => meta.components[one].number).join(' and ')}`, names: [], table, axes };
+}
+
 /** Bring the colours of rows up to the colouring. @param {import('../stage.js').Stage} stage */
 export async function recolour(stage) {
   const { meta, scene, rows, colouringName: name } = stage;
   const component = componentOf(meta, name);
   const made = component >= 0 ? componentCodes(scene, component) : null;
-  stage.computed = made && { name, colouring: componentColouring(meta, component, made.limit) };
-  const codes = made?.codes ?? await scene.codes(name);
+  const plane = planeOf(meta, name);
+  stage.computed = made ? { name, colouring: componentColouring(meta, component, made.limit) } : plane && { name, colouring: planeColouring(meta, plane) };
+  const codes = made?.codes ?? (plane ? planeCodes(scene, plane) : await scene.codes(name));
   if (name !== stage.colouringName || stage.gone) return;
   rows.codes = codes;
   rows.codesChanged += 1;

@@ -1,6 +1,7 @@
 /** A scene: what `meta` says and the buffers it names, fetched when they are first needed. */
 
 import { buildLayout } from './layouts.js';
+import { addOther, gatheredOf } from './other.js';
 
 /** @typedef {import('../types.js').Input} Input */
 
@@ -62,9 +63,15 @@ export class Scene {
       const map = meta.kind === 'map' ? await this.array(`map.${name}`, 'u2') : null;
       const order = await this.array(`order.${name}`, 'u4');
       const layout = buildLayout(this, name, order, map);
+      await addOther(this, layout);
       this.layouts.set(name, layout);
       return layout;
     });
+  }
+
+  /** Subspaces that have no panel of their own. @param {string} name of a layout @returns {Promise<import('./other.js').Gathered[]>} */
+  gathered(name) {
+    return this.once(`gathered ${name}`, () => gatheredOf(this, name));
   }
 
   /** @param {string} name @returns {Promise<Uint8Array | Uint16Array>} */

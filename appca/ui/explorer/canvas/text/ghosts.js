@@ -18,7 +18,7 @@ function ghostsOf(stage) {
   for (let row = 0, k = 0; row < stage.rows.count; row += 1) if (stage.rows.flags[row] & SELECTED && k++ % step === 0) rows.push(row);
   const made = { key: stage.rows.flagsChanged, rows, scores: /** @type {Float32Array | null} */ (null) };
   known.set(stage, made);
-  stage.callbacks.project?.(rows).then((scores) => { made.scores = scores; stage.schedule(); });
+  stage.callbacks.project?.(rows).then((scores) => { made.scores = scores; stage.schedule(); }, () => {}); // marks alone then
   return made;
 }
 

@@ -2,7 +2,7 @@
 
 import { axesOf } from '../layout/open.js';
 import { countsOf, mostly, ranked } from '../scene/counts.js';
-import { grouped } from '../scene/names.js';
+import { countOf, grouped } from '../scene/names.js';
 import { HIDDEN } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 import { pointToPage } from '../layout/place.js';
@@ -16,7 +16,7 @@ const LARGE = 250; // px of a plot that has words in it
 /** @param {Stage} stage @param {Occupancy} room @returns {Label[]} */
 export function placeLabels(stage, room) {
   const large = stage.placed.filter((one) => Math.min(one.plot.w, one.plot.h) > LARGE && one.strength > 0.9 && !stage.tour?.hides(one));
-  return large.flatMap((one) => [...(one.part.layout.kind === 'map' ? [] : signCells(stage, one, room)), ...clusters(stage, one, room), ...beyond(stage, one, room)]);
+  return large.flatMap((one) => [...(one.part.layout.kind === 'map' || one.panel.other ? [] : signCells(stage, one, room)), ...clusters(stage, one, room), ...beyond(stage, one, room)]);
 }
 
 /** @param {Placed} one */
@@ -35,7 +35,7 @@ function signCells(stage, one, room) {
     const said = mostly(cell, names);
     const lines = [
       { text: `${right ? '+' : '−'}${x} ${top ? '+' : '−'}${y}`, style: font(12.5, 600), colour: theme.text },
-      { text: `${grouped(cell.count)} rows${said ? `, ${said}` : ''}`, style: font(11.5), colour: theme.soft },
+      { text: `${countOf(meta, cell.count)}${said ? `, ${said}` : ''}`, style: font(11.5), colour: theme.soft },
     ];
     return corner(context, one, room, lines, right, top).map((made) => ({ ...made, cell: i }));
   });

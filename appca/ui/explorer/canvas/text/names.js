@@ -1,7 +1,7 @@
 /** Name and count of each panel in the strip above its plot; ticks and axis names of the opened one. */
 
 import { HIDDEN, SELECTED } from '../scene/rows.js';
-import { componentName, grouped, signed, ticks } from '../scene/names.js';
+import { componentName, countOf, grouped, signed, ticks } from '../scene/names.js';
 import { axesOf } from '../layout/open.js';
 import { font, widthOf, write } from './write.js';
 
@@ -33,19 +33,20 @@ export function drawNames(stage) {
     const { card, panel, part, strength, open, view } = one;
     if (card.w < 44) continue;
     const tour = stage.tour?.hides(one) ? stage.tour.title(stage.meta) : null;
-    const size = open ? 15 : part.inset ? 13 : Math.min(13, Math.max(9, card.w * (panel.name.length > 6 ? 0.128 : 0.142)));
+    const size = open ? 15 : part.inset ? 13 : Math.min(13, Math.max(9, card.w * (panel.name.length > 6 ? 0.128 : 0.142), 0), Math.max(9, (1.55 * card.w) / panel.name.length));
     const top = open ? card.y + 10 : card.y + Math.max(1.5, Math.min(7, (Math.min(28, Math.max(11, 0.165 * card.h)) - size) / 2));
     if (top < view.rect.y - 20) continue;
     context.globalAlpha = strength * (stage.morph?.view === view ? stage.morph.t : 1);
     const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
     const style = font(size, 600);
     const title = tour?.name ?? (part.inset ? 'Map' : panel.name);
-    write(context, title, left, top, { style, colour: theme.text });
     const used = widthOf(context, title, style);
+    if (used > card.w - 4) continue; // no room for words
+    write(context, title, left, top, { style, colour: theme.text });
     const many = rows.selected || rows.hidden ? selectedIn(stage, one) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
     const picked = rows.selected && many?.count ? `${grouped(many.count)} of ` : '';
-    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : open ? `${picked}${grouped(all)} rows` : picked && card.w > 120 ? picked + grouped(all) : grouped(picked && many ? many.count : all);
+    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : open ? picked + countOf(stage.meta, all) : picked && card.w > 120 ? picked + grouped(all) : grouped(picked && many ? many.count : all);
     const plain = font(part.inset || open ? 12.5 : Math.min(12, size) - 0.5);
     const room = card.w - used - (left - card.x) * 2 - 3;
     if (widthOf(context, text, plain) > room) continue;
@@ -60,7 +61,7 @@ export function drawNames(stage) {
 export function drawAxes(stage) {
   const { context, theme, meta, placed } = stage;
   const one = placed.find(({ open, strength }) => open && strength > 0.5);
-  if (!one || one.card.w < 300) return;
+  if (!one || one.card.w < 300 || !one.panel.axes.length) return;
   const { plot, range, card, panel } = stage.tour?.shown(one) ?? one;
   const unit = meta.score_unit;
   const look = { style: font(11.5), colour: theme.faint };

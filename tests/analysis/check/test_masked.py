@@ -5,12 +5,14 @@ import pytest
 
 from appca import PPCA, AdaptivePPCA
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.explore.masked import (
+from appca.analysis.check.masked import (
     FOLDER,
     MaskedConfig,
+    _ridge,
     filled_in,
     hide,
     is_whole,
+    ridge,
     run,
     stored,
 )
@@ -55,7 +57,7 @@ def test_the_errors_are_those_of_fits_without_the_hidden_cells(store):
     config = config_of(dataset)
     run(dataset, config, store)
     found = stored(store, config)
-    assert list(found) == ["own", "ppca_l", "ppca_k", "means"]
+    assert list(found) == ["own", "ppca_l", "ppca_k", "ridge", "near", "means"]
     assert is_whole(found, config)
     hidden = hide(~dataset.missing, 0.1, np.random.default_rng([0, 1]))
     Y = np.where(dataset.missing | hidden, np.nan, dataset.X)
@@ -94,20 +96,34 @@ def test_it_goes_on_where_it_was_interrupted(store):
     part = stored(store, config)
     assert not is_whole(part, config)
     assert {method: len(errors) for method, errors in part.items()} == {
-        "own": 2, "ppca_l": 1, "ppca_k": 1, "means": 1,
+        "own": 1, "ppca_l": 1, "ppca_k": 1, "ridge": 1, "near": 1,
     }  # fmt: skip
     told = []
     run(dataset, config, store, told.append)
-    assert told == [5, 6, 7]
+    assert told == [*range(5, 12)]
     assert is_whole(stored(store, config), config)
 
 
 def test_whole_data_can_be_asked_too_and_ppca_stands_for_itself(store):
     dataset = Dataset("whole", planted(80, 6, 3, 3, seed=2).X, np.arange(80).astype(str))
     config = config_of(dataset, parameters=PARAMETERS | {"n_active": 4}, repeats=1)
-    assert config.methods == ("ppca_k", "means")
+    assert config.methods == ("ppca_k", "ridge", "near", "means")
     run(dataset, config, store)
-    assert list(stored(store, config)) == ["ppca_k", "means"]
+    assert tuple(stored(store, config)) == config.methods
+
+
+def test_ridge_predicts_each_column_from_the_others(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
+    Y = Z.copy()
+    Y[:20, 2] = np.nan
+    others = np.delete(Z, 2, axis=1)[20:]
+    design = np.column_stack([np.ones(180), others])
+    weights = np.linalg.lstsq(design, Z[20:, 2], rcond=None)[0]
+    expected = np.column_stack([np.ones(20), np.delete(Z, 2, axis=1)[:20]]) @ weights
+    filled = _ridge(Y, 1e-9, times=50)[:20, 2]
+    np.testing.assert_allclose(filled, expected, rtol=1e-3, atol=1e-3)
+    assert np.square(ridge(Y)[:20, 2] - Z[:20, 2]).mean() < 0.5 * Z[:, 2].var()
 
 
 @pytest.mark.parametrize("method", ["own", "ppca_l", "ppca_k"])

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from appca.analysis.explore.subspaces import title
-from appca.data.numbers import fixed, percent
+from appca.data.numbers import fixed
 from appca.runs.quality import MethodComparison, QualityConfig
 from appca.storage.wording import counted
 from appca.studies import store
 from appca.studies.study import Row
-from appca.ui.parts.text import markdown, measured, tag, words
+from appca.ui.parts.text import measured, tag, words
 from appca.ui.parts.text import table as html_table
 
 PICTURES = ("plane", "umap")
@@ -35,24 +34,6 @@ COLUMNS = (
     QualityColumn("accuracy", "k-NN accuracy", "of classes, {k} nearest", 3, True),
     QualityColumn("seconds", "Time", "fit and projection", 2, False),
 )
-
-
-def in_words(config: QualityConfig, found: MethodComparison) -> str:
-    """Say what the choice of components gains in density; empty where there is none."""
-    density = {line["key"]: line["log_likelihood"] for line in found.lines}
-    own, few, every = (density.get(key) for key in ("own", "ppca_l", "ppca_k"))
-    if own is None or few is None or every is None:
-        return ""
-    k, active = config.k, config.n_active
-    error = f" ± {found.facts['gain_error']:.2f}" if "gain_error" in found.facts else ""
-    better = "gains" if own >= few else "loses"
-    text = (
-        f"By letting every row choose {active} of {k} components, the model {better} "
-        f"{fixed(abs(own - few))}{error} nats per row held out over PCA with {active} fixed ones"
-    )
-    if every > few and own >= few:
-        text += f": {percent((own - few) / (every - few))} of what PCA with all {k} would gain"
-    return text + "."
 
 
 def table(config: QualityConfig, found: MethodComparison) -> str:
@@ -87,23 +68,6 @@ def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[Row
     return {heading: lines for heading, lines in named.items() if lines}
 
 
-def panels_table(config: QualityConfig, found: MethodComparison) -> str:
-    """Return the panels as an HTML table."""
-    pca = tag("small", words(f"PCA, {_numbers(config.n_active)}"))
-    own = tag("small", words(f"{_numbers(config.n_active)} of the run"))
-    heads = ("Panel", "Rows", f"In the panel{own}", f"Same rows{pca}", f"Among all rows{pca}")
-    body = ""
-    for panel in found.panels:
-        values = [panel[key] for key in ("panel", "same_rows", "all_rows")]
-        most = max(value for value, _ in values)
-        cells = tag("td", f"{panel['n_rows']:,}")
-        for value in values:
-            cells += tag("td", _measure(value, 3), "ca-best" if value[0] == most else "")
-        name = title(tuple(panel["components"]))
-        body += tag("tr", tag("th", words(name), scope="row") + cells)
-    return html_table(heads, body)
-
-
 def csv_text(found: MethodComparison) -> str:
     """Return the table as CSV; a sampled measure has its standard error in a column beside."""
     rows: list[Row] = []
@@ -115,27 +79,6 @@ def csv_text(found: MethodComparison) -> str:
         rows.append(row)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return store.csv_text([{name: row.get(name) for name in names} for row in rows])
-
-
-def fairness(config: QualityConfig, found: MethodComparison) -> str:
-    """Say what was compared with what, as Markdown."""
-    facts = found.facts
-    text = (
-        f"All methods saw the same {facts['n_train']:,} rows of {facts['n_features']:,} features, "
-        f"preprocessed as in this run; log-likelihood and errors are of {facts['n_test']:,} other "
-        "rows, ± the standard error of the mean; all are judged by the same rows, so a difference "
-        "is surer than that. A method keeps its own defaults where no setting is named. Bold: best "
-        f"of its group. Neighbours: the {facts['n_neighbors']} nearest of the rows fitted to; if "
-        f"rows choose their components, by all {config.k} scores, zero where unused. "
-        "Trustworthiness falls when rows become neighbours that are far apart in the data, "
-        "continuity when neighbours of the data are torn apart. UMAP's time leaves out compiling."
-    )
-    if facts["n_anchors"] < facts["n_train"]:
-        text += (
-            f" Neighbours were looked up for {facts['n_anchors']:,} random rows, each against all "
-            f"{facts['n_train']:,}; ± is the standard error of that sample."
-        )
-    return markdown(text)
 
 
 def _line(line: Row, columns: list[QualityColumn], best: dict[str, str | None]) -> str:

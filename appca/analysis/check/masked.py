@@ -22,6 +22,10 @@ from appca.storage.identity import plain
 FOLDER = "masked"
 MOST_REPEATS = 20
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
+RIDGE, NEAR = "ridge", "near"
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge, in units of the mean variance of a column
+NEIGHBOURS = 15
+FILLED_AGAIN = 3  # times that ridge starts from its own predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +80,9 @@ class MaskedConfig(OfModel):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """What is compared: the model, PPCA with L and with K components, the means."""
+        """What is compared: the model, PPCA with L and with K components, and plain methods."""
         K, L = self.sizes
-        return (EVERY, MEANS) if K == L else (OWN, FEW, EVERY, MEANS)
+        return (*((EVERY,) if K == L else (OWN, FEW, EVERY)), RIDGE, NEAR, MEANS)
 
 
 def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
@@ -157,7 +161,14 @@ def filled_in(
     from appca.models.ppca import PPCA
 
     if method == MEANS:
-        return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+        return _means(Y)
+    if method == RIDGE:
+        return ridge(Y, config.random_state)
+    if method == NEAR:
+        from sklearn.impute import KNNImputer
+
+        near: np.ndarray = KNNImputer(n_neighbors=NEIGHBOURS).fit_transform(Y)
+        return near
     K, L = config.sizes
     if method == OWN:
         estimator: Any = AdaptivePPCA(**config.parameters | {"callback": callback})
@@ -165,6 +176,39 @@ def filled_in(
         estimator = PPCA(K if method == EVERY else L, callback=callback)
     filled: np.ndarray = estimator.fit(Y).impute(Y)
     return filled
+
+
+def ridge(Y: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Predict each column from all others, with the penalty that predicts hidden cells best.
+
+    All regressions come from one inverse: with P the inverse of the covariance plus the penalty,
+    column j given the others has the coefficients -P[j] / P[j, j].
+    """
+    rng = np.random.default_rng(seed)
+    hidden = hide(~np.isnan(Y), 0.05, rng)
+    seen = np.where(hidden, np.nan, Y)
+
+    def error(penalty: float) -> float:
+        return float(np.square((_ridge(seen, penalty) - Y)[hidden]).sum())
+
+    return _ridge(Y, min(PENALTIES, key=error))
+
+
+def _ridge(Y: np.ndarray, penalty: float, times: int = FILLED_AGAIN) -> np.ndarray:
+    gaps, filled = np.isnan(Y), _means(Y)
+    for _ in range(times):
+        centre = filled.mean(axis=0)
+        Z = filled - centre
+        covariance = Z.T @ Z / len(Z)
+        covariance[np.diag_indices_from(covariance)] += penalty * max(Z.var(), 1e-12)
+        P = np.linalg.inv(covariance)
+        predicted = centre + Z - Z @ P / np.diag(P)
+        filled = np.where(gaps, predicted, Y)
+    return filled
+
+
+def _means(Y: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
 
 
 def stored(store: JournalStore, config: MaskedConfig) -> dict[str, np.ndarray]:

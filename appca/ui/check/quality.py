@@ -1,0 +1,95 @@
+"""The tab Map quality: how many near rows the panels keep near, beside PCA and UMAP."""
+
+import streamlit as st
+
+from appca.data.dataset import Dataset
+from appca.data.numbers import percent
+from appca.plots.check.quality import neighbours_kept
+from appca.runs.home import home
+from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
+from appca.ui.check import quality_table
+from appca.ui.check.compare_choice import sizes
+from appca.ui.parts.answers import Level, answer, numbers
+from appca.ui.parts.chart import chart
+from appca.ui.parts.downloads import save_button
+from appca.ui.parts.gaps_note import gaps_note
+from appca.ui.parts.text import about
+from appca.ui.session import computation
+from appca.ui.session.fitting import Shown
+
+MANY = 10_000  # rows above which a sample is compared
+SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, of all methods together
+START = 30.0  # seconds, most of them for UMAP's compiler
+NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
+WHY = (
+    "Of each row's nearest rows in the data, the share that is also among its nearest in the "
+    "picture. A row of the panels is placed by all its scores, zero where it does not use a "
+    "component. Every method is fitted to four fifths of the rows; the rest are held out."
+)
+
+
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw the answer, or how long it takes; all methods and measures are folded."""
+    k, active = sizes(shown)
+    rows = MANY if dataset.n_rows > MANY else None
+    config = QualityConfig(shown.config.to_dict(), k, active, rows)
+    told = "Methods that have been measured are kept when you cancel."
+    if computation.follow_filling(config.id, "quality_cancel", told, lambda: _so_far(config)):
+        return
+    found = _stored(config)
+    if found is not None:
+        _shown(config, found)
+    if found is None or not found.complete:
+        _offer(dataset, config, found)
+    gaps_note(dataset, "All methods here, this model among them,")
+
+
+def _stored(config: QualityConfig) -> MethodComparison | None:
+    return QualityStore(home()).get(config.id)
+
+
+def kept(found: MethodComparison) -> dict[str, float]:
+    """Return the share of near rows that each picture keeps, as far as it has been measured."""
+    lines = {line["key"]: line["kept"] for line in found.lines}
+    return {name: lines[key][0] for key, name in NAMES.items() if lines.get(key) is not None}
+
+
+def _so_far(config: QualityConfig) -> None:
+    found = _stored(config)
+    if found is not None and kept(found):
+        chart(neighbours_kept(kept(found)), "quality_so_far")
+
+
+def _shown(config: QualityConfig, found: MethodComparison) -> None:
+    shares, k = kept(found), found.facts["n_neighbors"]
+    if shares:
+        ranked = sorted(shares, key=lambda name: -shares[name])
+        verb = "keep" if ranked[0] == NAMES["own"] else "keeps"
+        title = f"{ranked[0]} {verb} {percent(shares[ranked[0]])} of each row's {k} nearest rows"
+        others = ", ".join(f"{name} {percent(shares[name])}" for name in ranked[1:])
+        level: Level = "good" if ranked[0] == NAMES["own"] else "doubtful"
+        answer(title, f"{others}." if others else "", level)
+        chart(neighbours_kept(shares), "quality_kept")
+        st.html(numbers([(percent(share), name) for name, share in shares.items()]))
+    with st.popover("Why?"):
+        st.markdown(WHY)
+    with st.expander("All methods and measures", icon=":material/table:"):
+        st.html(quality_table.table(config, found))
+        save_button(
+            "Save as CSV",
+            lambda: quality_table.csv_text(found),
+            f"quality-{config.id}.csv",
+            "text/csv",
+            key="quality",
+        )
+
+
+def _offer(dataset: Dataset, config: QualityConfig, found: MethodComparison | None) -> None:
+    rows = config.rows or dataset.n_rows
+    if found is None:
+        text = "The panels beside PCA, UMAP and other methods."
+        answer("How many near rows stay near?", text)
+    takes = about(START + SECONDS_A_ROW_AND_FEATURE * rows * dataset.n_features)
+    label = f"Measure, {takes}" if found is None else f"Go on, {takes}"
+    spec = {"key": config.id, "config": config.to_dict()}
+    computation.button(label, "quality_start", "quality", config.id, spec)

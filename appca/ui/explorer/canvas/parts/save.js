@@ -1,0 +1,42 @@
+/** The picture as PNG: both canvases, and the words that stand beside them. */
+
+/** @param {import('../stage.js').Stage} stage @returns {Promise<Blob | null>} */
+export function pictureOf(stage) {
+  const made = document.createElement('canvas');
+  [made.width, made.height] = [stage.canvas.width, stage.canvas.height];
+  const context = /** @type {CanvasRenderingContext2D} */ (made.getContext('2d'));
+  stage.draw(); // what WebGL has drawn lasts until the end of this task
+  context.drawImage(stage.canvas, 0, 0);
+  context.drawImage(stage.over, 0, 0);
+  context.scale(stage.dpr, stage.dpr);
+  context.textBaseline = 'middle';
+  const root = stage.root.getBoundingClientRect();
+  for (const one of stage.root.querySelectorAll('.appca-bar :is(b, .appca-under, .appca-keytitle, .appca-count, .appca-dot)')) {
+    const box = one.getBoundingClientRect();
+    const look = getComputedStyle(one);
+    if (!box.width || one.closest('[hidden]')) continue;
+    const [x, y] = [box.left - root.left, box.top - root.top];
+    if (one.classList.contains('appca-dot')) {
+      context.fillStyle = look.backgroundColor;
+      context.beginPath();
+      context.arc(x + box.width / 2, y + box.height / 2, box.width / 2, 0, 7);
+      context.fill();
+    } else {
+      context.font = `${look.fontWeight} ${look.fontSize} ${look.fontFamily}`;
+      context.fillStyle = look.color;
+      context.fillText(one.textContent ?? '', x, y + box.height / 2, box.width);
+    }
+  }
+  return new Promise((done) => { made.toBlob(done); });
+}
+
+/** @param {import('../stage.js').Stage} stage */
+export async function savePicture(stage) {
+  const blob = await pictureOf(stage);
+  if (!blob) return;
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = `${stage.views.map(({ layout }) => layout.name).join('-')}.png`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,75 @@
+"""Scenes of random rows as files, served with the canvas and a page that shows them."""
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from appca.data.dataset import Dataset
+from appca.plots.explore.scene.scene import Map, NumberedComponent, scene_of
+from appca.plots.palette import Colour
+from benchmarks.scenes import write
+from tests.fitted_runs import fitted_run
+
+ROOT = Path(__file__).parents[2]
+N = 900
+
+
+def write_scene(folder: Path, L: int, numbers: list[int]) -> None:
+    """Rows in random pairs of components, with images of their class."""
+    random = np.random.default_rng(3)
+    K = len(numbers)
+    active = np.zeros((N, K), bool)
+    for row in range(N):
+        active[row, random.permutation(K)[:L]] = True
+    scores = np.where(active, random.normal(1, 3, (N, K)), 0).astype(np.float32)
+    classes = scores.argmax(1) % 4
+    run = fitted_run(
+        active,
+        scores=scores,
+        n_active=L,
+        membership=random.random(N).astype(np.float32),
+        components=random.normal(size=(K, 144)),
+    )
+    images = np.zeros((N, 12, 12), np.uint8)
+    images[np.arange(N), classes * 3] = 255
+    ids = np.array([f"bar {row}" for row in range(N)])
+    dataset = Dataset("bars", images.reshape(N, 144).astype(np.float32), ids, image_shape=(12, 12))
+    components = [NumberedComponent(number) for number in numbers]
+    colour = Colour("category", "Bar", classes, ("a", "b", "c", "d"))
+    maps = {"pca": Map("PCA", scores[:, :2])}
+    scene = scene_of(run, dataset, components, {"label": colour, "other": colour}, maps)
+    write(scene, folder)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve scenes of five and six components; give the address of the page that shows them."""
+    for name, L, numbers in (
+        ("two", 2, [1, 2, 3, 4, 5]),
+        ("three", 3, [1, 2, 3, 4, 5]),
+        ("six", 2, [1, 2, 3, 4, 5, 9]),
+    ):
+        write_scene(folder / name, L, numbers)
+
+    class Files(http.server.SimpleHTTPRequestHandler):
+        def translate_path(self, path: str) -> str:
+            top, _, rest = path.partition("?")[0].lstrip("/").partition("/")
+            known = {"scenes": folder, "appca": ROOT / "appca"}
+            return str(known.get(top, ROOT / "tests" / "browser" / top) / rest)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/canvas.html"
+    finally:
+        server.shutdown()
+        server.server_close()
