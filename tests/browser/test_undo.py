@@ -51,7 +51,11 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
 
     def shows(place: int) -> None:
         until(page, **{name: steps[place][name] for name in ("k", "l", "run", "step")})
-        assert k.input_value() == steps[place]["k"]
+        page.wait_for_function(
+            "(k) => document.querySelector('.st-key-k input[type=range]').value === k",
+            arg=steps[place]["k"],
+            timeout=WAIT,
+        )
 
     page.keyboard.press("Control+z")
     shows(4)
