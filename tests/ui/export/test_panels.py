@@ -1,17 +1,15 @@
-"""Panels of the atlas: the right rows at the right places with the right images, on every page."""
-
-from dataclasses import replace
+"""Panels of the figure that stands alone: the right rows at the right places."""
 
 import numpy as np
 import pytest
 
-from appca.analysis.explore.subspaces import ranked
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.plots.explore.sprites import sprites_of
 from appca.plots.palette import MISSING, levels
-from appca.ui.explorer import panels
+from appca.ui.explorer import colours
+from appca.ui.export import panels
 from tests.fitted_runs import fitted_model, fitted_run
 
 
@@ -35,15 +33,6 @@ def digits() -> Dataset:
     return load("digits")
 
 
-def pages(dataset: Dataset, fitted: FittedRun, **how) -> list:
-    total = panels.count(fitted.active, how.get("by_pair", False))
-    return [
-        panel
-        for page in range(-(-total // panels.PAGE))
-        for panel in panels.page_of_panels(dataset, fitted, None, page, **how)
-    ]
-
-
 def drawn_components(panel) -> list[int]:
     titles = [panel.x_title, panel.y_title]
     return [int(t.removeprefix("component ")) - 1 for t in titles if t.startswith("component")]
@@ -51,21 +40,12 @@ def drawn_components(panel) -> list[int]:
 
 def test_every_point_has_the_scores_of_its_own_row(digits, seed):
     fitted = run_of(digits.n_rows, 5, 2, seed)
-    for panel in pages(digits, fitted):
+    for panel in panels.fullest_panels(digits, fitted):
         first, second = drawn_components(panel)
         np.testing.assert_array_equal(panel.x, fitted.scores[panel.rows, first])
         np.testing.assert_array_equal(panel.y, fitted.scores[panel.rows, second])
         assert fitted.active[panel.rows][:, [first, second]].all()
         np.testing.assert_array_equal(panel.hollow, fitted.membership[panel.rows] < 0.5)
-
-
-def test_45_subspaces_fill_four_pages_and_lose_no_row(digits, seed):
-    fitted = run_of(digits.n_rows, 10, 2, seed)
-    found = pages(digits, fitted)
-    assert len(found) == panels.count(fitted.active, by_pair=False) <= 45
-    assert sorted(np.concatenate([panel.rows for panel in found])) == list(range(digits.n_rows))
-    sizes = [len(panel.rows) for panel in found]
-    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_rows_keep_their_identity_when_the_data_are_shuffled_and_thinned(digits, seed):
@@ -74,7 +54,7 @@ def test_rows_keep_their_identity_when_the_data_are_shuffled_and_thinned(digits,
     part, numbers = digits.take(kept), fitted_model(k=4).with_rows(fitted.take(kept))
     where = {digits.ids[row]: row for row in kept}
     sprites = sprites_of(part)
-    for panel in pages(part, numbers):
+    for panel in panels.fullest_panels(part, numbers):
         first, second = drawn_components(panel)
         original = np.array([where[part.ids[row]] for row in panel.rows])
         np.testing.assert_array_equal(panel.x, fitted.scores[original, first])
@@ -88,8 +68,7 @@ def test_rows_keep_their_identity_when_the_data_are_shuffled_and_thinned(digits,
 
 def test_sign_cells_count_and_show_their_own_rows(digits):
     fitted = run_of(digits.n_rows, 4, 2)
-    sprites = sprites_of(digits)
-    for panel in panels.page_of_panels(digits, fitted, sprites, 0):
+    for panel in panels.fullest_panels(digits, fitted):
         members = np.concatenate([cell.rows for cell in panel.cells])
         assert sorted(members) == sorted(panel.rows)
         places = {row: place for place, row in enumerate(panel.rows)}
@@ -98,86 +77,46 @@ def test_sign_cells_count_and_show_their_own_rows(digits):
             assert (np.sign(panel.x[inside]) == cell.corner[0]).all()
             assert (np.sign(panel.y[inside]) == cell.corner[1]).all()
             assert cell.n_rows == len(cell.rows)
-            mean = digits.images(cell.rows).mean(axis=0)
-            np.testing.assert_allclose(cell.image, mean, atol=0.51)
 
 
 def test_pairs_hold_every_row_that_uses_both(digits):
-    fitted = run_of(digits.n_rows, 6, 3)
-    found = pages(digits, fitted, by_pair=True)
-    assert len(found) == 15
+    fitted = run_of(digits.n_rows, 5, 3)
+    found = panels.fullest_panels(digits, fitted, by_pair=True)
+    assert len(found) == 10
     for panel in found:
         both = fitted.active[:, drawn_components(panel)].all(axis=1)
         assert panel.rows.tolist() == np.flatnonzero(both).tolist()
 
 
-@pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)])
-def test_three_components_are_shown_on_the_chosen_two(digits, axes):
-    fitted = run_of(digits.n_rows, 5, 3)
-    assert axes in panels.axis_choices(fitted.active)
-    for group, panel in zip(ranked(fitted.active), pages(digits, fitted, axes=axes), strict=True):
-        assert drawn_components(panel) == [group.components[place] for place in axes]
-
-
-def test_subspaces_of_different_sizes_are_drawn_on_every_axes_that_are_offered(digits, seed):
-    fitted = run_of(digits.n_rows, 5, 4, seed)
-    used = np.random.default_rng(seed).integers(1, 5, digits.n_rows)  # of its four, by each row
-    active = fitted.active & (np.cumsum(fitted.active, axis=1) <= used[:, None])
-    fitted = replace(fitted, active=active)
-    offered = panels.axis_choices(fitted.active)
-    assert offered == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    for axes in offered:
-        for group, panel in zip(
-            ranked(fitted.active), pages(digits, fitted, axes=axes), strict=True
-        ):
-            enough = axes[1] < len(group.components)
-            places = axes if enough else range(min(2, len(group.components)))
-            assert drawn_components(panel) == [group.components[place] for place in places]
-            np.testing.assert_array_equal(panel.rows, group.rows)
-
-
 def test_strips_of_one_component_spread_each_row_the_same_way_each_time(digits):
-    once = pages(digits, run_of(digits.n_rows, 3, 1, seed=1))
-    again = pages(digits, run_of(digits.n_rows, 4, 1, seed=2))
+    once = panels.fullest_panels(digits, run_of(digits.n_rows, 3, 1, seed=1))
+    again = panels.fullest_panels(digits, run_of(digits.n_rows, 4, 1, seed=2))
     height = {row: y for panel in once for row, y in zip(panel.rows, panel.y, strict=True)}
     for panel in again:
         assert [height[row] for row in panel.rows] == panel.y.tolist()
     assert max(map(abs, height.values())) <= 1
 
 
-def test_the_hover_card_says_the_rows_own_label_and_subspace(digits):
-    fitted = run_of(digits.n_rows, 4, 2)
-    hover = panels.hover_of(digits, fitted)
-    said = {column.name: column for column in hover.columns}
-    np.testing.assert_array_equal(hover.ids, digits.ids)
-    for row in range(0, digits.n_rows, 50):
-        label, subspace = said["digit"], said["subspace"]
-        assert label.names[label.values[row]] == str(digits.labels["digit"][row])
-        used = ",".join(str(k + 1) for k in np.flatnonzero(fitted.active[row]))
-        assert subspace.names[subspace.values[row]] == f"{{{used}}}"
-        assert said["residual"].values[row] == fitted.error[row]
-
-
 def test_colours_are_offered_by_label_and_by_measure(digits):
     fitted = run_of(digits.n_rows, 4, 2)
-    assert list(panels.colour_choices(digits)) == [
+    assert list(colours.colour_choices(digits)) == [
         "label:digit",
         "residual",
         "membership",
         "density",
     ]
-    by_class = panels.colour_of(digits, fitted, "label:digit")
+    by_class = colours.colour_of(digits, fitted, "label:digit")
     assert by_class.kind == "category"
     named = [by_class.names[code] for code in by_class.values]
     assert named == digits.labels["digit"].astype(str).tolist()
-    residual = panels.colour_of(digits, fitted, "residual")
+    residual = colours.colour_of(digits, fitted, "residual")
     np.testing.assert_array_equal(residual.values, fitted.error.astype(float))
 
 
 def test_a_feature_colours_each_row_by_its_own_number(digits, seed):
     fitted = run_of(digits.n_rows, 4, 2)
     column = int(np.random.default_rng(seed).integers(64))
-    colour = panels.colour_of(digits, fitted, f"feature:{column}")
+    colour = colours.colour_of(digits, fitted, f"feature:{column}")
     assert (colour.kind, colour.name) == (
         "number",
         f"pixel row {column // 8 + 1}, column {column % 8 + 1}",
@@ -191,16 +130,8 @@ def test_a_feature_of_few_whole_numbers_is_a_scale_and_its_missing_cells_are_unk
     missing = np.zeros(X.shape, dtype=bool)
     missing[1, 0] = True
     dataset = Dataset("few", X, list("abcd"), feature_names=("<b>", "c"), missing=missing)
-    colour = panels.colour_of(dataset, run_of(4, 2, 1), "feature:0")
+    colour = colours.colour_of(dataset, run_of(4, 2, 1), "feature:0")
     assert (colour.kind, colour.name) == ("number", "<b>")
     np.testing.assert_array_equal(colour.values, [0, np.nan, 2, 1])
     drawn = levels(colour, 4)
     assert [drawn.table[code] == MISSING for code in drawn.codes] == [False, True, False, False]
-
-
-def test_the_pca_panel_holds_all_rows():
-    scores = np.arange(8, dtype=np.float32).reshape(4, 2)
-    panel = panels.pca_panel(scores, np.array([0.5, 0.2]))
-    assert panel.rows.tolist() == [0, 1, 2, 3]
-    assert (panel.x.tolist(), panel.y.tolist()) == ([0, 2, 4, 6], [1, 3, 5, 7])
-    assert "70.0%" in panel.subtitle
