@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, Callback
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.criteria import Criteria
 from appca.models.base.data_checks import refuse_constant, warn_of_end
 from appca.models.base.estimator import generator
 from appca.models.base.factor_queries import FactorModel
@@ -54,7 +55,7 @@ __all__ = ["AdaptiveFactorAnalysis"]
 
 
 @dataclass(eq=False, repr=False)
-class AdaptiveFactorAnalysis(FactorModel):
+class AdaptiveFactorAnalysis(Criteria, FactorModel):
     """Adaptive factor analysis (aFA).
 
     y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
@@ -192,6 +193,13 @@ class AdaptiveFactorAnalysis(FactorModel):
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
+
+    def _n_loadings(self) -> int:
+        K, D = map(int, self.components_.shape)
+        return D * K - (K * (K - 1) // 2 if self.n_active_ == K else 0)
+
+    def _n_variances(self) -> int:
+        return 1  # the scale of scores is that of the loadings
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, and return the estimator."""

@@ -13,9 +13,10 @@ from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.criteria import Criteria
 from appca.models.base.dask_queries import OnDask
 from appca.models.base.data_checks import refuse_constant, refuse_sizes, warn_of_end
-from appca.models.base.estimator import SampledModel, generator
+from appca.models.base.estimator import SampledModel, SubspaceModel, generator
 from appca.models.base.parameters import (
     ARRAY,
     CHAIN_STARTS,
@@ -44,6 +45,7 @@ from appca.models.polynomials import subsets
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
+from appca.models.rows.spectrum import principal
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
 from appca.models.sampling.chains import Schedule
 from appca.models.sampling.conditionals import InverseGamma
@@ -56,10 +58,11 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
     "pymanopt": stiefel.maximise,
 }
 INFERENCES = ("em", "gibbs", "hard")
+WARM_ROWS = 5000  # from which the first direction of a further component is taken
 
 
 @dataclass(eq=False, repr=False)
-class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
+class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledModel):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
@@ -105,6 +108,9 @@ class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
         Most EM iterations over all rows.
     tol : float
         EM has converged when ten iterations improve by less than this, in nats per row.
+    warm_start : bool
+        Start from the components of the fit before, of the strongest where that had more, with the
+        directions that it explains least where it had fewer, instead of from `init`.
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
@@ -171,6 +177,7 @@ class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
         "mean": one_of("learned", "sample", "zero"),
         "max_iter": whole(1),
         "tol": NOT_NEGATIVE,
+        "warm_start": SWITCH,
         "accelerate": SWITCH,
         "chain_starts": CHAIN_STARTS,
         **hyperparameters("latent_shape", "latent_scale"),
@@ -202,6 +209,7 @@ class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
+    warm_start: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
@@ -296,7 +304,33 @@ class AdaptivePPCA(OnDask, PosteriorQueries, MissingValues, SampledModel):
     ) -> SubspaceFit:
         if self.n_active == self.n_components and isinstance(self.latent_variance, str):
             return fit_in_closed_form(rng, rows, control)
-        return fit_by_em(rng, rows, self._start(rows.d), control)
+        start = self._continued(rng, rows) if self.warm_start else None
+        return fit_by_em(rng, rows, self._start(rows.d) if start is None else start, control)
+
+    def _continued(self, rng: np.random.Generator, rows: Observations) -> Array | None:
+        """Directions (D, K) of the fit before, or None where there is none of such rows."""
+        before: Array | None = getattr(self, "components_", None)
+        if before is None or before.shape[1] != rows.d:
+            return None
+        W: Array = before[: self.n_components].T
+        missing = self.n_components - len(before)
+        if missing > 0:
+            some = np.sort(rng.permutation(rows.n)[:WARM_ROWS])
+            X = rows.take(some)
+            left = X - SubspaceModel.inverse_transform(self, SubspaceModel.transform(self, X))
+            W = np.hstack([W, principal(rng, about(left, centre_of(left)), missing).V])
+        return W
+
+    def _n_loadings(self) -> int:
+        K, D = map(int, self.components_.shape)
+        if self.n_active_ == K and self.latent_variance == "shared":
+            return K * (D - K)  # no more than the span is identified
+        return super()._n_loadings()
+
+    def _n_variances(self) -> int:
+        if self.latent_variance == "component":
+            return 1 + len(self.components_)
+        return 2 if self.latent_variance == "shared" else 1
 
     def _plan(self) -> Plan:
         return Plan(

@@ -9,6 +9,7 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
 from appca.models.algebra.stiefel import polar
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.criteria import Criteria
 from appca.models.base.dask_queries import OnDask
 from appca.models.base.data_checks import refuse_constant, refuse_sizes
 from appca.models.base.estimator import generator
@@ -30,7 +31,7 @@ MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats per row ove
 
 
 @dataclass(eq=False, repr=False)
-class PPCA(OnDask, MissingValues):
+class PPCA(Criteria, OnDask, MissingValues):
     """Probabilistic PCA: y = W x + mu + e, every component active in every row.
 
     The maximum of the likelihood in closed form; with missing entries (NaN) by exact EM. The
@@ -115,6 +116,9 @@ class PPCA(OnDask, MissingValues):
         self.n_iter_ = 1
         self.stop_reason_ = "closed form"
         return self
+
+    def _n_variances(self) -> int:
+        return 1 + len(self.components_)
 
     def _fit_incomplete(self, X: Array) -> Self:
         rows, K = initial_imputation(X), self.n_components

@@ -15,7 +15,7 @@ ROOT = "document.querySelector('.appca-explorer')"
 
 @pytest.fixture(scope="module")
 def page(serve: Any, visit: Any) -> Any:
-    opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/explore").page
+    opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/").page
     settled(opened, "said.rows === '1797'")
     return opened
 
@@ -58,7 +58,8 @@ def test_a_lasso_becomes_the_selection_of_all_pages_and_comes_back(page):
     page.mouse.up()
     page.keyboard.up("Shift")
     count = int(settled(page, "Number(said.selected) > 100")["selected"])
-    page.get_by_text(f"{count:,} of {ROWS:,} rows").first.wait_for(timeout=40 * SECOND)
+    page.get_by_role("radio", name=f"Selection {count:,}").click(timeout=60 * SECOND)
+    page.get_by_text(f"of {ROWS:,} rows").first.wait_for(timeout=60 * SECOND)
     idle(page)
     assert page.evaluate(f"{ROOT}.dataset.mark") == "same element", "a rerun mounts nothing anew"
     page.locator(".st-key-tray_invert button").first.click()
@@ -74,6 +75,70 @@ def test_the_picture_stays_and_its_points_move_when_k_does(page):
     move_k(page, "ArrowLeft")
     said = settled(page, "said.panels === '6'")
     assert said["mark"] == "same element"
+
+
+def components(page: Any) -> dict[str, str]:
+    """Number of each component in the drawer, and its picture."""
+    page.get_by_role("radio", name="Components").click()
+    cards = page.locator('[class*="st-key-drawer-component-"]')
+    cards.first.wait_for(timeout=60 * SECOND)
+    told = "[one.querySelector('b').textContent, one.querySelector('img').src]"
+    return dict(cards.evaluate_all(f"(all) => all.map((one) => {told})"))
+
+
+def test_components_keep_their_numbers_and_signs_when_k_goes_and_comes_back(page):
+    move_k(page, "ArrowRight")
+    settled(page, "said.panels === '10'")
+    idle(page)
+    before = components(page)
+    move_k(page, "ArrowRight")
+    settled(page, "said.panels === '15'")
+    idle(page)
+    assert len(set(before) & set(components(page))) >= 4
+    move_k(page, "ArrowLeft")
+    settled(page, "said.panels === '10'")
+    idle(page)
+    assert components(page) == before
+
+
+def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped(page):
+    before = page.url
+    slider = page.locator('.st-key-k [role="group"]').bounding_box()
+    left, middle = slider["x"] + 4, slider["y"] + slider["height"] / 2
+    step = (slider["width"] - 8) / 11
+    page.mouse.move(left + 4 * step, middle)
+    page.mouse.down()
+    page.mouse.move(left + 5 * step, middle, steps=4)
+    settled(page, "said.panels === '15'")
+    assert page.url == before
+    page.mouse.up()
+    page.wait_for_url("**k=6**", timeout=60 * SECOND)
+
+
+def test_a_rerun_without_a_change_sends_no_scene_again(page):
+    idle(page)
+    sent = "performance.getEntriesByType('resource')"
+    asked = f"{sent}.filter((one) => one.name.includes('/canvas/')).length"
+    before = page.evaluate(asked)
+    page.get_by_role("radio", name="Point").click()
+    page.locator(".ca-point").wait_for(timeout=60 * SECOND)
+    idle(page)
+    settled(page)
+    assert page.evaluate(asked) == before
+
+
+@pytest.mark.parametrize("width", [1440, 900, 390])
+def test_the_picture_fills_the_window_and_nothing_pushes_it(visit, page, width):
+    narrow = visit(page.url, width=width, height=844).page
+    settled(narrow)
+    box = narrow.locator(".appca-explorer").bounding_box()
+    bar = narrow.locator(".st-key-explore_bar").bounding_box()
+    assert box["y"] == bar["y"] + bar["height"] == 52
+    assert box["height"] > 650
+    assert narrow.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    narrow.locator('.st-key-drawer_tab [role="radio"]').first.click()
+    narrow.locator('[class*="st-key-drawer-component-"]').first.wait_for(timeout=60 * SECOND)
+    assert narrow.locator(".appca-explorer").bounding_box() == box
 
 
 def test_the_view_is_chosen_and_survives_a_visit_to_another_page(page):

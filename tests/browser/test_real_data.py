@@ -44,32 +44,23 @@ def open_real(page, source: str, rows: str) -> None:
         pytest.param("coil20", "1,440 rows × 1,024", 1440, marks=pytest.mark.slow),
     ],
 )
-def test_a_real_set_is_six_subspaces_with_images_and_one_selection(visit, address, source, rows, n):
+def test_a_real_set_is_six_subspaces_with_images(visit, address, source, rows, n):
     page = visit(f"{address}/data").page
     open_real(page, source, rows)
-    follow(page, "Subspaces")
-    wait(page, f"explorer.dataset.points == {n} && explorer.dataset.thumbnails > 20")
-    assert page.evaluate(f"{EXPLORER}.querySelectorAll('.appca-panel').length") == 6
+    follow(page, "Explore")
+    wait(page, f"explorer.dataset.rows == {n} && explorer.dataset.thumbnails > 20")
+    wait(page, "explorer.dataset.panels == 6")
     page.wait_for_function(NO_PREVIEW, timeout=90 * SECOND)
-    page.locator(".appca-cell").first.click()
-    wait(page, "explorer.dataset.selected > 0")
-    count = int(page.evaluate(f"{EXPLORER}.dataset.selected"))
-    page.wait_for_url("**sel=**")
-    follow(page, "Export")
-    page.get_by_text(f"Selected ({count:,})").wait_for(timeout=30 * SECOND)
 
 
-@pytest.mark.slow  # test_pages counts its pairs, test_explorer draws twelve panels: in every run
-def test_six_of_twelve_components_open_as_pairs_that_are_paged(visit, address):
+def test_every_digit_is_in_the_picture_of_three_of_ten_components(visit, address):
     page = visit(f"{address}/data").page
     open_real(page, "mnist", "10,000 rows × 784")
-    follow(page, "Subspaces")
-    wait(page, "explorer.dataset.points == 10000")
-    page.locator(".st-key-k input").focus()
-    page.keyboard.press("End")
-    wait(page, "explorer.querySelectorAll('.appca-panel').length == 12")
-    page.locator(".st-key-l input").focus()
-    for _ in range(4):
-        page.keyboard.press("ArrowRight")
-    page.get_by_text("1–12 of 66 pairs").wait_for(timeout=90 * SECOND)
-    wait(page, "explorer.querySelectorAll('.appca-panel').length == 12")
+    page.goto(f"{address}/?data={page.url.split('data=')[1][:64]}&k=10&l=3")
+    wait(page, "explorer.dataset.rows == 10000 && explorer.dataset.settled == 'yes'")
+    page.wait_for_function(NO_PREVIEW, timeout=90 * SECOND)
+    for view, panels in (("Pairs", "== 45"), ("Subspaces", "> 60")):
+        page.get_by_role("radio", name=view).click()
+        shown = f"explorer.dataset.view == '{view.lower()}' && explorer.dataset.settled == 'yes'"
+        wait(page, f"{shown} && explorer.dataset.rows == 10000")
+        wait(page, f"explorer.dataset.panels {panels}")

@@ -1,10 +1,11 @@
 """One selection over pages, reloads and a restart of the session: what a browser alone can show."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.browser.test_app import SECOND, drawn, idle, open_page, select_a_corner
+from tests.browser.test_app import SECOND, drawn, idle, open_page
 
 pytestmark = pytest.mark.browser
 APP = Path(__file__).parents[2] / "app.py"
@@ -17,9 +18,26 @@ def address(serve) -> str:
 
 
 def says(page, count: int) -> None:
-    """Wait until the tray or the page Selection tells this number of rows."""
-    page.get_by_text(f"{count} of {ROWS} rows").first.wait_for(timeout=40 * SECOND)
+    """Wait until the drawer or the page Groups tells this number of rows."""
+    told = page.get_by_text(f"of {ROWS} rows").first
+    told.wait_for(timeout=60 * SECOND)
+    page.get_by_text(re.compile(rf"(^|\b){count}\b")).first.wait_for(timeout=60 * SECOND)
     idle(page)
+
+
+def lasso(page) -> int:
+    """Draw around the left half of the picture."""
+    box = page.locator(".appca-hit").bounding_box()
+    left, top, right, bottom = box["x"] + 20, box["y"] + 60, box["x"] + 0.6 * box["width"], 800
+    page.keyboard.down("Shift")
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for x, y in ((right, top), (right, bottom), (left, bottom), (left, top + 5)):
+        page.mouse.move(x, y, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    drawn(page, "explorer.dataset.selected > 0")
+    return int(page.evaluate("document.querySelector('.appca-explorer').dataset.selected"))
 
 
 def press(page, key: str) -> None:
@@ -33,9 +51,10 @@ def test_a_selection_goes_over_pages_gets_a_name_is_undone_and_survives_a_reload
     idle(page)
     page.locator(".st-key-source-wine-open button").click()
     page.locator(".ca-side b", has_text="Wine").wait_for()
-    open_page(page, "Subspaces")
-    drawn(page, f"explorer.dataset.points == {ROWS}")
-    count = select_a_corner(page)
+    open_page(page, "Explore")
+    drawn(page, f"explorer.dataset.rows == {ROWS}")
+    count = lasso(page)
+    page.get_by_role("radio", name=f"Selection {count}").click(timeout=60 * SECOND)
     says(page, count)
     page.evaluate("document.querySelector('.appca-explorer').dataset.mark = 'same element'")
 
@@ -56,8 +75,8 @@ def test_a_selection_goes_over_pages_gets_a_name_is_undone_and_survives_a_reload
     press(page, "named-replace")
     drawn(page, f"explorer.dataset.selected == {count}")
     page.keyboard.press("Escape")
-    page.get_by_role("link", name="Why is this group different?").click()
-    page.get_by_role("heading", name="Selection", exact=True, level=1).wait_for()
+    page.get_by_role("link", name="Compare with the rest").click()
+    page.get_by_role("heading", name="Groups", exact=True, level=1).wait_for()
     says(page, count)
     page.get_by_text(f"The {count} selected rows differ from the rest most in").wait_for()
     page.wait_for_url("**sel=**")
@@ -65,11 +84,12 @@ def test_a_selection_goes_over_pages_gets_a_name_is_undone_and_survives_a_reload
     says(page, count)
     press(page, "tray_invert")
     says(page, ROWS - count)
-    open_page(page, "Subspaces")
+    open_page(page, "Explore")
     drawn(page, f"explorer.dataset.selected == {ROWS - count}")
 
     page.goto(f"{address}/?data={page.url.split('data=')[1][:64]}")  # a new session, nothing chosen
-    drawn(page, f"explorer.dataset.points == {ROWS} && explorer.dataset.selected == 0")
+    drawn(page, f"explorer.dataset.rows == {ROWS} && explorer.dataset.selected == 0")
+    page.get_by_role("radio", name="Selection").click()
     press(page, "tray_named")
     press(page, "named-replace")
     drawn(page, f"explorer.dataset.selected == {count}")

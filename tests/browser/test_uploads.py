@@ -1,4 +1,4 @@
-"""Own files of every kind in the browser: from the uploader to the panels and to the export."""
+"""Own files of every kind in the browser: dropped anywhere or chosen, to the picture at once."""
 
 import io
 import shutil
@@ -10,10 +10,20 @@ import pytest
 
 from tests.browser.test_app import APP, SECOND, idle
 from tests.data.readers.images.test_images import encoded, noise
+from tests.ui.data.test_uploads import messy
 
 pytestmark = pytest.mark.browser
-EXPLORER = "document.querySelector('.appca-explorer')"
 WAIT = 90 * SECOND
+DROP = """([selector, files]) => {
+  const given = new DataTransfer();
+  files.forEach(([name, bytes]) => given.items.add(new File([new Uint8Array(bytes)], name)));
+  const told = { bubbles: true, cancelable: true, dataTransfer: given };
+  const place = document.querySelector(selector);
+  for (const kind of ['dragenter', 'dragover', 'drop']) {
+    place.dispatchEvent(new DragEvent(kind, told));
+  }
+}"""
+ANYWHERE = "[data-testid=stApp]"
 
 
 @pytest.fixture(scope="module")
@@ -21,40 +31,38 @@ def address(serve) -> str:
     return serve(APP, OMP_NUM_THREADS="1").url
 
 
-def open_uploader(page, address: str) -> None:
+@pytest.fixture
+def data(visit, address):
+    """Open the page Data."""
+    page = visit(f"{address}/data").page
     page.set_default_timeout(WAIT)
-    page.goto(f"{address}/data")
+    page.get_by_text("Drop a file").wait_for()
     idle(page, 60)
-    page.get_by_role("tab", name="Your files").click()
+    return page
+
+
+def drop(page, *files: tuple[str, bytes], on: str = ANYWHERE) -> None:
+    """Drop files on a place of the page."""
+    page.evaluate(DROP, [on, [[name, list(content)] for name, content in files]])
 
 
 def give(page, files: list[Path] | Path) -> None:
     """Put files, or a folder, into the uploader."""
-    page.locator("input[type=file]").last.set_input_files(files)
+    page.locator("[class*=st-key-upload-] input[type=file]").last.set_input_files(files)
 
 
-def use(page, rows: str, seconds: float = 90) -> None:
-    """Take the files over once their report is there."""
-    page.locator(".st-key-upload_use button").wait_for(timeout=seconds * SECOND)
-    idle(page, 90)
-    assert page.locator(".st-key-upload_use").inner_text() == f"Use these {rows} rows"
-    page.locator(".st-key-upload_use button").click()
-    page.locator(".ca-side", has_text=f"{rows} rows").wait_for(timeout=WAIT)
-
-
-def see(page, points: int, images: bool = True) -> None:
-    """Look at the subspaces until all points are drawn."""
-    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Subspaces").click()
-    pictured = " && explorer.dataset.thumbnails > 10" if images else ""
+def see(page, points: int, images: bool = False) -> None:
+    """Wait until Explore has drawn all rows."""
+    pictured = " && root.dataset.thumbnails > 10" if images else ""
     page.wait_for_function(
-        f"() => {{ const explorer = {EXPLORER}; "
-        f"return Boolean(explorer && explorer.dataset.points == {points}{pictured}); }}",
+        "() => { const root = document.querySelector('.appca-explorer'); "
+        f"return Boolean(root && root.dataset.rows == {points}{pictured}); }}",
         timeout=WAIT,
     )
 
 
 def saved(page) -> list[str]:
-    """Save the projections as CSV and return the lines."""
+    """Save the projections as CSV, in two clicks, and return the lines."""
     page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Export").click()
     button = page.locator(".st-key-download-projection-csv button")
     button.wait_for(timeout=WAIT)
@@ -64,193 +72,100 @@ def saved(page) -> list[str]:
     return Path(started.value.path()).read_text(encoding="utf-8").splitlines()
 
 
-def choose(page, key: str, option: str) -> None:
-    page.locator(f"[class*='st-key-{key}-'] input").click()
-    page.get_by_role("option", name=option).click()
-    idle(page, 60)
-
-
-def table_with_gaps(path: Path) -> int:
-    """Write 1,000 x 80 numbers on four factors, a hundredth of them missing; return how many."""
+def clean() -> bytes:
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(1000, 4)) @ rng.normal(size=(4, 80)) + rng.normal(size=(1000, 80))
-    gaps = rng.random(X.shape) < 0.01
-    lines = ["name,class," + ",".join(f"f{j}" for j in range(80))]
-    for i, (values, empty) in enumerate(zip(X, gaps, strict=True)):
-        cells = ["" if gap else f"{value:.4f}" for value, gap in zip(values, empty, strict=True)]
-        lines.append(",".join([f"item {i}", "abc"[i % 3], *cells]))
-    path.write_text("\n".join(lines))
-    return int(gaps.sum())
+    X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 8)) + rng.normal(size=(300, 8))
+    lines = ["name,class," + ",".join(f"f{j}" for j in range(8))]
+    lines += [f"item {i},{'abc'[i % 3]}," + ",".join(f"{x:.3f}" for x in X[i]) for i in range(300)]
+    return "\n".join(lines).encode()
 
 
-def test_a_table_with_gaps_is_refused_then_filled_by_choice_and_exported(visit, address, tmp_path):
-    gaps = table_with_gaps(tmp_path / "table.csv")
-    page = visit(f"{address}/data").page
-    open_uploader(page, address)
-    give(page, tmp_path / "table.csv")
-    page.get_by_text(f"The data have {gaps:,} missing cells").wait_for(timeout=WAIT)
-    assert page.locator(".st-key-upload_use").count() == 0
-    choose(page, "missing", "Put in the column's mean")
-    page.get_by_text(f"{gaps:,} cells filled").wait_for()
-    use(page, "1,000")
-    see(page, 1000, images=False)
+def test_a_clean_file_dropped_on_any_page_is_a_picture_and_saved_two_clicks_later(visit, address):
+    page = visit(f"{address}/components").page
+    page.set_default_timeout(WAIT)
+    page.get_by_role("heading", name="Components", exact=True, level=1).wait_for()
+    idle(page, 60)
+    drop(page, ("my <b>table</b>.csv", clean()))
+    see(page, 300)
+    page.locator(".st-key-assumed", has_text="Read as UTF-8 text, commas").wait_for()
     lines = saved(page)
-    assert len(lines) == 1001
+    assert len(lines) == 301
     assert lines[0].startswith("id,class,subspace,component_1")
-    assert lines[1000].startswith("item 999,a,")
+    assert lines[300].startswith("item 299,c,")
 
 
-def wide_table(path: Path) -> None:
-    """Write 250 rows of 7,000 numbers on three factors."""
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(250, 3)) @ rng.normal(size=(3, 7000)) + rng.normal(size=(250, 7000))
-    names = ",".join(f"gene_{j}" for j in range(7000))
-    rows = [f"s{i},{'ab'[i % 2]}," + ",".join(f"{v:.3f}" for v in X[i]) for i in range(250)]
-    path.write_text("\n".join([f"id,tissue,{names}", *rows]))
+def test_a_messy_file_is_a_picture_and_read_otherwise_after_a_click_on_change(data):
+    drop(data, ("messy.csv", messy()))
+    see(data, 90)
+    said = data.locator(".st-key-assumed")
+    said.get_by_text("Read as Western European text, semicolons, decimal comma").wait_for()
+    said.get_by_text("50 of 450 values are missing, filled from the model").wait_for()
+    said.get_by_role("link", name="Change").click()
+    data.get_by_text("Column mean", exact=True).click()
+    data.get_by_role("button", name="Explore these 90 rows").click()
+    said.get_by_text("filled with their column's mean").wait_for()
+    see(data, 90)
 
 
-@pytest.mark.slow
-def test_seven_thousand_columns_are_searched_given_roles_at_once_and_fitted(
-    visit, address, tmp_path
-):
-    wide_table(tmp_path / "wide.csv")
-    page = visit(f"{address}/data").page
-    open_uploader(page, address)
-    give(page, tmp_path / "wide.csv")
-    page.get_by_text("250 rows × 7,002").wait_for(timeout=WAIT)
-    page.get_by_text("What each column is for").click()
-    page.get_by_text("200 of 7,002 columns shown.").wait_for()
-    box = page.get_by_placeholder("part of the name")
-    box.fill("gene_69")
-    box.press("Enter")
-    page.get_by_text("Use all 111 columns found as").wait_for()
+def test_files_that_do_not_belong_together_get_one_sentence_and_the_page_lives(data):
+    drop(data, ("a.csv", b"p,q\n1,2\n"), ("b.csv", b"p,q\n1,2\n"))
+    data.get_by_text("do not make one data set together").wait_for()
+    assert data.locator("[data-testid=stException]").count() == 0
+    drop(data, ("a.csv", clean()))
+    see(data, 300)
+
+
+def test_what_is_larger_than_a_file_may_be_is_refused_in_one_sentence(visit, serve):
+    server = serve(APP, OMP_NUM_THREADS="1", STREAMLIT_SERVER_MAX_UPLOAD_SIZE="1")
+    page = visit(f"{server.url}/data").page
+    page.get_by_text("Drop a file").wait_for(timeout=WAIT)
     idle(page, 60)
-    page.locator("[class*='st-key-role_of_all-'] input").click()
-    page.get_by_role("option", name="ignored").click()
-    idle(page, 60)
-    page.locator("[class*='st-key-set_all-'] button").click()
-    page.locator(".ca-facts", has_text="gene_69, gene_690").wait_for(timeout=WAIT)
-    use(page, "250")
-    page.locator(".ca-side", has_text="250 rows × 6,889").wait_for()
-    see(page, 250, images=False)
-    assert len(saved(page)) == 251
+    page.evaluate(
+        DROP.replace("new Uint8Array(bytes)", "new Uint8Array(bytes[0] << 20)"),
+        [ANYWHERE, [["large.csv", [2]]]],
+    )
+    page.get_by_text("“large.csv” was not kept, since a file may have 1.0 MB").wait_for(
+        timeout=WAIT
+    )
+
+
+@pytest.mark.parametrize("on", [ANYWHERE, "[data-testid=stFileUploaderDropzone]"])
+def test_a_hundred_and_twenty_images_come_without_loss(data, on):
+    drop(data, *((f"p{i}.png", encoded(noise(i, 4, 4))) for i in range(120)), on=on)
+    see(data, 120)
 
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_a_mat_file_becomes_images_when_their_size_is_given(visit, address, data_folder, tmp_path):
-    shutil.copy(data_folder / "coil20" / "COIL20.mat", tmp_path / "objects.mat")
-    page = visit(f"{address}/data").page
-    open_uploader(page, address)
-    give(page, tmp_path / "objects.mat")
-    page.locator(".st-key-upload_use button").wait_for(timeout=WAIT)
-    for side in ("Rows are images of height", "and width"):
-        idle(page, 60)
-        box = page.get_by_label(side)
-        box.fill("32")
-        box.press("Enter")
-    page.get_by_text("32 × 32 pixels").wait_for()
-    use(page, "1,440")
-    see(page, 1440)
-    assert saved(page)[0].startswith("id,Y,subspace,component_1")
-
-
-def test_files_that_do_not_belong_together_get_one_sentence_and_the_page_lives(
-    visit, address, tmp_path
-):
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_text("p,q\n1,2\n3,4\n5,7\n")
-    page = visit(f"{address}/data").page
-    open_uploader(page, address)
-    give(page, [tmp_path / "a.csv", tmp_path / "b.csv"])
-    page.get_by_text("do not make one data set together").wait_for(timeout=WAIT)
-    assert page.locator("[data-testid=stAlert]").count() == 1
-    assert page.locator("[data-testid=stException]").count() == 0
-    page.get_by_role("button", name="Remove a.csv").click()
-    use(page, "3")
-
-
-DROP = """(box, pictures) => {
-  const given = new DataTransfer();
-  pictures.forEach((bytes, i) => given.items.add(new File([new Uint8Array(bytes)], `p${i}.png`)));
-  const told = { bubbles: true, cancelable: true, dataTransfer: given };
-  box.dispatchEvent(new DragEvent('drop', told));
-}"""
-
-
-@pytest.mark.parametrize("way", ["chosen", "dropped"])
-def test_a_hundred_and_twenty_images_come_as_one_zip(visit, address, tmp_path, way):
-    pictures = [encoded(noise(i, 4, 4)) for i in range(120)]
-    page = visit(f"{address}/data").page
-    open_uploader(page, address)
-    if way == "chosen":
-        files = [tmp_path / f"p{i}.png" for i in range(120)]
-        for file, picture in zip(files, pictures, strict=True):
-            file.write_bytes(picture)
-        give(page, files)
-    else:
-        box = page.locator("[data-testid=stFileUploaderDropzone]").last
-        box.evaluate(DROP, [list(picture) for picture in pictures])
-    page.get_by_text("120 files.zip").first.wait_for(timeout=WAIT)
-    use(page, "120")
+def test_mnist_is_a_picture_after_two_clicks(visit, address):
+    page = visit(address).page
+    page.set_default_timeout(WAIT)
+    see(page, 1797)
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Data").click()
+    page.locator(".st-key-source-mnist-open button").click()
+    see(page, 10_000, images=True)
 
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_sixty_thousand_digits_arrive_with_their_labels(visit, address, data_folder, tmp_path):
+def test_sixty_thousand_digits_arrive_with_their_labels(data, data_folder, tmp_path):
     for part, end in (("images", "images-idx3"), ("labels", "labels-idx1")):
         shutil.copy(data_folder / "mnist" / f"train-{end}-ubyte.gz", tmp_path / f"my-{part}.idx.gz")
-    page = visit(f"{address}/data").page
-    open_uploader(page, address)
-    give(page, [tmp_path / "my-images.idx.gz", tmp_path / "my-labels.idx.gz"])
-    page.get_by_text("10 values: 0 (5,923), 1 (6,742)").wait_for(timeout=WAIT)
-    use(page, "60,000")
-    see(page, 60_000)
-    lines = saved(page)
+    give(data, [tmp_path / "my-images.idx.gz", tmp_path / "my-labels.idx.gz"])
+    see(data, 60_000)
+    lines = saved(data)
     assert len(lines) == 60_001
     assert lines[1].startswith("row-1,5,")
 
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_a_recording_of_the_brain_arrives(visit, address, data_folder):
-    page = visit(f"{address}/data").page
-    open_uploader(page, address)
-    give(page, next((data_folder / "fmri").glob("*.nii.gz")))
-    page.locator(".st-key-upload_use button").wait_for(timeout=WAIT)
-    rows = page.locator(".st-key-upload_use").inner_text().split()[2]
-    use(page, rows)
-    see(page, int(rows.replace(",", "")), images=False)
-    assert len(saved(page)) == int(rows.replace(",", "")) + 1
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_a_folder_of_1440_pictures_shows_its_classes_and_is_exported(
-    visit, address, data_folder, tmp_path
-):
-    with zipfile.ZipFile(
-        io.BytesIO((data_folder / "coil20" / "coil-20-proc.zip").read_bytes())
-    ) as z:
+def test_a_folder_of_1440_pictures_opens_with_its_classes(data, data_folder, tmp_path):
+    packed = io.BytesIO((data_folder / "coil20" / "coil-20-proc.zip").read_bytes())
+    with zipfile.ZipFile(packed) as z:
         z.extractall(tmp_path)
-    page = visit(f"{address}/data").page
-    open_uploader(page, address)
-    page.get_by_text("A folder of images", exact=True).click()
-    page.locator("input[type=file][webkitdirectory]").wait_for(state="attached")
-    give(page, tmp_path / "coil-20-proc")
-    page.get_by_text("20 values: obj1 (72), obj2 (72)").wait_for(timeout=600 * SECOND)
-    idle(page, 60)
-    pattern = page.get_by_placeholder("{class}__{n}.png")
-    pattern.fill("{object}__{view}.png")
-    pattern.press("Enter")
-    page.get_by_text("Label “object”").wait_for(timeout=WAIT)
-    idle(page, 60)
-    side = page.get_by_label("Bring all to height")
-    side.fill("32")
-    side.press("Enter")
-    page.get_by_text("32 × 32 pixels").wait_for(timeout=WAIT)
-    use(page, "1,440")
-    see(page, 1440)
-    lines = saved(page)
-    assert len(lines) == 1441
-    assert lines[1].startswith("obj1__0,obj1,0,")
+    data.get_by_text("Choose a folder").click()
+    data.locator("input[type=file][webkitdirectory]").wait_for(state="attached")
+    give(data, tmp_path / "coil-20-proc")
+    see(data, 1440, images=True)
+    assert saved(data)[1].startswith("obj1__0,obj1,")

@@ -53,8 +53,7 @@ def test_a_selection_of_one_session_is_none_in_another_on_the_same_data(start):
     one, two = start(), start()
     select(one, np.array([3, 5, 800]))
     assert "sel" not in address(healthy(two.run()))
-    assert "digit-800" in html(one)
-    assert "digit-800" not in html(two)
+    assert "sel" in address(one)
     select(two, np.array([4]))
     assert address(healthy(one.run()))["sel"] != address(two)["sel"]
 

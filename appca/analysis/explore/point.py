@@ -158,11 +158,6 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> NearRows:
     return _nearest(rows, np.einsum("nk,kl,nl->n", off, W @ W.T, off), row, n)
 
 
-def share_below(values: np.ndarray, row: int) -> float:
-    """Return the share of the other rows whose value is smaller than the row's."""
-    return float((values < values[row]).sum() / max(1, len(values) - 1))
-
-
 def _nearest(rows: np.ndarray, squares: np.ndarray, row: int, n: int) -> NearRows:
     others = rows != row
     rows, squares = rows[others], squares[others]

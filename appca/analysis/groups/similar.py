@@ -14,11 +14,9 @@ from appca.analysis.explore.subspaces import Subspace
 
 LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
 MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
-LIMIT = 12  # groups tried by silhouette
-MOST_GROUPS = 30  # in one subspace, when a size is asked for
+MOST_GROUPS = 30  # in one subspace
 STARTS = 4  # of k-means, the best of which is kept
 JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it
-_SAMPLE = 1000  # rows on which silhouettes are compared
 
 
 class SimilarRows(NamedTuple):
@@ -27,15 +25,6 @@ class SimilarRows(NamedTuple):
     components: tuple[int, ...]  # of the subspace, counted from 0
     rows: np.ndarray  # (m,) row numbers, nearest the centre first
     spread: float  # root mean squared distance from the centre, over the subspace's own
-
-
-class HowMany(NamedTuple):
-    """How the number of groups in a subspace is chosen."""
-
-    kind: str = (
-        "size"  # "size": rows a group; "number": as given; "silhouette": the best of 2..value
-    )
-    value: int = 20
 
 
 class Mixture(NamedTuple):
@@ -50,7 +39,7 @@ def similar(
     scores: np.ndarray,
     components: np.ndarray,
     subspaces: Sequence[Subspace],
-    how: HowMany = HowMany(),  # noqa: B008 (immutable)
+    size: int = 20,
     seed: int = 0,
 ) -> list[SimilarRows]:
     """Group the rows of every subspace by k-means of their projections.
@@ -62,8 +51,8 @@ def similar(
         Rows of W'.
     subspaces : sequence of Subspace
         Those of fewer than `LEAST_ROWS` rows, and one without components, are passed over.
-    how : HowMany
-        Number of groups; never more than there are different projections.
+    size : int
+        Rows a group, about; never more groups than there are different projections.
     seed : int
         Of k-means: the same seed gives the same groups.
 
@@ -71,18 +60,12 @@ def similar(
     -------
     list of SimilarRows
         In the order of the subspaces, tight ones first in each.
-
-    Raises
-    ------
-    ValueError
-        When `how` makes no sense.
     """
-    _check(how)
     found: list[SimilarRows] = []
     for subspace in subspaces:
         if subspace.components and len(subspace.rows) >= LEAST_ROWS:
             points = projected(scores, components, subspace)
-            labels = _k_means(points, _count(points, how, seed), seed)
+            labels = _k_means(points, _count(points, size), seed)
             found += _groups(subspace, points, labels)
     return found
 
@@ -142,37 +125,9 @@ def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int
     return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
-def _check(how: HowMany) -> None:
-    if how.kind not in ("size", "number", "silhouette"):
-        msg = f"Groups are chosen by size, number or silhouette; got {how.kind!r}."
-        raise ValueError(msg)
-    least = 1 if how.kind == "number" else 2
-    if how.value < least:
-        msg = f"Groups by {how.kind} need a value of at least {least}; got {how.value}."
-        raise ValueError(msg)
-
-
-def _count(points: np.ndarray, how: HowMany, seed: int) -> int:
-    different = _different(points)
-    if how.kind == "silhouette":
-        return _by_silhouette(points, min(how.value, different), seed)
-    wanted = how.value
-    if how.kind == "size":
-        wanted = min(max(1, round(len(points) / how.value)), MOST_GROUPS)
-    return min(wanted, different)
-
-
-def _by_silhouette(points: np.ndarray, most: int, seed: int) -> int:
-    """Choose the number of groups with the largest mean silhouette, on a tie the least."""
-    from sklearn.metrics import silhouette_score
-
-    if len(points) > _SAMPLE:
-        points = points[np.random.default_rng(seed).permutation(len(points))[:_SAMPLE]]
-    most = min(most, _different(points), len(points) - 1)
-    if most < 2:
-        return 1
-    values = [silhouette_score(points, _k_means(points, k, seed)) for k in range(2, most + 1)]
-    return 2 + int(np.argmax(np.round(values, 9)))
+def _count(points: np.ndarray, size: int) -> int:
+    wanted = min(max(1, round(len(points) / size)), MOST_GROUPS)
+    return min(wanted, _different(points))
 
 
 def _different(points: np.ndarray) -> int:

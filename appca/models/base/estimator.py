@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
@@ -66,8 +71,12 @@ def refuse_support(support: str) -> None:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """One Generator from whatever scikit-learn accepts as `random_state`."""
-    return np.random.default_rng(random_state)
+    """One Generator from whatever scikit-learn accepts as `random_state`.
+
+    None is NumPy's global one, so that `np.random.seed` holds here as it does in scikit-learn.
+    """
+    chosen = check_random_state(None) if random_state is None else random_state
+    return np.random.default_rng(chosen)
 
 
 class Gate(NamedTuple):
@@ -388,10 +397,13 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         del y
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draw rows (n_samples, D) from the model; the same seed gives the same rows.
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, *, return_supports: bool = False
+    ) -> Any:
+        """Draw rows (n_samples, D) from the model, in the dtype it was fitted in.
 
-        `random_state` defaults to the estimator's own.
+        The same seed gives the same rows; `random_state` defaults to the estimator's own. With
+        `return_supports` also the components (n_samples, K) bool that each row uses.
         """
         check_is_fitted(self)
         rng = generator(self.random_state if random_state is None else random_state)
@@ -399,7 +411,8 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Z = self._drawn_supports(rng, n_samples)
         X = rng.standard_normal((n_samples, K)) * np.sqrt(self.latent_variance_)
         noise = rng.standard_normal((n_samples, D)) * math.sqrt(self.noise_variance_)
-        return (X * Z) @ self.components_ + self.mean_ + noise
+        rows = ((X * Z) @ self.components_ + self.mean_ + noise).astype(self.components_.dtype)
+        return (rows, Z.astype(bool)) if return_supports else rows
 
     def _drawn_supports(self, rng: np.random.Generator, n_samples: int) -> Array:
         return subsets.draw(rng, np.zeros((n_samples, len(self.components_))), self.n_active_)

@@ -4,7 +4,6 @@ import numpy as np
 
 from appca.analysis.explore.subspaces import title
 from appca.analysis.groups.similar import (
-    HowMany,
     Mixture,
     SimilarRows,
     by_mixture,
@@ -32,8 +31,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     _, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.2, 0.5)
     report("grouping similar images", 0.6)
-    how = HowMany("size", options["group_size"])
-    groups = similar(fitted.scores, fitted.components, fitted.subspaces, how, options["seed"])
+    size, seed = options["group_size"], options["seed"]
+    groups = similar(fitted.scores, fitted.components, fitted.subspaces, size, seed)
     mixtures = [mixture(group, codes, len(names)) for group in groups]
     order = by_mixture(groups, mixtures)
     rows = [_row(groups[place], mixtures[place], names) for place in order]

@@ -1,4 +1,4 @@
-"""The page New data: what the run says of new rows, which do not fit, one of them, and files."""
+"""The tab New rows: what the fit says of new rows, which do not fit, one of them, and files."""
 
 from functools import partial
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from appca.ui.session import callbacks, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown
 
-LIMITS = {"data": "The run's rows", "model": "The model's"}
+LIMITS = {"data": "The data", "model": "The model's"}
 MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
 
 _live = by_key(8)(project)
@@ -81,7 +81,7 @@ def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
             {level: f"{1 / (1 - level):.0f}" for level in LEVELS},
             default=0.99,
             key="new_data_level",
-            help_text="Of the rows the run was fitted to, one in so many is beyond each limit.",
+            help_text="Of the rows of the data, one in so many is beyond each limit.",
         )
         source = one_of(
             "Limits",
@@ -149,13 +149,13 @@ def _explanation(shown: Shown, level: float, source: str) -> str:
     one = f"1 in {1 / (1 - level):.0f}"
     by_chance = f"If the model held, {one} rows would be beyond each limit."
     if source == "data":
-        by_chance = f"Of the run's own rows, {one} is beyond each limit."
+        by_chance = f"Of the rows of the data, {one} is beyond each limit."
     options = shown.config.preprocessing
     what = "the autoencoder" if options.get("vae") else "PCA" if options.get("pca") else ""
     lost = f" What {what} before the fit leaves out of a row is not counted." if what else ""
     return (
         f"{by_chance} New rows of the same kind pass them a little more often, and clearly more "
-        "often where the run had few rows. A row of another kind fits, too, if the run's "
+        "often where the data have few rows. A row of another kind fits, too, if the "
         f"components happen to rebuild it.{lost}"
     )
 

@@ -26,10 +26,9 @@ from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
 MISSING = {
-    "refuse": "Refuse the file",
-    "model": "Leave them to the model",
-    "drop": "Leave out their rows",
-    "mean": "Put in the mean of the new rows",
+    "model": "Fill from the model",
+    "mean": "Mean of the new rows",
+    "drop": "Drop the rows",
 }
 SOURCES = {"file": "A file", "stored": "Another data set"}
 MOST_NAMES = 6
@@ -46,8 +45,7 @@ class Arrival(NamedTuple):
 def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     """Draw the choice of new rows and what was found in them; None while there are none."""
     st.caption(
-        "Rows that the run has not seen get their subspace, scores and likelihood from it as it "
-        "is: nothing is fitted anew."
+        "Place other rows on the picture, and see which of them do not fit. Nothing is fitted anew."
     )
     wanted = wanted_by(dataset)
     left, right = st.columns([1, 1.6], gap="large", vertical_alignment="top")
@@ -98,10 +96,10 @@ def _found(found: Matched, *, keep: bool) -> None:
 def _from_file(shown: Shown, wanted: Wanted) -> Arrival | None:
     generation = st.session_state.setdefault(KEYS.upload, 0)
     files = packing.uploader(
-        "A file of the kinds that the page Data opens, or several images",
+        "A file with new rows, or several images",
         key=f"new-data-{generation}",
-        help="A table needs the columns the run was fitted to, in any order; others are left out. "
-        "Images must have the size of the run's.",
+        help="A table needs the columns of the data, in any order; others are left out. "
+        "Images must have the size of the data's.",
     )
     if not files:
         warm()
@@ -109,12 +107,10 @@ def _from_file(shown: Shown, wanted: Wanted) -> Arrival | None:
     options = _options(files, wanted)
     outcome = _read(files, shown, wanted, options)
     if outcome.report.get("missing"):
-        chosen = st.selectbox(
-            "Missing cells",
-            [how for how in MISSING if how != "model" or _takes_gaps(shown)],
-            format_func=MISSING.__getitem__,
-            key=f"new-data-missing-{files[0].file_id}",
-        )
+        possible = {
+            how: name for how, name in MISSING.items() if how != "model" or _takes_gaps(shown)
+        }
+        chosen = one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
         outcome = _read(files, shown, wanted, options | {"missing": chosen})
     return outcome
 

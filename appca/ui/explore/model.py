@@ -157,7 +157,7 @@ PRIORS = {name for name, field in FIELDS.items() if isinstance(field, Hyperparam
 def popover(dataset: Dataset) -> None:
     """Draw the model's name, behind which all its settings are."""
     now = state.config()
-    with st.popover(_title(now.model), key="bar_model", width="content"):
+    with st.popover(_title(now.model), icon=":material/tune:", key="bar_model", width="content"):
         settings(dataset)
         with st.expander("Before the fit"):
             preprocessing(dataset)

@@ -10,6 +10,7 @@ from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note
 from appca.ui.session import fitting, state
 
+HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = Path(__file__).with_name("explore.css")
 
 
@@ -21,7 +22,9 @@ def draw() -> None:
         st.title("Explore", anchor=False)
     colouring, views = bar.bar(dataset)
     moved = sizes.moved_to()
-    shown = (moved and fitting.while_moving(moved)) or progress.shown()
+    with st.container(key="fit_wait"):
+        shown = (moved and fitting.while_moving(moved)) or progress.shown()
+    shown = shown or fitting.drawn_before()  # stays until there is something new
     if shown is None:
         return
     scene = canvas.scene(dataset, shown, colouring, umap.at_hand(dataset, shown))
@@ -29,16 +32,16 @@ def draw() -> None:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
     with st.container(key="explore_canvas"):
         there = layout if layout in canvas.views(scene) else scene.meta["first"]
-        canvas.draw(dataset, scene, there, colouring)
+        canvas.draw(dataset, scene, there, colouring, height=HEIGHT)
     if there != layout:
         with st.container(key="map_offer"):
             umap.offer(dataset, shown)
     if not shown.fitted.active.any():
         st.caption("No row uses any component: the model takes all but the average for noise.")
     with st.container(key="explore_note"):
-        if moved is None:
+        if moved is None and shown.config == state.config():
             preview_note(shown)
-        elif shown.config != moved:
+        elif moved is not None and shown.config != moved:
             st.caption(f"{', '.join(shown.config.sizes)} is the nearest fit so far.")
     drawer.drawer(dataset, shown, colouring)
     if moved is None:

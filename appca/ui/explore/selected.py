@@ -48,7 +48,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     with st.container(horizontal=True, gap="small"):
         with st.popover("Save rows", icon=":material/download:", key="save_rows"):
             _save(dataset, shown, rows)
-        onward("groups/selection", "Compare with the rest", ":material/compare_arrows:")
+        onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
     tools(dataset, shown)
 
 

@@ -7,17 +7,16 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.export.projections import csv_bytes, projection_table
-from appca.analysis.groups.selections import NAME_LENGTH, SavedSelection, token_of
+from appca.analysis.groups.selections import NAME_LENGTH, SavedSelection
 from appca.data.dataset import Dataset
 from appca.storage.wording import counted
 from appca.ui.parts import class_choice
 from appca.ui.parts.downloads import save_button, stem_of
+from appca.ui.parts.selection_tools import naming, ways
 from appca.ui.parts.text import markdown
-from appca.ui.session import selection, state
+from appca.ui.session import selection
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
-
-NEW = "named_new"
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
@@ -25,19 +24,10 @@ def body(dataset: Dataset, shown: Shown) -> None:
     saved = selection.named(dataset)
     for sentence in selection.damaged(dataset):
         st.warning(markdown(sentence))
-    some = int(selection.get(dataset).sum())
     answer = counted(len(saved), "named selection") if saved else "Nothing named yet"
     st.markdown(f"**{answer}**")
-    if some:
-        st.text_input(
-            f"Name the {counted(some, 'selected row')}",
-            key=NEW,
-            max_chars=NAME_LENGTH,
-            placeholder="a name",
-            width=320,
-            on_change=_keep,
-            args=[dataset],
-        )
+    if selection.get(dataset).any():
+        naming(dataset)
     else:
         _first_class(dataset)
     for one in saved:
@@ -59,17 +49,11 @@ def _first_class(dataset: Dataset) -> None:
 
 
 def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:
-    rows, token = np.flatnonzero(one.mask), token_of(one.mask)
+    rows = np.flatnonzero(one.mask)
     with st.container(border=True, horizontal=True, vertical_alignment="center", gap="small"):
         when = time.strftime("%Y-%m-%d", time.localtime(one.created))
         st.markdown(f"**{markdown(one.name)}** · {counted(len(rows), 'row')} · {when}")
-        st.button(
-            "Open",
-            key=f"named_open-{token}-{one.name}",
-            on_click=selection.put,
-            args=[dataset, one.mask],
-            disabled=np.array_equal(selection.get(dataset), one.mask),
-        )
+        ways(dataset, one.mask, f"named-{one.name}")
         with st.popover("Rename", key=f"named_rename-{one.name}"):
             key = f"named_other-{one.name}"
             st.text_input(
@@ -93,17 +77,6 @@ def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:
 
 def _csv(dataset: Dataset, shown: Shown, rows: np.ndarray) -> bytes:
     return csv_bytes(projection_table(dataset, shown.fitted, rows))
-
-
-@guarded
-def _keep(dataset: Dataset) -> None:
-    """Keep the selection; where that is refused, what was typed stays."""
-    older = {one.name: one.mask for one in selection.named(dataset)}
-    name = selection.save(dataset, st.session_state[NEW])
-    st.session_state[NEW] = ""
-    if name in older:
-        count = counted(int(older[name].sum()), "row")
-        state.notify("info", f"“{name}” replaced the older selection of that name, with {count}.")
 
 
 @guarded

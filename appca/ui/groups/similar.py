@@ -9,7 +9,7 @@ from appca.analysis.components.components import number_of
 from appca.analysis.explore.subspaces import opens_in_pair_view, pairs, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import similar
-from appca.analysis.groups.similar import HowMany, Mixture, SimilarRows
+from appca.analysis.groups.similar import Mixture, SimilarRows
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus
 from appca.plots.palette import MISSING
@@ -123,7 +123,7 @@ def _grouped(key: str, _fitted: FittedRun, by_pair: bool, size: int) -> list[Sim
     active, most = _fitted.active, similar.MOST_SUBSPACES
     used = (space for space in ranked(active) if space.components)
     spaces = pairs(active, 0, most) if by_pair else list(used)[:most]
-    groups = similar.similar(_fitted.scores, _fitted.components, spaces, HowMany("size", size))
+    groups = similar.similar(_fitted.scores, _fitted.components, spaces, size)
     return [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
 
 

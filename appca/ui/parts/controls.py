@@ -7,11 +7,10 @@ import streamlit as st
 
 from appca.analysis.groups.row_query import feature_name
 from appca.data.dataset import Dataset
-from appca.storage.wording import capital, counted
+from appca.storage.wording import capital
 from appca.ui.explorer.colours import colour_choices
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session.fitting import Shown
 
 FEW = 5  # colourings that fit side by side as buttons
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
@@ -23,27 +22,6 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="bar"):
         st.title(title, anchor=False, width="content")
         return st.container(horizontal=True, vertical_alignment="center", gap="small")
-
-
-def of_panels(shown: Shown) -> str:
-    """Return what each row is made of, and which rows share a panel."""
-    k, active = len(shown.fitted.components), shown.config.n_active
-    if not shown.fitted.active.any():
-        return "No row uses any component: beyond the average, the model takes all of it for noise."
-    if active is None:
-        return (
-            f"Every row is the average plus any number of {counted(k, 'component')}, those that "
-            f"fit it best; up to {shown.config.k} were allowed. Rows with the same choice share a "
-            "panel."
-        )
-    if active == k:
-        every = "the one component, by its" if k == 1 else f"all {k} components, each by its"
-        return f"Every row is the average plus {every} own amount."
-    best = "the one that fits" if active == 1 else f"the {active} that fit"
-    return (
-        f"Every row is the average plus {active} of {k} components, {best} it best. Rows with "
-        "the same choice share a panel."
-    )
 
 
 def colouring(dataset: Dataset) -> str:

@@ -53,7 +53,7 @@ def tools(dataset: Dataset, shown: Shown) -> None:
     with st.popover(f"Named{count}", type="tertiary", key="tray_named"):
         for sentence in selection.damaged(dataset):
             st.warning(markdown(sentence))
-        _save(dataset, some)
+        naming(dataset)
         _saved(dataset, {one.name: one.mask for one in saved})
 
 
@@ -74,7 +74,7 @@ def _by_rule(dataset: Dataset, shown: Shown) -> None:
         st.error(markdown(str(error)))
         return
     st.caption(f"{counted(int(found.sum()), 'row')} of {dataset.n_rows:,}")
-    _ways(dataset, found, RULE)
+    ways(dataset, found, RULE)
 
 
 def _class_rule(column: RowValues, key: str) -> np.ndarray:
@@ -116,7 +116,9 @@ def _relation(relations: dict[str, str], key: str, first: str | None = None) -> 
     )
 
 
-def _save(dataset: Dataset, some: bool) -> None:
+def naming(dataset: Dataset) -> None:
+    """Draw the field that keeps the selection under a name."""
+    some = bool(selection.get(dataset).any())
     with st.form("name_selection", border=False):
         st.text_input(
             "Keep the selection as",
@@ -160,7 +162,7 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
         format_func=lambda name: f"{name} · {masks[name].sum():,}",
         key=key,
     )
-    _ways(dataset, masks[name], NAMED)
+    ways(dataset, masks[name], NAMED)
     _delete(dataset, name)
 
 
@@ -198,7 +200,8 @@ def _forget(dataset: Dataset, name: str) -> None:
     selection.forget(dataset, name)
 
 
-def _ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
+def ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
+    """Draw the four ways to bring rows into the selection."""
     with st.container(horizontal=True, gap="small"):
         for how, way in COMBINATIONS.items():
             st.button(

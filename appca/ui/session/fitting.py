@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
+import streamlit as st
+
 from appca.analysis.fitted import FittedRun
 from appca.data.prepared import at_hand, is_at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -18,7 +20,7 @@ from appca.runs.store import Run, is_passing
 from appca.storage.errors import InputError
 from appca.ui.session import ahead, services, watching
 from appca.ui.session.caching import by_key
-from appca.ui.session.state import config, notify, open_config, with_parameters
+from appca.ui.session.state import KEYS, config, notify, open_config, with_parameters
 
 LIVE_SECONDS = 1.0  # a fit this short runs at once
 INSTANT_SECONDS = 0.5  # and this short already while a slider is dragged
@@ -99,6 +101,14 @@ def _without_import() -> Shown | None:
     notify("info", f"The imported run {now.id} is gone; shown is a fit by its settings.")
     open_config(now.to_be_fitted(stopped_at=now.stopped_at))
     return stored()
+
+
+def drawn_before() -> Shown | None:
+    """Return the run of these data that was found last, to be looked at while a fit is awaited."""
+    run = services.runs().get(st.session_state.get(KEYS.drawn) or "")
+    if run is None or run.config.dataset != config().dataset:
+        return None
+    return _as_known(run.config, run.fitted, run.info, run)
 
 
 def finished() -> Shown | None:
@@ -239,6 +249,8 @@ def _preview() -> Shown | None:
 def _as_known(wanted: RunConfig, fitted: FittedRun, info: RunInfo, run: Run | None) -> Shown:
     """Give the components the numbers, signs and names under which people know them."""
     known = ComponentNumbers(home())
+    if run is not None:
+        st.session_state[KEYS.drawn] = run.id
     numbering = known.of_preview(wanted, fitted) if run is None else known.of_run(run)
     return Shown(wanted, numbered(fitted, numbering), info, run, numbering.key)
 

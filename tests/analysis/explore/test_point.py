@@ -127,10 +127,3 @@ def test_a_row_alone_in_its_subspace_has_no_neighbour_there():
     fitted = fitted_run(active, scores=np.array([[2.0, 0], [0, 1], [0, 4]]))
     assert len(point.near_in_subspace(fitted, 0, 3).rows) == 0
     assert point.near_in_subspace(fitted, 1, 3).rows.tolist() == [2]
-
-
-def test_the_rank_counts_the_other_rows():
-    values = np.array([5.0, 1.0, 3.0, 3.0, 9.0])
-    assert point.share_below(values, 4) == 1.0
-    assert point.share_below(values, 2) == 0.25
-    assert point.share_below(values[:1], 0) == 0.0

@@ -6,7 +6,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from appca.analysis.explore.subspaces import Subspace, ranked
 from appca.analysis.groups.similar import (
-    HowMany,
     SimilarRows,
     by_mixture,
     by_tightness,
@@ -41,10 +40,9 @@ def labels_of(groups: list[SimilarRows], n_rows: int) -> np.ndarray:
     return labels
 
 
-@pytest.mark.parametrize("how", [HowMany("number", 4), HowMany("silhouette", 7)])
-def test_planted_clusters_are_recovered(seed, how):
+def test_planted_clusters_are_recovered(seed):
     scores, active, components, truth = planted(seed)
-    groups = similar(scores, components, ranked(active), how)
+    groups = similar(scores, components, ranked(active), len(truth) // 8)
     assert len(groups) == 8
     assert adjusted_rand_score(truth, labels_of(groups, len(truth))) == 1.0
     assert all(group.spread < 0.1 for group in groups)
@@ -52,7 +50,7 @@ def test_planted_clusters_are_recovered(seed, how):
 
 def test_a_group_stays_within_its_subspace_and_lists_the_rows_nearest_its_centre_first(seed):
     scores, active, components, _ = planted(seed)
-    for group in similar(scores, components, ranked(active), HowMany("size", 30)):
+    for group in similar(scores, components, ranked(active), 30):
         assert (active[group.rows].sum(axis=1) == 2).all()
         assert active[np.ix_(group.rows, group.components)].all()
         # The projections in data space, rather than the coordinates used inside.
@@ -63,9 +61,9 @@ def test_a_group_stays_within_its_subspace_and_lists_the_rows_nearest_its_centre
 
 def test_the_spread_is_relative_to_the_subspace():
     scores, active, components, _ = planted(1)
-    one = similar(scores, components, ranked(active), HowMany("number", 1))
+    one = similar(scores, components, ranked(active), len(scores))
     assert [group.spread for group in one] == pytest.approx([1.0, 1.0])
-    group = similar(scores, components, ranked(active)[:1], HowMany("number", 4))[0]
+    group = similar(scores, components, ranked(active)[:1], len(scores) // 8)[0]
     rows, columns = ranked(active)[0].rows, list(group.components)
     inner = np.linalg.norm(
         scores[group.rows][:, columns] - scores[group.rows][:, columns].mean(axis=0), axis=1
@@ -77,9 +75,7 @@ def test_the_spread_is_relative_to_the_subspace():
 
 def test_the_same_seed_gives_the_same_groups_twice():
     scores, active, components, _ = planted(2)
-    once, twice = (
-        similar(scores, components, ranked(active), HowMany("size", 11), 3) for _ in "ab"
-    )
+    once, twice = (similar(scores, components, ranked(active), 11, 3) for _ in "ab")
     assert len(once) == len(twice) > 8
     for a, b in zip(once, twice, strict=True):
         np.testing.assert_array_equal(a.rows, b.rows)
@@ -107,28 +103,18 @@ def test_equal_rows_are_one_group_and_thin_subspaces_none():
         Subspace((0,), np.arange(6, 9)),
         Subspace((), np.arange(9)),
     ]
-    for how in (HowMany("number", 3), HowMany("silhouette", 3), HowMany("size", 2)):
-        (group,) = similar(scores, np.eye(2), spaces, how)
-        assert sorted(group.rows) == list(range(6))
-        assert group.spread == 0.0
+    (group,) = similar(scores, np.eye(2), spaces, 2)
+    assert sorted(group.rows) == list(range(6))
+    assert group.spread == 0.0
 
 
 def test_the_number_of_groups_follows_the_rows_asked_for():
     scores, active, components, _ = planted(4)
     spaces = ranked(active)
-    groups = similar(scores, components, spaces, HowMany("size", 20))
+    groups = similar(scores, components, spaces, 20)
     expected = {space.components: round(len(space.rows) / 20) for space in spaces}
     for components_of, number in expected.items():
         assert sum(group.components == components_of for group in groups) == number
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"), [("number", 0), ("size", 1), ("silhouette", 1), ("x", 3)]
-)
-def test_senseless_numbers_of_groups_are_refused(kind, value):
-    scores, active, components, _ = planted(0)
-    with pytest.raises(ValueError, match=r"at least|by size, number or silhouette"):
-        similar(scores, components, ranked(active), HowMany(kind, value))
 
 
 def test_a_mixture_counts_classes_and_names_those_that_are_no_strays():

@@ -6,7 +6,6 @@ import numpy as np
 
 from appca.plots.components import component_charts
 from appca.plots.components.components import ranked_loadings
-from appca.plots.explore import point
 
 
 def test_loadings_are_bars_in_their_order_with_names_disarmed():
@@ -24,22 +23,3 @@ def test_a_long_name_is_cut_before_it_is_disarmed():
     (shown,) = figure.layout.yaxis.ticktext
     assert shown == "mass &amp; height of each…"
     assert unescape(figure.data[0].customdata[0][0]) == name
-
-
-def test_probabilities_never_round_to_certainty():
-    names = ["{1,2}", "{1,3}", "{2,3}"]
-    values = np.array([0.9999, 0.00005, 1e-9])
-    figure = point.probabilities(names, values, [True, False, False])
-    assert list(figure.data[0].text) == ["over 99.9%", "under 0.1%", "under 0.1%"]
-    assert figure.data[0].hovertemplate.startswith("%{customdata}: %{text}")
-    assert figure.data[0].marker.color[0] == point.LINE
-    assert figure.data[0].marker.color[1] == point.MISSING
-
-
-def test_a_dumbbell_spans_the_residual_of_its_feature():
-    original, rebuilt = np.array([1.0, -2.0]), np.array([0.5, -2.5])
-    lines, first, second = point.dumbbells(["a", "b"], original, rebuilt).data
-    assert list(lines.x)[:2] == [1.0, 0.5]
-    assert list(lines.x)[3:5] == [-2.0, -2.5]
-    assert list(lines.y) == [0, 0, 0, 1, 1, 1]
-    assert (list(first.x), list(second.x)) == ([1.0, -2.0], [0.5, -2.5])

@@ -90,19 +90,15 @@ def test_missing_columns_are_one_sentence_with_their_names(wine_page):
     assert not app.exception
 
 
-def test_missing_cells_are_refused_until_somebody_says_what_to_do(wine_page):
+def test_missing_cells_are_filled_from_the_model_until_somebody_says_otherwise(wine_page):
     frame = wine_frame()
     frame.loc[3, "hue"] = np.nan
     frame["empty"] = np.nan  # a column the run does not know may be as it likes
-    app = upload(wine_page, csv_of(frame))
-    assert ["1 missing cell" in sentence for sentence in sentences(app)] == [True]
-    (choice,) = [box for box in app.selectbox if box.label == "Missing cells"]
-    app = healthy(choice.select("drop").run())
-    assert "177 new rows" in words(app)
-    (choice,) = [box for box in app.selectbox if box.label == "Missing cells"]
-    app = healthy(choice.select("model").run())
+    app = healthy(upload(wine_page, csv_of(frame)))
     assert "178 new rows" in words(app)
     assert "Q of a row with missing cells is reckoned from the cells it has" in words(app)
+    next(one for one in app.segmented_control if one.label == "Missing values").set_value("drop")
+    assert "177 new rows" in words(healthy(app.run()))
 
 
 def test_images_of_another_size_are_refused_or_brought_to_size(start):

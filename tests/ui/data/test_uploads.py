@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import pytest
 
 from appca.ui.data.files.role_editor import found
 from tests.data.readers.arrays.test_idx_format import idx
@@ -134,6 +135,7 @@ def wide(columns):
     return "\n".join(lines).encode()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_many_columns_are_searched_and_given_a_role_at_once(start):
     app = go(give(start("data/open"), ("wide.csv", wide(700))), "data/this")
     assert any("200 of 701 columns shown" in one.value for one in healthy(app).caption)

@@ -17,6 +17,11 @@ def told(app) -> str:
     return " ".join(item.value for item in [*app.markdown, *app.caption]).replace("\\", "")
 
 
+def keep_as(app, name: str) -> None:
+    app.text_input(key="named-new").input(name)
+    app.button(key="named-keep").click().run()
+
+
 def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     app = healthy(start("groups/differences"))
     assert "differ from the rest most in" in told(app)
@@ -35,13 +40,13 @@ def test_selections_are_named_opened_renamed_and_deleted(start):
     app = healthy(start("groups/named"))
     assert "Nothing named yet" in told(app)
     app.button(key="named_first").click().run()
-    app.text_input(key="named_new").set_value(" the ones ").run()
+    keep_as(app, " the ones ")
     store, digest = SelectionStore(home()), load("digits").digest
     (saved,) = store.list(digest, 1797)
     assert (saved.name, int(saved.mask.sum())) == ("the ones", 182)
     app.text_input(key="named_other-the ones").set_value("ones").run()
     assert [one.name for one in store.list(digest, 1797)] == ["ones"]
-    app.text_input(key="named_new").set_value("again").run()
+    keep_as(app, "again")
     app.text_input(key="named_other-ones").set_value("again").run()
     assert "There is a selection “again” already" in sentences(app)[0]
     for name in ("ones", "again"):

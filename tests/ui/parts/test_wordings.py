@@ -6,7 +6,6 @@ import pytest
 from appca.jobs.worker import KINDS
 from appca.runs.configuration import RunConfig
 from appca.ui.frame import status
-from appca.ui.parts import controls
 from appca.ui.session.fitting import Shown
 from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import go, healthy
@@ -16,19 +15,6 @@ from tests.ui.parts.test_pages import good_table, table_of, upload
 def run_of(k: int, model: str, **parameters) -> Shown:
     fitted = fitted_run(np.ones((3, k), dtype=bool))
     return Shown(RunConfig("0" * 64, {}, model, parameters), fitted, info_of(), None)
-
-
-@pytest.mark.parametrize(
-    ("k", "active", "text"),
-    [
-        (1, 1, "the average plus the one component, by its own amount."),
-        (4, 4, "the average plus all 4 components, each by its own amount."),
-        (4, 1, "plus 1 of 4 components, the one that fits it best."),
-        (4, 2, "plus 2 of 4 components, the 2 that fit it best."),
-    ],
-)
-def test_one_component_is_no_plural(k, active, text):
-    assert text in controls.of_panels(run_of(k, "aPPCA", n_components=k, n_active=active))
 
 
 def test_every_kind_of_job_has_a_name_in_the_status_line():

@@ -12,7 +12,7 @@ from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.ui.session import services
-from tests.ui.conftest import address, go, healthy
+from tests.ui.conftest import address, healthy
 from tests.ui.session.test_background import ScriptedJobs
 
 
@@ -35,9 +35,7 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
     RunStore(home()).save(config, FitResult(fitted, info))
     app = healthy(start(run=config.id))
     assert (app.slider(key="k").value, address(app)["run"]) == (10, config.id)
-    app = healthy(go(app, "explore"))
-    assert app.number_input(key="set-max_components").value == 10
-    app = healthy(go(app, "explore"))
+    assert app.number_input(key="k_typed").value == 10
     app.slider(key="k").set_value(2).run()
     assert (app.slider(key="k").value, address(app)["k"]) == (2, "2")
 

@@ -31,6 +31,15 @@ def listed(app) -> set[str]:
     return {key.removeprefix("cancel-") for key in keys if key.startswith("cancel-")}
 
 
+def ask(app, seed: int, asked: set[str] = frozenset()) -> set[str]:
+    """Choose a seed and ask for its fit, which has begun by itself, where there was room for it."""
+    app.number_input(key="set-random_state").set_value(seed).run()
+    for begun in listed(app) - asked:
+        app.button(key=f"cancel-{begun}").click().run()
+    app.button(key="refine").click().run()
+    return listed(app)
+
+
 def going_on(jobs: Jobs, ids: set[str]) -> bool:
     found = [jobs._find(job) for job in ids]
     return all(job is not None and not job.cancelled for job in found)
@@ -38,14 +47,10 @@ def going_on(jobs: Jobs, ids: set[str]) -> bool:
 
 def test_a_slider_does_not_end_the_fit_that_another_window_has_asked_for(start, jobs):
     ann = start("explore")
-    ann.number_input(key="set-random_state").set_value(11).run()
-    ann.button(key="start_fit").click().run()
-    (asked,) = {address(ann)["job"]}
+    (asked,) = ask(ann, 11)
     bob = start(**{key: address(ann)[key] for key in ("data", "k", "l")})
-    bob = healthy(go(bob, "explore"))
     bob.number_input(key="set-random_state").set_value(11).run()
-    bob = healthy(go(bob, "explore"))
-    assert address(bob)["run"] == address(ann)["run"], "equal fits are one job"
+    assert address(healthy(bob))["run"] == address(ann)["run"], "equal fits are one job"
     assert asked in listed(bob)
     bob.slider(key="k").set_value(6).run()
     assert asked not in listed(bob), "the window has moved on"
@@ -65,9 +70,7 @@ def test_a_window_lists_and_cancels_its_own_jobs_alone(start, jobs):
 
 def test_a_reload_takes_all_jobs_that_were_asked_for_along(start, jobs):
     ann = start("explore")
-    for seed in (11, 12):
-        ann.number_input(key="set-random_state").set_value(seed).run()
-        ann.button(key="start_fit").click().run()
+    ask(ann, 12, ask(ann, 11))
     asked = set(address(ann)["job"].split(","))
     assert len(asked) == 2
     jobs.is_open = lambda _: False
@@ -80,9 +83,9 @@ def test_a_reload_takes_all_jobs_that_were_asked_for_along(start, jobs):
 
 def test_a_full_queue_is_one_sentence(start, jobs):
     ann = start("explore")
+    known: set[str] = set()
     for seed in range(11, 30):
-        ann.number_input(key="set-random_state").set_value(seed).run()
-        ann.button(key="start_fit").click().run()
+        known = ask(ann, seed, known)
         if ann.error:
             break
     assert sentences(ann) == [

@@ -26,6 +26,7 @@ from appca.ui.session.state import KEYS
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
+TABS = ("open", "this", "recent", "add")  # of the page Data, where it is not said again
 WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # whose readers may find gaps
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
 
@@ -118,7 +119,7 @@ def use(opened: Opened, dataset: Dataset) -> None:
 def assumed() -> None:
     """Draw what was assumed of the files on screen, with the way to change it, until it is read."""
     opened = current()
-    there = st.query_params.get("tab") == THIS["tab"]
+    there = st.query_params.get("tab") in TABS
     if opened is None or not opened.said or opened.digest != state.config().dataset or there:
         return
     with st.container(

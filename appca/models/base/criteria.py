@@ -1,0 +1,87 @@
+"""What a fitted model says of itself as scikit-learn's own decompositions and mixtures do."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from appca.models.algebra.gaussian import Array
+
+LARGEST_NUMBER = 2**63 - 1
+
+
+class Criteria:
+    """Panel numbers, second moments and information criteria of models with L of K active."""
+
+    components_: Array
+    latent_variance_: Array
+    noise_variance_: float
+    explained_variance_: Array
+    n_active_: int
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the number (N,) of the panel of each row: the rank of its L components.
+
+        Panels are numbered as `itertools.combinations(range(K), L)` lists them, whatever the data.
+        """
+        active = self.allocate(X)  # type: ignore[attr-defined]
+        K, L = len(self.components_), self.n_active_
+        if math.comb(K, L) > LARGEST_NUMBER:
+            msg = (
+                f"predict numbers at most 2^63 panels, but {L} of {K} components make more: "
+                "use allocate, which says the components themselves."
+            )
+            raise ValueError(msg)
+        counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
+        left = L - np.cumsum(active, axis=1) + active  # members still to come, with this one
+        # Leaving a component out skips all panels that have it and what was chosen before.
+        rest = np.arange(K - 1, -1, -1)
+        skipped = np.where(left > 0, counts[rest, np.maximum(left - 1, 0)], 0)
+        return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
+
+    def get_covariance(self) -> Array:
+        """Covariance (D, D) of rows under the model: L/K W T W' + sigma2 I."""
+        check_is_fitted(self)
+        W = self.components_.astype(np.float64)
+        share = self.n_active_ / len(W)
+        C: Array = share * (W.T * self.latent_variance_) @ W
+        C.flat[:: len(C) + 1] += self.noise_variance_
+        return C
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Explained variance (K,) over the total variance that the model gives a row."""
+        check_is_fitted(self)
+        W = self.components_.astype(np.float64)
+        share = self.n_active_ / len(W)
+        total = share * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
+        ratio: Array = self.explained_variance_ / (total + W.shape[1] * self.noise_variance_)
+        return ratio
+
+    def _n_loadings(self) -> int:
+        """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
+        K, D = map(int, self.components_.shape)
+        return D * K - K * (K + 1) // 2
+
+    def _n_variances(self) -> int:
+        """Count the variances that are estimated."""
+        return 2
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters, for `bic` and `aic`."""
+        check_is_fitted(self)
+        mean = 0 if getattr(self, "mean", "learned") == "zero" else self.components_.shape[1]
+        return self._n_loadings() + mean + self._n_variances()
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion on X; the lower the better."""
+        total = self.score_samples(X)  # type: ignore[attr-defined]
+        return float(self.n_parameters_ * math.log(len(total)) - 2.0 * total.sum())
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion on X; the lower the better."""
+        total = self.score_samples(X)  # type: ignore[attr-defined]
+        return float(2 * self.n_parameters_ - 2.0 * total.sum())
