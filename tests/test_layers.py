@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "storage": set(),
     "models": {"storage"},
     "data": {"storage"},
-    "analysis": {"storage", "models", "data"},
+    "analysis": {"storage", "models", "data", "rivals"},
+    "rivals": set(),
     "plots": {"storage", "data", "analysis"},
     "studies": {"storage", "models", "data", "analysis", "plots"},
     "runs": {"storage", "models", "data", "analysis"},
@@ -126,7 +127,7 @@ def _module_of(path: str) -> str:
 def _of_packages(one: Import, path: str, part: str) -> Iterator[str]:
     package = one.module.split(".")[0]
     kernel = is_kernel(_module_of(path))
-    allowed_early = {"sklearn", "scipy"} if part == "models" else set()
+    allowed_early = {"sklearn", "scipy"} if part in ("models", "rivals") else set()
     if package == "streamlit" and part not in STREAMLIT:
         yield f"{part} must not import Streamlit"
     if package in HEAVY - allowed_early and not one.late and not (kernel and package == "numba"):

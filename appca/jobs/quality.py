@@ -195,6 +195,12 @@ def methods(config: QualityConfig) -> list[MethodWork]:
         *found,
         MethodWork("pca", "PCA (scikit-learn)", k, k, partial(rivals.pca, k)),
         MethodWork("fa", "Factor analysis (scikit-learn)", k, k, factors),
+        MethodWork(
+            "mixture", "Mixture of PPCA", k * active, active, partial(rivals.mixture, k, active)
+        ),
+        MethodWork(
+            "subspaces", "K-subspaces", k * active, active, partial(rivals.subspaces, k, active)
+        ),
         MethodWork("sparse", "Sparse PCA (scikit-learn)", k, k, partial(rivals.sparse_pca, k)),
         MethodWork("dictionary", "Dictionary learning + OMP (scikit-learn)", k, active, atoms),
         MethodWork("plane", "PCA picture (scikit-learn)", 2, 2, partial(rivals.pca, 2)),

@@ -107,10 +107,10 @@ def test_the_picture_opens_without_a_network_and_can_be_explored(files, browsers
     asked, errors = alone(page, files["picture"])
     page.locator("html[data-ready=yes]").wait_for(timeout=60 * SECOND)
     drawn(page, "explorer.dataset.rows == 1797 && explorer.dataset.thumbnails > 0", 60)
-    page.get_by_label("View").select_option("pca")
+    page.get_by_label("View", exact=True).select_option("pca")
     drawn(page, "explorer.dataset.view == 'pca' && explorer.dataset.settled == 'yes'", 60)
-    page.get_by_label("Colour").select_option("residual")
-    page.get_by_role("button", name="Lasso").click()
+    page.get_by_label("Colour", exact=True).select_option("residual")
+    page.get_by_role("button", name="Lasso").first.click()
     box = page.locator(".appca-explorer").bounding_box()
     corners = [(0.2, 0.2), (0.8, 0.2), (0.8, 0.8), (0.2, 0.8), (0.2, 0.2)]
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]

@@ -149,6 +149,41 @@ def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> RivalProj
     return RivalProjection(scores, seconds, density, back, note)
 
 
+def mixture(
+    pieces: int, n_components: int, split: Split, cap: Cap, report: Report
+) -> RivalProjection:
+    """Fit a mixture of probabilistic PCA: every piece has directions of its own."""
+    from appca.rivals.mixture import MixtureOfFactorAnalysers
+
+    report(0.0)
+    model = MixtureOfFactorAnalysers(pieces, n_components, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(split.train)
+    scores = model.transform(split.train)
+    note = f"{model.n_parameters_:,} parameters"
+    return RivalProjection(
+        scores,
+        cap.passed(),
+        model.score_samples(split.test),
+        model.reconstruct(split.test),
+        note,
+        scores != 0,
+    )
+
+
+def subspaces(
+    pieces: int, n_components: int, split: Split, cap: Cap, report: Report
+) -> RivalProjection:
+    """Fit k-subspaces: every row belongs to the nearest of some affine subspaces."""
+    from appca.rivals.subspaces import KSubspaces
+
+    report(0.0)
+    model = KSubspaces(pieces, n_components, random_state=0).fit(split.train)
+    scores, seconds = model.transform(split.train), cap.passed()
+    return RivalProjection(scores, seconds, None, model.reconstruct(split.test), "", scores != 0)
+
+
 def sparse_pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
     """Fit scikit-learn's MiniBatchSparsePCA."""
     from sklearn.decomposition import MiniBatchSparsePCA

@@ -9,7 +9,7 @@ from appca.data.readers.intake import duplicate_rows
 from appca.plots.components.components import montage
 from appca.plots.explore.sprites import Sprites, tiles_of
 from appca.storage.wording import counted, shortened
-from appca.ui.explorer import atlas
+from appca.ui.explorer import thumbnails
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import about, fact_list, size
 from appca.ui.session import fitting, state
@@ -55,7 +55,7 @@ def source_of(dataset: Dataset) -> str:
 
 def pictures(dataset: Dataset) -> None:
     """Draw a sample of the images, or the first rows as a table."""
-    sprites = atlas.sprites(dataset.digest)
+    sprites = thumbnails.sprites(dataset.digest)
     if sprites is None:
         preview_table(dataset, np.arange(min(TABLE_ROWS, dataset.n_rows)))
         return

@@ -47,7 +47,10 @@ def works() -> list[Run]:
     newest: dict[str, Run] = {}
     for run in runs:  # the newest first
         if run.config.dataset not in known:
-            newest.setdefault(run.config.dataset, run)
+            dataset = _dataset(run)
+            own = dataset is not None and dataset.provenance.get("source") == "file"
+            # a corrected file takes the place of the one of the same name
+            newest.setdefault(dataset.name if dataset and own else run.config.dataset, run)
     return sorted([*kept, *newest.values()], key=lambda run: -run.created)
 
 

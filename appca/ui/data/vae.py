@@ -11,7 +11,7 @@ from appca.plots.data.vae import loss
 from appca.plots.explore.sprites import Sprites, resized, tiles_of
 from appca.storage.wording import counted
 from appca.ui.data.overview import drawn
-from appca.ui.explorer import atlas
+from appca.ui.explorer import thumbnails
 from appca.ui.parts.chart import chart
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
@@ -56,7 +56,7 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
         f"row in {counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
     )
     chart(loss(ends), f"vae-loss-{key}")
-    sprites = atlas.sprites(dataset.digest)
+    sprites = thumbnails.sprites(dataset.digest)
     if sprites is not None:
         _pictures(dataset, fitted, sprites)
 

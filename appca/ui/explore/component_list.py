@@ -61,7 +61,8 @@ def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) 
     number, users = number_of(shown.fitted, k), shown.fitted.active[:, k]
     with st.container(key=f"drawer-component-{k}", horizontal=True, gap="small"):
         if picture:
-            st.html(picture, width="content")
+            ground = "ca-inverted" if st.context.theme.type == "dark" else ""
+            st.html(tag("div", picture, ground), width="content")
         with st.container(gap=None):
             with st.container(horizontal=True, vertical_alignment="center", gap=None):
                 st.html(tag("b", str(number)), width="content")

@@ -22,7 +22,7 @@ from appca.data.numbers import number, percent, signed
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.plots.explore.sprites import tiles_of
 from appca.ui.explore import point_choice
-from appca.ui.explorer import atlas
+from appca.ui.explorer import thumbnails
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
@@ -72,7 +72,7 @@ def built(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool | 
 
 def dark_ink(dataset: Dataset) -> bool:
     """Whether grey means ink, which is dark on a light page, as on all other pictures."""
-    sprites = atlas.sprites(dataset.digest)
+    sprites = thumbnails.sprites(dataset.digest)
     return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
 
 
@@ -92,7 +92,7 @@ def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
 
 
 def _picture(dataset: Dataset, row: int, size: int) -> str:
-    sprites = atlas.sprites(dataset.digest)
+    sprites = thumbnails.sprites(dataset.digest)
     if sprites is None:
         return ""
     tile = tiles_of(sprites, np.array([row]))[0]

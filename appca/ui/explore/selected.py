@@ -13,7 +13,7 @@ from appca.data.numbers import percent
 from appca.plots.palette import Colour, colour_by, levels
 from appca.storage.errors import InputError
 from appca.ui.data.overview import sheet_of
-from appca.ui.explorer import atlas
+from appca.ui.explorer import thumbnails
 from appca.ui.explorer.colours import colour_of
 from appca.ui.parts.downloads import FORMATS, file_of, save_button
 from appca.ui.parts.selection_tools import tools
@@ -77,7 +77,7 @@ def _first_label(dataset: Dataset) -> Colour | None:
 
 
 def _pictures(dataset: Dataset, rows: np.ndarray) -> None:
-    sprites = atlas.sprites(dataset.digest)
+    sprites = thumbnails.sprites(dataset.digest)
     if sprites is None:
         return
     chosen = np.sort(rows[np.argsort(sprites.priority[rows])][:IMAGES])

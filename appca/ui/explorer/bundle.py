@@ -1,9 +1,9 @@
 """Join JavaScript modules into one text that Streamlit can serve.
 
 A component's script is one text without imports. The modules stay separate files, so that a reader
-and node's test runner find one job in each. `bundle` takes imports and exports out and puts the
-files one after the other, each after those it imports; `closed_bundle` also makes a function of
-each, so that modules may use the same names inside.
+and node's test runner find one job in each. `closed_bundle` puts the files one after the other,
+each after those it imports, and makes a function of each, so that modules may use the same names
+inside.
 """
 
 import re
@@ -11,30 +11,9 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-IMPORT = re.compile(r"^import\s*\{[^}]*\}\s*from\s*'\./([\w-]+)\.js';\n", re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 FROM = re.compile(r"^import \{([^}]*)\} from '(\.[^']*)';\n", re.MULTILINE)
 EXPORTED = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
-
-PLOTLY_PART = """
-export default function announcePlotly() {
-  for (const listener of window.__appca?.listeners ?? []) listener();
-}
-"""
-
-
-@cache
-def bundle(entry: str) -> str:
-    """Join module ``entry`` and all it imports; the entry keeps its default export.
-
-    Raises
-    ------
-    ValueError
-        When modules import each other in a circle, or one has an import of another form.
-    """
-    texts: list[str] = []
-    _visit(entry, [], set(), texts)
-    return "\n".join(texts)
 
 
 @cache
@@ -73,28 +52,3 @@ def _close(file: Path, path: tuple[Path, ...], texts: dict[Path, str]) -> str:
         body = f"const {name} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();"
     texts[file] = f"// ---- {file.name}\n{body}"
     return name
-
-
-@cache
-def plotly_script() -> str:
-    """Give the installed plotly.js as a component that hands it to the page once."""
-    from plotly.offline import get_plotlyjs
-
-    return f"{get_plotlyjs()}\n;\n{PLOTLY_PART}"
-
-
-def _visit(name: str, path: list[str], done: set[str], texts: list[str]) -> None:
-    if name in path:
-        message = f"The modules {' -> '.join([*path, name])} import each other; break the circle."
-        raise ValueError(message)
-    if name in done:
-        return
-    done.add(name)
-    text = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
-    for imported in IMPORT.findall(text):
-        _visit(imported, [*path, name], done, texts)
-    text = EXPORT.sub("", IMPORT.sub("", text))
-    if re.search(r"^import\b", text, re.MULTILINE):
-        message = f"{name}.js has an import that is not of the form import {{ a }} from './b.js';"
-        raise ValueError(message)
-    texts.append(f"// ---- {name}.js\n{text}")

@@ -11,7 +11,6 @@ import numpy as np
 import streamlit as st
 
 MOUNT = re.compile(r"[A-Za-z0-9-]{1,40}")
-MOST_SHEETS_ASKED = 16
 MOST_VIEW = 20_000  # characters of a view that is kept
 log = logging.getLogger(__name__)
 
@@ -65,15 +64,6 @@ def read_selection(state: Any, n_rows: int) -> np.ndarray | None:
         message = f"The browser selected rows beyond the last of {n_rows:,}; it is ignored."
         raise ValueError(message)
     return flags[:n_rows]
-
-
-def read_need(state: Any, n_sheets: int) -> set[int]:
-    """Read which sprite sheets the browser asks for, a list under "need"; drop anything else."""
-    raw = state.get("need") if hasattr(state, "get") else None
-    if not isinstance(raw, list | tuple):
-        return set()
-    numbers = {n for n in raw if type(n) is int and 0 <= n < n_sheets}
-    return set(sorted(numbers)[:MOST_SHEETS_ASKED])
 
 
 def latest_selection(

@@ -20,7 +20,8 @@ from appca.plots.explore.thumbnails import CELLS, thumbnails
 from appca.plots.palette import Colour, levels
 from appca.runs.configuration import RunConfig
 from appca.runs.run import RunInfo
-from appca.ui.explorer import panels
+from appca.ui.explorer.colours import colour_of
+from appca.ui.export import panels
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
 
 COLUMNS = 3
@@ -35,7 +36,7 @@ class Material(NamedTuple):
     config: RunConfig
     info: RunInfo
     fitted: FittedRun  # with names and signs that a person gave
-    colour: str  # a key of `panels.colour_choices`
+    colour: str  # a key of `colours.colour_choices`
     selected: np.ndarray | None = None  # (N,) bool: all other rows turn grey
     coordinates: np.ndarray | None = None  # (N, 2), of the UMAP map where there is one
 
@@ -66,7 +67,7 @@ def figures(material: Material) -> dict[str, StandingFigure]:
 def _subspaces(material: Material) -> go.Figure:
     fitted = material.fitted
     by_pair = opens_in_pair_view(fitted.active)
-    drawn = panels.page_of_panels(material.dataset, fitted, None, 0, by_pair=by_pair)
+    drawn = panels.fullest_panels(material.dataset, fitted, by_pair=by_pair)
     return _scatters(material, drawn, CELLS)
 
 
@@ -129,4 +130,4 @@ def _climb(material: Material) -> go.Figure:
 
 
 def _colour(material: Material) -> Colour:
-    return panels.colour_of(material.dataset, material.fitted, material.colour)
+    return colour_of(material.dataset, material.fitted, material.colour)

@@ -40,6 +40,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
         whose, mask, key = _rows(dataset, shown)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             tools(dataset, shown)
+    selected = int(selection.get(dataset).sum())
+    st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
     try:
         found = _compared(f"{shown.key}-{dataset.digest[:8]}-{key}", dataset, shown, mask)
     except InputError as error:

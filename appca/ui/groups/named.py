@@ -1,17 +1,15 @@
 """The tab Named: selections kept under a name."""
 
 import time
-from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from appca.analysis.export.projections import csv_bytes, projection_table
 from appca.analysis.groups.selections import NAME_LENGTH, SavedSelection
 from appca.data.dataset import Dataset
 from appca.storage.wording import counted
+from appca.ui.export import button
 from appca.ui.parts import class_choice
-from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.parts.selection_tools import naming, ways
 from appca.ui.parts.text import markdown
 from appca.ui.session import selection
@@ -64,8 +62,7 @@ def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:
                 on_change=_rename,
                 args=[dataset, one.name, key],
             )
-        make = partial(_csv, dataset, shown, rows)
-        save_button("CSV", make, f"{stem_of(one.name)}.csv", "text/csv", key=f"named-{one.name}")
+        button.save(dataset, shown, key=f"named-{one.name}", rows=rows)
         with st.popover("Delete", key=f"named_delete-{one.name}"):
             st.button(
                 f"Delete “{markdown(one.name)}” for good",
@@ -73,10 +70,6 @@ def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:
                 on_click=guarded(selection.forget),
                 args=[dataset, one.name],
             )
-
-
-def _csv(dataset: Dataset, shown: Shown, rows: np.ndarray) -> bytes:
-    return csv_bytes(projection_table(dataset, shown.fitted, rows))
 
 
 @guarded

@@ -14,6 +14,7 @@ from appca.storage.wording import shortened
 from appca.ui.cards import acts
 from appca.ui.cards.row_buttons import row_buttons
 from appca.ui.explore import point_choice
+from appca.ui.export import button
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
@@ -55,6 +56,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
                 on_click=selection.put,
                 args=[dataset, np.isin(np.arange(dataset.n_rows), found.rows)],
             )
+            button.save(dataset, shown, key="unusual", rows=found.rows)
     worst = found.rows[:MOST]
     said = found.said if dataset.image_shape else _off(dataset, shown, worst, found.said)
     html = row_buttons(dataset, worst, said, "select", selection.get(dataset))

@@ -191,7 +191,9 @@ def _done(status: JobStatus, why: Watched) -> None:
         if run is not None and not moved_on:
             state.open_config(run.config)
         elif run is not None and not why.refine:
-            state.notify("info", f"The fit “{run.name}” is ready; open it on the page Runs.")
+            state.notify(
+                "info", f"The fit “{run.name}” is ready; open it under Recent on the page Data."
+            )
 
 
 def _arrived(digest: str, why: Watched) -> None:

@@ -1,4 +1,4 @@
-"""Charts of components and of single rows show every number once, in its place."""
+"""Charts of components show every number once, in its place."""
 
 from html import unescape
 

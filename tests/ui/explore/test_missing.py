@@ -13,7 +13,7 @@ from appca.ui.check.masked import filled_csv
 from appca.ui.session import services
 from tests.models.synthetic import planted
 from tests.ui.conftest import go, healthy, html, sentences
-from tests.ui.parts.test_pages import PAGES, table_of, upload
+from tests.ui.parts.test_pages import PAGES
 from tests.ui.session.test_background import ScriptedJobs
 
 
@@ -55,12 +55,6 @@ def test_every_page_draws_data_with_missing_cells(start, stored, gappy, jobs):
         assert f"{gappy.n_missing} missing cells" in html(app)
 
 
-def test_missing_cells_are_empty_in_the_tables_of_rows(start, stored, gappy, jobs):
-    app = healthy(start("data/open", data=stored))
-    shown = app.dataframe[0].value.iloc[:, 2:].to_numpy(float)
-    np.testing.assert_array_equal(np.isnan(shown), gappy.missing[: len(shown)])
-
-
 @pytest.mark.parametrize(
     ("page", "address", "times"),
     [("check/choose", {}, 1), ("check/quality", {}, 1)],
@@ -89,14 +83,3 @@ def test_the_filled_table_holds_what_was_observed_and_what_the_model_says(gappy)
     np.testing.assert_array_equal(X[gappy.missing], values)
     np.testing.assert_allclose(X[~gappy.missing], gappy.X[~gappy.missing])
     assert back["kind"][0] == "'=a"  # a spreadsheet must not run it
-
-
-def test_a_file_with_gaps_may_be_left_to_the_model(start):
-    text = "a,b,c\n" + "".join(f"{i},{i * i % 7},{'' if i == 3 else i % 5}\n" for i in range(30))
-    app = upload(start("data/open"), table_of(text))
-    choice = next(one for one in app.selectbox if one.label == "Missing cells")
-    app = healthy(choice.select("model").run())
-    assert "fitted around the missing cells" in text_of(app)
-    assert "1 cell left to the model to fill" in html(app)
-    app.button(key="upload_use").click().run()
-    assert "1 missing cell" in html(healthy(app))

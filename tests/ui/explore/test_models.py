@@ -97,7 +97,6 @@ def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
     values = np.random.default_rng(0).normal(size=(200, 4))
     table = "\n".join(["a,b,c,d", *(",".join(f"{x:.4f}" for x in row) for row in values)])
     app = upload(start("data/open"), table_of(table))
-    app.button(key="upload_use").click().run()
     run = fit(choose(go(app, "explore"), "NPPCA"))
     assert not run.fitted.active.any()
     for page, title in PAGES.items():

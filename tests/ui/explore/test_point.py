@@ -102,7 +102,6 @@ def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
 
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
     app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
-    app.button(key="upload_use").click().run()
     for page in (COMPONENTS, POINT):
         go(app, page)
         assert "<script>" not in html(healthy(app))

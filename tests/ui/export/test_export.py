@@ -22,7 +22,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import RunStore
-from appca.ui.explorer import panels
+from appca.ui.explorer import colours
 from appca.ui.export import export_material
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import Report, report
@@ -226,7 +226,7 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     DatasetStore(home()).put(dataset)
     config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", {"n_components": 3})
     result = fit_run(dataset, config)
-    colour = next(iter(panels.colour_choices(dataset)))
+    colour = next(iter(colours.colour_choices(dataset)))
     whole = Material(dataset, config, result.info, result.fitted, colour)
     few = np.zeros(200, bool)
     few[[3, 50, 120]] = True

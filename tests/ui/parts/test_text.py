@@ -1,17 +1,15 @@
 """Words and small pieces of HTML: numbers read well, and data is only ever text."""
 
-import re
-
 import numpy as np
 import pytest
 
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.data.readers.facts import facts
 from appca.plots.palette import colour_by
+from appca.ui.explore import selected
 from appca.ui.frame import frame
-from appca.ui.parts import component_list, text, tray
+from appca.ui.parts import component_list, text
 from tests.fitted_runs import fitted_run, info_of
 
 NASTY = '<img src=x onerror="alert(1)">&"'
@@ -102,55 +100,19 @@ def run_of(dataset: Dataset, component: list[float], active: np.ndarray | None =
     )
 
 
-def test_component_cards_show_feature_names_literally():
-    dataset = table(("first", NASTY, "third"))
-    html = component_list.cards(dataset, run_of(dataset, [0.1, 0.9, 0.2]))
+def test_features_of_a_component_are_shown_literally_and_ranked_in_the_units_of_the_fit():
+    dataset = table(("in thousands", NASTY, "third"))
+    fitted = run_of(dataset, [0.1, 0.9, 0.2])
+    html = component_list.loadings(dataset, component_list.in_units_of_the_fit(fitted)[0])
     assert "<img" not in html
-    assert text.words(NASTY) in html
+    assert html.index(text.words(NASTY)) < html.index("third") < html.index("in thousands")
+    assert np.abs(component_list.in_data_space(fitted)[0]).argmax() == 0
 
 
-def test_features_of_a_table_are_ranked_in_the_units_of_the_fit():
-    dataset = table(("in thousands", "small", "third"))
-    html = component_list.cards(dataset, run_of(dataset, [0.1, 0.9, 0.2]))
-    assert html.index("small") < html.index("third") < html.index("in thousands")
-    in_data_units = component_list.in_data_space(run_of(dataset, [0.1, 0.9, 0.2]))
-    assert np.abs(in_data_units[0]).argmax() == 0
-
-
-def test_bars_and_facts_of_a_selection_show_labels_literally_and_count_right():
+def test_bars_of_a_selection_show_labels_literally_and_count_right():
     dataset = table(("a", "b"))
-    rows = np.array([0, 2, 4, 5])
-    html = tray.class_bars(colour_by("class", dataset.labels["class"]), rows)
+    mask = np.isin(np.arange(30), [0, 2, 4, 5])
+    html = selected.class_bars(colour_by("class", dataset.labels["class"]), mask)
     assert "<img" not in html
-    assert ">3<" in html
-    assert ">1<" in html
-    assert "{1} 4" in tray.facts(dataset, run_of(dataset, [0.1, 0.9]), rows)
-
-
-def test_where_selected_rows_are_is_said_by_subspaces_or_by_components_that_set_them_apart():
-    dataset = table(("a", "b"))
-    active = np.random.default_rng(0).random((30, 40)) < 0.5
-    active[:, 7] = np.arange(30) < 6
-    fitted = run_of(dataset, [0.1, 0.9], active)
-    rows = np.arange(6)
-    html = tray.facts(dataset, fitted, rows)
-    assert "8 used by 100% (all rows 20%)" in html
-    assert re.search(r"−?[\d,]+\.\d\d nats \(all rows −?[\d,]+\.\d\d nats\)", html)
-    assert re.search(r"Membership</dt><dd>[\w. ]+% \(all rows [\w. ]+%\)", html)
-    assert html.count("(all rows") == 3 + 3  # components named, and the three numbers below
-    assert "6 different ones" in html
-    assert "{" not in html
-
-
-def test_a_report_of_a_file_shows_names_literally_and_cuts_long_lists():
-    report = {
-        "rows": 10,
-        "columns": 9,
-        "roles": {NASTY: "ignored", "y": "label"},
-        "missing": {f"column {n}": n for n in range(1, 8)},
-        "filled": 28,
-    }
-    html = text.fact_list(facts(report))
-    assert "<img" not in html
-    assert "28 cells" in html
-    assert "and 2 more" in html
+    assert ">3 · 20%<" in html
+    assert ">1 · 7%<" in html

@@ -85,15 +85,13 @@ def _editor(key: str, report: Report, names: list[str], changed: dict[str, str])
     # What the editor began with: it keeps changes of its own, and would lose them with other data.
     base = st.session_state.setdefault(f"{place}-base", dict(changed))
     now = report["roles"] | base
-    gaps, constant = report.get("missing", {}), set(report.get("constant", ()))
-    why = report.get("left_out", {})
+    gaps, why = report.get("missing", {}), report.get("left_out", {})
     table = pd.DataFrame(
         {
             "column": names,
             _ROLE: [now[name] for name in names],
             "holds": [report.get("kinds", {}).get(name, "numbers") for name in names],
             "missing": np.array([gaps.get(name, 0) for name in names], dtype=np.int64),
-            "constant": ["yes" if name in constant else "" for name in names],
             "left out because": [why.get(name, "") for name in names],
         }
     )
@@ -102,7 +100,7 @@ def _editor(key: str, report: Report, names: list[str], changed: dict[str, str])
         key=place,
         hide_index=True,
         width="stretch",
-        disabled=["column", "holds", "missing", "constant", "left out because"],
+        disabled=["column", "holds", "missing", "left out because"],
         column_config={_ROLE: st.column_config.SelectboxColumn(options=list(ROLES), required=True)},
         on_change=_take,
         args=[place, names, changed],

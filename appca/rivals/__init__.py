@@ -1,0 +1,1 @@
+"""Clusterwise methods that adaptive PPCA is compared with, as scikit-learn estimators."""

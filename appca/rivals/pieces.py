@@ -1,0 +1,64 @@
+"""Where clusterwise methods start; nothing depends on the order of rows or on how they repeat."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+Array = NDArray[Any]
+MOST_STEPS = 50
+
+
+def row_weights(given: Any, n_rows: int) -> Array:
+    """Weights (N,) of rows as they were given, or ones.
+
+    Raises
+    ------
+    ValueError
+        When they are not one number of at least 0 a row, some above 0.
+    """
+    if given is None:
+        return np.ones(n_rows)
+    w: Array = np.full(n_rows, float(given)) if isinstance(given, Real) else given
+    w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if w.shape != (n_rows,) or (w < 0).any():
+        msg = (
+            f"sample_weight must be {n_rows} numbers of at least 0, one a row; got shape "
+            f"{w.shape}: pass one weight for each row."
+        )
+        raise ValueError(msg)
+    if not w.any():
+        msg = "Sample weights must contain at least one non-zero number: all are 0."
+        raise ValueError(msg)
+    return w
+
+
+def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]:
+    """Mean (D,), all variances and the leading axes (D, at most n_axes) of weighted rows."""
+    mean = w @ Y / w.sum()
+    B = (Y - mean) * np.sqrt(w / w.sum())[:, None]
+    values, V = np.linalg.eigh(B.T @ B)
+    V = V[:, ::-1][:, :n_axes]
+    signs = np.where(V[np.abs(V).argmax(axis=0), range(V.shape[1])] < 0.0, -1.0, 1.0)
+    return mean, values[::-1], V * signs
+
+
+def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp]:
+    """Piece (N,) of every row: k-means from centres drawn like rows of a normal."""
+    axes = min(Y.shape[1], max(2, n_pieces))
+    mean, values, V = weighted_axes(Y, w, axes)
+    spread = np.sqrt(np.maximum(values[:axes], 0.0))
+    centres = mean + (rng.standard_normal((n_pieces, axes)) * spread) @ V.T
+    pieces = np.zeros(len(Y), np.intp)
+    for _ in range(MOST_STEPS):
+        before = pieces
+        pieces = (np.square(centres).sum(axis=1) - 2.0 * Y @ centres.T).argmin(axis=1)
+        if (pieces == before).all():
+            break
+        for k in range(n_pieces):
+            own = w * (pieces == k)
+            if own.sum() > 0:
+                centres[k] = own @ Y / own.sum()
+    return pieces

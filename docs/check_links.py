@@ -1,0 +1,56 @@
+"""Follow every link of the built site: `python docs/check_links.py docs/_build/html`."""
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import appca
+
+
+class Page(HTMLParser):
+    """Links and places of a page, and what it loads from elsewhere."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.places: set[str] = set()
+        self.outside: list[str] = []
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what a tag leads to, and what leads to it."""
+        given = {name: value or "" for name, value in attrs}
+        self.places |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        loaded = given.get("src") or (given.get("href", "") if tag == "link" else "")
+        if loaded.startswith(("http:", "https:", "//")) and given.get("rel") != "canonical":
+            self.outside.append(loaded)
+
+
+def faults(folder: Path) -> list[str]:
+    """Return dead links, pages that load from elsewhere, and public names without a page."""
+    pages = {file.resolve(): Page(file) for file in sorted(folder.rglob("*.html"))}
+    places = {file: page.places for file, page in pages.items()}
+    found = []
+    for file, page in pages.items():
+        name = file.relative_to(folder.resolve())
+        found += [f"{name} loads {one}" for one in page.outside]
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            if not target.exists():
+                found.append(f"{name}: {link} leads nowhere")
+            elif unquote(parts.fragment) not in {"", *places.get(target, {parts.fragment})}:
+                found.append(f"{name}: {link} names no place")
+    named = {place for page in pages.values() for place in page.places}
+    return found + [f"{one} has no page" for one in appca.__all__ if f"appca.{one}" not in named]
+
+
+if __name__ == "__main__":
+    wrong = faults(Path(sys.argv[1]))
+    print("\n".join(wrong) or "every link leads somewhere")  # noqa: T201 - a command's answer
+    sys.exit(bool(wrong))

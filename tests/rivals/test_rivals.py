@@ -1,0 +1,106 @@
+"""The clusterwise rivals against closed forms, dense densities and brute force."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.decomposition import FactorAnalysis
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from appca import PPCA
+from appca.rivals.mixture import MixtureOfFactorAnalysers
+from appca.rivals.subspaces import KSubspaces
+
+
+@parametrize_with_checks(
+    [
+        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, random_state=0, max_iter=500),
+        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, noise="diagonal", max_iter=500),
+        KSubspaces(n_pieces=2, n_components=1, random_state=0),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def pieces(seed, n=240):
+    """Draw rows of three planes in six dimensions."""
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((3, 6, 2)) * 2
+    k = rng.integers(3, size=n)
+    X = np.einsum("nl,ndl->nd", rng.standard_normal((n, 2)), W[k])
+    return X + 3 * np.eye(3, 6)[k] * 3 + 0.1 * rng.standard_normal((n, 6)), k
+
+
+def test_one_piece_is_probabilistic_pca(seed):
+    X, _ = pieces(seed)
+    one = MixtureOfFactorAnalysers(1, 2, n_init=1, tol=1e-10, max_iter=5000).fit(X)
+    whole = PPCA(2).fit(X)
+    assert one.score(X) == pytest.approx(whole.score(X), abs=1e-5)
+    assert one.n_parameters_ == whole.n_parameters_
+    np.testing.assert_allclose(one.noise_variance_, whole.noise_variance_, rtol=1e-3)
+
+
+def test_one_piece_with_diagonal_noise_is_factor_analysis(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((400, 2)) @ rng.standard_normal((2, 8))
+    X += rng.uniform(0.5, 1.5, 8) * rng.standard_normal(X.shape)
+    one = MixtureOfFactorAnalysers(1, 2, noise="diagonal", n_init=1, tol=1e-9, max_iter=5000).fit(X)
+    other = FactorAnalysis(2, tol=1e-6, max_iter=5000, svd_method="lapack").fit(X)
+    assert one.score(X) == pytest.approx(other.score(X), abs=1e-3)
+
+
+@pytest.mark.parametrize("noise", ["isotropic", "diagonal"])
+def test_the_likelihood_is_that_of_dense_normal_densities_and_never_falls(noise, seed):
+    X, _ = pieces(seed)
+    model = MixtureOfFactorAnalysers(3, 2, noise=noise, random_state=seed).fit(X)
+    dense = sum(
+        share * multivariate_normal(mean, A.T @ A + np.diag(model.noise_variance_)).pdf(X)
+        for share, mean, A in zip(model.weights_, model.means_, model.loadings_, strict=True)
+    )
+    np.testing.assert_allclose(model.score_samples(X), np.log(dense), rtol=1e-8)
+    assert (np.diff(model.log_likelihoods_) >= -1e-8).all()
+
+
+@pytest.mark.parametrize("kind", [MixtureOfFactorAnalysers, KSubspaces])
+def test_planted_planes_are_found(kind, seed):
+    X, truth = pieces(seed)
+    model = kind(3, 2, n_init=10, random_state=0).fit(X)
+    found = model.predict(X)
+    agreement = sum(np.bincount(truth[found == k]).max() for k in np.unique(found)) / len(X)
+    assert agreement > 0.97
+    assert np.square(X - model.reconstruct(X)).mean() < 0.05
+    H = model.transform(X).reshape(len(X), 3, 2)
+    assert not H[np.arange(3) != found[:, None]].any()
+
+
+@pytest.mark.parametrize("kind", [MixtureOfFactorAnalysers, KSubspaces])
+def test_a_weight_is_a_repetition_and_order_does_not_matter(kind, seed):
+    X, _ = pieces(seed, 90)
+    rng = np.random.default_rng(seed)
+    w = rng.integers(0, 4, len(X))
+    some = rng.permutation(np.repeat(np.arange(len(X)), w))
+    one = kind(3, 2, random_state=0).fit(X, sample_weight=w)
+    other = kind(3, 2, random_state=0).fit(X[some])
+    assert one.score(X) == pytest.approx(other.score(X), rel=1e-6)
+    np.testing.assert_allclose(one.means_, other.means_, atol=1e-5)
+
+
+def test_k_subspaces_reaches_the_best_of_all_partitions():
+    rng = np.random.default_rng(3)
+    X = np.vstack(
+        [np.outer(rng.standard_normal(5), [1, 0]), np.outer(rng.standard_normal(5), [0, 1])]
+    )
+    X += 0.05 * rng.standard_normal(X.shape)
+    best = np.inf
+    for labels in product([0, 1], repeat=10):
+        error = 0.0
+        for k in (0, 1):
+            own = X[np.array(labels) == k]
+            if len(own) > 2:
+                error += np.linalg.svd(own - own.mean(axis=0))[1][1] ** 2
+        best = min(best, error / 10)
+    assert KSubspaces(2, 1, n_init=60, random_state=0).fit(X).error_ == pytest.approx(
+        best, rel=1e-6
+    )
