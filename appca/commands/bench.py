@@ -24,6 +24,13 @@ def add(commands: parsing.Commands) -> None:
     text = "measure the models beside others on this computer, as `python -m benchmarks.table` does"
     parser = parsing.command(commands, "bench", text, EXAMPLES)
     parser.set_defaults(run=run)
+    parser.add_argument(
+        "what",
+        nargs="?",
+        choices=("table", "rivals"),
+        default="table",
+        help="time and memory, or what mixtures and k-subspaces find (default: table)",
+    )
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
         "--quick", action="store_true", help="two small data sets of its own (default: no)"
@@ -50,7 +57,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             words.append(f"--{name}={given}")
     if options.out is not None:
         words.append(f"--out={options.out.resolve()}")
-    command = [sys.executable, "-m", "benchmarks.table", *words]
+    command = [sys.executable, "-m", f"benchmarks.{options.what}", *words]
     stdout: Any = None
     if options.quiet:
         stdout = subprocess.DEVNULL
