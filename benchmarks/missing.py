@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
+from appca.analysis.check.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.storage.errors import InputError

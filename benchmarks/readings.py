@@ -9,8 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from statistics import median
 
-from appca.analysis.explore.masked import EVERY, FEW, MEANS, OWN
-
+from appca.analysis.check.masked import EVERY, FEW, MEANS, OWN
 from appca.data.numbers import percent
 from appca.storage.wording import counted
 from benchmarks.cluster import CHUNK_ROWS, Seen, growth_of, limits_of

@@ -55,7 +55,7 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
     marks = {
         "data/recent": MARK,
         "explore": f"{imported.id}, imported",
-        "check/compare": MARK,
+        "check/compare": " · imported",  # of the fit on screen, in the status line
         "export": "This fit was imported",
     }
     other = fitted(home(), small(), **{**SIZES, "random_state": 1})

@@ -216,6 +216,26 @@ def test_rows_are_coloured_by_two_components_with_a_key(page):
     assert colours > 20
 
 
+def test_two_fingers_zoom_and_pixels_are_those_of_the_screen(page):
+    before = page.evaluate("canvas.stage.views[0].cam.k")
+    hand = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *xs: int) -> None:
+        points = [{"x": x, "y": 300, "id": i} for i, x in enumerate(xs)]
+        hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 600, 700)
+    for step in range(1, 9):
+        touch("touchMove", 600 - 10 * step, 700 + 10 * step)
+    touch("touchEnd")
+    page.wait_for_function("(before) => canvas.stage.views[0].cam.k > 1.5 * before", arg=before)
+    page.evaluate("canvas.update({ options: { dpr: 3 } })")
+    settle(page)
+    assert page.evaluate("canvas.stage.canvas.width === 3 * canvas.stage.root.clientWidth")
+    page.evaluate("canvas.update({ options: { dpr: 1 } })")
+    settle(page)
+
+
 def test_destroy_leaves_nothing_and_another_mount_works(page):
     assert page.evaluate("checks.mountOften('three')") == 0
     assert not page.evaluate("canvas.stage.gpu.gl.isContextLost()")

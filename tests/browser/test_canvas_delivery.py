@@ -49,7 +49,7 @@ def test_a_scene_is_fetched_once_kept_over_a_reload_and_given_to_nobody_else(ser
 def test_the_app_itself_serves_the_routes(serve):
     address = urlsplit(serve(ROOT / "app.py").url)
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
-    for path, status in ((f"/canvas/{'0' * 32}", 403), ("/subspaces", 200)):
+    for path, status in ((f"/canvas/{'0' * 32}", 403), ("/data", 200)):
         connection.request("GET", path)
         answer = connection.getresponse()
         answer.read()

@@ -9,6 +9,7 @@ from tests.browser.test_app import APP, SECOND, idle
 from tests.models.synthetic import planted
 
 pytestmark = pytest.mark.browser
+WAIT = 15 * SECOND
 PLACE = """([column, row]) => {
   const plot = [...document.querySelectorAll('.js-plotly-plot')].find(p => p.querySelector('.hm'));
   const box = plot.getBoundingClientRect(), {xaxis, yaxis} = plot._fullLayout;
@@ -35,9 +36,9 @@ def test_a_grid_fills_and_a_click_on_a_cell_opens_it_in_explore(serve, visit, tm
     for _ in range(5):  # a plot that is being redrawn does not hear a click
         page.mouse.click(*page.evaluate(PLACE, [4, 2]))  # of K = 2 to 6 and L = 1 to 4
         try:
-            page.wait_for_url("**k=6&l=3**", timeout=8 * SECOND)
+            page.wait_for_url(lambda url: "k=6&l=3" in url and "/check" not in url, timeout=WAIT)
         except TimeoutError:
             continue
         break
-    assert "/check" not in page.url
+    page.wait_for_url(lambda url: "k=6&l=3" in url and "/check" not in url, timeout=WAIT)
     assert page.locator("[data-testid=stException]").count() == 0

@@ -1,4 +1,4 @@
-"""Every page on real data and on a table of one's own: by its link, after a reload, in the dark."""
+"""Every page: few words, no fault for a screen reader, nothing cut off; and on real data."""
 
 from urllib.parse import urlsplit
 
@@ -7,7 +7,7 @@ import pytest
 from tests.browser.test_app import APP, SECOND, idle
 from tests.ui.parts.test_pages import PAGES, good_table
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 WAIT = 120 * SECOND
 DATA = {
     "wine": "178 rows × 13",
@@ -46,6 +46,7 @@ def sound(page, title: str) -> None:
     assert page.locator("[data-testid=stAlertContentError]").all_inner_texts() == []
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("source", DATA)
@@ -67,3 +68,61 @@ def test_every_page_works_by_its_link_and_after_a_reload(visit, address, source,
         page.reload()
         sound(page, title)
         assert DATA[source] in page.locator(".ca-side").inner_text()
+
+
+MOST_WORDS = 120
+WORDS = """() => {
+    const texts = ['stMarkdown', 'stCaptionContainer', 'stAlert'];
+    const places = texts.map((one) => `[data-testid=stMain] [data-testid=${one}]`).join();
+    const seen = [...document.querySelectorAll(places)]
+        .filter((one) => one.checkVisibility() && !one.closest('label, button, table'));
+    const outer = seen.filter((one) => !seen.some((other) => other !== one && other.contains(one)));
+    return outer.map((one) => one.innerText).join(' ').split(/\\s+/)
+        .filter((word) => /^[(“]?[a-z]{2,}/i.test(word)).length;
+}"""
+CUT_OFF = """() => document.documentElement.scrollWidth > innerWidth
+    || document.querySelector('[data-testid=stMain]').scrollWidth > innerWidth"""
+SIZES = ((1440, 900), (900, 900), (390, 844))
+
+
+def faults_of(page, axe) -> list[str]:
+    """What stands in the way of reading a page, in sentences."""
+    found = [
+        f"{one['id']}: {one['nodes'][0]['html'][:120]}"
+        for one in axe.run(page).response["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+    words = page.evaluate(WORDS)
+    if words >= MOST_WORDS:
+        found.append(f"{words} words of standing text")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        if page.evaluate(CUT_OFF):
+            found.append(f"cut off at {width} pixels")
+    page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
+    return found
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_page_can_be_read_by_everybody(visit, address, dark):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit(f"{address}/", dark=dark).page
+    found = {}
+    for place, title in PAGES.items():
+        name, _, tab = place.partition("/")
+        page.goto(f"{address}/{name if name != 'explore' else ''}?tab={tab}")
+        sound(page, title)
+        found[place] = faults_of(page, axe)
+    assert {place: faults for place, faults in found.items() if faults} == {}
+
+
+def test_every_page_is_reached_by_the_keyboard_alone(visit, address):
+    page = visit(f"{address}/").page
+    sound(page, "Explore")
+    for title in dict.fromkeys(PAGES.values()):
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.innerText").endswith(title):
+                break
+        page.keyboard.press("Enter")
+        sound(page, title)

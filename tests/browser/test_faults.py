@@ -294,10 +294,10 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
     first = start()
     page = visit(f"{first.url}/?k=3&l=1").page
     drawn(page)
+    idle(page)
     page.wait_for_url("**run=**")
     link = urlsplit(page.url).query
     (run,) = RunStore(first.home).list()
-    open_page(page, "Fit")
     start_a_long_fit(page, seed=5)
     until(lambda: workers(first.home), "a worker")
     (worker,) = workers(first.home)
@@ -308,14 +308,14 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
     until(lambda: not is_alive(worker), "the worker to follow its server")
 
     second = start()
-    page = visit(f"{second.url}/fit?{broken}").page
+    page = visit(f"{second.url}/?{broken}").page
     page.get_by_text("The app was closed before this job was over").wait_for(timeout=20 * SECOND)
     idle(page)
     store = RunStore(second.home)
     assert store.problems() == ()
     assert list(store.folder.glob(".*")) == []
     page.goto(f"{second.url}/?{link}")
-    drawn(page, "explorer.querySelectorAll('.appca-panel').length == 3")
+    drawn(page, "explorer.dataset.panels == 3")
     page.wait_for_url("**run=**")
     assert urlsplit(page.url).query == link
     arrays = store.get(run.id).path / "arrays.npz"

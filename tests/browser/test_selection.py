@@ -65,7 +65,7 @@ def test_a_selection_goes_over_pages_gets_a_name_is_undone_and_survives_a_reload
     page.keyboard.press("Escape")
     press(page, "tray_invert")
     drawn(page, f"explorer.dataset.selected == {ROWS - count}")
-    press(page, "tray_undo")
+    press(page, "bar_undo")
     drawn(page, f"explorer.dataset.selected == {count}")
     press(page, "tray_clear")
     drawn(page, "explorer.dataset.selected == 0")

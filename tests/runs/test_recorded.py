@@ -16,7 +16,7 @@ from appca import AdaptivePPCA
 from appca.analysis import keywords
 from appca.analysis.check.choose import GridConfig
 from appca.analysis.check.choose_stability import StabilityConfig
-from appca.analysis.explore.masked import MaskedConfig
+from appca.analysis.check.masked import MaskedConfig
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore

@@ -11,7 +11,7 @@ import pytest
 from appca import load_model
 from appca.analysis.check.choose import GridConfig
 from appca.analysis.check.choose_stability import StabilityConfig
-from appca.analysis.explore.masked import MaskedConfig
+from appca.analysis.check.masked import MaskedConfig
 from appca.analysis.explore.umap import EmbeddingConfig
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig

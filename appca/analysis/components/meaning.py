@@ -82,7 +82,7 @@ def _said(label: _Label, found: np.ndarray) -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """Join classes; a class that is a sign or a number reads better as several: "0s and 6s"."""
+    """Join classes; a class that is one letter or digit reads better as several: "0s and 6s"."""
     return " and ".join(
-        f"{name}s" if len(name) <= 2 and name.isalnum() else shortened(name, 24) for name in names
+        f"{name}s" if len(name) == 1 and name.isalnum() else shortened(name, 24) for name in names
     )

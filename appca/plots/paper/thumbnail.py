@@ -26,9 +26,8 @@ def thumbnail(figure: go.Figure) -> go.Figure:
     small.update_traces(showscale=False, selector={"type": "heatmap"})
     bare = {"title": None, "showticklabels": False, "ticks": "", "showgrid": False}
     small.update_xaxes(**bare).update_yaxes(**bare)
-    if layout.get("width") and layout.get(
-        "images"
-    ):  # a sheet of images: its top, without stretching them
+    if layout.get("images") and layout.get("width"):
+        # a sheet of images: its top, without stretching them
         top = layout["yaxis"]["range"][1]
         small.update_yaxes(range=[top - layout["width"] * HEIGHT / WIDTH, top])
     return small.update_layout(

@@ -77,7 +77,8 @@ def _pictures(dataset: Dataset, shown: Shown, other: Run) -> None:
     second = canvas.scene_of_run(dataset, other, feature=feature)
     with st.container(key="beside"):
         columns = st.columns(2, gap="medium")
-    names = ("This fit: " + ", ".join(shown.config.sizes), compare_choice.named(other))
+    own = ", ".join(shown.config.sizes) if shown.run is None else compare_choice.named(shown.run)
+    names = (f"This fit: {own}", compare_choice.named(other))
     scenes = (first, second)
     for number, (column, scene, name) in enumerate(zip(columns, scenes, names, strict=True)):
         with column:

@@ -103,7 +103,7 @@ function slider(steer, k) {
     line.append(image);
   }
   const track = node('div', 'ca-steer-track');
-  const attributes = { role: 'slider', tabindex: '0', 'aria-label': named(part), 'aria-valuemin': rounded(-part.reach), 'aria-valuemax': rounded(part.reach) };
+  const attributes = { role: 'slider', tabindex: '0', 'aria-label': named(part), 'aria-valuemin': String(-part.reach), 'aria-valuemax': String(part.reach) };
   Object.entries(attributes).forEach(([name, value]) => track.setAttribute(name, value));
   track.append(node('i', 'ca-steer-fill'), node('b', 'ca-steer-knob'));
   track.addEventListener('keydown', (event) => keyed(steer, k, event));

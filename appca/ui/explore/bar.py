@@ -11,7 +11,7 @@ from appca.ui.explore import model, sizes, umap
 from appca.ui.parts import controls
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import services, state
+from appca.ui.session import history, services, state
 from appca.ui.session.callbacks import guarded
 
 RECENT = 5  # data sets offered beside the present one
@@ -26,6 +26,7 @@ def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:
         label = f"Colour **{markdown(controls.colour_name(dataset))}**"
         with st.popover(label, key="bar_colour", width="content"):
             colouring = controls.colouring(dataset)
+        _undo_and_redo()
         place = st.container(
             key="bar_views", horizontal=True, vertical_alignment="center", width="content"
         )
@@ -40,6 +41,24 @@ def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
         with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
             umap.settings(dataset)
     return chosen
+
+
+def _undo_and_redo() -> None:
+    steps = {
+        "undo": (history.undo, history.can_undo(), "Undo (Ctrl+Z)"),
+        "redo": (history.redo, history.can_redo(), "Redo (Ctrl+Shift+Z)"),
+    }
+    with st.container(key="bar_steps", horizontal=True, gap="small", width="content"):
+        for name, (act, possible, hint) in steps.items():
+            st.button(
+                "",
+                key=f"bar_{name}",
+                icon=f":material/{name}:",
+                type="tertiary",
+                help=hint,
+                on_click=act,
+                disabled=not possible,
+            )
 
 
 def _data(dataset: Dataset) -> None:

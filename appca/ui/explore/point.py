@@ -18,7 +18,7 @@ from appca.analysis.explore.point import (
 from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import number, percent, signed
+from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.plots.explore.sprites import tiles_of
 from appca.ui.explore import point_choice
@@ -31,7 +31,7 @@ from appca.ui.session.fitting import Shown
 NEAREST = 6
 FEATURES = 8  # of a table's row, those farthest from the average
 OTHERS = 3  # sets of components that the row might use instead
-DOUBTFUL = 0.5
+DOUBTFUL, CERTAIN = 0.5, 0.9
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
@@ -85,9 +85,9 @@ def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
     picture = _picture(dataset, row, 84)
     lines = tag("div", words(f"Row {dataset.ids[row]}"), "ca-name")
     lines += tag("div", words(f"{label}in panel {title(used, fitted.numbers)}"))
-    mark, css = ("?", "ca-doubt") if sure < DOUBTFUL else ("✓", "ca-sure")
-    verdict = "Doubtful" if sure < DOUBTFUL else "Certain"
-    lines += tag("span", f"{mark} {verdict}: {percent(sure)}", css)
+    verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
+    css = "ca-doubt" if sure < DOUBTFUL else "ca-sure"
+    lines += tag("span", f"{verdict}: {percent(sure)}", css)
     st.html(tag("div", picture + tag("div", lines), "ca-point"))
 
 
@@ -112,7 +112,10 @@ def _sum(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool) ->
     pieces = [_figure(grey[0], "average")]
     for k, score, term in zip(found.components, found.scores, found.terms, strict=True):
         picture = component_image(np.sign(score) * term, shape, limit)
-        pieces += [tag("span", f"{signed(score)} ×"), _figure(picture, str(number_of(fitted, k)))]
+        pieces += [
+            tag("span", f"{minus(format(score, '+.1f'))} ×"),
+            _figure(picture, str(number_of(fitted, k))),
+        ]
     pieces += [tag("span", "="), _figure(grey[1], "rebuilt")]
     return tag("div", "".join(pieces), "ca-built")
 

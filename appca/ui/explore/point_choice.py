@@ -53,7 +53,7 @@ def choose(dataset: Dataset) -> int:
             key=WANTED,
             placeholder="Find a row by id or number",
             max_chars=LONGEST,
-            width=196,
+            width=180,
             label_visibility="collapsed",
             on_change=_search,
             args=[dataset],

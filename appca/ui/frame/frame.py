@@ -8,10 +8,10 @@ import streamlit as st
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.ui.data.files import dropping, opening
-from appca.ui.frame import cold_start, memory, page_turn, status, upload_limit
+from appca.ui.frame import browser, cold_start, memory, page_turn, status, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
-from appca.ui.session import selection, services, state, watching
+from appca.ui.session import history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
 
@@ -28,12 +28,14 @@ def around_page(draw: Callable[[], None]) -> None:
     with above:
         st.html(STYLE)
         cold_start.close_false_alarm()
+        browser.listen()
     st.logo(logo(), size="large", icon_image=icon())
     try:
         with page_turn.turn():
             with above:
                 _prepare()
             draw()
+            history.record()
             _write_address(tab=st.session_state[KEYS.tab])
     except TOLD as error:
         st.error(markdown(sentence(error)))
@@ -46,9 +48,13 @@ def _prepare() -> None:
     if state.begin():
         watching.adopt(address.get("run"))
         selection.restore(state.current_dataset(), address.get("sel"))
+        history.begin_at(address.get("step"))
         _say_what_is_not_shown(address.get("run", ""))
+    else:
+        history.follow(address)
     _leave_what_is_gone()
     watching.settle()
+    history.record()
     _write_address()  # also now: a reload may come before the page is finished
     dropped = dropping.anywhere()
     if dropped is not None:
@@ -84,4 +90,5 @@ def _leave_what_is_gone() -> None:
 
 def _write_address(**more: str | None) -> None:
     if state.is_ready():
-        state.write_address(sel=selection.token(state.current_dataset()), **more)
+        token, step = selection.token(state.current_dataset()), history.number()
+        state.write_address(sel=token, step=step, **more)

@@ -6,7 +6,7 @@ from appca.analysis.components.components import name_of
 from appca.analysis.fitted import FittedModel
 from appca.data.dataset import Dataset
 from appca.data.numbers import signed
-from appca.plots.components.components import ranked_loadings
+from appca.plots.components.components import NEGATIVE, POSITIVE, ranked_loadings
 from appca.ui.parts.text import tag, words
 
 
@@ -36,7 +36,7 @@ def loadings(dataset: Dataset, pattern: np.ndarray) -> str:
     """Return the largest weights of a component (D,) of a table as HTML bars."""
     lines = []
     for item in ranked_loadings(pattern, dataset.feature_names):
-        colour = "#b2182b" if item.value > 0 else "#2166ac"
+        colour = f"rgb{POSITIVE if item.value > 0 else NEGATIVE}"
         bar = tag("div", "", style=f"width:{item.share:.0%};background:{colour}")
         text = tag("span", words(item.name), title=f"{item.name}: {signed(item.value)}")
         lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))

@@ -30,12 +30,9 @@ HIGHEST = 5.0  # per cent
 def tools(dataset: Dataset, shown: Shown) -> None:
     """Draw the tools in one line; the same ones in the same order whatever is selected."""
     some = bool(selection.get(dataset).any())
-    steps = selection.steps(dataset)
-    back = f"Back by one of {counted(steps, 'step')}" if steps else "No step to take back"
-    for label, act, possible, about in (
-        ("Clear", selection.clear, some, None),
-        ("Invert", selection.invert, True, None),
-        ("Undo", selection.undo, steps > 0, back),
+    for label, act, possible in (
+        ("Clear", selection.clear, some),
+        ("Invert", selection.invert, True),
     ):
         st.button(
             label,
@@ -44,7 +41,6 @@ def tools(dataset: Dataset, shown: Shown) -> None:
             on_click=act,
             args=[dataset],
             disabled=not possible,
-            help=about,
         )
     with st.popover("By a rule", type="tertiary", key="tray_rule"):
         _by_rule(dataset, shown)

@@ -1,12 +1,11 @@
 """One selection of rows for each data set, the same on every page and after a reload.
 
-The session keeps the rows and the steps that led to them; the server keeps the last selections by a
+The session keeps the rows; the server keeps the last selections by a
 short token that stands in the address (`sel`), because a browser reload is a new session. Those
 that were given a name lie on disk.
 """
 
 from collections import OrderedDict
-from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -17,28 +16,18 @@ from appca.runs.home import home
 from appca.ui.session.state import KEYS
 
 REMEMBERED = 256  # selections by token; 70,000 rows take 9 kB each
-STEPS = 50  # that can be undone
-
-
-class _Kept(NamedTuple):
-    """What the session keeps of a data set."""
-
-    mask: np.ndarray  # (N,) bool
-    past: tuple[bytes, ...] = ()  # packed, oldest first
 
 
 def get(dataset: Dataset) -> np.ndarray:
     """Return the selected rows of a data set as a mask, shape (N,)."""
-    return _kept(dataset).mask
+    mask: np.ndarray | None = st.session_state.setdefault(KEYS.selections, {}).get(dataset.digest)
+    return _nothing(dataset) if mask is None else mask
 
 
 def put(dataset: Dataset, mask: np.ndarray) -> None:
-    """Select these rows on every page; the selection until now can be brought back by `undo`."""
-    old = _kept(dataset)
-    if np.array_equal(old.mask, mask):
-        return
-    past = (*old.past, np.packbits(old.mask).tobytes())[-STEPS:]
-    _keep(dataset, _Kept(mask.copy(), past))
+    """Select these rows on every page."""
+    if not np.array_equal(get(dataset), mask):
+        _keep(dataset, mask.copy())
 
 
 def clear(dataset: Dataset) -> None:
@@ -51,16 +40,14 @@ def invert(dataset: Dataset) -> None:
     put(dataset, ~get(dataset))
 
 
-def undo(dataset: Dataset) -> None:
-    """Go back to the selection before the last change, if there was one."""
-    past = _kept(dataset).past
-    if past:
-        _keep(dataset, _Kept(_unpacked(past[-1], dataset), past[:-1]))
+def packed(dataset: Dataset) -> bytes:
+    """Return the selection as bits, for `show`."""
+    return np.packbits(get(dataset)).tobytes()
 
 
-def steps(dataset: Dataset) -> int:
-    """Count the changes that can be undone."""
-    return len(_kept(dataset).past)
+def show(dataset: Dataset, bits: bytes) -> None:
+    """Select what `packed` returned."""
+    put(dataset, _unpacked(bits, dataset))
 
 
 def combine(dataset: Dataset, other: np.ndarray, how: str) -> None:
@@ -101,25 +88,20 @@ def token(dataset: Dataset) -> str | None:
 
 def restore(dataset: Dataset, wanted: str | None) -> None:
     """Select what a token from the address stands for, if the server or the disk still knows it."""
-    packed = _server_wide().get(wanted or "")
-    if packed is not None and len(packed) == -(-dataset.n_rows // 8):
-        _keep(dataset, _Kept(_unpacked(packed, dataset)))
+    bits = _server_wide().get(wanted or "")
+    if bits is not None and len(bits) == -(-dataset.n_rows // 8):
+        _keep(dataset, _unpacked(bits, dataset))
     elif wanted:
         known = {token_of(saved.mask): saved.mask for saved in named(dataset)}
         if wanted in known:
-            _keep(dataset, _Kept(known[wanted]))
+            _keep(dataset, known[wanted])
 
 
-def _kept(dataset: Dataset) -> _Kept:
-    kept = st.session_state.setdefault(KEYS.selections, {})
-    return kept.get(dataset.digest) or _Kept(_nothing(dataset))
-
-
-def _keep(dataset: Dataset, kept: _Kept) -> None:
-    st.session_state.setdefault(KEYS.selections, {})[dataset.digest] = kept
-    if kept.mask.any():
+def _keep(dataset: Dataset, mask: np.ndarray) -> None:
+    st.session_state.setdefault(KEYS.selections, {})[dataset.digest] = mask
+    if mask.any():
         known = _server_wide()
-        known[token_of(kept.mask)] = np.packbits(kept.mask).tobytes()
+        known[token_of(mask)] = np.packbits(mask).tobytes()
         while len(known) > REMEMBERED:
             known.popitem(last=False)
 

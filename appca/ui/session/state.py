@@ -16,7 +16,7 @@ from appca.data.sources.builtin import load
 from appca.runs.configuration import MODELS, MOST_COMPONENTS, RunConfig, defaults, suited
 from appca.storage.errors import InputError
 from appca.storage.schema import Count, Misfit, fitted
-from appca.ui.session import services
+from appca.ui.session import last_work, services
 
 FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
 
@@ -27,6 +27,7 @@ class Keys(NamedTuple):
     config: str = "config"
     configs: str = "configs"  # data set digest -> the configuration last used with it
     job: str = "job"  # the jobs in the address
+    history: str = "history"  # the steps that can be undone
     tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
     watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
@@ -64,15 +65,26 @@ def current_dataset() -> Dataset:
 
 
 def begin() -> bool:
-    """Resolve the address once a session: a run, a data set, or the digits; tell if it was now."""
+    """Resolve the address once a session, and say whether it was now.
+
+    It names a run or a data set; the bare one opens the last work of this browser, or the digits.
+    """
     if KEYS.config in st.session_state:
         return False
     address = dict(st.query_params)
     st.session_state[KEYS.job] = address.get("job")
-    if not (_begin_with_run(address.get("run")) or _begin_with_data(address)):
+    last = {} if last_work.NAMES & set(address) else last_work.address()
+    if not (resolve(address) or resolve(last)):
+        if last:
+            take_notices()  # nobody has asked for it
         open_first()
         _apply_k_and_l(address if "data" not in address else {})
     return True
+
+
+def resolve(address: dict[str, str]) -> bool:
+    """Look at the run or the data set that an address names; tell whether there was one."""
+    return _begin_with_run(address.get("run")) or _begin_with_data(address)
 
 
 def open_first() -> None:

@@ -234,7 +234,7 @@ def select(app, rows: np.ndarray, n_rows: int | None = None):
     mask = np.zeros(n_rows, dtype=bool)
     mask[rows] = True
     selection._server_wide()[token_of(mask)] = np.packbits(mask).tobytes()
-    app.session_state[KEYS.selections] = {address(app)["data"]: selection._Kept(mask)}
+    app.session_state[KEYS.selections] = {address(app)["data"]: mask}
     return app.run()
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from appca.analysis.groups.selections import SelectionStore
 from appca.data.sources.builtin import load
 from appca.runs.home import home
-from tests.ui.conftest import address, go, healthy, sentences
+from tests.ui.conftest import address, healthy, sentences
 from tests.ui.parts.test_pages import select
 
 PAGE = "groups/differences"
@@ -35,20 +35,6 @@ def keep_as(app, name: str):
 @pytest.fixture
 def zeros() -> np.ndarray:
     return load("digits").labels["digit"] == "0"
-
-
-def test_undo_goes_back_step_by_step_and_stops_at_the_start(start, zeros):
-    app = start(PAGE)
-    assert app.button(key="tray_undo").disabled
-    lasso(app, zeros)
-    counts = [selected(app)]
-    go(app, "groups/differences")
-    for _ in range(11):
-        counts += [selected(press(app, "tray_invert")), selected(press(app, "tray_clear"))]
-    assert counts[:3] == [178, 1797 - 178, 0]
-    back = [selected(press(app, "tray_undo")) for _ in range(22)]
-    assert back == counts[:-1][::-1]
-    assert app.button(key="tray_undo").disabled
 
 
 def test_a_rule_on_a_class_selects_and_others_add_narrow_and_remove(start):

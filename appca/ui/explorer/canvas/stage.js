@@ -126,7 +126,8 @@ export class Stage {
     this.draw();
     this.settled.forEach((one) => one(this));
     this.still = true;
-    this.schedule();
+    if (this.building) this.ask(); // the words come with all points
+    else this.schedule();
   }
 
   schedule() {

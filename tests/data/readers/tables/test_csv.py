@@ -297,7 +297,7 @@ def test_a_bad_table_is_refused_in_one_sentence(text, words):
         ({"roles": {"species": "id"}}, "“setosa” is there more than once"),
         ({"roles": {"id": "id", "note": "id"}}, "Only one column can be the id"),
         ({"image_shape": (3, 3)}, "with 2 values in all"),
-        ({"colour": "grey"}, "has the options separator, header, .* got colour"),
+        ({"colour": "grey"}, "has the options separator, decimal, header, .* got colour"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, words):

@@ -5,6 +5,7 @@ import { cssOf } from '../theme.js';
 import { pointToPage } from '../layout/place.js';
 
 const MOST = 1500; // rows that leave ghosts
+const AREA = 110; // pixels of a panel for each of them, so that they do not hide it
 
 /** @type {WeakMap<import('../stage.js').Stage, {key: number, rows: number[], scores: Float32Array | null}>} */
 const known = new WeakMap();
@@ -32,7 +33,10 @@ export function drawGhosts(stage) {
     const { panel, plot, part, range } = one;
     const [x, y] = panel.axes;
     if (part.layout.kind === 'map' || plot.w < 40) continue;
-    for (const [i, row] of list.entries()) {
+    const step = Math.ceil(list.length / Math.max(12, (plot.w * plot.h) / AREA));
+    const radius = Math.min(2.5, 0.8 + plot.w / 160);
+    for (let i = 0; i < list.length; i += step) {
+      const row = list[i];
       const used = components.subarray(row * active, (row + 1) * active);
       if (part.layout.kind === 'triangle' ? used.includes(x) && used.includes(y) : panel.components.every((c) => used.includes(c))) continue;
       const [onX, onY] = [used.includes(x), used.includes(y)];
@@ -47,7 +51,7 @@ export function drawGhosts(stage) {
       if (scores) {
         const at = i * meta.components.length;
         const [gx, gy] = pointToPage(one, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit);
-        if (gx > plot.x && gx < plot.x + plot.w && gy > plot.y && gy < plot.y + plot.h) { context.moveTo(gx + 2.5, gy); context.arc(gx, gy, 2.5, 0, 7); }
+        if (gx > plot.x && gx < plot.x + plot.w && gy > plot.y && gy < plot.y + plot.h) { context.moveTo(gx + radius, gy); context.arc(gx, gy, radius, 0, 7); }
       }
       context.stroke();
     }

@@ -1,0 +1,49 @@
+/**
+ * What the frame asks of the browser itself: keys for undo and redo, and a Back that undoes.
+ *
+ * Streamlit adds an entry to the browser's history with every change of the address. Here only
+ * another page, tab or step is one; all else takes the place of the present entry.
+ */
+const TYPED = 'input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true]';
+
+function isAnotherPlace(url) {
+  const [from, to] = [new URL(location.href), new URL(url ?? '', location.href)];
+  if (from.pathname !== to.pathname) return true;
+  const same = (name) => from.searchParams.get(name) === to.searchParams.get(name);
+  const has = (name) => from.searchParams.has(name);
+  return (has('step') && !same('step')) || (has('tab') && !same('tab'));
+}
+
+function watchHistory() {
+  if (window.appcaHistory) return;
+  window.appcaHistory = true;
+  const push = history.pushState.bind(history);
+  history.pushState = (state, title, url) => {
+    isAnotherPlace(url) ? push(state, title, url) : history.replaceState(state, title, url);
+    remember();
+  };
+}
+
+/** Remember for this browser what is open, so that the bare address opens it again. */
+function remember() {
+  const here = new URL(location.href).searchParams;
+  const kept = new URLSearchParams();
+  for (const name of ['data', 'run', 'k', 'l']) if (here.has(name)) kept.set(name, here.get(name));
+  if (!kept.has('data')) return;
+  document.cookie = `appca_last=${encodeURIComponent(kept)}; path=/; max-age=31536000; SameSite=Strict`;
+}
+
+export default function frame({ setTriggerValue }) {
+  watchHistory();
+  const leaving = new AbortController();
+  const onKey = (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.target.closest?.(TYPED)) return;
+    const key = event.key.toLowerCase();
+    if (key !== 'z' && !(key === 'y' && !event.shiftKey)) return;
+    event.preventDefault();
+    setTriggerValue(key === 'y' || event.shiftKey ? 'redo' : 'undo', true);
+  };
+  window.addEventListener('keydown', onKey, { signal: leaving.signal });
+  window.addEventListener('pagehide', remember, { signal: leaving.signal });
+  return () => leaving.abort();
+}

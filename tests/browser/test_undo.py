@@ -1,0 +1,79 @@
+"""Undo in a real browser: by key, by button and by Back; and the last work at the bare address."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.browser.test_app import APP, SECOND, idle
+
+pytestmark = pytest.mark.browser
+WAIT = 60 * SECOND
+
+
+def here(page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def until(page, **wanted: str | None) -> None:
+    """Wait until the address says this, and the page is drawn."""
+    page.wait_for_function(
+        """(wanted) => {
+            const given = new URLSearchParams(location.search);
+            return Object.entries(wanted).every(([name, value]) => given.get(name) === value);
+        }""",
+        arg=wanted,
+        timeout=WAIT,
+    )
+    idle(page)
+
+
+def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
+    opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/")
+    page = opened.page
+    until(page, k="4", l="2", step="0")
+    k, l_ = (page.locator(f".st-key-{name} input[type=range]") for name in ("k", "l"))
+    steps = [here(page)]
+
+    def take(**wanted: str) -> None:
+        until(page, step=str(len(steps)), **wanted)
+        steps.append(here(page))
+
+    k.press("ArrowRight")
+    take(k="5")
+    l_.press("ArrowRight")
+    take(l="3")
+    k.press("ArrowRight")
+    take(k="6")
+    l_.press("ArrowLeft")
+    take(l="2")
+    k.press("ArrowLeft")
+    take(k="5", l="2")
+
+    def shows(place: int) -> None:
+        until(page, **{name: steps[place][name] for name in ("k", "l", "run", "step")})
+        page.wait_for_function(
+            "(k) => document.querySelector('.st-key-k input[type=range]').value === k",
+            arg=steps[place]["k"],
+            timeout=WAIT,
+        )
+
+    page.keyboard.press("Control+z")
+    shows(4)
+    page.locator(".st-key-bar_undo button").first.click()
+    shows(3)
+    page.go_back()  # undoes the last thing, which was an undo
+    shows(4)
+    page.go_back()
+    shows(5)
+    for place in (4, 3, 2, 1, 0):
+        page.go_back()
+        shows(place)
+    page.go_forward()
+    shows(1)
+    page.keyboard.press("Control+Shift+z")
+    shows(2)
+    page.locator(".st-key-bar_redo button").first.click()
+    shows(3)
+
+    page.goto(page.url.partition("?")[0])  # the bare address opens the last work
+    until(page, k=steps[3]["k"], l=steps[3]["l"], run=steps[3]["run"])
