@@ -24,8 +24,9 @@ NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding,
 
 # Rows times K times swaps from which a fit uses the compiled E step. A pass takes half to a
 # third of the time with it, and compiling it about 5 s the first time, 12 s from MANY_SWAPS on
-# (`compile_ahead`): below, whole fits take a tenth of a second without.
-LEAST_COMPILED = 10_000
+# (`compile_ahead`): below, whole fits take half a second without. The app's first picture, of 1,797
+# digits at K = 4, L = 2, is below, so that on a fresh machine it need not wait for the compiler.
+LEAST_COMPILED = 20_000
 # Swaps from which a Fourier transform costs less than tables of counts, see
 # `poisson_binomial_kernels`.
 # Measured, microseconds a row: K = 25, L = 5: 0.5 by tables and 1.5 by points; 30, 15: 1.4 and
