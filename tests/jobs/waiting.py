@@ -8,7 +8,7 @@ from appca.jobs.folder import ENDED, JobStatus
 from appca.jobs.queue import Jobs
 
 
-def until(question: Callable[[], object], what: str, seconds: float = 20.0) -> object:
+def until(question: Callable[[], object], what: str, seconds: float = 90.0) -> object:
     """Ask again until the answer is true; the deadline is for what never happens."""
     deadline = time.monotonic() + seconds
     while not (answer := question()):
