@@ -8,7 +8,6 @@ windows than a machine could draw.
 import asyncio
 import contextlib
 import json
-import struct
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -46,7 +45,7 @@ class Window:
     faults : list of str
         Exceptions that the page showed, ever.
     picture : dict
-        Header of the last message to the explorer of the landing page.
+        Names of what the canvas of Explore shows, empty until a run of the page has drawn it.
     """
 
     def __init__(self, server: str, page: str = "", **address: str) -> None:
@@ -57,6 +56,7 @@ class Window:
         self.faults: list[str] = []
         self.picture: dict[str, Any] = {}
         self.received_bytes = 0
+        self._left = ""  # what the canvas showed before the last move
         self.runs = 0  # whole runs of the page that have ended
         self._drawn: dict[str, str] = {}  # widgets of the run that goes on
         self._states: dict[str, WidgetState] = {}
@@ -99,6 +99,7 @@ class Window:
 
     async def move(self, key: str, value: float) -> None:
         """Move a slider."""
+        self._left = self.picture.get("questions", "")
         id = self.widgets[key]
         self._states[id] = _slider(id, value)
         await self.send()
@@ -108,12 +109,11 @@ class Window:
         await self.send(WidgetState(id=self.widgets[key], trigger_value=True))
 
     async def run_of(self, **wanted: str) -> None:
-        """Wait until the address has these parameters and the page has been drawn with them."""
+        """Wait until the address has these parameters and a new picture has been drawn."""
         await self.until(lambda: wanted.items() <= self.address.items() and self._is_drawn())
 
     def _is_drawn(self) -> bool:
-        revision = self.picture.get("view", {}).get("revision", "")
-        return bool(revision) and revision.startswith(self.address.get("run", "?"))
+        return bool(self.picture) and self.picture["questions"] != self._left
 
     async def send(self, *pressed: WidgetState, fragment: str = "") -> None:
         """Ask for a run of the page, or of a part of it."""
@@ -176,6 +176,7 @@ class Window:
         if whole:
             self._stop_repeating()
             self._drawn.clear()
+            self.picture = {}
             self.texts.clear()
 
     def _set_repeating(self, message: ForwardMsg) -> None:
@@ -194,9 +195,8 @@ class Window:
             self.faults.append(f"{found.type}: {found.message}")
         elif kind in ("alert", "markdown"):
             self.texts.append(found.body)
-        elif kind == "bidi_component" and found.bytes and found.id.endswith("-atlas"):
-            (length,) = struct.unpack_from("<I", found.bytes)
-            self.picture = json.loads(found.bytes[4 : 4 + length])
+        elif kind == "bidi_component" and found.id.endswith("-canvas"):
+            self.picture = json.loads(found.json or found.mixed.json)["scene"]
         id = getattr(found, "id", "")
         key = id.split("-", 2)[-1] if id.startswith("$$") else ""
         if key and key != _UNKEYED:

@@ -53,7 +53,10 @@ def add(commands: parsing.Commands) -> None:
         "data", nargs="*", metavar="DATA", help=f"{parsing.DATA_HELP}, or a session ({SUFFIX})"
     )
     parser.add_argument(
-        "--labels", type=Path, metavar="FILE", help="a class for each row (NPY, or text by lines)"
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="a class for each row: NPY, or text by lines (default: none)",
     )
     parsing.add_reading(parser, missing="model")
     group = parser.add_argument_group("how to serve it")

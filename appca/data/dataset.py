@@ -196,13 +196,6 @@ class Dataset:
         """Names and codes (N,) of the first label column, or None without labels."""
         return categories(next(iter(self.labels.values()))) if self.labels else None
 
-    def leading_columns(self, rows: np.ndarray, **more: np.ndarray) -> dict[str, np.ndarray]:
-        """Return ids of rows, `more` of them, and their first label, as columns of a table."""
-        columns = {"id": self.ids[rows], **more}
-        for name, values in list(self.labels.items())[:1]:
-            columns[name if name not in columns else f"{name} (label)"] = values[rows]
-        return columns
-
     def take(self, rows: np.ndarray) -> "Dataset":
         """Return the data set of the given rows, in the given order.
 

@@ -356,7 +356,7 @@ def test_the_pages_say_so_and_show_the_rest(home, start):
     app = start("components/gallery", run=RUN)
     warnings = [box.value.replace("\\", "") for box in app.warning]
     assert OF_LABELS.format(f"labels.json {CHANGED}") in warnings
-    go(app, "explore")
+    go(app, "groups/named")
     warnings = [box.value.replace("\\", "") for box in app.warning]
     damaged = OF_SELECTION.format(f"470e65fce91358e8.npz {CHANGED}")
     assert damaged.replace("FILE", str(selection(home))) in warnings

@@ -9,7 +9,7 @@ from tests.browser.test_app import APP, SECOND, idle
 from tests.models.synthetic import planted
 
 pytestmark = pytest.mark.browser
-WAIT = 15 * SECOND
+WAIT = 30 * SECOND
 PLACE = """([column, row]) => {
   const plot = [...document.querySelectorAll('.js-plotly-plot')].find(p => p.querySelector('.hm'));
   const box = plot.getBoundingClientRect(), {xaxis, yaxis} = plot._fullLayout;

@@ -3,6 +3,7 @@ lost by reloads and kills, and memory that does not grow.
 """
 
 import http.client
+import io
 import json
 import os
 import re
@@ -13,15 +14,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from appca.runs.store import RunStore
-from tests.browser.conftest import ROOT, Server, _started
-from tests.browser.test_app import APP, SECOND, drawn, idle, open_page, start_a_long_fit
+from tests.browser.conftest import ROOT, WAIT_MS, Server, _started
+from tests.browser.test_app import APP, drawn, idle, open_page, start_a_long_fit
 from tests.jobs.waiting import is_alive, until
+from tests.ui.parts.test_pages import PAGES
 
-PAGE = re.compile(r'\((?:FIRST|"[a-z_/]+"), "([^"]+)", "')
-TITLES = PAGE.findall(APP.read_text(encoding="utf-8"))
 LISTENING = "0A"
 LOOPBACK = {"0100007F", "00000000000000000000000001000000"}
 GUARD = """
@@ -51,6 +53,7 @@ TEXTS = {
     "right to left": "שלום \u202eabc\u202c مرحبا",
 }
 
+BAR = 60  # pixels of the canvas below its own bar
 FILE = "<b>$x$ **n** :red[y] =1+1 שלום 🙂"
 
 
@@ -118,17 +121,15 @@ def test_the_server_listens_to_this_machine_only(server):
 
 @pytest.mark.browser
 def test_no_page_asks_anybody_but_its_own_server_nor_does_the_server(visit, server, guard):
-    assert len(TITLES) >= 17
     opened = visit(f"{server.url}/")
     page, requests, sockets = opened.page, [], []
     page.on("request", lambda request: requests.append(request.url))
     page.on("websocket", lambda socket: sockets.append(socket.url))
     page.reload()
     drawn(page)
-    for title in TITLES:
-        open_page(page, title)
-        idle(page)
-        assert page.locator("[data-testid=stException]").count() == 0, title
+    for place, title in PAGES.items():
+        go(page, server.url, place, title)
+        assert page.locator("[data-testid=stException]").count() == 0, place
     own = urlsplit(server.url).netloc
     web = [url for url in requests if urlsplit(url).scheme not in ("data", "blob")]
     assert len(web) > 20
@@ -175,11 +176,20 @@ def hostile_table() -> bytes:
     return "\n".join(lines).encode()
 
 
+def go(page, url: str, place: str, title: str) -> None:
+    """Open a page, or one of its tabs, by its link, with the data of the present address."""
+    name, _, tab = place.partition("/")
+    data = page.url.partition("data=")[2][:64]
+    page.goto(f"{url}/{name if name != 'explore' else ''}?data={data}&tab={tab}")
+    page.get_by_role("heading", name=title, exact=True, level=1).wait_for()
+    idle(page, 90)
+
+
 def upload(page, name: str, content: bytes) -> None:
-    page.get_by_role("tab", name="Your files").click()
+    """Give a table to the page Data, which opens it in Explore."""
     idle(page)
     file = {"name": name, "mimeType": "text/csv", "buffer": content}
-    page.locator('[class*="st-key-upload-"] input[type=file]').set_input_files(file)
+    page.locator("[class*=st-key-upload-] input[type=file]").last.set_input_files(file)
 
 
 @pytest.mark.browser
@@ -187,46 +197,36 @@ def test_texts_that_want_to_be_more_are_shown_as_they_are(visit, server):
     page = visit(f"{server.url}/data").page
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    idle(page)
     upload(page, f"{FILE}.csv", hostile_table())
-    page.locator(".st-key-upload_use button").click()
-    name = page.locator(".ca-side b").filter(has_text="$x$")
-    name.wait_for(timeout=20 * SECOND)
-    assert name.inner_text() == FILE
-    open_page(page, "Subspaces")
-    drawn(page, "explorer.dataset.points == 63")
-    chips = page.locator(".appca-explorer").first.locator(".appca-chip-name")
-    assert sorted(chips.all_text_contents()) == sorted(TEXTS.values())
-    shown = page.evaluate(
-        "[...document.querySelectorAll('.appca-legend-name')].map(e => e.textContent)"
-    )
-    assert TEXTS["HTML"] in shown
+    drawn(page, "explorer.dataset.rows == 63", 90)
+    assert page.locator(".ca-side b").filter(has_text="$x$").inner_text() == FILE
+    classes = page.locator(".appca-legend").first.locator(".appca-class b")
+    assert sorted(classes.all_text_contents()) == sorted(TEXTS.values())
     hover(page)
-    card = page.locator(".appca-card").first
-    words = card.locator(".appca-card-id").inner_text()
-    number, _, text = words.partition(" ")
-    assert text == TEXTS[list(TEXTS)[int(number) % len(TEXTS)]]
-    for title in ("Data", "Runs", "Components", "Point", "Selection", "Sharing", "Export"):
-        open_page(page, title)
-        idle(page)
+    page.wait_for_function(
+        "(texts) => texts.some((one) => document.querySelector('.appca-card b')"
+        ".textContent.endsWith(` ${one}`))",
+        arg=list(TEXTS.values()),
+    )
+    number, _, text = page.locator(".appca-card b").first.text_content().partition(" ")
+    assert text == list(TEXTS.values())[int(number) % len(TEXTS)]
+    for place, title in PAGES.items():
+        go(page, server.url, place, title)
         alien = page.locator("img[src=x], img[onerror], a[href^=javascript], .katex, b b")
         links = page.locator("a[href*=evil], [data-testid=stIconMaterial]:text-is('home')")
-        assert (alien.count(), links.count()) == (0, 0), title
+        assert (alien.count(), links.count()) == (0, 0), place
     assert dialogs == []
 
 
 def hover(page) -> None:
-    """Move the pointer over the first panel until a card is shown."""
-    panel = page.locator(".appca-panel").first
-    panel.scroll_into_view_if_needed()
-    box = panel.bounding_box()
-    for share in range(1, 20):
-        for other in range(1, 20):
-            x, y = box["x"] + box["width"] * share / 20, box["y"] + box["height"] * other / 20
-            page.mouse.move(x, y)
-            if page.locator(".appca-card:visible").count():
-                return
-    pytest.fail("no point of the panel shows its card")
+    """Rest the pointer on a row: on colour in the middle of the picture."""
+    seen = np.asarray(Image.open(io.BytesIO(page.locator(".appca-hit").screenshot())), int)[..., :3]
+    coloured = np.ptp(seen, axis=-1) > 60
+    coloured[:BAR] = False
+    y, x = np.argwhere(coloured)[coloured.sum() // 2]
+    box = page.locator(".appca-hit").bounding_box()
+    page.mouse.move(box["x"] + int(x), box["y"] + int(y))
+    page.locator(".appca-card").wait_for()
 
 
 @pytest.mark.browser
@@ -244,17 +244,16 @@ def test_a_reload_in_the_middle_of_an_upload_loses_nothing_but_the_upload(visit,
     until_held(page, held)
     page.unroute("**/_stcore/upload_file/**")
     page.reload()
-    page.locator(".ca-side b", has_text="Handwritten").wait_for(timeout=20 * SECOND)
+    page.locator(".ca-side b", has_text="Handwritten").wait_for()
     idle(page)
     assert page.url.partition("data=")[2][:64] == data
     upload(page, "own.csv", hostile_table())
-    page.locator(".st-key-upload_use button").click()
-    page.locator(".ca-side", has_text="63 rows").wait_for(timeout=20 * SECOND)
+    page.locator(".ca-side", has_text="63 rows").wait_for()
 
 
 def until_held(page, held: list) -> None:
     """Let the browser work until its request has come to the test."""
-    for _ in range(200):
+    for _ in range(WAIT_MS // 16):
         if held:
             return
         page.evaluate("() => new Promise(requestAnimationFrame)")
@@ -309,7 +308,7 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
 
     second = start()
     page = visit(f"{second.url}/?{broken}").page
-    page.get_by_text("The app was closed before this job was over").wait_for(timeout=20 * SECOND)
+    page.get_by_text("The app was closed before this job was over").wait_for()
     idle(page)
     store = RunStore(second.home)
     assert store.problems() == ()
@@ -322,7 +321,7 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
     assert arrays.stat().st_mtime < run.created + 1, "shown from the disk, not fitted again"
     idle(page)
     second.process.send_signal(signal.SIGTERM)
-    second.process.wait(20)
+    second.process.wait(60)
     assert list(second.home.glob("jobs/.server-*")) == [], "it has said goodbye"
 
 
@@ -351,14 +350,14 @@ def test_twenty_sessions_in_turn_leave_memory_as_it_was(browsers, start):
     sizes = []
     for number in range(20):
         context = browsers().new_context(viewport={"width": 1440, "height": 1000})
+        context.set_default_timeout(WAIT_MS)
         page = context.new_page()
         page.goto(f"{server.url}/")
         drawn(page)
         open_page(page, "Data")
         idle(page)
         upload(page, f"own {number}.csv", hostile_table() + f"\n99,a,b,{number},2".encode())
-        page.locator(".st-key-upload_use button").click()
-        page.locator(".ca-side", has_text="64 rows").wait_for(timeout=20 * SECOND)
+        page.locator(".ca-side", has_text="64 rows").wait_for()
         idle(page)
         context.close()
         until(lambda: connections(server) == 0, "the connections to close")

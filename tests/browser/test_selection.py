@@ -61,7 +61,7 @@ def test_a_selection_goes_over_pages_gets_a_name_is_undone_and_survives_a_reload
     press(page, "tray_named")
     page.locator(".st-key-named-new input").fill("my corner")
     page.keyboard.press("Enter")
-    page.get_by_text("Named (1)").wait_for(timeout=20 * SECOND)
+    page.get_by_text("Named (1)").wait_for()
     page.keyboard.press("Escape")
     press(page, "tray_invert")
     drawn(page, f"explorer.dataset.selected == {ROWS - count}")

@@ -13,7 +13,6 @@ from benchmarks.window import Window
 
 pytestmark = pytest.mark.slow
 SECONDS = 120
-PAGES = ("", "fit", "data", "runs")
 
 
 def states(home: Path, jobs: set[str]) -> dict[str, str]:

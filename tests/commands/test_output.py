@@ -54,12 +54,11 @@ def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
     assert main(["fit", "table.csv", "--missing", "model", *SMALL]) == 0
     told = " ".join(capsys.readouterr().out.split())
     for words in (
-        "table: 60 rows, 6 features",
+        "table: 60 rows, 5 features",
         "row names name",
-        "ignored note",
+        "ignored height, note",
         "label “kind” 2 values: x (30), y (30)",
-        "missing 2 cells (0.6%) in 2 rows, fitted around: b (2)",
-        "constant features 1: height",
+        "missing 2 cells (0.7%) in 2 rows, fitted around: b (2)",
         "preprocessing centred, each feature divided by its standard deviation (by default; --",
         "model Adaptive PPCA, K = 2, L = 1, seed 0",
         "nats per row, of the values after preprocessing",
@@ -92,9 +91,9 @@ def test_data_says_what_the_page_says_and_lists_the_columns(table, capsys):
     told = " ".join(capsys.readouterr().out.split())
     for words in (
         "found 60 rows × 9",
-        "2 cells (0.6%) in 2 rows, kept as they are: b (2)",
+        "2 cells (0.7%) in 2 rows, kept as they are: b (2)",
         "repeated rows 0",
-        "values float64, 2.9 kB",
+        "values float64, 2.4 kB",
         "preprocessing centred, each feature divided by its standard deviation (what `fit` does",
         "first fit under 1 s for K = 4, L = 2",
         "b feature numbers, 2 missing cells",
@@ -123,7 +122,11 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, caps
     assert set(answer(capsys, "data")) == documented("data") == {"data_sets"}
     found = answer(capsys, "data", "table.csv", "--out", "t.npz")
     assert set(found) == documented("data DATA") | documented("*data*")
-    assert (found["constant"], found["written"]) == (["height"], "t.npz")
+    assert {one["name"] for one in found["columns"] if one["role"] == "ignored"} == {
+        "height",
+        "note",
+    }
+    assert (found["constant"], found["written"]) == ([], "t.npz")
     assert found["labels"] == [{"name": "kind", "values": 2, "counts": {"x": 30, "y": 30}}]
     assert {"name": "b", "role": "feature", "kind": "numbers", "missing": 2} in found["columns"]
 

@@ -40,8 +40,7 @@ def start() -> Callable[..., AppTest]:
 
     def open_app(place: str | None = None, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=SECONDS)
-        # the old picture, until Explore has tests of its own
-        for key, value in ({"tab": "subspaces"} | address).items():
+        for key, value in address.items():
             app.query_params[key] = value
         app.run()
         return app if place is None else go(app, place)

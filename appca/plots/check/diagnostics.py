@@ -14,13 +14,11 @@ HEIGHT = 270
 MOST_POINTS = 2000  # of a chain's line; a screen has no more columns
 FEW_VALUES = 25  # whole numbers with at most this many different values are drawn as bars
 CLIMB_SHOWN = 1.5  # of the burn-in's climb, in heights of what was kept
-RANK_BINS = 20
 WINDOW = 10  # iterations whose improvement tells whether a fit has converged
 GRID = 160  # places at which a density is drawn
 DASHES = ("solid", "dash", "dot", "dashdot")  # chains differ in more than colour
 DOUBT = 0.5  # membership below this is doubtful
 DOUBTFUL = CATEGORICAL[1]
-SURE, SURELY_NOT = 0.9, 0.1  # inclusion probabilities from and up to which there is no doubt
 SHADE = "rgba(128, 140, 155, 0.18)"  # of the burn-in, on white and on black
 
 

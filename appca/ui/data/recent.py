@@ -21,7 +21,6 @@ from appca.ui.session.callbacks import guarded
 
 EXPLORE = "pages/explore/explore.py"
 COLUMNS, PAGE = 4, 12
-DAY = 86_400
 
 
 def page() -> None:

@@ -223,7 +223,9 @@ def test_stored_networks_need_no_jax(fitted, tmp_path):
 def test_without_jax_one_sentence_says_what_to_install(digits, monkeypatch):
     monkeypatch.setitem(sys.modules, "optax", None)
     monkeypatch.setattr(training, "_compiled", training._compiled.__wrapped__)
-    with pytest.raises(InputError, match=r"needs the package jax.*pip install .appca\[vae\]"):
+    with pytest.raises(
+        InputError, match=r"needs the package (jax|optax).*pip install .appca\[vae\]"
+    ):
         Preprocessing(divide=16.0, vae=SMALL).fit(digits.X)
 
 

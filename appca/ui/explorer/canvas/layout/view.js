@@ -44,9 +44,9 @@ export class View {
     if (this.opened) this.open(this.opened.panel, this.opened.range);
   }
 
-  /** Where "all panels" is drawn: beside bars that stand over the view. */
+  /** Where "all panels" is drawn: beside bars that stand over the view. A triangle of three and more has a corner for them. */
   get inner() {
-    const top = this.compact ? 8 : this.layout.kind === 'triangle' && this.rect.w >= 560 ? 8 : 44;
+    const top = this.compact ? 8 : this.layout.kind === 'triangle' && this.components > 2 && this.rect.w >= 560 ? 8 : 44;
     return { x: this.rect.x + 8, y: this.rect.y + top, w: Math.max(1, this.rect.w - 16), h: Math.max(1, this.rect.h - top - 8) };
   }
 
