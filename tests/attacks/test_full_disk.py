@@ -55,7 +55,7 @@ def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room
         assert not app.exception
         assert f"K = {k}" in html(app)
         assert any("not stored" in badge.value for badge in app.markdown), "the badge"
-        assert any("The disk is full" in caption.value for caption in app.caption)
+        assert any("The disk is full" in badge.proto.help for badge in app.markdown)
     held = [run for run in store.list() if run.id not in before]
     assert [run.is_held for run in held] == [True, True]
 
@@ -67,7 +67,7 @@ def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room
     (disk / "ballast").unlink()
     go(app, "explore")
     healthy(app)
-    assert not any("The disk is full" in caption.value for caption in app.caption)
+    assert not any("The disk is full" in badge.proto.help for badge in app.markdown)
     kept = store.get(looked_at.id)
     assert not kept.is_held
     assert labels(kept).names[0] == "slope"

@@ -54,7 +54,7 @@ def test_every_text_can_be_read_against_its_ground(page, name):
     open_page(page, name)
     idle(page)
     seen, faint = too_faint(page)
-    assert seen > 30
+    assert seen > 15
     assert faint == []
 
 
@@ -80,6 +80,8 @@ WITHOUT_WORDS = """() => {
 def test_pictures_figures_and_controls_have_words(page, name, pictures):
     open_page(page, name)
     idle(page)
+    if name == "Explore" and page.viewport_size["width"] < 1000:  # the drawer is closed
+        page.locator("body:not([data-drawer=open]) .st-key-drawer_tab [role=radio]").first.click()
     page.wait_for_function(f"() => ({WITHOUT_WORDS})().count >= {pictures}", timeout=20 * SECOND)
     assert page.evaluate(WITHOUT_WORDS)["bad"] == []
 

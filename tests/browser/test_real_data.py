@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.real_data]
 EXPLORER = "document.querySelector('.appca-explorer')"
 NO_PREVIEW = (
     "() => ![...document.querySelectorAll('.stMarkdownBadge')]"
-    ".some((badge) => badge.textContent === 'preview')"
+    ".some((badge) => badge.textContent === 'first look')"
 )
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from appca.cli import COMMANDS, main
 from appca.runs.store import RunStore
+from appca.studies.command import paper
+from appca.studies.shipped import ShippedResults
 from tests.commands.conftest import arrays_of, asked_for
 
 SERVERS = 1  # the first command serves the app until it is ended: see test_app
@@ -56,8 +58,24 @@ def test_the_help_of_a_command_ends_with_its_examples(name, command, capsys):
     assert all(words_of(example)[0] == name for example in command.EXAMPLES)
 
 
+def not_shipped(monkeypatch) -> list[list[str]]:
+    """Let no example compute for half an hour and keep it in the package; return what it asks."""
+    asked: list[list[str]] = []
+
+    def unless_shipped(names, size, changes, store, out, say, show):
+        if isinstance(store, ShippedResults):
+            asked.append(names)
+            say("shipped")
+        else:
+            paper(names, size, changes, store, out, say, show)
+
+    monkeypatch.setattr("appca.studies.command.paper", unless_shipped)
+    return asked
+
+
 def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch):
     monkeypatch.setattr("appca.studies.files._draw", lambda _pictures: [])
+    shipped = not_shipped(monkeypatch)
     measured = asked_for(monkeypatch)  # the measurements themselves take minutes: see test_bench
     told = {}
     for command in COMMANDS[SERVERS:]:
@@ -69,9 +87,8 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
         *("measurements.parquet", "faces.npz", "digits.npz", "table.csv"),
         *("rows.parquet", "rows.csv", "results", "docs", "model.npz", "new_rows.csv"),
     }
-    assert {path.name for path in (folder / "docs").iterdir()} == {
-        *("paper.md", "paper_results.json"),
-    }
+    assert [path.name for path in (folder / "docs").iterdir()] == ["paper.md"]
+    assert shipped == [[]]
     table = pd.read_parquet("measurements.parquet")
     assert list(table) == ["id", "kind", "a", "b", "c", "d", "e"]
     assert np.flatnonzero(table["b"].isna()).tolist() == [3, 8]

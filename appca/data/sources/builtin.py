@@ -123,3 +123,15 @@ def load(
         "brain": samples.brain,
     }
     return small[key]()
+
+
+def are_here(key: str, data_folder: Path | str | None = None) -> bool:
+    """Whether the files of MNIST or COIL-20 lie in the data folder, so that nothing is fetched."""
+    from appca.data.sources import coil20, mnist
+
+    folder = folder_of_files(data_folder)
+    if key == "coil20":
+        return any((folder / "coil20" / name).is_file() for name in (coil20.ZIP, coil20.MAT))
+    return all(
+        (folder / "mnist" / one.name).is_file() for pair in mnist.FILES.values() for one in pair
+    )

@@ -13,6 +13,7 @@ from appca.runs import labels
 from appca.storage.wording import counted, shortened
 from appca.ui.cards import acts, pictures
 from appca.ui.data import vae
+from appca.ui.export.export_files import component_buttons
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, loadings
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import first_of_page
@@ -34,11 +35,15 @@ def body(dataset: Dataset, shown: Shown) -> None:
     fitted = shown.fitted
     order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))]).tolist()
     shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
-    st.markdown(
-        f"**{counted(len(order), 'component')} explain{'s' if len(order) == 1 else ''} "
-        f"{percent(float(shares.sum()))} of the variance.** Click a name to change it, or an end "
-        "to select its rows."
-    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.markdown(
+            f"**{counted(len(order), 'component')} explain{'s' if len(order) == 1 else ''} "
+            f"{percent(float(shares.sum()))} of the variance.** Click a name to change it, or an "
+            "end to select its rows.",
+            width="content",
+        )
+        with st.popover("Save", icon=":material/download:", key="save-components"):
+            component_buttons(dataset, shown)
     first = first_of_page(len(order), PAGE, f"components-{shown.config.id}")
     cards = "".join(_card(dataset, shown, k) for k in order[first : first + PAGE])
     acts.acting(

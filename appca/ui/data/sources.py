@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import SOURCES, Option, Source, load
+from appca.data.sources.builtin import SOURCES, Option, Source, are_here, load
 from appca.data.sources.receive import receive
 from appca.plots.components.components import montage
 from appca.storage.errors import InputError
@@ -23,6 +23,7 @@ EXPLORE = "pages/explore/explore.py"
 COLUMNS = 4
 PICTURES = Path(__file__).with_name("pictures")  # of the data sets that ship with the project
 ACROSS, DOWN = 9, 5  # images on a card
+SAMPLE = 1440  # first rows of files, of which some are drawn
 DROPPED = "source-files"
 
 
@@ -31,7 +32,7 @@ def cards() -> None:
     every = sorted(SOURCES.values(), key=lambda source: source.offline)
     for start in range(0, len(every), COLUMNS):
         for place, source in zip(st.columns(COLUMNS), every[start : start + COLUMNS], strict=False):
-            with place, st.container(border=True, key=f"source-{source.key}"):
+            with place, st.container(border=True, key=f"source-{source.key}", height="stretch"):
                 _card(source)
 
 
@@ -40,10 +41,10 @@ def _card(source: Source) -> None:
     if picture is not None:
         with st.container(key=f"pictures-{source.key}"):
             st.image(picture, width="stretch", alt=f"Some of {source.title}")
-    tile = "" if picture is not None else tag("div", words(source.tile), "ca-tile")
+    else:
+        st.html(tag("div", words(source.tile), "ca-tile"))
     st.html(
-        tile
-        + tag("div", words(source.title), "ca-name")
+        tag("div", words(source.title), "ca-name")
         + tag("div", words(f"{source.description}. {source.rows:,} rows"), "ca-quiet")
     )
     busy = watching.running(source.key) is not None
@@ -72,17 +73,25 @@ def _shipped(key: str) -> str | None:
 
 
 def _drawn(source: Source) -> np.ndarray | None:
-    """Draw images of a published data set that was opened here before; it does not ship."""
+    """Draw images of a published data set that was opened here before, or whose files are here."""
+    dark = st.context.theme.type == "dark"
     for one in services.datasets().list():
         if one.name.startswith(source.title):
-            dark = st.context.theme.type == "dark"
             return _sheet(f"{one.digest} {dark}", services.dataset(one.digest), dark)
-    return None
+    return _sheet(f"{source.key} {dark}", _some(source.key), dark) if are_here(source.key) else None
+
+
+@st.cache_resource(show_spinner=False)
+def _some(key: str) -> Dataset | None:
+    try:
+        return load(key, n=SAMPLE)
+    except InputError:  # another file by that name; said when it is opened
+        return None
 
 
 @by_key(4)
-def _sheet(dataset: Dataset, dark: bool) -> np.ndarray | None:
-    if dataset.image_shape is None:
+def _sheet(dataset: Dataset | None, dark: bool) -> np.ndarray | None:
+    if dataset is None or dataset.image_shape is None:
         return None
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[: ACROSS * DOWN]
     images = dataset.images(np.sort(rows))

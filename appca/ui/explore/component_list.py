@@ -42,11 +42,11 @@ def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
     largest = max(float(shares.max()), np.finfo(float).tiny)
     space = in_data_space if dataset.image_shape else in_units_of_the_fit
     found = []
-    for pattern, share in zip(space(fitted), shares, strict=True):
+    for k, (pattern, share) in enumerate(zip(space(fitted), shares, strict=True)):
         picture = ""
         if dataset.image_shape is not None:
             source = data_uri(component_image(pattern, dataset.image_shape))
-            picture = tag("img", "", src=source, alt="")
+            picture = tag("img", "", src=source, alt=f"Component {number_of(fitted, k)}")
         bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
         weights = "" if picture else loadings(dataset, pattern)
         line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")

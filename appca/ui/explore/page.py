@@ -38,7 +38,9 @@ def draw() -> None:
             umap.offer(dataset, shown)
     if not shown.fitted.active.any():
         st.caption("No row uses any component: the model takes all but the average for noise.")
-    with st.container(key="explore_note"):
+    with st.container(
+        key="explore_note", horizontal=True, vertical_alignment="center", width="content"
+    ):
         if moved is None and shown.config == state.config():
             preview_note(shown)
         elif moved is not None and shown.config != moved:

@@ -1,11 +1,8 @@
 """The selection in the drawer: how many rows, which classes, what sets them apart, what to do."""
 
-from functools import partial
-
 import numpy as np
 import streamlit as st
 
-from appca.analysis.export.projections import projection_table
 from appca.analysis.groups.group import GroupComparison, compare
 from appca.analysis.groups.group_words import sentence
 from appca.data.dataset import Dataset
@@ -15,7 +12,7 @@ from appca.storage.errors import InputError
 from appca.ui.data.overview import sheet_of
 from appca.ui.explorer import thumbnails
 from appca.ui.explorer.colours import colour_of
-from appca.ui.parts.downloads import FORMATS, file_of, save_button
+from appca.ui.export import button
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import onward
@@ -46,8 +43,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
         st.html(class_bars(classes, mask))
     _apart(dataset, shown, mask)
     with st.container(horizontal=True, gap="small"):
-        with st.popover("Save rows", icon=":material/download:", key="save_rows"):
-            _save(dataset, shown, rows)
+        button.save(dataset, shown, rows, key="rows")
         onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
     tools(dataset, shown)
 
@@ -97,11 +93,3 @@ def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
         return
     st.caption("What sets it apart")
     st.markdown(markdown(sentence(found)))
-
-
-def _save(dataset: Dataset, shown: Shown, rows: np.ndarray) -> None:
-    table = partial(projection_table, dataset, shown.fitted, rows)
-    for suffix, (name, mime) in FORMATS.items():
-        make = partial(file_of, suffix, table, shown)
-        file = f"selection-{shown.config.id}.{suffix}"
-        save_button(name, make, file, mime, key=f"selection-{suffix}")

@@ -1,9 +1,8 @@
-"""The button Save that a view has: files of what it shows, in a popover."""
+"""Buttons that save what a view shows: projections of rows in a popover, and a canvas."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -13,46 +12,15 @@ from appca.storage.errors import InputError
 from appca.ui.explorer import canvas
 from appca.ui.explorer.scenes import PageScene
 from appca.ui.export.picture import picture_page
-from appca.ui.parts.downloads import download_buttons, save_button, stem_of, table_buttons
+from appca.ui.parts.downloads import download_buttons, save_button, stem_of
 from appca.ui.session import services
 from appca.ui.session.fitting import Shown
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def save(
-    dataset: Dataset,
-    shown: Shown,
-    *,
-    key: str,
-    rows: np.ndarray | None = None,
-    scene: PageScene | None = None,
-    colouring: str = "",
-    table: "Callable[[], pd.DataFrame] | None" = None,
-) -> None:
-    """Draw a popover that saves what a view shows.
-
-    Parameters
-    ----------
-    key : str
-        Another one for each on a page.
-    rows : ndarray of int, optional
-        Whose projections are saved; by default all.
-    scene : PageScene, optional
-        Of a canvas, to be saved as one HTML file.
-    colouring : str
-        That the canvas has.
-    table : callable, optional
-        Makes the table of a view that shows other numbers than projections.
-    """
+def save(dataset: Dataset, shown: Shown, rows: np.ndarray, *, key: str) -> None:
+    """Draw a popover, of its own `key` on a page, that saves the projections of rows."""
     with st.popover("Save", icon=":material/download:", key=f"save-{key}"):
-        if table is not None:
-            table_buttons(table, shown, key)
-            return
-        download_buttons(dataset, shown, rows, f"projection-{key}")
-        if scene is not None:
-            picture_button(dataset, shown, scene, colouring, key=f"picture-{key}")
+        download_buttons(dataset, shown, rows, f"selection-{key}")
 
 
 def picture_button(

@@ -89,7 +89,7 @@ def as_python(dataset: Dataset, shown: Shown) -> None:
         if shown.config.imported is not None
         else "Makes the same numbers again on the same machine with the same versions."
     )
-    st.code(script(dataset, recipe(shown)), language="python", height=360)
+    st.code(script(dataset, recipe(shown)), language="python", wrap_lines=True)
 
 
 def _columns(shown: Shown) -> Columns:
@@ -141,7 +141,11 @@ def _for_explorers(
         "The same table with x and y, the 15 rows whose projections lie nearest, and "
         f"{'each image as PNG' if pictured else 'no images'}. Embedding Atlas opens it by"
     )
-    st.code(f"embedding-atlas {name} --x x --y y --neighbors neighbors{image}", language="bash")
+    st.code(
+        f"embedding-atlas {name} --x x --y y --neighbors neighbors{image}",
+        language="bash",
+        wrap_lines=True,
+    )
 
 
 def _places(shown: Shown, has_map: bool) -> dict[str, str]:

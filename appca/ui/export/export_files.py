@@ -43,12 +43,18 @@ MIMES = {
 
 
 def components(dataset: Dataset, shown: Shown) -> None:
-    """Draw the components: the buttons and a look at them."""
+    """Draw the components' heading and buttons."""
+    st.subheader("Components", anchor=False, help=COMPONENTS)
+    component_buttons(dataset, shown)
+    vae.note(shown)
+
+
+def component_buttons(dataset: Dataset, shown: Shown) -> None:
+    """Draw a button for each format of the components."""
     k = len(shown.fitted.components)
     columns = Columns(named=any(own_name(shown.fitted, i) for i in range(k)))
     patterns = _patterns(shown.key, shown.fitted)
     given = (dataset, shown.fitted, patterns, columns)
-    st.subheader("Components", anchor=False, help=COMPONENTS)
     with st.container(horizontal=True, gap="small"):
         name = f"components-{shown.config.id}"
         save_button(
@@ -64,7 +70,6 @@ def components(dataset: Dataset, shown: Shown) -> None:
             save_button(
                 "Save PNG", partial(png, sheet), f"{name}.png", MIMES["png"], key="components-png"
             )
-    vae.note(shown)
 
 
 def model(shown: Shown) -> None:
@@ -82,8 +87,9 @@ def model(shown: Shown) -> None:
             "model.allocate(X)  # which components each row uses",
             "model.score_samples(X)  # log-likelihood of each row",
         ]
-        st.code("\n".join(lines), language="python")
-        st.code(f"python -m appca project {name} rows.csv --out projections.csv", language="bash")
+        st.code("\n".join(lines), language="python", wrap_lines=True)
+        command = f"python -m appca project {name} rows.csv --out projections.csv"
+        st.code(command, language="bash", wrap_lines=True)
 
 
 def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:

@@ -62,7 +62,7 @@ def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:
                 on_change=_rename,
                 args=[dataset, one.name, key],
             )
-        button.save(dataset, shown, key=f"named-{one.name}", rows=rows)
+        button.save(dataset, shown, rows, key=f"named-{one.name}")
         with st.popover("Delete", key=f"named_delete-{one.name}"):
             st.button(
                 f"Delete “{markdown(one.name)}” for good",

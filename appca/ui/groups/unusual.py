@@ -56,7 +56,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
                 on_click=selection.put,
                 args=[dataset, np.isin(np.arange(dataset.n_rows), found.rows)],
             )
-            button.save(dataset, shown, key="unusual", rows=found.rows)
+            button.save(dataset, shown, found.rows, key="unusual")
     worst = found.rows[:MOST]
     said = found.said if dataset.image_shape else _off(dataset, shown, worst, found.said)
     html = row_buttons(dataset, worst, said, "select", selection.get(dataset))

@@ -1,4 +1,4 @@
-"""The mark on a preview: what it is, and when the full fit replaces it."""
+"""The mark on a first look at a long fit: what it is, and when the full fit replaces it."""
 
 import streamlit as st
 
@@ -13,11 +13,12 @@ from appca.ui.session.fitting import Shown
 def preview_note(shown: Shown) -> bool:
     """Draw the marks; False for a finished fit of this machine."""
     if shown.run is not None and shown.run.is_held:
-        st.badge("not stored", color="red")
-        st.caption(
-            f"The disk is full, so this fit is held in memory, with the {MOST_HELD} newest like "
-            f"it. Free some space in {markdown(str(home()))}: it is stored when you look at it "
-            "again. Until then, Export keeps it."
+        st.badge(
+            "not stored",
+            color="red",
+            help=f"The disk is full, so this fit is held in memory, with the {MOST_HELD} newest "
+            f"like it. Free some space in {markdown(str(home()))}: it is stored when you look at "
+            "it again. Until then, Export keeps it.",
         )
     if shown.config.imported is not None:
         st.badge(
@@ -37,7 +38,7 @@ def preview_note(shown: Shown) -> bool:
     if not shown.is_preview:
         return False
     st.badge(
-        "preview",
+        "first look",
         color="orange",
         help="A short fit to at most 5,000 of the rows, with all rows drawn on it. The full fit "
         "replaces it here as soon as it is done.",

@@ -78,7 +78,7 @@ def long_fits(monkeypatch, jobs) -> ScriptedJobs:
 
 
 def badges(app) -> list[str]:
-    return [text.value for text in app.markdown if "preview" in text.value]
+    return [text.value for text in app.markdown if "first look" in text.value]
 
 
 def test_a_long_fit_shows_a_marked_preview_until_the_worker_has_finished(start, long_fits):

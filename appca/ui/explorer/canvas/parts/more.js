@@ -24,6 +24,7 @@ export function buildMore(stage, actions, does) {
   box.hidden = true;
   stage.root.append(box);
   const chip = element('button', 'appca-chip', { type: 'button' });
+  chip.hidden = true;
   chip.addEventListener('click', () => { actions.filter({}); fill(); });
   const button = iconButton('tune', 'Views and filters', () => { box.hidden = !box.hidden; button.setAttribute('aria-expanded', String(!box.hidden)); fill(); });
   const close = () => { box.hidden = true; button.setAttribute('aria-expanded', 'false'); };
