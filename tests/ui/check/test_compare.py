@@ -91,7 +91,7 @@ def test_rows_that_differ_are_selected_everywhere_and_the_pair_comes_back(start,
     second = stored(wine, n_components=5, n_active=2)
     app = healthy(start(PAGE, run=first.id, **{"with": second.id}))
     app.button(key="moved_select").click().run()
-    mask = app.session_state[selection.KEYS.selections][wine.digest].mask
+    mask = app.session_state[selection.KEYS.selections][wine.digest]
     assert 0 < mask.mean() < 1
     assert f"{percent(1 - mask.mean())}" in html(healthy(app))
     again = healthy(start(PAGE, **address(app)))

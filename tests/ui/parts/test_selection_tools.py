@@ -20,7 +20,7 @@ def lasso(app, mask: np.ndarray):
 
 def selected(app) -> int:
     kept = app.session_state["selections"].get(load("digits").digest)
-    return int(kept.mask.sum()) if kept else 0
+    return 0 if kept is None else int(kept.sum())
 
 
 def press(app, key: str):
