@@ -68,6 +68,7 @@ def start_a_long_fit(page, seed: int) -> str:
         page.locator(".st-key-refine button, .st-key-start_fit button").first.click()
     page.locator(STOP).first.wait_for(timeout=60 * SECOND)
     page.wait_for_url("**job=**")
+    idle(page)  # on a slow machine the job of a setting on the way is shown first
     return page.url.split("job=")[1].split("&")[0]
 
 

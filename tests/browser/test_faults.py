@@ -280,12 +280,10 @@ def start(tmp_path: Path) -> Iterator[Callable[[], Server]]:
         server.process.wait()
 
 
-def workers(home: Path) -> set[int]:
-    """Return the processes that have begun a job of a home."""
-    found = set()
-    for file in home.glob("jobs/*/status.json"):
-        found.add(json.loads(file.read_text())["process"])
-    return found - {None}
+def worker_of(home: Path, job: str) -> int | None:
+    """Return the process that is at a job."""
+    status = json.loads((home / "jobs" / job / "status.json").read_text())
+    return status["process"] if status["state"] == "running" else None
 
 
 @pytest.mark.browser
@@ -297,9 +295,9 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
     page.wait_for_url("**run=**")
     link = urlsplit(page.url).query
     (run,) = RunStore(first.home).list()
-    start_a_long_fit(page, seed=5)
-    until(lambda: workers(first.home), "a worker")
-    (worker,) = workers(first.home)
+    job = start_a_long_fit(page, seed=5)
+    until(lambda: worker_of(first.home, job), "a worker")
+    worker = worker_of(first.home, job)
     assert is_alive(worker)
     broken = urlsplit(page.url).query
     first.process.kill()
