@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
-from appca.ui.session import fitting
+from appca.ui.session import ahead, fitting
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
@@ -37,6 +37,7 @@ fitting.fit_run = fit_once  # the first picture's fit, in every test
 @pytest.fixture
 def start() -> Callable[..., AppTest]:
     """Return a function ``start(place=None, **address)``: the app in a new session; see `go`."""
+    ahead._fits.clear()  # what a hand moved over in an earlier test of this process
 
     def open_app(place: str | None = None, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=SECONDS)
