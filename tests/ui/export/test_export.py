@@ -17,12 +17,12 @@ from appca.analysis.groups.selections import SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
+from appca.plots.explore.scene import colours
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import RunStore
-from appca.ui.explorer import colours
 from appca.ui.export import export_material
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import Report, report
