@@ -8,6 +8,7 @@ import numpy as np
 import traitlets
 
 from appca.analysis.explore.projection import principal_scores
+from appca.analysis.explore.room import shuffled
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.notebook.given import GivenRows, rows_of, run_of
@@ -101,8 +102,6 @@ class Explorer(anywidget.AnyWidget):
         return np.unique(given)
 
     def _laid_out(self, run: FittedRun) -> Scene:
-        from appca.analysis.explore.room_kernels import shuffled
-
         dataset, pictures = self.rows
         prepared = run.preprocessing.transform(dataset.X)
         maps = {"pca": Map("PCA", plane(principal_scores(prepared)[0]))} | self._maps

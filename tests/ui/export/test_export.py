@@ -161,7 +161,7 @@ def test_the_picture_is_one_file_that_loads_nothing_and_runs_no_name(start, made
     assert EVIL not in text
     data = json.loads(re.search('id="data">(.*?)</script>', text, re.DOTALL)[1])
     assert data["meta"]["rows"] == 1797
-    assert next(iter(data["layouts"])) == "subspaces"
+    assert data["meta"]["first"] == "subspaces"
     assert len(data["sheets"]) == 1
     (kept,) = [one for one in RunStore(home()).list() if one.id == run.id]
     assert kept.kept
