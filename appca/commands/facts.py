@@ -24,8 +24,8 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
     report = dataset.provenance.get("report", {})
     lines = found.facts(report, dataset)
     constant = _constant(dataset)
-    names = dataset.feature_names or [f"feature {j + 1}" for j in range(dataset.n_features)]
-    listed = [] if dataset.image_shape else [names[j] for j in constant]
+    named = [one if isinstance(one, str) else f"feature {one + 1}" for one in constant]
+    listed = [] if dataset.image_shape else named
     features = f"{dataset.n_features:,}"
     if dataset.image_shape:
         features += f", images of {' × '.join(map(str, dataset.image_shape))} pixels"
@@ -71,7 +71,6 @@ def columns_of(dataset: Dataset) -> list[dict[str, Any]]:
 def fields_of(dataset: Dataset) -> dict[str, Any]:
     """Return what `docs/command_line.md` lists under “data”."""
     report = dataset.provenance.get("report", {})
-    names = dataset.feature_names
     return {
         "name": dataset.name,
         "digest": dataset.digest,
@@ -84,7 +83,7 @@ def fields_of(dataset: Dataset) -> dict[str, Any]:
         "incomplete_rows": len(dataset.incomplete_rows),
         "filled_cells": int(report.get("filled", 0)),
         "dropped_rows": int(report.get("dropped", 0)),
-        "constant": [names[j] if names else int(j) for j in _constant(dataset)],
+        "constant": _constant(dataset),
     }
 
 
@@ -108,6 +107,10 @@ def _missing(dataset: Dataset, lines: dict[str, str], gaps: str) -> dict[str, st
     return {"Missing": f"{cells} ({share}) in {rows}, {gaps}: {some}"}
 
 
-def _constant(dataset: Dataset) -> np.ndarray:
-    """Return the numbers (n,) of the columns whose values are all the same; gaps do not count."""
-    return np.flatnonzero(dataset.X.min(axis=0) == dataset.X.max(axis=0))
+def _constant(dataset: Dataset) -> list[Any]:
+    """Name the columns with one value, also those left out for it; gaps do not count."""
+    left_out = dataset.provenance.get("report", {}).get("left_out", {})
+    found = np.flatnonzero(dataset.X.min(axis=0) == dataset.X.max(axis=0)).tolist()
+    names = dataset.feature_names
+    features = [names[j] for j in found] if names else found
+    return features + [name for name, why in left_out.items() if why == "one value"]

@@ -56,7 +56,7 @@ def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
     for words in (
         "table: 60 rows, 5 features",
         "row names name",
-        "ignored height, note",
+        "ignored height (one value), note (long texts)",
         "label “kind” 2 values: x (30), y (30)",
         "missing 2 cells (0.7%) in 2 rows, fitted around: b (2)",
         "preprocessing centred, each feature divided by its standard deviation (by default; --",
@@ -126,7 +126,7 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, caps
         "height",
         "note",
     }
-    assert (found["constant"], found["written"]) == ([], "t.npz")
+    assert (found["constant"], found["written"]) == (["height"], "t.npz")
     assert found["labels"] == [{"name": "kind", "values": 2, "counts": {"x": 30, "y": 30}}]
     assert {"name": "b", "role": "feature", "kind": "numbers", "missing": 2} in found["columns"]
 

@@ -111,8 +111,11 @@ def _size(report: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _roles(report: Mapping[str, Any]) -> dict[str, str]:
-    given = report.get("roles", {})
-    named = {_ROLES[role]: few([n for n in given if given[n] == role]) for role in _ROLES}
+    given, left_out = report.get("roles", {}), report.get("left_out", {})
+    why = {name: f"{name} ({reason})" for name, reason in left_out.items() if reason}
+    named = {
+        _ROLES[role]: few([why.get(n, n) for n in given if given[n] == role]) for role in _ROLES
+    }
     return {label: names for label, names in named.items() if names}
 
 
