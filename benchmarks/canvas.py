@@ -28,7 +28,7 @@ from appca.plots.explore.scene.scene import Scene
 from appca.plots.explore.scene.usage import usage_of
 from appca.ui.explorer.parcels import Parcels, publish
 from benchmarks import canvas_browser, readings, results
-from benchmarks.first_picture import FLAGS, ROOT
+from benchmarks.browser import FLAGS, ROOT
 from benchmarks.scenes import planted, scene_from, write
 
 TIMES = 3
