@@ -82,8 +82,7 @@ class LoadedModel(NamedTuple):
 
     def transform(self, X: Any) -> np.ndarray:
         """Scores (N, K), zero where a component is not used; after sampling averages over draws."""
-        values: np.ndarray = self.estimator.transform(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.transform(self.prepared(X)))
 
     def inverse_transform(self, scores: Any) -> np.ndarray:
         """Rows (N, D), in units of the data, that scores (N, K) stand for."""
@@ -91,28 +90,23 @@ class LoadedModel(NamedTuple):
 
     def allocate(self, X: Any) -> np.ndarray:
         """Which components each row uses, (N, K) bool."""
-        values: np.ndarray = self.estimator.allocate(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.allocate(self.prepared(X)))
 
     def inclusion_probabilities(self, X: Any) -> np.ndarray:
         """How sure it is that a row uses a component, (N, K)."""
-        values: np.ndarray = self.estimator.inclusion_probabilities(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.inclusion_probabilities(self.prepared(X)))
 
     def allocation_probability(self, X: Any) -> np.ndarray:
         """How sure each row's set of components is, (N,)."""
-        values: np.ndarray = self.estimator.allocation_probability(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.allocation_probability(self.prepared(X)))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-likelihood of each row after preprocessing, (N,) in nats."""
-        values: np.ndarray = self.estimator.score_samples(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.score_samples(self.prepared(X)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""
-        value: float = self.estimator.score(self.prepared(X), y)
-        return value
+        return float(self.estimator.score(self.prepared(X), y))
 
     def describe(self, X: Any) -> "Description":
         """Say all of this of every row in one go; see `appca.models.base.estimator.Description`."""
