@@ -19,17 +19,18 @@ MAY_IMPORT = {
     "models": {"storage"},
     "data": {"storage"},
     "analysis": {"storage", "models", "data", "rivals"},
-    "rivals": set(),
+    "rivals": {"models"},
     "plots": {"storage", "data", "analysis"},
     "studies": {"storage", "models", "data", "analysis", "plots"},
     "runs": {"storage", "models", "data", "analysis"},
     "jobs": {"storage", "models", "data", "analysis", "studies", "runs"},
     "ui": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs"},
+    "notebook": {"storage", "data", "analysis", "plots", "runs", "ui"},  # of ui, what is bundled
     "commands": {"storage", "models", "data", "analysis", "plots", "studies", "runs"},
     "cli": {"storage", "data", "commands"},
     "__main__": {"storage", "cli"},
     "pages": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs", "ui"},
-    "__init__": set(),
+    "__init__": {"storage"},
 }
 STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}

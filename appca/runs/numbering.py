@@ -191,6 +191,18 @@ def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
     return replace(found, numbers=numbering.numbers)
 
 
+def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
+    """Return a run whose components keep the numbers and signs of those they are like in another.
+
+    Without another they are counted from 1.
+    """
+    found = _directions(fitted)
+    old = np.empty((0, found.shape[1])) if before is None else _directions(before)
+    numbers = np.array([] if before is None else before.numbers, np.int64)
+    decided, _, _ = _matched(found, _entries(numbers, old, _STORED), "another")
+    return numbered(fitted, decided)
+
+
 def _matched(
     found: np.ndarray, known: _Known, config: str, *, final: bool = False
 ) -> tuple[Numbering, _Known, bool]:
@@ -287,8 +299,7 @@ def _directions(fitted: FittedModel) -> np.ndarray:
     """Return the components (K, D) in data units, at length one."""
     in_data = fitted.preprocessing.directions(fitted.components.T.astype(np.float64)).T
     lengths = np.linalg.norm(in_data, axis=1, keepdims=True)
-    directions: np.ndarray = in_data / np.where(lengths > 0, lengths, 1.0)
-    return directions
+    return np.asarray(in_data / np.where(lengths > 0, lengths, 1.0))
 
 
 def _stored(run: Run) -> Numbering | None:
