@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "models": {"storage"},
     "data": {"storage"},
     "analysis": {"storage", "models", "data", "rivals"},
-    "rivals": set(),
+    "rivals": {"models"},
     "plots": {"storage", "data", "analysis"},
     "studies": {"storage", "models", "data", "analysis", "plots"},
     "runs": {"storage", "models", "data", "analysis"},

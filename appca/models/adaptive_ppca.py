@@ -15,7 +15,13 @@ from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.criteria import Criteria
 from appca.models.base.dask_queries import OnDask
-from appca.models.base.data_checks import refuse_constant, refuse_sizes, warn_of_end
+from appca.models.base.data_checks import (
+    counted_rows,
+    refuse_constant,
+    refuse_sizes,
+    refuse_weights,
+    warn_of_end,
+)
 from appca.models.base.estimator import SampledModel, SubspaceModel, generator
 from appca.models.base.parameters import (
     ARRAY,
@@ -211,8 +217,11 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
     whiten: bool = False
     warm_start: bool = False
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
+
+        `sample_weight` (N,) says how often each row counts, for "em" and "hard" and rows without
+        missing entries.
 
         A Dask array, which may be larger than memory, is fitted where its chunks are: by threads,
         or by the workers of the present Client. An iterator of blocks of rows is kept in a
@@ -220,17 +229,21 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
         each pass. In these three no entry may be missing.
         """
         del y
+        if is_dask(X) or isinstance(X, Iterator):
+            refuse_weights(sample_weight, "rows that come in blocks")
         if is_dask(X):
             return self._fit_parts(partial(dask_rows, X))
         if isinstance(X, Iterator):
             with TemporaryFile() as file:
                 return self._fit_parts(lambda **how: stream(spooled(X, file), **how))
-        if is_large_map(X) and self.inference != "gibbs":
+        if is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
             return self.fit_blocks(Mapped(X))
-        X = self._validated(X, reset=True)
+        X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
         self._refuse_conflicts(X.shape)
         with single_threaded_blas():
-            return self._fit_incomplete(X) if is_incomplete(X) else self._fit(X)
+            if self.inference == "gibbs" or is_incomplete(X):
+                refuse_weights(sample_weight, "inference='gibbs' or missing entries")
+            return self._fit_incomplete(X) if is_incomplete(X) else self._fit(X, weights)
 
     def _fit_incomplete(self, X: Array) -> Self:
         self._refuse_missing()
@@ -273,8 +286,9 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             return self._fit_rows(rows)
 
-    def _fit(self, X: Array) -> Self:
-        return self._fit_rows(about(X, None if self.mean == "zero" else centre_of(X)))
+    def _fit(self, X: Array, weights: Array | None) -> Self:
+        origin = None if self.mean == "zero" else centre_of(X, weights)
+        return self._fit_rows(about(X, origin, weights))
 
     def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)
@@ -345,6 +359,7 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
 
     def _control(self, rows: Observations) -> EMControl:
         latent = self.latent_variance
+        weighted = isinstance(rows, Rows) and rows.weights is not None
         settings = EMSettings(
             n_components=self.n_components,
             n_active=self.n_active,
@@ -353,9 +368,11 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
             hard=self.inference == "hard",
             update=W_UPDATES.get(self.w_update, stiefel.polar),
             floor=floor_of(rows),
-            compiled=worth_compiling(rows.n, self.n_components, self.n_active),
+            compiled=not weighted and worth_compiling(rows.n, self.n_components, self.n_active),
         )
-        return EMControl(settings, self.callback, self.max_iter, self.tol, self.accelerate, rows.n)
+        return EMControl(
+            settings, self.callback, self.max_iter, self.tol, self.accelerate, rows.mass
+        )
 
     def _start(self, n_features: int) -> Array | list[starts.Candidate]:
         """Directions (D, K) of an array given as `init`, or the candidates its name stands for."""

@@ -11,7 +11,12 @@ from appca.models.algebra.stiefel import polar
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.criteria import Criteria
 from appca.models.base.dask_queries import OnDask
-from appca.models.base.data_checks import refuse_constant, refuse_sizes
+from appca.models.base.data_checks import (
+    counted_rows,
+    refuse_constant,
+    refuse_sizes,
+    refuse_weights,
+)
 from appca.models.base.estimator import generator
 from appca.models.base.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
@@ -86,13 +91,15 @@ class PPCA(Criteria, OnDask, MissingValues):
     random_state: Any = None
     callback: Callback | None = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
 
-        Of a Dask array, which must be whole, only sums of D x D numbers travel.
+        Of a Dask array, which must be whole, only sums of D x D numbers travel. `sample_weight`
+        (N,) says how often each row counts; not with missing entries.
         """
         del y
         if is_dask(X):
+            refuse_weights(sample_weight, "a Dask array")
             refuse(self._rules, self.get_params(deep=False))
             found = dask_rows(X)
             refuse_sizes(self.n_components, found.n, found.d)
@@ -100,19 +107,23 @@ class PPCA(Criteria, OnDask, MissingValues):
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             return self._fit_rows(X, found)
         X = self._validated(X, reset=True)
+        X, weights = counted_rows(X, sample_weight)
         refuse_sizes(self.n_components, *X.shape)
         if is_incomplete(X):
+            refuse_weights(sample_weight, "missing entries")
             return self._fit_incomplete(X)
-        return self._fit_rows(X, about(X, centre_of(X)))
+        return self._fit_rows(X, about(X, centre_of(X, weights), weights))
 
     def _fit_rows(self, X: Any, rows: Observations) -> Self:
         refuse_constant(rows)
         with single_threaded_blas():
             leading = principal(generator(self.random_state), rows, self.n_components)
         state = closed_form(rows, leading, floor_of(rows))
-        second = np.maximum(leading.values - state.noise, 0.0) * rows.n
+        second = np.maximum(leading.values - state.noise, 0.0) * rows.mass
         self._publish(rows, state, self.n_components, second)
-        self.log_likelihoods_: Array = np.array([float(self.score_samples(X).sum())])
+        self.log_likelihoods_: Array = np.array(
+            [np.average(self.score_samples(X), weights=getattr(rows, "weights", None)) * rows.mass]
+        )
         self.n_iter_ = 1
         self.stop_reason_ = "closed form"
         return self

@@ -1,38 +1,12 @@
 """Where clusterwise methods start; nothing depends on the order of rows or on how they repeat."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 Array = NDArray[Any]
 MOST_STEPS = 50
-
-
-def row_weights(given: Any, n_rows: int) -> Array:
-    """Weights (N,) of rows as they were given, or ones.
-
-    Raises
-    ------
-    ValueError
-        When they are not one number of at least 0 a row, some above 0.
-    """
-    if given is None:
-        return np.ones(n_rows)
-    w: Array = np.full(n_rows, float(given)) if isinstance(given, Real) else given
-    w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if w.shape != (n_rows,) or (w < 0).any():
-        msg = (
-            f"sample_weight must be {n_rows} numbers of at least 0, one a row; got shape "
-            f"{w.shape}: pass one weight for each row."
-        )
-        raise ValueError(msg)
-    if not w.any():
-        msg = "Sample weights must contain at least one non-zero number: all are 0."
-        raise ValueError(msg)
-    return w
 
 
 def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]:

@@ -1,5 +1,6 @@
 """K-subspaces: every row belongs to the nearest of K affine subspaces of L dimensions."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from appca.rivals.pieces import first_pieces, row_weights, weighted_axes
+from appca.rivals.pieces import first_pieces, weighted_axes
 
 Array = NDArray[Any]
 
 
+@dataclass(eq=False, repr=False)
 class KSubspaces(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Alternate between the nearest subspace of each row and the principal axes of each piece.
 
@@ -33,23 +35,17 @@ class KSubspaces(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     row), n_iter_.
     """
 
-    def __init__(
-        self,
-        n_pieces: int = 3,
-        n_components: int = 2,
-        *,
-        n_init: int = 5,
-        max_iter: int = 100,
-        random_state: Any = None,
-    ) -> None:
-        self.n_pieces = n_pieces
-        self.n_components = n_components
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_pieces: int = 3
+    n_components: int = 2
+    _: KW_ONLY
+    n_init: int = 5
+    max_iter: int = 100
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X (N, D), each counted `sample_weight` (N,) times."""
+        from appca.models.base.data_checks import row_weights
+
         del y
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         w = row_weights(sample_weight, len(X))

@@ -1,10 +1,11 @@
-"""ComponentNumbers of components that stay: one registry a data set and model, kept in the home.
+"""Numbers of components that stay: one registry a data set and model, kept in the home.
 
-When a run is first shown, its components are matched to those that the registry knows. A component
-that is known keeps its number, sign and name, whatever K, L, seed or settings the run has; a new
-one gets the least number that is free. What was decided is stored with the run, so that every
-window, export and script gives the same. The registry never changes the direction that it knows a
-number by: K = 6, 7, 6 leads back to the numbers of the first 6.
+When a run is first shown, its components are matched (Hungarian) to those that the registry knows:
+at |cos| `ROUGHLY` or more a component keeps number, sign and name, whatever K, L, seed or settings
+the run has; a new one gets the least number that is free. What was decided is stored with the run,
+so that every window, export and script gives the same. The registry never changes the direction
+that it knows a number by: K = 6, 7, 6 leads back to the numbers of the first 6. Numbers that only a
+preview has shown go to its fit, at any |cos|, so that the picture keeps its places.
 """
 
 from collections.abc import Iterator
@@ -92,8 +93,8 @@ class ComponentNumbers:
         with self._held(config):
             found = _directions(fitted)
             known = _without_old_previews(self._read(config, found.shape[1]))
-            numbering, known, new = _matched(found, known, config.id)
-            if new:
+            numbering, known, changed = _matched(found, known, config.id)
+            if changed:
                 self._keep(config, known)
         return _as_shown(numbering, known)
 
@@ -149,7 +150,7 @@ class ComponentNumbers:
                 self._keep(run.config, known)
             return stored, known
         old = set(known.numbers[known.preview == _STORED].tolist())
-        decided, known, _ = _matched(found, known, _STORED)
+        decided, known, _ = _matched(found, known, run.config.id, final=True)
         mine = known.preview != run.config.id  # its fit has taken what it needs of its preview
         decided, known = _with_given(decided, known.some(np.flatnonzero(mine)), run, old)
         self._keep(run.config, known)
@@ -190,29 +191,51 @@ def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
     return replace(found, numbers=numbering.numbers)
 
 
-def _matched(found: np.ndarray, known: _Known, source: str) -> tuple[Numbering, _Known, bool]:
-    """Match directions (K, D) to those that are known; return also the known with the new ones."""
-    from scipy.optimize import linear_sum_assignment
+def _matched(
+    found: np.ndarray, known: _Known, config: str, *, final: bool = False
+) -> tuple[Numbering, _Known, bool]:
+    """Match the directions (K, D) of a preview, or of the `final` fit, to those that are known.
 
+    Returns
+    -------
+    The numbering, what is known now, and whether that has changed.
+    """
     cosine = found @ known.directions.T
-    sure = np.where(np.abs(cosine) >= ROUGHLY, np.abs(cosine), 0.0)
-    own, theirs = linear_sum_assignment(-sure)
-    alike = sure[own, theirs] > 0
-    own, theirs = own[alike], theirs[alike]
+    own, theirs = _pairs(np.abs(cosine), ROUGHLY)
+    if final:
+        rest = np.setdiff1d(np.arange(len(found)), own)
+        shown = np.setdiff1d(np.flatnonzero(known.preview == config), theirs)
+        more, others = _pairs(np.abs(cosine[np.ix_(rest, shown)]), 0.0)
+        own, theirs = np.append(own, rest[more]), np.append(theirs, shown[others])
     numbers, signs = np.zeros(len(found), np.int64), np.ones(len(found), np.int64)
     numbers[own] = known.numbers[theirs]
     signs[own] = np.where(cosine[own, theirs] < 0, -1, 1)
-    if source == _STORED:  # what a preview began belongs to its fit from now on
-        begun = known.preview[theirs] != _STORED
+    begun = (known.preview[theirs] != _STORED) & (final | (known.preview[theirs] != config))
+    source = _STORED if final else config
+    previews = known.preview.tolist()
+    for place in theirs[begun].tolist():  # from now on it belongs to what shows it last
+        previews[place] = source
+    if final:
         known.directions[theirs[begun]] = (found * signs[:, None])[own[begun]]
-        known.preview[theirs[begun]] = _STORED
     new = np.flatnonzero(numbers == 0)
     taken = set(known.numbers.tolist())
     free = (number for number in count(1) if number not in taken)
     numbers[new] = list(islice(free, len(new)))
+    known = known._replace(preview=np.array(previews, dtype=str))
+    known = known.some(np.argsort(known.preview == config, kind="stable"))  # the newest last
     known = known.followed_by(_entries(numbers[new], found[new], source))
-    names = ("",) * len(found)
-    return Numbering(tuple(numbers.tolist()), tuple(signs.tolist()), names), known, len(new) > 0
+    numbering = Numbering(tuple(numbers.tolist()), tuple(signs.tolist()), ("",) * len(found))
+    return numbering, known, bool(len(new) or begun.any())
+
+
+def _pairs(likeness: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return which go together so that they are most alike, at least so much."""
+    from scipy.optimize import linear_sum_assignment
+
+    worth = np.where(likeness >= least, likeness, -1.0)
+    own, theirs = linear_sum_assignment(-worth)
+    alike = worth[own, theirs] >= 0
+    return own[alike], theirs[alike]
 
 
 def _entries(numbers: np.ndarray, directions: np.ndarray, source: str) -> _Known:

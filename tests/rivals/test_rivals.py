@@ -17,6 +17,7 @@ from appca.rivals.subspaces import KSubspaces
     [
         MixtureOfFactorAnalysers(n_pieces=2, n_components=1, random_state=0, max_iter=500),
         MixtureOfFactorAnalysers(n_pieces=2, n_components=1, noise="diagonal", max_iter=500),
+        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, loadings="common", max_iter=500),
         KSubspaces(n_pieces=2, n_components=1, random_state=0),
     ]
 )
@@ -33,9 +34,12 @@ def pieces(seed, n=240):
     return X + 3 * np.eye(3, 6)[k] * 3 + 0.1 * rng.standard_normal((n, 6)), k
 
 
-def test_one_piece_is_probabilistic_pca(seed):
+@pytest.mark.parametrize("loadings", ["own", "common"])
+def test_one_piece_is_probabilistic_pca(loadings, seed):
     X, _ = pieces(seed)
-    one = MixtureOfFactorAnalysers(1, 2, n_init=1, tol=1e-10, max_iter=5000).fit(X)
+    one = MixtureOfFactorAnalysers(1, 2, loadings=loadings, n_init=1, tol=1e-10, max_iter=5000).fit(
+        X
+    )
     whole = PPCA(2).fit(X)
     assert one.score(X) == pytest.approx(whole.score(X), abs=1e-5)
     assert one.n_parameters_ == whole.n_parameters_
@@ -51,10 +55,11 @@ def test_one_piece_with_diagonal_noise_is_factor_analysis(seed):
     assert one.score(X) == pytest.approx(other.score(X), abs=1e-3)
 
 
+@pytest.mark.parametrize("loadings", ["own", "common"])
 @pytest.mark.parametrize("noise", ["isotropic", "diagonal"])
-def test_the_likelihood_is_that_of_dense_normal_densities_and_never_falls(noise, seed):
+def test_the_likelihood_is_that_of_dense_normal_densities_and_never_falls(noise, loadings, seed):
     X, _ = pieces(seed)
-    model = MixtureOfFactorAnalysers(3, 2, noise=noise, random_state=seed).fit(X)
+    model = MixtureOfFactorAnalysers(3, 2, noise=noise, loadings=loadings, random_state=seed).fit(X)
     dense = sum(
         share * multivariate_normal(mean, A.T @ A + np.diag(model.noise_variance_)).pdf(X)
         for share, mean, A in zip(model.weights_, model.means_, model.loadings_, strict=True)
@@ -73,6 +78,20 @@ def test_planted_planes_are_found(kind, seed):
     assert np.square(X - model.reconstruct(X)).mean() < 0.05
     H = model.transform(X).reshape(len(X), 3, 2)
     assert not H[np.arange(3) != found[:, None]].any()
+
+
+def test_common_loadings_are_one_space_that_holds_every_piece(seed):
+    rng = np.random.default_rng(seed)
+    A, k = np.linalg.qr(rng.standard_normal((8, 3)))[0], rng.integers(2, size=500)
+    scale = np.array([[4.0, 1.0, 0.3], [0.3, 1.0, 4.0]])[k]
+    U = scale * rng.standard_normal((500, 3)) + np.array([[3.0, 0, 0], [0, 0, 3.0]])[k]
+    X = U @ A.T + 0.1 * rng.standard_normal((500, 8)) + 5.0
+    model = MixtureOfFactorAnalysers(2, 3, loadings="common", random_state=0).fit(X)
+    assert np.linalg.svd(model.components_ @ A)[1].min() > 0.999
+    assert np.linalg.matrix_rank(model.loadings_.reshape(-1, 8), tol=1e-6) == 3
+    back = model.transform(X) @ model.components_ + model.centre_
+    np.testing.assert_allclose(back, model.reconstruct(X), atol=1e-8)
+    assert np.square(X - back).mean() < 0.01
 
 
 @pytest.mark.parametrize("kind", [MixtureOfFactorAnalysers, KSubspaces])

@@ -187,6 +187,20 @@ def test_a_preview_that_is_never_fitted_gives_its_numbers_back(home):
         assert numbers.of_preview(tried.config, tried.fitted) == found
 
 
+def test_a_fit_that_ends_elsewhere_keeps_the_numbers_of_its_preview(home):
+    numbers = ComponentNumbers(home)
+    numbers.of_run(stored(home, E[:1]))
+    tried = stored(home / "elsewhere", [E[0], E[2], E[3]], seed=7)
+    assert numbers.of_preview(tried.config, tried.fitted).numbers == (1, 2, 3)
+    wider = stored(home / "elsewhere", [E[3], E[2], E[0], E[6]], seed=8)
+    assert numbers.of_preview(wider.config, wider.fitted).numbers == (3, 2, 1, 4)
+    fit = stored(home, [mixed(E[6], E[4], 70), -mixed(E[3], E[4], 60), -E[2], E[0]], seed=8)
+    assert fit.config == wider.config
+    assert numbers.of_run(fit)[:2] == ((4, 3, 2, 1), (1, -1, -1, 1))
+    other = stored(home, [E[7], E[5], E[6]], seed=9)  # what nobody fitted is no longer known
+    assert numbers.of_run(other).numbers == (5, 6, 7)
+
+
 def test_a_full_disk_shows_numbers_and_refuses_names(home, monkeypatch):
     def full(*_args, **_kwargs):
         raise OSError(28, "No space left on device")

@@ -1,19 +1,11 @@
-"""Who has room: rows of a panel in the order in which their images fit, level by level.
-
-At level k an image keeps every other one at a distance of ``SPACING / 2^(k/4)`` of the panel, in
-the larger of the two coordinates. Rows are tried in the order in which they are given, those of
-earlier levels stay: images that a person sees stay where they are when more come.
-"""
+"""Who has room, compiled; see `room`."""
 
 from typing import Any
 
 import numpy as np
 
+from appca.analysis.explore.room import SPACING, STEPS, TRIED
 from appca.models.algebra.compiled import kernel
-
-SPACING = 0.5  # of the panel, at level 0
-STEPS = 44  # quarter octaves: the last level lets 3,000 images stand side by side
-_TRIED = 32
 
 
 @kernel
@@ -74,12 +66,12 @@ def _hold(keys: Any, held: Any, u: Any, v: Any, side: Any) -> None:
 def _fill_level(x: Any, y: Any, d: float, most: int, order: Any, placed: int, waits: Any) -> Any:
     """Give room to those who still wait, at distance d; return how many have it, -1 if too many.
 
-    At most `_TRIED` times as many as could have room are tried, by priority: there is little to
+    At most `TRIED` times as many as could have room are tried, by priority: there is little to
     be found among the others, who are tried at finer levels.
     """
     side = np.int64(1.0 / d) + 4  # (u, v) begin at 1, so that a neighbour's number is not negative
     fit = (np.int64(1.0 / d) + 1) ** 2
-    tried: Any = min(np.int64(len(x)), _TRIED * fit)
+    tried: Any = min(np.int64(len(x)), TRIED * fit)
     size = 64
     while size < min(side * side, 4 * min(most, tried)):
         size *= 2
@@ -124,29 +116,8 @@ def _room_order(x: Any, y: Any, most: int, order: Any, levels: Any) -> None:
 
 
 @kernel
-def room_orders(x: Any, y: Any, start: Any, most: Any) -> Any:
-    """Order the points of all panels.
-
-    Parameters
-    ----------
-    x, y : ndarray of float32, shape (P,)
-        Panel by panel, in the order in which they are tried; 0 to 1 inside of the panel. Points
-        outside never get an image.
-    start : ndarray of int64, shape (n_panels + 1,)
-        Where each panel begins.
-    most : ndarray of int64, shape (n_panels,)
-        Images of each panel.
-
-    Returns
-    -------
-    order : ndarray of int64, shape (P,)
-        Places within the panel: first those with room, then all others as they came.
-    levels : ndarray of int64, shape (n_panels, STEPS)
-        How many have room at each level; -1 behind the last level.
-    """
-    order = np.empty(len(x), np.int64)
-    levels = np.full((len(most), STEPS), -1, np.int64)
+def room_orders(x: Any, y: Any, start: Any, most: Any, order: Any, levels: Any) -> None:
+    """Fill in the orders and the levels of all panels, see `room.room_orders`."""
     for p in range(len(most)):
         own = slice(start[p], start[p + 1])
         _room_order(x[own], y[own], most[p], order[own], levels[p])
-    return order, levels

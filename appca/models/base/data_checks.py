@@ -1,9 +1,12 @@
 """Data that no model can be fitted to are refused in one sentence; what a fit lacks is said."""
 
 import warnings
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array
 
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Block, Observations
@@ -19,6 +22,47 @@ def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
             f"n_components must be at most {most}, because X has {n_rows} rows and "
             f"{n_features} feature(s); got {n_components}: ask for fewer components."
         )
+        raise ValueError(msg)
+
+
+def row_weights(given: Any, n_rows: int) -> Array:
+    """Weights (N,) of rows as they were given, or ones.
+
+    Raises
+    ------
+    ValueError
+        When they are not one number of at least 0 a row, some above 0.
+    """
+    if given is None:
+        return np.ones(n_rows)
+    w: Array = np.full(n_rows, float(given)) if isinstance(given, Real) else given
+    w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if w.shape != (n_rows,) or (w < 0).any():
+        msg = (
+            f"sample_weight must be {n_rows} numbers of at least 0, one a row; got shape "
+            f"{w.shape}: pass one weight for each row."
+        )
+        raise ValueError(msg)
+    if not w.any():
+        msg = "Sample weights must contain at least one non-zero number: all are 0."
+        raise ValueError(msg)
+    return w
+
+
+def counted_rows(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
+    """Rows that count, and their weights (N,), or None where each counts once."""
+    if sample_weight is None:
+        return X, None
+    w = row_weights(sample_weight, len(X))
+    if (w == 0.0).any():
+        X, w = X[w > 0.0], w[w > 0.0]
+    return X, None if (w == 1.0).all() else w
+
+
+def refuse_weights(sample_weight: Any, what: str) -> None:
+    """Raise ValueError for weights with something that does not take them."""
+    if sample_weight is not None:
+        msg = f"sample_weight cannot be used with {what}: leave it out."
         raise ValueError(msg)
 
 
@@ -83,7 +127,7 @@ def warn_of_end(reason: str, max_iter: int) -> None:
         warnings.warn(msg, ConvergenceWarning, stacklevel=5)
 
 
-def warn_of_rank(total: Array, second: Array, n_rows: int, n_features: int, eps: float) -> None:
+def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:
     """Warn where rows vary in fewer directions than they are given components.
 
     Parameters
@@ -93,7 +137,7 @@ def warn_of_rank(total: Array, second: Array, n_rows: int, n_features: int, eps:
     eps : of the dtype of the rows.
     """
     K = len(second)
-    values = np.linalg.eigvalsh(second - np.outer(total, total) / n_rows)
+    values = np.linalg.eigvalsh(second - np.outer(total, total) / mass)
     least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # of sums, and of projections
     rank = int((values > least * values[-1]).sum())
     if 0 < rank < K:

@@ -98,7 +98,13 @@ def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]
     active = subsets.top(gaussian.logits(P, gate.noise, gate.latent), gate.n_active)
     squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
     P = P.astype(np.float64, copy=False)
-    return squares.sum(axis=0), active.sum(axis=0), P.sum(axis=0), P.T @ P
+    weighted, active = block.weighted(P), block.weighted(active)
+    return (
+        block.weighted(squares).sum(axis=0),
+        active.sum(axis=0),
+        weighted.sum(axis=0),
+        weighted.T @ P,
+    )
 
 
 class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -197,7 +203,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.mean_ = (origin - state.W @ state.shift).astype(dtype)
         self.noise_variance_ = float(state.noise)
         self.latent_variance_ = state.latent[order]
-        self.explained_variance_ = second[order] / rows.n
+        self.explained_variance_ = second[order] / rows.mass
         self.scale_ = self._active_scale(rows)
         return self
 
@@ -211,8 +217,8 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
         zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
         power, used, total, second = rows.summed(partial(_active_power, gate=gate), zeros)
-        warn_of_rank(total, second, rows.n, rows.n_features, float(np.finfo(rows.dtype).eps))
-        scale: Array = self._shrinkage() * np.sqrt(power / np.maximum(used, 1))
+        warn_of_rank(total, second, rows.mass, rows.n_features, float(np.finfo(rows.dtype).eps))
+        scale: Array = self._shrinkage() * np.sqrt(power / np.where(used > 0, used, 1.0))
         return np.where(scale > 0.0, scale, 1.0)
 
     def _shrinkage(self) -> Array:

@@ -12,7 +12,7 @@ def closed_form(rows: Observations, leading: Principal, floor: float) -> Subspac
 
     sigma2 = mean of all D - q discarded eigenvalues, zero ones included; tau2_k = lambda_k - sigma2
     """
-    n, q = rows.n, len(leading.values)
+    n, q = rows.mass, len(leading.values)
     total, spare = rows.total / n, rows.n_features - q
     noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
     return SubspaceState(leading.V, np.zeros(q), np.maximum(leading.values - noise, floor), noise)

@@ -69,7 +69,7 @@ class SubspaceStatistics(NamedTuple):
 
 def floor_of(rows: Observations) -> float:
     """Least variance allowed: a fixed share of the mean feature variance about the origin."""
-    return NOISE_FLOOR * rows.total / (rows.n * rows.n_features)
+    return NOISE_FLOOR * rows.total / (rows.mass * rows.n_features)
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
@@ -122,7 +122,7 @@ def expect(
     With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
     the subset logits (annealing); the log-likelihood then means nothing.
     """
-    n, K = rows.n, state.W.shape[1]
+    n, K = rows.mass, state.W.shape[1]
     # Mean of |y - mu|^2. The cross term vanishes: where there is a shift, rows sum to their origin.
     spread = rows.total / n + state.shift @ state.shift
     outside = float(gaussian.background(spread, state.noise, rows.n_features))
@@ -144,11 +144,12 @@ def _expect_block(
     P = block.times(state.W).astype(np.float64, copy=False) + state.shift
     log_e, r = responsibilities(gaussian.logits(P, state.noise, state.latent), settings, beta)
     P *= shrink
+    r = block.weighted(r)
     S = r * P
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
     return SubspaceStatistics(
-        float(log_e.sum()), block.transposed_times(S), S.sum(axis=0), second, used
+        float(block.weighted(log_e).sum()), block.transposed_times(S), S.sum(axis=0), second, used
     )
 
 
@@ -197,8 +198,8 @@ class Size(Protocol):
     """What the M step needs to know of the rows."""
 
     @property
-    def n(self) -> int:
-        """Number N of rows."""
+    def mass(self) -> float:
+        """Sum of the weights of rows."""
 
     @property
     def n_features(self) -> int:
@@ -206,7 +207,7 @@ class Size(Protocol):
 
     @property
     def total(self) -> float:
-        """Sum over rows of |y_n - origin|^2."""
+        """Weighted sum over rows of |y_n - origin|^2."""
 
 
 def maximise(
@@ -220,7 +221,7 @@ def maximise(
     The origin is ybar whenever the mean is learned, hence sum (y - ybar)(s - sbar)' = A and the
     sums about the new mean need no further pass.
     """
-    n = rows.n
+    n = rows.mass
     W = settings.update(sums.A, state.W)
     shift = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)
     residual = rows.total - 2.0 * np.sum(W * sums.A) - n * (shift @ shift)
@@ -231,7 +232,7 @@ def maximise(
 
 
 def update_latent(
-    sums: SubspaceStatistics, state: SubspaceState, n: int, settings: EMSettings
+    sums: SubspaceStatistics, state: SubspaceState, n: float, settings: EMSettings
 ) -> Array:
     """tau2 = sum E[(x z)^2] / (N L), or per component / sum r_k; unused components keep theirs."""
     if settings.latent == "shared":

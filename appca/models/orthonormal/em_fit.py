@@ -88,7 +88,7 @@ def _ascend(found: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult
     each = WINDOW if found.window == 1 else 1
     return iterate(
         ascent(start, em_map, accelerate=control.accelerate),
-        tol=each * control.tol * em_map.rows.n,
+        tol=each * control.tol * em_map.rows.mass,
         max_iter=control.max_iter,
         window=found.window,
         watch=watcher(control.callback, "fit", control.max_iter),

@@ -99,7 +99,7 @@ class EMControl(NamedTuple):
     max_iter: int  # bound on every stage
     tol: float  # nats per row over ten iterations, where all rows are looked at
     accelerate: bool  # whether the fit proper is accelerated; screening always is
-    n_rows: int  # log-likelihoods of fewer rows are reported as if of so many
+    mass: float  # of all rows; log-likelihoods of fewer are reported as if of so many
 
     def run(
         self,
@@ -112,8 +112,8 @@ class EMControl(NamedTuple):
         window: int = WINDOW,
     ) -> EMResult[SubspaceState]:
         """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
-        limit, n = min(iterations, self.max_iter), rows.n
-        watch = watcher(self.callback, stage, limit, self.n_rows / n)
+        limit, n = min(iterations, self.max_iter), rows.mass
+        watch = watcher(self.callback, stage, limit, self.mass / n)
         return iterate(path, tol=tol * n, max_iter=limit, window=window, watch=watch)
 
 
@@ -138,7 +138,7 @@ def screen(
     if dear:
         best = _refine_on_sample(best, drawn.sample, control, tol, iterations)
     finalists = [best]
-    apart = best.log_likelihood - runs[0].log_likelihood > tol * drawn.sample.n
+    apart = best.log_likelihood - runs[0].log_likelihood > tol * drawn.sample.mass
     if apart and whole and not dear and best.stop_reason != STOPPED:
         finalists.append(runs[0])  # the sample may be wrong
     found: list[ScreenedStart] = []
@@ -236,13 +236,14 @@ def draw_screening_sample(
     fitting = max(MAX_SAMPLE_BYTES // (d * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
     size = max(SAMPLE_ROWS_PER_COMPONENT * K, MIN_SAMPLE_ROWS)
     size = min(size, MAX_SAMPLE_ROWS, fitting, n)
-    first, larger = _draws(rng, rows, size)
+    first, larger, chosen = _draws(rng, rows, size)
     q = min(max(COORDINATES_PER_COMPONENT * K, MIN_COORDINATES), size, d)
     q = q if larger is None else max(q // 2, min(K, d))
 
     def about_own_mean(X: Array) -> Rows:
-        origin = centre_of(X) if settings.learn_mean else rows.origin
-        return about(X, origin)._replace(n_features=rows.n_features)
+        weights = None if chosen is None else _weights(rows, chosen)
+        origin = centre_of(X, weights) if settings.learn_mean else rows.origin
+        return about(X, origin, weights)._replace(n_features=rows.n_features)
 
     sample = rows if first is None else about_own_mean(first)
     in_thin_coordinates = rows.n_features != d  # principal ones already
@@ -252,24 +253,34 @@ def draw_screening_sample(
 
 def _draws(
     rng: np.random.Generator, rows: Observations, size: int
-) -> tuple[Array | None, Array | None]:
-    """Draw `size` rows, unless that is all, and some times as many that hold them, if not all."""
+) -> tuple[Array | None, Array | None, NDArray[np.intp] | None]:
+    """Draw `size` rows, unless that is all, and some times as many that hold them, if not all.
+
+    And say which the former are.
+    """
     if size == rows.n:
-        return None, None
+        return None, None, None
     first = np.sort(rng.choice(rows.n, size, replace=False))
     larger = LARGER_SAMPLE * size
-    if larger >= rows.n or larger * rows.d * rows.dtype.itemsize > MAX_SAMPLE_BYTES:
-        return rows.take(first), None
+    large = larger * rows.d * rows.dtype.itemsize > MAX_SAMPLE_BYTES
+    if larger >= rows.n or large or _weights(rows, first) is not None:
+        return rows.take(first), None, first
     others = rng.choice(rows.n, larger, replace=False)
     others = others[~np.isin(others, first)][: larger - size]
     numbers = np.sort(np.concatenate([first, others]))
     drawn = rows.take(numbers)
-    return drawn[np.searchsorted(numbers, first)], drawn
+    return drawn[np.searchsorted(numbers, first)], drawn, first
+
+
+def _weights(rows: Observations, which: NDArray[np.intp]) -> Array | None:
+    weights = rows.weights if isinstance(rows, Rows) else None
+    return None if weights is None else weights[which]
 
 
 def _coordinates(rows: Observations, basis: Array) -> Rows:
     squares = rows.squares if isinstance(rows, Rows) else np.full(rows.n, rows.total / rows.n)
-    return Rows(project(rows, basis), None, squares, rows.n_features)
+    weights = rows.weights if isinstance(rows, Rows) else None
+    return Rows(project(rows, basis), None, squares, rows.n_features, weights=weights)
 
 
 def _scores(rng: np.random.Generator, rows: Observations, drawn: ScreeningSample, K: int) -> Array:
@@ -309,6 +320,8 @@ def climb(
     unless they are chosen by scores (n, K) of more rows, which `scores` gives for K.
     """
     P = rows.X[:, : control.settings.n_components]
+    if rows.weights is not None:
+        P = P * rows.weights[:, None] ** 0.25  # by fourth powers of which rotations are chosen
     runs: list[EMResult[SubspaceState]] = []
     for i, candidate in enumerate(candidates, start=1):
         seen = scores(P.shape[1]) if candidate.needs_many_rows and scores is not None else P

@@ -104,7 +104,7 @@ def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceS
     sigma2 is what the assignment leaves, per feature; tau2 what it captures, less sigma2. At
     L = K and W the leading eigenvectors this is the maximum of the likelihood in closed form.
     """
-    K, L, n = settings.n_components, settings.n_active, rows.n
+    K, L, n = settings.n_components, settings.n_active, rows.mass
     captured, used = rows.summed(partial(_top_power, W=W, n_active=L), (np.zeros(K), np.zeros(K)))
     left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
     # With L = D nothing tells noise from signal: half and half.
@@ -122,7 +122,8 @@ def _top_power(block: Block, W: Array, n_active: int) -> tuple[Array, Array]:
     """Sum over rows (K,) their largest squared projections, and count the rows that have each."""
     power = np.square(block.times(W), dtype=np.float64)
     active = subsets.top(power, n_active)
-    return np.where(active, power, 0.0).sum(axis=0), active.sum(axis=0)
+    active = block.weighted(active)
+    return np.where(active > 0, power * active, 0.0).sum(axis=0), active.sum(axis=0)
 
 
 def annealed(

@@ -52,7 +52,7 @@ class AnchoredSample(NamedTuple):
 class DataSize(NamedTuple):
     """What the M step needs to know of all rows."""
 
-    n: int
+    mass: float
     total: float
     n_features: int
 
@@ -76,7 +76,7 @@ def variance_reduced_em(
     more.
     """
     rows, settings = em_map.rows, em_map.settings
-    size = DataSize(rows.n, rows.total, rows.n_features)
+    size = DataSize(rows.mass, rows.total, rows.n_features)
     anchor, q = start, sample.basis.shape[1]
     # One buffer for all coordinates: the leading ones stay, only the others are new each time.
     coordinates = np.empty((len(sample.X), q + 2 * settings.n_components), sample.X.dtype)
@@ -110,7 +110,7 @@ def _inner_em(
     iterations: int,
 ) -> SubspaceState:
     """Raise l~ from the anchor, where `sums` are those of all rows."""
-    scale = size.n / sample.n
+    scale = size.mass / sample.n
     C = correction(sums, expect(anchor, sample, settings), scale)
     advance = partial(corrected_step, sample=sample, C=C, scale=scale, size=size, settings=settings)
     path = nesterov(advance, anchor, partial(extend, settings=settings))

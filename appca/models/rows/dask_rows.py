@@ -78,6 +78,11 @@ class DaskRows(NamedTuple):
         return int(self.sizes.sum())
 
     @property
+    def mass(self) -> float:
+        """Number N of rows: each counts once."""
+        return float(self.n)
+
+    @property
     def n_features(self) -> int:
         """Number D of features: the rows are not in other coordinates."""
         return self.d

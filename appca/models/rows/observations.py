@@ -40,6 +40,10 @@ class Observations(Protocol):
         """Number N of rows."""
 
     @property
+    def mass(self) -> float:
+        """Sum of the weights of rows, N where all count once."""
+
+    @property
     def d(self) -> int:
         """Number of coordinates a row is stored in."""
 
@@ -57,7 +61,7 @@ class Observations(Protocol):
 
     @property
     def total(self) -> float:
-        """Sum over rows of |y_n - origin|^2, over all D features."""
+        """Weighted sum over rows of |y_n - origin|^2, over all D features."""
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
         """Yield work(block) for blocks that hold all rows once, in order."""
@@ -77,11 +81,17 @@ class Rows(NamedTuple):
     squares: Array  # (N,) float64, |y_n - origin|^2 over all D features
     n_features: int  # D, at least d
     careful: bool = False  # whether to subtract the origin before products, not after
+    weights: Array | None = None  # (N,) above 0: how often each row counts; None: once
 
     @property
     def n(self) -> int:
         """Number N of rows."""
         return len(self.X)
+
+    @property
+    def mass(self) -> float:
+        """Sum of the weights of rows."""
+        return float(self.n if self.weights is None else self.weights.sum())
 
     @property
     def d(self) -> int:
@@ -95,8 +105,8 @@ class Rows(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Sum over rows of |y_n - origin|^2."""
-        return float(self.squares.sum())
+        """Weighted sum over rows of |y_n - origin|^2."""
+        return float(self.squares.sum() if self.weights is None else self.weights @ self.squares)
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
         """Yield work(block) for blocks of rows, see `over_blocks`."""
@@ -118,6 +128,14 @@ class Block(NamedTuple):
     part: slice
     X: Array  # (n, d)
     origin: Array | None  # still to be subtracted
+    weights: Array | None = None  # (n,)
+
+    def weighted(self, S: Array) -> Array:
+        """Numbers S (n, ...) of these rows times their weights."""
+        if self.weights is None:
+            return S
+        times: Array = S * self.weights.reshape(-1, *[1] * (S.ndim - 1))
+        return times
 
     def centred(self) -> Array:
         """Rows about the origin (n, d)."""
@@ -142,9 +160,11 @@ def added(a: R, b: R) -> R:
     return cast(R, type(a)(*parts) if hasattr(a, "_fields") else tuple(parts))
 
 
-def centre_of(X: Array) -> Array:
+def centre_of(X: Array, weights: Array | None = None) -> Array:
     """Mean row (d,), summed in float64, in the dtype of X so that X minus it stays exact."""
     mean: Array = X.mean(axis=0, dtype=np.float64)
+    if weights is not None:
+        mean = np.einsum("n,nd->d", weights / weights.sum(), X)
     return mean.astype(X.dtype)
 
 
@@ -165,9 +185,9 @@ def is_far(origin: Array, mean_square: float) -> bool:
     return length > NEAR**2 * mean_square
 
 
-def about(X: Array, origin: Array | None) -> Rows:
+def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
     """Take X (N, D) about an origin without copying it; costs one pass for the squared norms."""
-    rows = Rows(X, origin, np.empty(0), X.shape[1])
+    rows = Rows(X, origin, np.empty(0), X.shape[1], weights=weights)
     squares = np.concatenate(list(over_blocks(_squares, rows)))
     careful = origin is not None and is_far(origin, float(squares.mean()))
     return rows._replace(squares=squares, careful=careful)
@@ -198,9 +218,10 @@ def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
 
     def block(ends: tuple[int, int]) -> R:
         part = slice(*ends)
+        weights = None if rows.weights is None else rows.weights[part]
         if rows.careful and rows.origin is not None:
-            return work(Block(part, rows.X[part] - rows.origin, None))
-        return work(Block(part, rows.X[part], rows.origin))
+            return work(Block(part, rows.X[part] - rows.origin, None, weights))
+        return work(Block(part, rows.X[part], rows.origin, weights))
 
     return in_order(block, list(pairwise(edges)))
 

@@ -33,7 +33,7 @@ class Thin(NamedTuple):
 
 def covariance(rows: Observations) -> Array:
     """Sum of y y' / N about the origin, (d, d), products in the data's dtype, sums in float64."""
-    return rows.summed(_products, np.zeros((rows.d, rows.d))) / rows.n
+    return rows.summed(_products, np.zeros((rows.d, rows.d))) / rows.mass
 
 
 def _products(block: Block) -> Array:
@@ -67,6 +67,9 @@ def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal
     A dense symmetric eigenproblem of the smaller side where that is at most 3,000 wide, subspace
     iteration (the only user of `rng`) beyond.
     """
+    if isinstance(rows, Rows) and rows.weights is not None:
+        found = principal(rng, _scaled(rows, rows.weights), q)
+        return found._replace(values=found.values * (rows.n / rows.mass))
     n, d = rows.n, rows.d
     if d <= n and d <= DENSE_LIMIT:
         values, V = _leading(covariance(rows), q)
@@ -80,6 +83,13 @@ def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal
     least = max(GRAM_RESOLUTION * values[0], np.finfo(np.float64).tiny)
     V = transposed_product(rows, U) / np.sqrt(np.maximum(values, least))
     return Principal(values / n, upright(polar(V)))
+
+
+def _scaled(rows: Rows, weights: Array) -> Rows:
+    """Rows about their origin times the root of their weights, whose products are the weighted."""
+    root = np.sqrt(weights)[:, None]
+    X = (rows.X if rows.origin is None else rows.X - rows.origin) * root
+    return Rows(X.astype(rows.dtype, copy=False), None, rows.squares * weights, rows.n_features)
 
 
 def iterated(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
@@ -111,13 +121,16 @@ def thin(rows: Rows) -> Thin:
     """
     # The transpose, which is the same, lies in memory as LAPACK wants it: no copy is made, and of
     # all drivers this one works in the least memory.
-    values, U = scipy.linalg.eigh(gram(rows).T, overwrite_a=True, driver="evr")
+    weights = np.ones(1) if rows.weights is None else np.sqrt(rows.weights)[:, None]
+    products = gram(rows if rows.weights is None else _scaled(rows, rows.weights))
+    values, U = scipy.linalg.eigh(products.T, overwrite_a=True, driver="evr")
     values, U = values[::-1], U[:, ::-1]
     r = max(int(np.sum(values > GRAM_RESOLUTION * values[0])), 1)
     root = np.sqrt(values[:r])
     coordinates = np.empty((rows.n, r), rows.dtype, order="F")
-    np.multiply(U[:, :r], root, out=coordinates, casting="same_kind")
-    return Thin(Rows(coordinates, None, rows.squares, rows.n_features), U[:, :r] / root)
+    np.multiply(U[:, :r], root / weights, out=coordinates, casting="same_kind")
+    found = Rows(coordinates, None, rows.squares, rows.n_features, weights=rows.weights)
+    return Thin(found, weights * U[:, :r] / root)
 
 
 def lift(W: Array, space: Thin, rows: Observations) -> Array:

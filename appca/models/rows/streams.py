@@ -37,6 +37,11 @@ class Stream(NamedTuple):
     careful: bool = False  # whether to subtract the origin before products, not after
 
     @property
+    def mass(self) -> float:
+        """Number N of rows: each counts once."""
+        return float(self.n)
+
+    @property
     def n_features(self) -> int:
         """Number D of features: streams are not in other coordinates."""
         return self.d

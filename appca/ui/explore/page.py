@@ -6,6 +6,7 @@ import streamlit as st
 
 from appca.ui.explore import bar, drawer, sizes, umap
 from appca.ui.explorer import canvas
+from appca.ui.frame import status
 from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note
 from appca.ui.session import fitting, state
@@ -38,9 +39,7 @@ def draw() -> None:
             umap.offer(dataset, shown)
     if not shown.fitted.active.any():
         st.caption("No row uses any component: the model takes all but the average for noise.")
-    with st.container(
-        key="explore_note", horizontal=True, vertical_alignment="center", width="content"
-    ):
+    with st.session_state[status.NOTE]:
         if moved is None and shown.config == state.config():
             preview_note(shown)
         elif moved is not None and shown.config != moved:

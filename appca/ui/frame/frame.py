@@ -25,6 +25,7 @@ def around_page(draw: Callable[[], None]) -> None:
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
     # and would build all pictures anew when one more stands above them.
     above, below = st.container(key="above"), st.container(key="status", horizontal=True)
+    st.session_state[status.NOTE] = below.container(horizontal=True, key="status_note")
     with above:
         st.html(STYLE)
         cold_start.close_false_alarm()

@@ -14,6 +14,7 @@ from appca.ui.session import fitting, state, watching
 from appca.ui.session.callbacks import TOLD, guarded
 
 POLL_SECONDS = 0.5
+NOTE = "status_note"  # in `st.session_state`: the place where a page adds something to the line
 FURTHER = 10  # times as many iterations, for a fit that has not converged
 KINDS = {  # of jobs: what is going on
     "fit": "Fitting",

@@ -43,9 +43,7 @@ def preview_note(shown: Shown) -> bool:
         help="A short fit to at most 5,000 of the rows, with all rows drawn on it. The full fit "
         "replaces it here as soon as it is done.",
     )
-    if watching.running(state.config().id) is not None:
-        st.caption("A short fit to begin with; the full fit replaces it in a moment.")
-    else:
+    if watching.running(state.config().id) is None:
         label = f"Fit fully ({about(fitting.seconds())})"
         st.button(label, key="refine", type="tertiary", on_click=progress.start)
     return True

@@ -140,3 +140,42 @@ def test_an_unknown_public_name_lists_those_there_are():
 
     with pytest.raises(AttributeError, match="no attribute 'Nothing'; it has PPCA, Adaptive"):
         appca.Nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"inference": "hard"}, {"latent_variance": "component"}, {"mean": "zero"}]
+)
+def test_a_weight_is_a_repetition_whatever_the_order_of_rows(settings, seed):
+    rng = np.random.default_rng(seed)
+    X, w = planted(120, 8, 4, 2, seed=seed, noise=0.3).X, rng.integers(0, 4, 120)
+    again = X[rng.permutation(np.repeat(np.arange(120), w))]
+    one = AdaptivePPCA(4, 2, random_state=0, **settings).fit(X, sample_weight=w)
+    other = AdaptivePPCA(4, 2, random_state=0, **settings).fit(again)
+    assert one.log_likelihoods_[-1] == pytest.approx(other.log_likelihoods_[-1], abs=1e-6)
+    np.testing.assert_allclose(one.components_, other.components_, atol=1e-6)
+    np.testing.assert_allclose(one.scale_, other.scale_, rtol=1e-6)
+
+
+def test_weights_that_are_no_whole_numbers_scale_the_likelihood_and_nothing_else(X):
+    w = np.linspace(0.5, 2.0, len(X))
+    one = AdaptivePPCA(3, 2, random_state=0, tol=1e-8).fit(X, sample_weight=w)
+    twice = AdaptivePPCA(3, 2, random_state=0, tol=1e-8).fit(X, sample_weight=2 * w)
+    np.testing.assert_allclose(one.components_, twice.components_, atol=1e-6)
+    assert one.log_likelihoods_[-1] == pytest.approx(w @ one.score_samples(X))
+    assert twice.log_likelihoods_[-1] == pytest.approx(2 * one.log_likelihoods_[-1])
+
+
+def test_a_sample_of_weighted_rows_starts_a_fit_of_many(seed):
+    data = planted(6000, 12, 4, 2, seed=seed, noise=0.2)
+    w = np.where(np.arange(6000) % 2, 1.0, 2.5)
+    model = AdaptivePPCA(4, 2, random_state=0).fit(data.X, sample_weight=w)
+    assert np.abs(model.components_ @ data.W).max(axis=1).min() > 0.99
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows"),
+    [({"inference": "gibbs"}, np.eye(6)), ({}, np.where(np.eye(6) > 0, np.nan, 1.0))],
+)
+def test_weights_are_refused_where_they_would_be_ignored(settings, rows):
+    with pytest.raises(ValueError, match="sample_weight cannot be used"):
+        AdaptivePPCA(2, 1, **settings).fit(rows, sample_weight=np.arange(6))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.analysis.explore.room_kernels import shuffled
+from appca.analysis.explore.room import shuffled
 
 HERE = Path(__file__).parent
 CANVAS = Path(__file__).parents[3] / "appca" / "ui" / "explorer" / "canvas"

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.explore.room import SPACING, room_orders
 from appca.plots.explore.scene import axes, groups, seriation
 from appca.plots.explore.scene.axes import JITTER, Axes
 from appca.plots.explore.scene.groups import Groups
@@ -97,8 +98,6 @@ def _layout(
     usage: Usage,
     cells: list[tuple[int, int]],
 ) -> Layout:
-    from appca.analysis.explore.room_kernels import SPACING, room_orders
-
     panel = found.panel_of_point
     low, high = on_axes.ranges[:, :, 0], on_axes.ranges[:, :, 1]
     width = (high - low)[panel]

@@ -37,8 +37,10 @@ def component_pictures(
     limit = np.abs(values).max(axis=(1, 2), keepdims=True)
     values = values / np.where(limit > 0, limit, 1.0)
     tile = _tile(values.shape[1:])
-    both = np.concatenate([_coloured(values, ends) for ends in (LIGHT, DARK)])
+    both = resized(np.concatenate([_coloured(values, ends) for ends in (LIGHT, DARK)]), tile)
     cell = cell_of(max(tile))
+    seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
+    cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
     columns = SHEET_SIDE // cell
     header = {
         "tile": [*tile, 3],
@@ -47,7 +49,7 @@ def component_pictures(
         "per_sheet": len(both),
         "count": 1,
     }
-    return ComponentSheet(header, png_of(on_sheet(resized(both, tile), cell, columns)))
+    return ComponentSheet(header, png_of(on_sheet(cells, cell, columns)))
 
 
 def _tile(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.explore.room import shuffled
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots import palette
@@ -108,8 +109,6 @@ def scene_of_positions(
     lines : sequence of RowText
         Of the hover card.
     """
-    from appca.analysis.explore.room_kernels import shuffled
-
     nothing = np.empty((dataset.n_rows, 0))
     slots, scores = nothing.astype(np.uint8), nothing.astype(np.int16)
     priority = shuffled(dataset.n_rows, SHUFFLE)

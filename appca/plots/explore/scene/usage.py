@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.explore.room import shuffled
 from appca.analysis.fitted import FittedRun
 
 SHUFFLE = 20  # seed of the priority; stored nowhere, so sheets and samples never change
@@ -36,8 +37,6 @@ def usage_of(fitted: FittedRun, order: np.ndarray) -> Usage:
     order : ndarray of int, shape (K,)
         Places of the run's components, by rising number.
     """
-    from appca.analysis.explore.room_kernels import shuffled
-
     active, dense = fitted.active[:, order], fitted.scores[:, order]
     rows, components = np.nonzero(active)
     counts = active.sum(axis=1)

@@ -1,6 +1,6 @@
 """What the browser makes of a scene, in plain Python."""
 
-from appca.analysis.explore.room_kernels import shuffled
+from appca.analysis.explore.room import shuffled
 
 
 def supports(scene):

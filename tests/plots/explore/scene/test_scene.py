@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from appca.analysis.explore.room_kernels import shuffled
+from appca.analysis.explore.room import shuffled
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene import groups, layouts
 from appca.plots.explore.scene.scene import OUTLIER, Map, NumberedComponent, scene_of

@@ -12,7 +12,7 @@ const MOST = 900;
 /** Side of images in pixels where a panel's plot has this side. @param {number} side @param {number} most */
 export function imageSize(side, most) {
   const slow = 18 * (Math.max(side, 60) / 75) ** 0.17;
-  return Math.min(most, slow * Math.max(1, side / 4000) ** 0.55);
+  return Math.min(most, slow * Math.max(1, side / 600) ** 0.55);
 }
 
 /** How many of a panel's images have room. @param {Placed} one @param {number} px */

@@ -16,7 +16,8 @@ export function sentences(meta, kind) {
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active === null || active >= components.length;
   const uses = mixed ? `Each ${one} uses some of ${components.length} components` : `Each ${one} uses ${active} of ${components.length} components`;
-  if (kind === 'triangle' && (mixed || active > 2)) return [uses, `Panel {1,2} holds the ${many} that use both 1 and 2.`];
+  const [a, b] = components.map(({ number }) => number);
+  if (kind === 'triangle' && (mixed || active > 2)) return [uses, `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`];
   return [uses, `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : NUMBERS[active] ?? active} share a panel.`];
 }
 

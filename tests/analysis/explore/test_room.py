@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from appca.analysis.explore.room_kernels import (
-    _TRIED,
-    SPACING,
-    STEPS,
-    room_orders,
-    shuffled,
-)
+from appca.analysis.explore import room
+from appca.analysis.explore.room import SPACING, STEPS, TRIED, room_orders, shuffled
+
+
+@pytest.fixture(autouse=True, params=["compiled", "plain"])
+def either(request, monkeypatch):
+    """Let all be compiled, or nothing."""
+    least = 0 if request.param == "compiled" else 10**9
+    monkeypatch.setattr(room, "LEAST_COMPILED", least)
 
 
 def plain_order(x, y, most):
@@ -18,7 +20,7 @@ def plain_order(x, y, most):
     order, levels, d = [], [], SPACING
     while len(levels) < STEPS and len(order) < len(inside):
         now = list(order)
-        for j in range(min(len(x), _TRIED * (int(1 / d) + 1) ** 2)):
+        for j in range(min(len(x), TRIED * (int(1 / d) + 1) ** 2)):
             near = (max(abs(x[j] / d - x[o] / d), abs(y[j] / d - y[o] / d)) < 1 for o in now)
             if j in inside and j not in now and not any(near):
                 now.append(j)

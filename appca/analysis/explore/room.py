@@ -1,0 +1,120 @@
+"""Who has room: rows of a panel in the order in which their images fit, level by level.
+
+At level k an image keeps every other one at a distance of ``SPACING / 2^(k/4)`` of the panel, in
+the larger of the two coordinates. Rows are tried in the order in which they are given, those of
+earlier levels stay: images that a person sees stay where they are when more come.
+
+Many points are compiled, few are not, with the same result: to compile takes seconds, once a
+machine, and nobody should wait for them before the first picture.
+"""
+
+import numpy as np
+
+SPACING = 0.5  # of the panel, at level 0
+STEPS = 44  # quarter octaves: the last level lets 3,000 images stand side by side
+TRIED = 32  # times as many rows as could have room are tried at a level
+LEAST_COMPILED = 10_000  # points, which take 0.12 s without the compiler
+
+
+def shuffled(n: int, seed: int) -> np.ndarray:
+    """Return the permutation (n,) uint32 that the browser computes as well: mulberry32."""
+    if n >= LEAST_COMPILED:
+        from appca.analysis.explore import room_kernels
+
+        found: np.ndarray = room_kernels.shuffled(n, seed)
+        return found
+    place, low = list(range(n)), 0xFFFFFFFF
+    for i in range(n - 1, 0, -1):
+        seed = (seed + 0x6D2B79F5) & low
+        t = ((seed ^ (seed >> 15)) * (seed | 1)) & low
+        t = ((t + (((t ^ (t >> 7)) * (t | 61)) & low)) & low) ^ t
+        j = ((t ^ (t >> 14)) * (i + 1)) >> 32
+        place[i], place[j] = place[j], place[i]
+    return np.array(place, np.uint32)
+
+
+def room_orders(
+    x: np.ndarray, y: np.ndarray, start: np.ndarray, most: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Order the points of all panels.
+
+    Parameters
+    ----------
+    x, y : ndarray of float32, shape (P,)
+        Panel by panel, in the order in which they are tried; 0 to 1 inside of the panel. Points
+        outside never get an image.
+    start : ndarray of int64, shape (n_panels + 1,)
+        Where each panel begins.
+    most : ndarray of int64, shape (n_panels,)
+        Images of each panel.
+
+    Returns
+    -------
+    order : ndarray of int64, shape (P,)
+        Places within the panel: first those with room, then all others as they came.
+    levels : ndarray of int64, shape (n_panels, STEPS)
+        How many have room at each level; -1 behind the last level.
+    """
+    order = np.empty(len(x), np.int64)
+    levels = np.full((len(most), STEPS), -1, np.int64)
+    if len(x) >= LEAST_COMPILED:
+        from appca.analysis.explore import room_kernels
+
+        room_kernels.room_orders(x, y, start, most, order, levels)
+        return order, levels
+    for p, limit in enumerate(most.tolist()):
+        own = slice(start[p], start[p + 1])
+        first, counts = _room_order(x[own].astype(float), y[own].astype(float), limit)
+        others = np.ones(own.stop - own.start, bool)
+        others[first] = False
+        order[own] = first + np.flatnonzero(others).tolist()
+        levels[p, : len(counts)] = counts
+    return order, levels
+
+
+def _room_order(x: np.ndarray, y: np.ndarray, most: int) -> tuple[list[int], list[int]]:
+    """Return those of one panel that have room, and how many at each level."""
+    inside = (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1)
+    x, y = np.where(inside, x, 0), np.where(inside, y, 0)  # those outside are never looked at
+    waits, placed, counts, d = np.flatnonzero(inside).tolist(), list[int](), list[int](), SPACING
+    while waits and len(counts) < STEPS:
+        now = _level(x / d + 1, y / d + 1, int(1 / d) + 1, placed, waits)
+        if len(now) > most:
+            break
+        counts.append(len(now))
+        taken = set(now[len(placed) :])
+        waits = [j for j in waits if j not in taken]
+        placed, d = now, d / 2**0.25
+    return placed, counts
+
+
+def _level(
+    x: np.ndarray, y: np.ndarray, fit: int, placed: list[int], waits: list[int]
+) -> list[int]:
+    """Give room to those who still wait, coordinates in cells, each of which holds one at most."""
+    side = fit + 3  # of the grid with a border: a step to the side stays in its row
+    cells = (y.astype(np.int64) * side + x.astype(np.int64)).tolist()
+    around = [row * side + column for row in (-1, 0, 1) for column in (-1, 0, 1)]
+    u, v = x.tolist(), y.tolist()
+    now, held = list(placed), {cells[j]: j for j in placed}
+    for j in waits:
+        if j >= TRIED * fit * fit:
+            break
+        cell, a, b = cells[j], u[j], v[j]
+        if cell in held:
+            continue
+        for step in around:
+            other = held.get(cell + step)
+            if other is not None and abs(u[other] - a) < 1 and abs(v[other] - b) < 1:
+                break
+        else:
+            held[cell] = j
+            now.append(j)
+    return now
+
+
+def compile_ahead() -> None:
+    """Compile what many points need, once a machine."""
+    many = np.zeros(LEAST_COMPILED, np.float32)
+    room_orders(many, many, np.array([0, len(many)]), np.ones(1, np.int64))
+    shuffled(len(many), 1)
