@@ -20,7 +20,9 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 exclude_patterns = ["_build"]
-shutil.copytree(ROOT / "examples", ROOT / "docs/examples", dirs_exist_ok=True)  # built with the rest
+shutil.copytree(
+    ROOT / "examples", ROOT / "docs/examples", dirs_exist_ok=True
+)  # built with the rest
 suppress_warnings = ["myst.xref_missing"]  # links are followed in the built pages, by a test
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4

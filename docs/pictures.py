@@ -1,8 +1,8 @@
 """Screenshots of the running app for the documentation: `python docs/pictures.py [NAME...]`.
 
-Starts the app with an empty home and does what the guides say, with data that ship with the project
-or are made here. Writes ``docs/subspaces.png`` and ``docs/pictures/*.png``. Needs the extra ``test``
-and a Chromium.
+Starts the app with an empty home and does what the guides say, with data that ship with the
+project or are made here. Writes ``docs/subspaces.png`` and ``docs/pictures/*.png``. Needs the extra
+``test`` and a Chromium.
 """
 
 import io
@@ -24,7 +24,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 DOCS = Path(__file__).resolve().parent
-WIDTH, HEIGHT = 1280, 800
+WIDTH, HEIGHT = 1440, 900
 COLOURS = 200  # of a picture as it is stored
 PATIENCE = 240_000  # milliseconds, for the slowest answer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -143,7 +143,7 @@ def tour(page: Any, address: str) -> None:
 
 
 def opened(page: Any, address: str) -> None:
-    """Drop a table with gaps, dates and a column of one value."""
+    """Drop a table with gaps and dates."""
     page.goto(f"{address}/data")
     idle(page)
     file = {"name": "measurements.csv", "mimeType": "text/csv", "buffer": table()}
@@ -157,7 +157,7 @@ def table() -> bytes:
     rng = np.random.default_rng(4)
     names = ("heart_rate", "pressure", "glucose", "oxygen", "weight", "sleep", "lactate", "pain")
     W = rng.standard_normal((4, len(names)))
-    lines = [";".join(("patient", "visit", "ward", *names, "device"))]
+    lines = [";".join(("patient", "visit", "ward", *names))]
     for row in range(400):
         kind = row % 3
         scores = np.zeros(4)
@@ -165,7 +165,7 @@ def table() -> bytes:
         values = 20 + scores @ W + 0.3 * rng.standard_normal(len(names))
         cells = ["" if rng.random() < 0.03 else f"{one:.2f}".replace(".", ",") for one in values]
         day = f"2026-0{1 + row % 6}-{10 + row % 18}"
-        lines.append(";".join((f"{1001 + row}", day, "north south west".split()[kind], *cells, "B2")))
+        lines.append(";".join((f"{1001 + row}", day, ["north", "south", "west"][kind], *cells)))
     return "\n".join(lines).encode()
 
 
@@ -183,9 +183,10 @@ def components(page: Any, address: str) -> None:
     page.get_by_role("link", name="Components").click()
     idle(page)
     for place, name in enumerate(("lit from the left", "tall")):
-        box = page.locator("input[type=text]").nth(place)
-        box.fill(name)
-        box.press("Enter")
+        page.locator(".ca-named").nth(place).click()
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        page.locator(".ca-named", has_text=name).wait_for()
         idle(page)
 
 
@@ -219,7 +220,10 @@ def new_rows(page: Any, address: str) -> None:
     lines = [",".join(f"pixel{j}" for j in range(64)), *(",".join(map(str, row)) for row in rows)]
     file = {"name": "new.csv", "mimeType": "text/csv", "buffer": "\n".join(lines).encode()}
     page.locator("input[type=file]").last.set_input_files(file)
+    page.get_by_text("new rows do not fit").first.wait_for()
     settled(page)
+    page.locator(CANVAS).scroll_into_view_if_needed()
+    page.mouse.wheel(0, 0)
 
 
 PICTURES = {
