@@ -9,6 +9,7 @@ __all__ = [
     "FiniteSparseFA",
     "InfiniteSparseFA",
     "NonparametricPPCA",
+    "explore",
     "load_model",
 ]
 __version__ = "0.1.0"
@@ -20,6 +21,7 @@ _HOMES = {
     "InfiniteSparseFA": "appca.models.infinite_sparse_fa",
     "NonparametricPPCA": "appca.models.nonparametric_ppca",
     "PPCA": "appca.models.ppca",
+    "explore": "appca.notebook.widget",
     "load_model": "appca.runs.model_file",
 }
 
@@ -29,4 +31,10 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
         raise AttributeError(msg)
-    return getattr(import_module(_HOMES[name]), name)
+    home = _HOMES[name]
+    if not home.startswith("appca.notebook"):
+        return getattr(import_module(home), name)
+    from appca.storage.errors import naming_extra
+
+    with naming_extra():
+        return getattr(import_module(home), name)

@@ -25,11 +25,12 @@ MAY_IMPORT = {
     "runs": {"storage", "models", "data", "analysis"},
     "jobs": {"storage", "models", "data", "analysis", "studies", "runs"},
     "ui": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs"},
+    "notebook": {"storage", "data", "analysis", "plots", "runs", "ui"},  # of ui, what is bundled
     "commands": {"storage", "models", "data", "analysis", "plots", "studies", "runs"},
     "cli": {"storage", "data", "commands"},
     "__main__": {"storage", "cli"},
     "pages": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs", "ui"},
-    "__init__": set(),
+    "__init__": {"storage"},
 }
 STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}

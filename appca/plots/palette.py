@@ -27,6 +27,10 @@ MISSING = "#c3c8cf"  # a row without a value; lighter than the two greys of the 
 NEUTRAL = "#5f7fa3"  # no colouring asked for
 SHAPES = ("circle", "diamond", "square", "cross", "triangle-up")
 SHAPE_NUMBERS = (0, 2, 1, 3, 5)  # Plotly's numbers of SHAPES
+VIRIDIS = (
+    *("#440154", "#482878", "#3e4989", "#31688e", "#26828e"),
+    *("#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
+)
 LEVELS = 254  # of a number's scale; one byte per row leaves room for the missing level
 # A number's colours span the central 99% of its values: one outlier must not flatten the rest.
 CLIP = (0.5, 99.5)
@@ -142,10 +146,9 @@ def class_shape(code: int) -> str:
 
 def viridis(n: int, low: float = 0.04, high: float = 0.95) -> tuple[str, ...]:
     """Sample Viridis at ``n`` places, without the ends that vanish on black and on white."""
-    from plotly.colors import sample_colorscale
-
-    scale = sample_colorscale("Viridis", np.linspace(low, high, n), colortype="tuple")
-    return tuple(to_hex(np.array(colour) * 255) for colour in scale)
+    stops = np.array([[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in VIRIDIS])
+    place, ends = np.linspace(low, high, n), np.linspace(0, 1, len(stops))
+    return tuple(map(to_hex, np.stack([np.interp(place, ends, one) for one in stops.T], axis=1)))
 
 
 def to_hex(rgb: np.ndarray) -> str:

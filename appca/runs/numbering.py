@@ -191,6 +191,18 @@ def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
     return replace(found, numbers=numbering.numbers)
 
 
+def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
+    """Return a run whose components keep the numbers and signs of those they are like in another.
+
+    Without another they are counted from 1.
+    """
+    found = _directions(fitted)
+    old = np.empty((0, found.shape[1])) if before is None else _directions(before)
+    numbers = np.array([] if before is None else before.numbers, np.int64)
+    decided, _, _ = _matched(found, _entries(numbers, old, _STORED), "another")
+    return numbered(fitted, decided)
+
+
 def _matched(
     found: np.ndarray, known: _Known, config: str, *, final: bool = False
 ) -> tuple[Numbering, _Known, bool]:

@@ -5,8 +5,9 @@ import streamlit as st
 
 from appca.analysis.explore.projection import principal_scores
 from appca.plots.explore.scene.scene import Map
+from appca.plots.explore.scene.shown import lines_of, scene_shown
 from appca.ui.explorer import canvas, serving
-from appca.ui.explorer.scenes import PageScene, lines_of, scene_shown
+from appca.ui.explorer.scenes import PageScene
 from appca.ui.session import selection
 from benchmarks.scenes import planted
 

@@ -3,7 +3,8 @@
 Rows are independent given the parameters, so an iteration is a sum over chunks of rows. What goes
 out is the work, with its d x K numbers, once a worker; what comes back are its sums, added up
 in a tree whose shape depends on the chunks alone: the bits are the same on any number of workers,
-and if one dies and others do its part again. Each chunk goes through the kernels in blocks, as in memory.
+and if one dies and others do its part again. Each chunk goes through the kernels in blocks, as in
+memory.
 
 Chunks are computed anew in every iteration, which for an array on disk is reading it; who has the
 memory gives `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the

@@ -7,11 +7,11 @@ from appca.analysis.groups.group import GroupComparison, compare
 from appca.analysis.groups.group_words import sentence
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
+from appca.plots.explore.scene.colours import colour_of
 from appca.plots.palette import Colour, colour_by, levels
 from appca.storage.errors import InputError
 from appca.ui.data.overview import sheet_of
 from appca.ui.explorer import thumbnails
-from appca.ui.explorer.colours import colour_of
 from appca.ui.export import button
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import markdown, tag, words

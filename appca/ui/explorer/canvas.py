@@ -10,15 +10,10 @@ import streamlit as st
 from appca.analysis.explore.umap import Embedding
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map
+from appca.plots.explore.scene.shown import plane
 from appca.plots.palette import Colour
 from appca.ui.explorer import bundle, messages, serving
-from appca.ui.explorer.scenes import (
-    PageScene,
-    plane,
-    scene_of_fit,
-    scene_of_rows,
-    scene_of_run,
-)
+from appca.ui.explorer.scenes import PageScene, scene_of_fit, scene_of_rows, scene_of_run
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 

@@ -9,7 +9,6 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.storage.errors import InputError
-from appca.ui.explorer import canvas
 from appca.ui.explorer.scenes import PageScene
 from appca.ui.export.picture import picture_page
 from appca.ui.parts.downloads import download_buttons, save_button, stem_of
@@ -29,7 +28,7 @@ def picture_button(
     """Draw the button that saves a canvas as one HTML file."""
     colourings = scene.meta["colourings"]
     first = colouring if colouring in colourings else next(iter(colourings), "")
-    made = partial(picture_page, scene.scene, dataset.name, canvas.views(scene), first)
+    made = partial(picture_page, scene.scene, dataset.name, first)
     name = f"{stem_of(dataset.name)}-{shown.config.id}.html"
     save_button("Save HTML", kept(shown, made), name, "text/html", key=key)
 

@@ -19,15 +19,13 @@ HERE = Path(__file__).parent
 MOST_WITH_NUMBERS = 20_000  # rows whose hover card also has numbers, which hardly pack
 
 
-def picture_page(scene: Scene, title: str, layouts: dict[str, str], colouring: str) -> bytes:
+def picture_page(scene: Scene, title: str, colouring: str) -> bytes:
     """Return a page that needs no network: hover, images, lasso, search, tour and colours.
 
     Parameters
     ----------
     scene : Scene
     title : str
-    layouts : dict of str to str
-        Those that can be chosen, key to name; the first opens first.
     colouring : str
         Key of the one shown first.
     """
@@ -40,10 +38,9 @@ def picture_page(scene: Scene, title: str, layouts: dict[str, str], colouring: s
         "buffers": buffers,
         "sheets": drawn,
         "components": None if scene.component_sheet is None else _text(scene.component_sheet),
-        "layouts": layouts,
         "colouring": colouring,
     }
-    script = bundle.closed_bundle(CANVAS / "mount.js") + (HERE / "picture.js").read_text("utf-8")
+    script = bundle.closed_bundle(CANVAS / "page.js")
     style = (CANVAS / "canvas.css").read_text("utf-8") + (HERE / "picture.css").read_text("utf-8")
     given = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     page = (

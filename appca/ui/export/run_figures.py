@@ -15,12 +15,12 @@ from appca.plots.components.component_figure import component_figure
 from appca.plots.curves import likelihood
 from appca.plots.explore import atlas
 from appca.plots.explore.panel import Panel
+from appca.plots.explore.scene.colours import colour_of
 from appca.plots.explore.sprites import sprites_of
 from appca.plots.explore.thumbnails import CELLS, thumbnails
 from appca.plots.palette import Colour, levels
 from appca.runs.configuration import RunConfig
 from appca.runs.run import RunInfo
-from appca.ui.explorer.colours import colour_of
 from appca.ui.export import panels
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
 

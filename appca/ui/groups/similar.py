@@ -12,11 +12,11 @@ from appca.analysis.groups import similar
 from appca.analysis.groups.similar import Mixture, SimilarRows
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus
+from appca.plots.explore.scene.colours import colour_choices
 from appca.plots.palette import MISSING
 from appca.storage.wording import counted, shortened
 from appca.ui.cards import acts, pictures
 from appca.ui.explorer import canvas
-from appca.ui.explorer.colours import colour_choices
 from appca.ui.parts import class_choice
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.component_list import in_units_of_the_fit

@@ -7,8 +7,8 @@ import streamlit as st
 
 from appca.analysis.groups.row_query import feature_name
 from appca.data.dataset import Dataset
+from appca.plots.explore.scene.colours import colour_choices
 from appca.storage.wording import capital
-from appca.ui.explorer.colours import colour_choices
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 

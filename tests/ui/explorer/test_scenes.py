@@ -3,8 +3,8 @@ import json
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.plots.explore.scene.shown import lines_of, scene_shown
 from appca.runs.numbering import Numbering, numbered
-from appca.ui.explorer.scenes import lines_of, scene_shown
 from tests.fitted_runs import fitted_run
 
 

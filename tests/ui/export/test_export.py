@@ -17,12 +17,12 @@ from appca.analysis.groups.selections import SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
+from appca.plots.explore.scene import colours
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import RunStore
-from appca.ui.explorer import colours
 from appca.ui.export import export_material
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import Report, report
@@ -161,7 +161,7 @@ def test_the_picture_is_one_file_that_loads_nothing_and_runs_no_name(start, made
     assert EVIL not in text
     data = json.loads(re.search('id="data">(.*?)</script>', text, re.DOTALL)[1])
     assert data["meta"]["rows"] == 1797
-    assert next(iter(data["layouts"])) == "subspaces"
+    assert data["meta"]["first"] == "subspaces"
     assert len(data["sheets"]) == 1
     (kept,) = [one for one in RunStore(home()).list() if one.id == run.id]
     assert kept.kept

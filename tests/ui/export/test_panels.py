@@ -6,9 +6,9 @@ import pytest
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
+from appca.plots.explore.scene import colours
 from appca.plots.explore.sprites import sprites_of
 from appca.plots.palette import MISSING, levels
-from appca.ui.explorer import colours
 from appca.ui.export import panels
 from tests.fitted_runs import fitted_model, fitted_run
 

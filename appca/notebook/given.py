@@ -1,0 +1,99 @@
+"""What a notebook hands over, a model with rows, labels and images, as the parts of a picture."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Fitted
+from appca.storage.errors import InputError
+
+LABEL = "label"  # what labels without a name are called
+
+
+class GivenRows(NamedTuple):
+    """Rows of a notebook."""
+
+    dataset: Dataset
+    pictures: Dataset | None  # of the rows, where they are not the values themselves
+
+
+def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
+    """Put rows, labels and images together.
+
+    Parameters
+    ----------
+    X : array-like, shape (N, D)
+    labels : array-like of shape (N,), mapping or data frame, optional
+        Several by name; the first is the class.
+    images : tuple or ndarray, optional
+        The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
+        (N, h, w) or (N, h, w, 3).
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit together.
+    """
+    values = np.asarray(X)
+    if values.ndim != 2:
+        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
+        raise InputError(msg)
+    ids = np.arange(len(values)).astype(str)
+    drawn = None if images is None or isinstance(images, (tuple, list)) else np.asarray(images)
+    if drawn is not None and (drawn.ndim not in (3, 4) or len(drawn) != len(values)):
+        msg = (
+            f"images is the shape (h, w) of each row, or {len(values):,} images (N, h, w); "
+            f"got an array of shape {drawn.shape}."
+        )
+        raise InputError(msg)
+    shape = images if drawn is None else drawn.shape[1:]
+    if drawn is not None and int(np.prod(shape)) != values.shape[1]:
+        shape = None  # the components are no images then
+    names = getattr(X, "columns", None)
+    dataset = Dataset(
+        name="X",
+        X=values,
+        ids=ids,
+        labels=_labels(labels),
+        image_shape=None if shape is None else tuple(shape),
+        feature_names=None if names is None else tuple(map(str, names)),
+    )
+    if drawn is None:
+        return GivenRows(dataset, None)
+    flat = drawn.reshape(len(drawn), -1)
+    return GivenRows(dataset, Dataset(name="images", X=flat, ids=ids, image_shape=drawn.shape[1:]))
+
+
+def run_of(model: Any, dataset: Dataset) -> FittedRun:
+    """Describe rows by a fitted estimator of appca, or by what `appca.load_model` gave.
+
+    Raises
+    ------
+    InputError
+        When it is none of those.
+    """
+    if not hasattr(model, "describe"):
+        msg = (
+            f"A picture needs a fitted estimator of appca, or what appca.load_model gave; got "
+            f"{type(model).__name__}."
+        )
+        raise InputError(msg)
+    described = DescribedRows.from_description(model.describe(dataset.X))
+    width = dataset.n_features
+    plain = Fitted(1.0, np.zeros(width), np.ones(width), None)
+    before = getattr(model, "preprocessing", plain)
+    found = FittedModel.from_estimator(getattr(model, "estimator", model), before)
+    return found.with_rows(described)
+
+
+def _labels(labels: Any) -> dict[str, np.ndarray]:
+    if labels is None:
+        return {}
+    if hasattr(labels, "columns"):  # a data frame
+        return {str(name): np.asarray(labels[name]) for name in labels.columns}
+    if isinstance(labels, Mapping):
+        return {str(name): np.asarray(values) for name, values in labels.items()}
+    return {str(getattr(labels, "name", None) or LABEL): np.asarray(labels)}

@@ -1,0 +1,83 @@
+"""A run, or rows alone, as pages and notebooks show them: with colourings and hover cards."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset, categories
+from appca.plots.explore.scene.colours import MEASURES, colour_choices, colour_of, label_choices
+from appca.plots.explore.scene.scene import Map, Scene, scene_of, scene_of_positions
+from appca.plots.explore.scene.texts import RowText
+from appca.plots.palette import Colour, colour_by
+
+
+def scene_shown(
+    dataset: Dataset,
+    fitted: FittedRun,
+    maps: Mapping[str, Map] | None = None,
+    *,
+    outside: np.ndarray | None = None,
+    feature: str | None = None,
+    colourings: Mapping[str, Colour] | None = None,
+) -> Scene:
+    """Lay out a run as pages show it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    fitted : FittedRun
+        Turned, numbered and named already, see `numbering.numbered`.
+    maps : mapping of str to Map, optional
+        "pca" and, where there is one, "umap".
+    outside : ndarray of uint8, shape (N,), optional
+        Flags of rows; see `scene_of`.
+    feature : str, optional
+        Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
+    colourings : mapping of str to Colour, optional
+        Further ones.
+    """
+    keys = [*colour_choices(dataset), *([feature] if feature else [])]
+    choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
+    lines = lines_of(dataset, fitted)
+    return scene_of(fitted, dataset, (), choices, maps, outside, lines)
+
+
+def rows_shown(
+    dataset: Dataset, layouts: Mapping[str, Map], colourings: Mapping[str, Colour] | None = None
+) -> Scene:
+    """Lay out rows without a fit as pages show them; see `scene_of_rows`."""
+    if colourings is None:
+        labels = label_choices(dataset)
+        colourings = {key: colour_by(name, dataset.labels[name]) for key, name in labels.items()}
+    return scene_of_positions(dataset, layouts, colourings, label_lines(dataset))
+
+
+def label_lines(dataset: Dataset) -> list[RowText]:
+    """Return the lines of the hover card that need no fit."""
+    found = []
+    for name, values in dataset.labels.items():
+        names, codes = categories(values)
+        found.append(RowText(name, codes, tuple(names)))
+    return found
+
+
+def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
+    """Return the lines of the hover card; which components a row uses the browser knows itself."""
+    measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
+    return label_lines(dataset) + measured
+
+
+def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
+    """Project rows on all components, (n, K), also on those they do not use."""
+    order = np.argsort(fitted.numbers or range(len(fitted.components)), kind="stable")
+    centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
+    found: np.ndarray = centred @ fitted.components[order].T
+    return found
+
+
+def plane(coordinates: np.ndarray) -> np.ndarray:
+    """Return two coordinates of each row, the second zero where there is one alone."""
+    if coordinates.shape[1] > 1:
+        return coordinates[:, :2]
+    return np.column_stack([coordinates[:, 0], np.zeros(len(coordinates))])

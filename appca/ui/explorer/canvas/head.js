@@ -1,0 +1,31 @@
+/** The head of a picture that stands alone: what is shown, the colours, and how many rows are selected. */
+
+import { element } from './parts/dom.js';
+
+/** @typedef {import('./mount.js').Handle} Handle */
+
+const TITLES = /** @type {Record<string, string>} */ ({ subspaces: 'Subspaces', pairs: 'Pairs', pca: 'PCA', umap: 'UMAP' });
+
+/** Key to name, the one that opens first first. @param {import('./types.js').Meta} meta @returns {Record<string, string>} */
+function layoutsOf({ layouts, first }) {
+  const names = Object.keys(layouts).sort((a, b) => Number(b === first) - Number(a === first));
+  return Object.fromEntries(names.map((name) => [name, TITLES[name] ?? layouts[name].title]));
+}
+
+/** @param {import('./types.js').Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
+export function head(meta, handle, colouring) {
+  const colourings = Object.fromEntries(Object.entries(meta.colourings).map(([key, one]) => [key, one.title || key]));
+  const output = element('output', 'appca-count');
+  const box = element('div', 'appca-head', {},
+    choice('View', layoutsOf(meta), (layout) => handle().update({ options: { layout } })),
+    choice('Colour', colourings, (chosen) => handle().update({ options: { colouring: chosen } }), colouring), output);
+  return { box, count: (n) => { output.textContent = n ? `${n.toLocaleString('en')} selected` : ''; } };
+}
+
+/** @param {string} label @param {Record<string, string>} names @param {(key: string) => void} take @param {string} [chosen] else the first */
+function choice(label, names, take, chosen) {
+  const box = element('select', '', { 'aria-label': label });
+  for (const [key, name] of Object.entries(names)) box.add(new Option(name, key, key === chosen, key === chosen));
+  box.addEventListener('change', () => take(box.value));
+  return box;
+}

@@ -1,0 +1,100 @@
+/** The canvas as a widget of a notebook (anywidget): what Python says becomes changes of the picture, a selection goes back. */
+
+import { head } from './head.js';
+import { mount } from './mount.js';
+import { element } from './parts/dom.js';
+
+/** @typedef {{get: (name: string) => any, set: (name: string, value: unknown) => void, save_changes: () => void, send: (content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[]) => void, on: (event: string, run: Function) => void, off: (event: string, run: Function) => void}} Model */
+/** @typedef {'light' | 'dark'} Theme */
+
+export default { render };
+
+let asked = 0; // questions so far
+
+/** @param {{model: Model, el: HTMLElement}} given */
+async function render({ model, el }) {
+  const box = element('div', 'appca-widget', { style: `height: ${model.get('_height')}px`, 'data-lm-suppress-shortcuts': 'true' }); // JupyterLab's keys
+  const picture = element('div', 'appca-picture-box');
+  el.append(box);
+  let own = false; // the hand here has made the selection that the model tells of
+  const options = { theme: themeOf(el) };
+  const bar = head(model.get('_scene').meta, () => handle);
+  box.append(bar.box, picture);
+  box.dataset.theme = options.theme;
+  const handle = mount(picture, { ...inputOf(model), options }, {
+    onSelect: (bits, count) => {
+      bar.count(count);
+      own = true;
+      model.set('selection', new DataView(bits.slice().buffer));
+      model.save_changes();
+      own = false;
+    },
+    project: async (rows) => new Float32Array(await answered(model, rows)),
+  });
+  const select = () => {
+    if (own) return;
+    const bits = bytesOf(model.get('selection'));
+    handle.select(bits);
+    bar.count(handle.stage.rows.selected);
+  };
+  const change = () => handle.update(inputOf(model));
+  const look = new MutationObserver(() => {
+    const theme = themeOf(el);
+    if (theme === box.dataset.theme) return;
+    box.dataset.theme = theme;
+    handle.update({ options: { theme } });
+  });
+  for (const one of [document.documentElement, document.body]) look.observe(one, { attributes: true });
+  model.on('change:_scene', change);
+  model.on('change:selection', select);
+  await handle.ready;
+  select();
+  return () => {
+    look.disconnect();
+    model.off('change:_scene', change);
+    model.off('change:selection', select);
+    handle.destroy();
+  };
+}
+
+/** @param {Model} model @returns {import('./types.js').Input} */
+function inputOf(model) {
+  const { meta, buffers, components } = model.get('_scene');
+  const sheets = model.get('_sheets');
+  const png = (/** @type {DataView} */ view) => new Blob([bytesOf(view)], { type: 'image/png' });
+  return {
+    meta,
+    buffers: Object.fromEntries(Object.entries(buffers).map(([name, view]) => [name, async () => bytesOf(view).buffer])),
+    sheets: {
+      tile: async (number) => png(sheets[number]),
+      ...(components ? { components: async () => png(components) } : {}),
+    },
+  };
+}
+
+/** Bytes of their own: those of a message may be unaligned. @param {DataView} view @returns {Uint8Array<ArrayBuffer>} */
+const bytesOf = (view) => new Uint8Array(/** @type {ArrayBuffer} */ (view.buffer), view.byteOffset, view.byteLength).slice();
+
+/** Scores of rows on all components. @param {Model} model @param {number[]} rows @returns {Promise<ArrayBuffer>} */
+function answered(model, rows) {
+  const question = (asked += 1);
+  return new Promise((resolve) => {
+    const hear = (/** @type {{answer?: number}} */ content, /** @type {DataView[]} */ [scores]) => {
+      if (content.answer !== question) return;
+      model.off('msg:custom', hear);
+      resolve(bytesOf(scores).buffer);
+    };
+    model.on('msg:custom', hear);
+    model.send({ question }, undefined, [new Uint32Array(rows).buffer]);
+  });
+}
+
+/** Whether the notebook around an element is dark: the first ground that is not clear says it. @param {Element} element @returns {Theme} */
+function themeOf(element) {
+  for (let one = /** @type {Node | null} */ (element); one; one = one.parentNode ?? /** @type {any} */ (one).host ?? null) {
+    if (!(one instanceof Element)) continue;
+    const [red, green, blue, alpha = 1] = (getComputedStyle(one).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
+    if (alpha > 0.5) return red + green + blue < 384 ? 'dark' : 'light';
+  }
+  return matchMedia('(prefers-color-scheme: dark)').matches && document.body.classList.contains('dark') ? 'dark' : 'light';
+}
