@@ -331,7 +331,8 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
         if missing > 0:
             some = np.sort(rng.permutation(rows.n)[:WARM_ROWS])
             X = rows.take(some)
-            left = X - SubspaceModel.inverse_transform(self, SubspaceModel.transform(self, X))
+            own = self._unnamed()
+            left = X - SubspaceModel.inverse_transform(own, SubspaceModel.transform(own, X))
             W = np.hstack([W, principal(rng, about(left, centre_of(left)), missing).V])
         return W
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -179,3 +180,12 @@ def test_a_sample_of_weighted_rows_starts_a_fit_of_many(seed):
 def test_weights_are_refused_where_they_would_be_ignored(settings, rows):
     with pytest.raises(ValueError, match="sample_weight cannot be used"):
         AdaptivePPCA(2, 1, **settings).fit(rows, sample_weight=np.arange(6))
+
+
+def test_rows_with_names_warn_of_nothing_when_a_fit_goes_on(X):
+    table = pandas.DataFrame(X, columns=list("abcdef"))
+    for model in (PPCA(2), AdaptivePPCA(2, 1, random_state=0, warm_start=True)):
+        model.fit(table)
+        if isinstance(model, AdaptivePPCA):
+            model.set_params(n_components=3).fit(table)
+        assert model.bic(table) > model.aic(table)
