@@ -24,7 +24,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 DOCS = Path(__file__).resolve().parent
-WIDTH, HEIGHT = 1440, 900
+WIDTH, HEIGHT, TALL = 1440, 900, 1240
 COLOURS = 200  # of a picture as it is stored
 PATIENCE = 240_000  # milliseconds, for the slowest answer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -43,11 +43,12 @@ def main(names: list[str]) -> None:
             size = {"width": WIDTH, "height": HEIGHT}
             page = browser.new_page(viewport=size, color_scheme="light")
             page.set_default_timeout(PATIENCE)
-            draw(page, address)
+            height = draw(page, address) or HEIGHT
             idle(page)
             page.mouse.move(WIDTH - 2, HEIGHT - 2)
             page.wait_for_timeout(1500)  # images and words fade in
-            store(page.screenshot(), name)
+            part = {"x": 0, "y": 0, "width": WIDTH, "height": height}
+            store(page.screenshot(clip=part), name)
             page.close()
         browser.close()
 
@@ -171,13 +172,13 @@ def table() -> bytes:
 
 def choose(page: Any, address: str) -> None:
     """Measure a grid of K and L."""
-    built_in(page, address, "wine")
+    opened(page, address)
     page.get_by_role("link", name="Check").click()
     click(page, "choose_start")
     page.get_by_text("Try K =").wait_for()
 
 
-def components(page: Any, address: str) -> None:
+def components(page: Any, address: str) -> int:
     """Name two components of the turntable."""
     built_in(page, address, "turntable")
     page.get_by_role("link", name="Components").click()
@@ -188,9 +189,10 @@ def components(page: Any, address: str) -> None:
         page.keyboard.press("Enter")
         page.locator(".ca-named", has_text=name).wait_for()
         idle(page)
+    return 460
 
 
-def steer(page: Any, address: str) -> None:
+def steer(page: Any, address: str) -> int:
     """Drag the point of a row."""
     page.goto(f"{address}/components?tab=steer")
     page.locator(".ca-steer-plane").wait_for()
@@ -200,6 +202,7 @@ def steer(page: Any, address: str) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.3 * box["height"], steps=5)
     page.mouse.up()
+    return 760
 
 
 def compare(page: Any, address: str) -> None:
@@ -208,10 +211,11 @@ def compare(page: Any, address: str) -> None:
     page.locator(CANVAS).nth(1).wait_for()
 
 
-def new_rows(page: Any, address: str) -> None:
+def new_rows(page: Any, address: str) -> int:
     """Describe new digits, six of them noise."""
     from sklearn.datasets import load_digits
 
+    page.set_viewport_size({"width": WIDTH, "height": TALL})
     explore(page, address)
     page.goto(f"{address}/data?tab=add")
     idle(page)
@@ -222,8 +226,7 @@ def new_rows(page: Any, address: str) -> None:
     page.locator("input[type=file]").last.set_input_files(file)
     page.get_by_text("new rows do not fit").first.wait_for()
     settled(page)
-    page.locator(CANVAS).scroll_into_view_if_needed()
-    page.mouse.wheel(0, 0)
+    return TALL
 
 
 PICTURES = {
