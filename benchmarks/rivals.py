@@ -47,8 +47,9 @@ SETS: dict[str, tuple[dict[str, Any], int, int]] = {
     "coil20": ({"size": 32}, 8, 2),
     "recording": ({}, 10, 3),
 }
+FIGURE = results.RESULTS.parents[1] / "docs" / "_static" / "rivals.svg"
 STARTS, NEIGHBOURS, MOST_ROWS = 3, 15, 2_500
-MOST_PIECES = 3  # times K, of a mixture that is to reach the error of adaptive PPCA
+PIECES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3)  # times K, to reach the error of adaptive PPCA
 LEAST_NOISE = 1e-3  # of the mean noise of features, below which a density has no bound
 
 
@@ -261,7 +262,7 @@ def relative_error(X: np.ndarray, Y: np.ndarray, back: np.ndarray) -> float:
 def as_exact(K: int, L: int, error: float, rows: tuple[np.ndarray, ...]) -> Method | None:
     """Return the smallest mixture of PPCA whose error is no larger, or None up to 3 K pieces."""
     X, Y = rows[:2]
-    for pieces in range(2, MOST_PIECES * K + 1):
+    for pieces in sorted({max(2, round(share * K)) for share in PIECES}):
         model = MixtureOfFactorAnalysers(pieces, L, n_init=1, random_state=0).fit(X)
         if relative_error(X, Y, model.reconstruct(Y)) <= error:
             return mixture_of_ppca(pieces, L, ", as exact")
@@ -307,8 +308,10 @@ def main() -> None:
     parser = results.arguments(__doc__)
     parser.add_argument("--data", default=",".join(SETS), help="names of data sets")
     options = parser.parse_args()
-    lines: list[results.Row] = []
-    for name in options.data.split(","):
+    names = options.data.split(",")
+    before = results.read(options.out, "rivals")
+    lines = [row for row in (before.rows if before else []) if row["data"] not in names]
+    for name in names:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -318,7 +321,7 @@ def main() -> None:
             except (OSError, ValueError) as error:
                 print(f"{name} is left out: {error}")
         results.write(options.out, "rivals", lines)
-    write_figure(options.out / "rivals.svg", lines)
+    write_figure(FIGURE if options.out == results.RESULTS else options.out / FIGURE.name, lines)
 
 
 if __name__ == "__main__":

@@ -162,6 +162,13 @@ class FittedModel:
         preprocessing = Fitted.from_arrays(_without(PREPROCESSING, arrays))
         return _model(arrays, preprocessing, arrays.get(CURVE, np.empty(0)))
 
+    @classmethod
+    def from_estimator_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
+        """Rebuild a model without preprocessing of `estimator_arrays`; raises as `from_arrays`."""
+        D = len(arrays["mean"])
+        untouched = Fitted(1.0, np.zeros(D), np.ones(D), None)
+        return _model(arrays, untouched, arrays.get(CURVE, np.empty(0)))
+
     def estimator_arrays(self) -> dict[str, np.ndarray]:
         """Return what an estimator's `restore` takes."""
         found = {name: np.asarray(getattr(self, name)) for name in _EVERY_MODEL}

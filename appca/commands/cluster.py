@@ -91,9 +91,6 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> dict[str, An
             n_rows=X.shape[0],
             n_features=X.shape[1],
             versions=versions(),
-            stopped_at=None,
-            n_missing=None,
-            preview=False,
             seconds=seconds,
         )
         if options.out:

@@ -1,14 +1,14 @@
 """What a command leaves behind: one file, of the kind its name says, whole or not at all."""
 
 import argparse
-import io
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from appca.analysis.export.projections import csv_bytes, npz_of, parquet_bytes
 from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
@@ -88,7 +88,10 @@ def write(
     if path is None:
         return None
     kind = _kind(options)
-    content = npz(arrays()) if kind == ".npz" else _table(kind, table())
+    if kind == ".npz":
+        content = npz_of(arrays())
+    else:
+        content = csv_bytes(table()) if kind == ".csv" else parquet_bytes(table())
     if parsing.is_piped(options):
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
@@ -105,21 +108,7 @@ def identity(dataset: Dataset) -> dict[str, np.ndarray]:
     return {"ids": dataset.ids, "label_names": np.array(list(dataset.labels), dtype="U"), **labels}
 
 
-def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return arrays as a compressed NPZ file."""
-    buffer = io.BytesIO()
-    named: Mapping[str, Any] = arrays  # savez_compressed has a keyword of another type
-    np.savez_compressed(buffer, **named)
-    return buffer.getvalue()
-
-
 def _kind(options: argparse.Namespace) -> str:
     if not parsing.is_piped(options):
         return str(options.out.suffix)
     return f".{options.format}" if options.format else str(options.default_kind)
-
-
-def _table(suffix: str, table: "pd.DataFrame") -> bytes:
-    from appca.analysis.export.projections import csv_bytes, parquet_bytes
-
-    return csv_bytes(table) if suffix == ".csv" else parquet_bytes(table)

@@ -241,8 +241,7 @@ class Dataset:
 
     def image(self, row: int) -> np.ndarray:
         """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""
-        picture: np.ndarray = self.images(np.array([row]))[0]
-        return picture
+        return np.asarray(self.images(np.array([row]))[0])
 
 
 def _bytes_of_extremes(pixels: np.ndarray, low: float, high: float) -> np.ndarray:

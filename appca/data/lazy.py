@@ -39,8 +39,7 @@ class NpyRows:
 
     @staticmethod
     def _opened(path: Path) -> np.ndarray:
-        X: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-        return X
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def open_lazily(path: Path) -> "Array":

@@ -191,8 +191,7 @@ class Observed(NamedTuple):
         """How many cells of each column count."""
         if self.missing is None:
             return len(self.X)
-        counts: np.ndarray = np.maximum(len(self.X) - self.missing.sum(axis=0), 1)
-        return counts
+        return np.asarray(np.maximum(len(self.X) - self.missing.sum(axis=0), 1))
 
 
 class Fitted(NamedTuple):
@@ -282,8 +281,7 @@ class Fitted(NamedTuple):
             return self.vae.encode(block, times)
         if self.basis is None:
             return block
-        rotated: np.ndarray = times(block, self.basis.astype(block.dtype, copy=False))
-        return rotated
+        return np.asarray(times(block, self.basis.astype(block.dtype, copy=False)))
 
 
 def suggest(dataset: Dataset) -> Preprocessing:
@@ -330,8 +328,7 @@ def _blocks(
 
 
 def _mean(data: Observed) -> np.ndarray:
-    mean: np.ndarray = sum(block.sum(axis=0) for block in data.blocks()) / data.counts
-    return mean
+    return np.asarray(sum(block.sum(axis=0) for block in data.blocks()) / data.counts)
 
 
 def _scale(data: Observed, divide: float, kind: str) -> np.ndarray:

@@ -57,8 +57,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
     else:
         axes = _by_sketch(blocks, shape, count)
     top = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
-    turned: np.ndarray = axes * np.where(top < 0, -1.0, 1.0)
-    return turned
+    return np.asarray(axes * np.where(top < 0, -1.0, 1.0))
 
 
 def _by_columns(blocks: Blocks, d: int, count: Count) -> np.ndarray:
@@ -75,8 +74,7 @@ def _by_rows(blocks: Blocks, count: Count) -> np.ndarray:
     values, left = _falling(X @ X.T)
     # Directions without variance come out as rounding noise; QR makes them orthonormal as well.
     axes, triangle = np.linalg.qr(X.T @ left[:, : count(values)])
-    turned: np.ndarray = axes * np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    return turned
+    return np.asarray(axes * np.where(np.diag(triangle) < 0, -1.0, 1.0))
 
 
 def _by_sketch(blocks: Blocks, shape: tuple[int, int], count: Count) -> np.ndarray:
@@ -92,8 +90,7 @@ def _by_sketch(blocks: Blocks, shape: tuple[int, int], count: Count) -> np.ndarr
         values, turn = _falling((small + small.T) / 2)
         wanted = count(values)
         if wanted + _SPARE <= width or width == least:
-            axes: np.ndarray = basis @ turn[:, :wanted]
-            return axes
+            return np.asarray(basis @ turn[:, :wanted])
         # Past the sketch a share is only known to need more columns; a count is known exactly.
         width = max(2 * width, wanted + _SPARE)
 
@@ -104,5 +101,4 @@ def _falling(symmetric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scatter_times(blocks: Blocks, basis: np.ndarray) -> np.ndarray:
-    product: np.ndarray = sum(block.T @ (block @ basis) for block in blocks())
-    return product
+    return np.asarray(sum(block.T @ (block @ basis) for block in blocks()))

@@ -1,7 +1,5 @@
 """The jobs of the page Choose K and L: a grid of cross-validated fits, and fits made again."""
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 from appca.analysis.check.choose import FOLDER as GRIDS
@@ -11,12 +9,10 @@ from appca.analysis.check.choose_stability import FOLDER as STABILITY
 from appca.analysis.check.choose_stability import StabilityConfig, run
 from appca.analysis.check.journal import JournalStore
 from appca.data.preprocessing import Preprocessing
-from appca.jobs.progress import Context
+from appca.jobs.progress import Context, Paced
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import hold_threads
-
-_LEAST_SHARE = 0.02  # done before the time left is guessed
 
 
 def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -32,7 +28,7 @@ def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     hold_threads()
     store = JournalStore(context.home, GRIDS)
     done = set(measured(store, config))
-    progress = PacedProgress(context)
+    progress = Paced(context)
     weights = estimate(config, dataset.n_rows, dataset.n_features)
     todo = [step for step in steps(config) if step not in done]
     total = sum(weights[step[:2]] for step in steps(config))
@@ -46,7 +42,7 @@ def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
         stage = f"K = {cell[0]}, L = {cell[1]}, fold {fold + 1} of {config.n_folds}"
         progress.at(stage, shares[*cell, fold])
 
-    fill(dataset, config, store, report, lambda _: progress.again())
+    fill(dataset, config, store, report, progress.again)
     context.check()
     return {"grid": config.id}
 
@@ -59,14 +55,14 @@ def stability(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("reading the data", 0.0)
     dataset = DatasetStore(context.home).get(config.dataset)
     hold_threads()
-    progress = PacedProgress(context)
+    progress = Paced(context)
 
     def report(number: int) -> None:
         stage = f"fit {number + 1} of {config.repeats + 1}"
         progress.at(stage, number / (config.repeats + 1))
 
     store = JournalStore(context.home, STABILITY)
-    run(dataset, config, store, report, lambda _: progress.again())
+    run(dataset, config, store, report, progress.again)
     context.check()
     return {"stability": config.id}
 
@@ -84,28 +80,3 @@ def estimate(config: GridConfig, n_rows: int, n_features: int) -> dict[Cell, flo
         return estimate_seconds(len(fold.train), width, run_of)
 
     return {cell: seconds(cell) for cell in config.order()}
-
-
-class PacedProgress:
-    """Reports the share done and guesses the time left from the pace since this job began."""
-
-    def __init__(self, context: Context, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.context, self.clock = context, clock
-        self._began: float | None = None
-        self._first = self._share = 0.0
-        self._stage = ""
-
-    def at(self, stage: str, share: float) -> None:
-        """Begin a piece of work."""
-        if self._began is None:
-            self._began, self._first = self.clock(), share
-        self._stage, self._share = stage, share
-        self.again()
-
-    def again(self) -> None:
-        """Say the same once more in the middle of a fit, which is where cancelling is seen."""
-        gained = self._share - self._first
-        left = None
-        if self._began is not None and gained > _LEAST_SHARE:
-            left = round((self.clock() - self._began) * (1 - self._share) / gained, 1)
-        self.context.report(self._stage, self._share, seconds_left=left)

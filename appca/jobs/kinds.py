@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from appca.jobs.progress import Context
+from appca.jobs.progress import Context, Paced
 from appca.runs.cluster import FitPlace
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING
@@ -73,7 +73,9 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA climbs, but has no such setting
     context.report("preprocessing", 0.0)
     options = Preprocessing.from_dict(config.preprocessing)
-    fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
+    fitted = prepared(
+        dataset, options, context.home, Paced(context, end=_TRAINED, by_stage=True).at
+    )
     place = FitPlace(config, gaps=dataset.missing is not None, tell=context.report)
     watch = FitProgress(context, tol, config.is_sampled)
     result = fit_run(dataset, config, watch, fitted, place)
@@ -100,8 +102,10 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
         run = RunStore(context.home).get(config.run) if config.run else None
         scores = run.fitted.scores if run else None
         options = Preprocessing.from_dict(config.preprocessing)
-        fitted = prepared(dataset, options, context.home, _timed(context, end=_TRAINED))
-        embedding = embed(dataset, config, store, scores, _timed(context), fitted)
+        fitted = prepared(
+            dataset, options, context.home, Paced(context, end=_TRAINED, by_stage=True).at
+        )
+        embedding = embed(dataset, config, store, scores, Paced(context, by_stage=True).at, fitted)
         context.check()
         store.save(config, embedding)
     return {"embedding": config.id}
@@ -113,7 +117,7 @@ def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     from appca.data.store import DatasetStore
 
     title = SOURCES[spec["key"]].title if spec["key"] in SOURCES else str(spec["key"])
-    report = _timed(context)
+    report = Paced(context, by_stage=True).at
 
     def fetched(done: int, total: int) -> None:
         report(f"fetching {title}", done / total if total else 0.0)
@@ -216,20 +220,3 @@ def _climbed(progress: "Progress", left: int | None) -> float:
     if progress.stage.startswith("screening"):
         return _RACE + (_SETTLE - _RACE) * share
     return _SETTLE + (_FIT - _SETTLE) * share
-
-
-def _timed(
-    context: Context, clock: Callable[[], float] = time.perf_counter, end: float = 1.0
-) -> Callable[[str, float], None]:
-    """Report that guesses the time left from the pace of the stage, and moves the bar to `end`."""
-    stage_now, began, start = "", 0.0, 0.0
-
-    def report(stage: str, fraction: float) -> None:
-        nonlocal stage_now, began, start
-        if stage != stage_now:
-            stage_now, began, start = stage, clock(), fraction
-        gained = fraction - start
-        left = round((clock() - began) * (1 - fraction) / gained, 1) if gained > 0.02 else None
-        context.report(stage, end * fraction, seconds_left=left)
-
-    return report

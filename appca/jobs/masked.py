@@ -4,8 +4,7 @@ from typing import Any
 
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.check.masked import FOLDER, MaskedConfig, run
-from appca.jobs.choose import PacedProgress
-from appca.jobs.progress import Context
+from appca.jobs.progress import Context, Paced
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import hold_threads
@@ -19,14 +18,14 @@ def masked(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("reading the data", 0.0)
     dataset = DatasetStore(context.home).get(config.dataset)
     hold_threads()
-    progress = PacedProgress(context)
+    progress = Paced(context)
     total = config.repeats * len(config.methods)
 
     def report(done: int) -> None:
         progress.at(f"fit {done + 1} of {total}", done / total)
 
     store = JournalStore(context.home, FOLDER)
-    run(dataset, config, store, report, lambda _: progress.again())
+    run(dataset, config, store, report, progress.again)
     context.check()
     return {"masked": config.id}
 

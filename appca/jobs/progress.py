@@ -11,6 +11,7 @@ from appca.jobs.folder import JobFolder, JobState
 from appca.storage import rights
 from appca.storage.refusal import FULL
 
+_LEAST_SHARE = 0.02  # done before the time left is guessed
 INTERVAL = 0.1  # seconds between two writings: enough for an eye, nothing beside a fit
 
 
@@ -111,3 +112,45 @@ class Context:
                 file.write(text)
             self._points = []
         self.folder.write(self.state)
+
+
+class Paced:
+    """Reports the share done and guesses the time left from the pace so far.
+
+    Parameters
+    ----------
+    context : Context
+    end : float
+        How far the work moves the bar.
+    by_stage : bool
+        Whether the pace is that of the stage, not of all since the beginning.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        end: float = 1.0,
+        by_stage: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.context, self.end, self.by_stage, self.clock = context, end, by_stage, clock
+        self._stage: str | None = None
+        self._began = self._first = self._share = 0.0
+
+    def at(self, stage: str, share: float) -> None:
+        """Begin a piece of work."""
+        if self._stage is None or (self.by_stage and stage != self._stage):
+            self._began, self._first = self.clock(), share
+        self._stage, self._share = stage, share
+        self.again()
+
+    def again(self, *_progress: object) -> None:
+        """Say the same once more in the middle of a fit, which is where cancelling is seen."""
+        gained, left = self._share - self._first, None
+        if gained > _LEAST_SHARE:
+            left = round((self.clock() - self._began) * (1 - self._share) / gained, 1)
+        self.context.report(self._stage or "", self.end * self._share, seconds_left=left)
+        self.context.check()

@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from appca.jobs import choose, kinds
-from appca.jobs.brain import brain
 from appca.jobs.folder import JobFolder, JobState
 from appca.jobs.masked import masked
 from appca.jobs.new_data import project
 from appca.jobs.progress import Cancelled, Context
 from appca.jobs.quality import quality
-from appca.jobs.study import study
-from appca.jobs.whitening import whitening
+from appca.jobs.study import brain, study, whitening
 from appca.storage import rights
 from appca.storage.errors import TOO_MUCH
 

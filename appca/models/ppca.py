@@ -121,9 +121,9 @@ class PPCA(Criteria, OnDask, MissingValues):
         state = closed_form(rows, leading, floor_of(rows))
         second = np.maximum(leading.values - state.noise, 0.0) * rows.mass
         self._publish(rows, state, self.n_components, second)
-        self.log_likelihoods_: Array = np.array(
-            [np.average(self.score_samples(X), weights=getattr(rows, "weights", None)) * rows.mass]
-        )
+        weights = getattr(rows, "weights", None)
+        each = np.average(self._unnamed().score_samples(X), weights=weights)
+        self.log_likelihoods_: Array = np.array([each * rows.mass])
         self.n_iter_ = 1
         self.stop_reason_ = "closed form"
         return self

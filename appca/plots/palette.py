@@ -4,10 +4,11 @@ A colouring is one small code per row and a table of colours (the levels). The b
 exported figure and the thumbnails' borders all look colours up in this one table, so they agree.
 """
 
-import re
 from typing import NamedTuple
 
 import numpy as np
+
+from appca.data import dataset
 
 # Ten, found by a search of sRGB for colours of contrast 3 on the light and the dark ground, so that
 # they are the same in both: least CIEDE2000 18.1, and 11.0 under three kinds of colour blindness.
@@ -61,28 +62,14 @@ class Levels(NamedTuple):
 
 
 def categories(column: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-    """Sort a column's values as people do ("obj2" before "obj10") and code them.
-
-    Parameters
-    ----------
-    column : ndarray of shape (N,)
-        Text or numbers; an empty text or NaN is "no class".
-
-    Returns
-    -------
-    names : tuple of str
-    codes : ndarray of shape (N,), int32
-        -1 where there is no class.
-    """
-    values = np.asarray(column).tolist()
-    texts = {value: _text(value) for value in set(values)}
-    names = sorted({text for text in texts.values() if text}, key=_natural)
-    place = {name: code for code, name in enumerate(names)}
-    codes = (place.get(texts[value], -1) for value in values)
-    return tuple(names), np.fromiter(codes, np.int32, len(values))
+    """Return names and codes (N,) of a column's classes; the code is -1 where there is none."""
+    names, codes = dataset.categories(column)
+    if names and names[-1] == dataset.MISSING:
+        return tuple(names[:-1]), np.where(codes == len(names) - 1, -1, codes)
+    return tuple(names), codes
 
 
-def colour_by(name: str, column: np.ndarray, names: tuple[str, ...] | None = None) -> Colour:
+def colour_by(name: str, column: np.ndarray) -> Colour:
     """Colour by a column: text and few different integers as classes, all else as a number.
 
     Parameters
@@ -90,12 +77,8 @@ def colour_by(name: str, column: np.ndarray, names: tuple[str, ...] | None = Non
     name : str
         What the legend says.
     column : ndarray of shape (N,)
-    names : tuple of str, optional
-        Given when the column already holds codes into these names.
     """
     values = np.asarray(column)
-    if names is not None:
-        return Colour("category", name, values, tuple(names))
     is_class = values.dtype.kind in "UOSb" or (
         values.dtype.kind in "iu" and len(np.unique(values)) <= FEW_INTEGERS
     )
@@ -144,10 +127,10 @@ def class_shape(code: int) -> str:
     return SHAPES[code // 10 % len(SHAPES)]
 
 
-def viridis(n: int, low: float = 0.04, high: float = 0.95) -> tuple[str, ...]:
+def viridis(n: int) -> tuple[str, ...]:
     """Sample Viridis at ``n`` places, without the ends that vanish on black and on white."""
     stops = np.array([[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in VIRIDIS])
-    place, ends = np.linspace(low, high, n), np.linspace(0, 1, len(stops))
+    place, ends = np.linspace(0.04, 0.95, n), np.linspace(0, 1, len(stops))
     return tuple(map(to_hex, np.stack([np.interp(place, ends, one) for one in stops.T], axis=1)))
 
 
@@ -185,21 +168,3 @@ def _number_levels(colour: Colour) -> Levels:
     clipped = (bool((values[finite] < low).any()), bool((values[finite] > high).any()))
     table = (*viridis(LEVELS), MISSING)
     return Levels(codes, table, ("circle",) * len(table), (float(low), float(high)), clipped)
-
-
-def _text(value: object) -> str:
-    """Write a class as its name; nothing for a missing one."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:g}"
-    return str(value)
-
-
-def _natural(name: str) -> list[tuple[int, float, str]]:
-    """Sort key in which digits count as numbers; a leading minus belongs to the number."""
-    pieces = re.findall(r"^-?\d+(?:\.\d+)?|\d+|\D+", name)
-    return [
-        (0, float(piece), "") if re.fullmatch(r"-?\d+(?:\.\d+)?", piece) else (1, 0.0, piece)
-        for piece in pieces
-    ]

@@ -10,11 +10,24 @@ MOST_STEPS = 50
 
 
 def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]:
-    """Mean (D,), all variances and the leading axes (D, at most n_axes) of weighted rows."""
-    mean = w @ Y / w.sum()
-    B = (Y - mean) * np.sqrt(w / w.sum())[:, None]
-    values, V = np.linalg.eigh(B.T @ B)
-    V = V[:, ::-1][:, :n_axes]
+    """Mean (D,), all variances (D,) and the leading axes (D, at most n_axes) of weighted rows.
+
+    From whichever of D x D and n x n is smaller; axes without rows are zero.
+    """
+    mean, D = w @ Y / w.sum(), Y.shape[1]
+    some = w > 0
+    B = (Y[some] - mean) * np.sqrt(w[some] / w.sum())[:, None]
+    if len(B) < D:
+        squares, U = np.linalg.eigh(B @ B.T)
+        values, V = np.zeros(D), np.zeros((D, min(n_axes, D)))
+        values[-len(B) :] = np.maximum(squares, 0.0)
+        U = U[:, ::-1][:, :n_axes]
+        root = np.sqrt(np.maximum(squares[::-1][: U.shape[1]], 0.0))
+        far = root > 1e-7 * root[0]
+        V[:, : len(root)][:, far] = B.T @ (U[:, far] / root[far])
+    else:
+        values, V = np.linalg.eigh(B.T @ B)
+        V = V[:, ::-1][:, :n_axes]
     signs = np.where(V[np.abs(V).argmax(axis=0), range(V.shape[1])] < 0.0, -1.0, 1.0)
     return mean, values[::-1], V * signs
 

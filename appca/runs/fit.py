@@ -138,8 +138,7 @@ def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
 def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, before: Fitted) -> np.ndarray:
     """Return what the model puts into the missing cells (m,), in data units, row by row."""
     rows, missing = dataset.incomplete_rows, cast("np.ndarray", dataset.missing)
-    values: np.ndarray = before.inverse_transform(estimator.impute(Y[rows]))[missing[rows]]
-    return values
+    return np.asarray(before.inverse_transform(estimator.impute(Y[rows]))[missing[rows]])
 
 
 def estimate_seconds(
@@ -198,8 +197,7 @@ def _estimate_around(incomplete: int, n_features: int, config: RunConfig) -> flo
     sets = min(math.comb(K, L), MODELS[config.model].can.incomplete_supports)
     passes = 2 * min(30 + 4 * K, config.parameters.get("max_iter", 500))
     a_row = (sets * L * L * (L + 4) + K**3) * _SETS + n_features * K * K / 2 * _PAIRS
-    value: float = passes * incomplete * a_row
-    return value
+    return float(passes * incomplete * a_row)
 
 
 def _estimate_sampling(n_rows: int, n_features: int, config: RunConfig) -> float:
@@ -208,16 +206,14 @@ def _estimate_sampling(n_rows: int, n_features: int, config: RunConfig) -> float
     a_row = K * (_SWEEP + _SWEEP_PAIRS * K + _PRODUCTS * 3 * n_features)
     columns = n_features * K * K * _COLUMNS
     told = _estimate_describing(n_rows, config)
-    value: float = parameters["n_chains"] * sweeps * (n_rows * a_row + columns) + told
-    return value
+    return float(parameters["n_chains"] * sweeps * (n_rows * a_row + columns) + told)
 
 
 def _estimate_factors(n_rows: int, n_features: int, config: RunConfig) -> float:
     K, L = config.k, config.n_active or config.k
     a_pass = n_rows * K * (_SLOTS * L + _PRODUCTS * 3 * n_features)
     passes = config.parameters["n_init"] * min(_FACTOR_PASSES, config.parameters["max_iter"])
-    value: float = passes * a_pass + _estimate_describing(n_rows, config)
-    return value
+    return float(passes * a_pass + _estimate_describing(n_rows, config))
 
 
 def _estimate_describing(n_rows: int, config: RunConfig) -> float:
@@ -225,8 +221,7 @@ def _estimate_describing(n_rows: int, config: RunConfig) -> float:
     if MODELS[config.model].can.is_exact(config.k, config.n_active):
         return 0.0
     L = config.n_active or config.k // 2
-    value: float = n_rows * config.k * L * _PATHS * config.parameters.get("n_paths", 0)
-    return value
+    return float(n_rows * config.k * L * _PATHS * config.parameters.get("n_paths", 0))
 
 
 def project(
@@ -336,9 +331,6 @@ def told(estimator: Any, found: "Description", fitted: FittedModel) -> RunInfo:
         n_rows=len(found.scores),
         n_features=fitted.components.shape[1],
         versions=versions(),
-        stopped_at=None,
-        n_missing=None,
-        preview=False,
         seconds=0.0,
     )
 

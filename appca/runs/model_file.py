@@ -18,7 +18,7 @@ from msgspec import Struct
 from appca.analysis.fitted import FittedModel, belongs_to_model
 from appca.data.dataset import DTYPES
 from appca.data.preprocessing import Fitted
-from appca.runs.configuration import RunConfig, estimator_class
+from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.fit import prepared
 from appca.runs.run import RunInfo
 from appca.storage.errors import InputError
@@ -44,6 +44,14 @@ class ModelFile(NamedTuple):
 class _About(Struct):
     config: Facts
     info: Facts = {}
+
+
+class _Saved(Struct):
+    estimator: str
+    parameters: dict[str, Any]
+    n_iter: int
+    stop_reason: str
+    features: list[str] = []
 
 
 class LoadedModel(NamedTuple):
@@ -74,8 +82,7 @@ class LoadedModel(NamedTuple):
 
     def transform(self, X: Any) -> np.ndarray:
         """Scores (N, K), zero where a component is not used; after sampling averages over draws."""
-        values: np.ndarray = self.estimator.transform(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.transform(self.prepared(X)))
 
     def inverse_transform(self, scores: Any) -> np.ndarray:
         """Rows (N, D), in units of the data, that scores (N, K) stand for."""
@@ -83,28 +90,23 @@ class LoadedModel(NamedTuple):
 
     def allocate(self, X: Any) -> np.ndarray:
         """Which components each row uses, (N, K) bool."""
-        values: np.ndarray = self.estimator.allocate(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.allocate(self.prepared(X)))
 
     def inclusion_probabilities(self, X: Any) -> np.ndarray:
         """How sure it is that a row uses a component, (N, K)."""
-        values: np.ndarray = self.estimator.inclusion_probabilities(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.inclusion_probabilities(self.prepared(X)))
 
     def allocation_probability(self, X: Any) -> np.ndarray:
         """How sure each row's set of components is, (N,)."""
-        values: np.ndarray = self.estimator.allocation_probability(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.allocation_probability(self.prepared(X)))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-likelihood of each row after preprocessing, (N,) in nats."""
-        values: np.ndarray = self.estimator.score_samples(self.prepared(X))
-        return values
+        return np.asarray(self.estimator.score_samples(self.prepared(X)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""
-        value: float = self.estimator.score(self.prepared(X), y)
-        return value
+        return float(self.estimator.score(self.prepared(X), y))
 
     def describe(self, X: Any) -> "Description":
         """Say all of this of every row in one go; see `appca.models.base.estimator.Description`."""
@@ -116,8 +118,8 @@ class LoadedModel(NamedTuple):
         return self.preprocessing.inverse_transform(self.estimator.sample(n_samples, random_state))
 
 
-def load_model(path: Path | str) -> LoadedModel:
-    """Load a fitted model from a file: of the page Export (“Model”), or of ``appca fit --out``.
+def load_model(path: Path | str) -> Any:
+    """Load a fitted model from a file: of `save`, of the page Export, or of ``appca fit --out``.
 
     Parameters
     ----------
@@ -126,7 +128,9 @@ def load_model(path: Path | str) -> LoadedModel:
 
     Returns
     -------
-    LoadedModel
+    estimator or LoadedModel
+        Of a file that an estimator's `save` wrote, that estimator. Else a `LoadedModel`, with the
+        preprocessing that the app or the command put before.
         ``transform``, ``allocate``, ``score_samples`` and the others give on any rows what the
         model gave before it was saved, to the bit on the same machine. ``estimator`` is the fitted
         scikit-learn estimator of `appca`, ``preprocessing`` what goes before it.
@@ -142,17 +146,57 @@ def load_model(path: Path | str) -> LoadedModel:
     >>> model = load_model("model-1a2b3c4d5e6f.npz")  # doctest: +SKIP
     >>> model.transform(X_new)  # doctest: +SKIP
     """
+    saved = _saved(Path(path).name, path)
+    if saved is not None:
+        return saved
     config, info, model = read_model(Path(path).name, path)
+    n_iter = int(info.get("n_iter", len(model.log_likelihoods)))
+    how = n_iter, str(info.get("stop_reason", ""))
+    estimator = _restored(Path(path).name, config.model, config.parameters, model, how)
+    return LoadedModel(estimator, model.preprocessing, config, info)
+
+
+def _restored(
+    name: str, kind: str, parameters: dict[str, Any], model: FittedModel, how: tuple[int, str]
+) -> Any:
+    """Return the fitted estimator; `how` it was reached is its iterations and stop reason."""
     try:
-        estimator = estimator_class(config.model)(**config.parameters)
+        estimator = estimator_class(kind)(**parameters)
         estimator.restore(model.estimator_arrays())
     except (TypeError, ValueError) as error:
-        msg = f"“{Path(path).name}” does not hold a fitted {config.model} ({error})."
+        msg = f"“{name}” does not hold a fitted {kind} ({error})."
         raise InputError(msg) from error
     estimator.log_likelihoods_ = model.log_likelihoods
-    estimator.n_iter_ = int(info.get("n_iter", len(model.log_likelihoods)))
-    estimator.stop_reason_ = str(info.get("stop_reason", ""))
-    return LoadedModel(estimator, model.preprocessing, config, info)
+    estimator.n_iter_, estimator.stop_reason_ = how
+    return estimator
+
+
+def _saved(name: str, path: Path | str) -> Any:
+    """Return the estimator that a file of `save` holds, or None for any other file."""
+    from appca.models.base.parameters import refuse
+    from appca.models.base.saved import ESTIMATOR
+
+    opening = refusing(f"“{name}” could not be opened", "check its place and name")
+    with opening, Path(path).open("rb") as stream:
+        packed = Packed(name, stream)
+        if ESTIMATOR not in packed:
+            return None
+        try:
+            facts = fitted(_Saved, current(f"“{name}”", packed.json(ESTIMATOR), "model"))
+            kinds = {spec.estimator.partition(":")[2]: kind for kind, spec in MODELS.items()}
+            kind = kinds[facts.estimator]
+            rules: Any = estimator_class(kind)
+            refuse(rules._rules, rules(**facts.parameters).get_params(deep=False))
+        except TooNew:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            msg = f"“{name}” does not say which estimator it holds; save the estimator again."
+            raise InputError(msg) from error
+        model = _model_of(packed, name, facts.estimator)
+    found = _restored(name, kind, facts.parameters, model, (facts.n_iter, facts.stop_reason))
+    if facts.features:
+        found.feature_names_in_ = np.array(facts.features, dtype=object)
+    return found
 
 
 def about_run(config: RunConfig, info: RunInfo) -> dict[str, np.ndarray]:
@@ -217,20 +261,27 @@ def _said(packed: Packed, name: str) -> tuple[RunConfig, dict[str, Any]]:
 
 def _read(packed: Packed, name: str) -> ModelFile:
     config, info = _said(packed, name)
-    names = [member.removesuffix(".npy") for member in packed.names]
+    return ModelFile(config, info, _model_of(packed, name, config.model, config))
+
+
+def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = None) -> FittedModel:
+    """Read the arrays of a model; a file of `save` has no config, and no preprocessing."""
+    names = [member.removesuffix(".npy") for member in packed.names if member.endswith(".npy")]
     arrays = {key: packed.array(f"{key}.npy") for key in names if belongs_to_model(key)}
     try:
-        model = FittedModel.from_arrays(arrays)
-        fits = _fits_together(model) and config.allows(len(model.components))
+        read = FittedModel.from_estimator_arrays if config is None else FittedModel.from_arrays
+        model = read(arrays)
+        fits = _fits_together(model)
+        fits = fits and (config is None or config.allows(len(model.components)))
     except KeyError as error:
-        msg = f"“{name}” lacks {error.args[0]} of its {config.model}; save the model again."
+        msg = f"“{name}” lacks {error.args[0]} of its {kind}; save the model again."
         raise InputError(msg) from error
     except (TypeError, ValueError, IndexError):
         fits = False
     if not fits:
         msg = f"The arrays in “{name}” do not fit together; save the model again."
         raise InputError(msg)
-    return ModelFile(config, info, model)
+    return model
 
 
 def _fits_together(model: FittedModel) -> bool:

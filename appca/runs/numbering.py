@@ -299,8 +299,7 @@ def _directions(fitted: FittedModel) -> np.ndarray:
     """Return the components (K, D) in data units, at length one."""
     in_data = fitted.preprocessing.directions(fitted.components.T.astype(np.float64)).T
     lengths = np.linalg.norm(in_data, axis=1, keepdims=True)
-    directions: np.ndarray = in_data / np.where(lengths > 0, lengths, 1.0)
-    return directions
+    return np.asarray(in_data / np.where(lengths > 0, lengths, 1.0))
 
 
 def _stored(run: Run) -> Numbering | None:

@@ -18,10 +18,10 @@ class RunInfo(NamedTuple):
     n_rows: FromOne
     n_features: Count  # after preprocessing
     versions: dict[Text, Text]  # of the packages that the numbers depend on
-    stopped_at: FromOne | None  # iterations, of all stages, after which a person stopped it
-    n_missing: Count | None  # cells; None where none is
-    preview: bool  # whether few rows and passes stand in for the fit
     seconds: NotNegative
+    stopped_at: FromOne | None = None  # iterations, of all stages, after which a person stopped it
+    n_missing: Count | None = None  # cells; None where none is
+    preview: bool = False  # whether few rows and passes stand in for the fit
     place: Text | None = None  # where, if a cluster fitted it
 
     @classmethod
@@ -47,9 +47,6 @@ _NOT_FROM_THE_FIRST: dict[str, Any] = {
     "likelihood_error": 0.0,
     "n_features": 0,
     "versions": {},
-    "stopped_at": None,
-    "n_missing": None,
-    "preview": False,
 }
 
 

@@ -41,9 +41,6 @@ class Packed:
         Of the file, for messages.
     stream : binary file object
         At any place; stays open.
-    most_bytes : int
-        That all members together may unpack to; of a small file less, see `most_unpacked`. Checked
-        before anything is read.
 
     Raises
     ------
@@ -51,11 +48,11 @@ class Packed:
         When it is no zip, or claims too much.
     """
 
-    def __init__(self, name: str, stream: BinaryIO, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, name: str, stream: BinaryIO) -> None:
         self.name = name
         packed = stream.seek(0, io.SEEK_END)
         stream.seek(0)
-        most_bytes = min(most_bytes, most_unpacked(packed))
+        most_bytes = min(MOST_BYTES, most_unpacked(packed))
         self._most_text = min(MOST_TEXT, max(_SMALL_TEXT, 4 * packed))
         try:
             self._archive = zipfile.ZipFile(stream)
@@ -91,9 +88,10 @@ class Packed:
         item = self._item(member)
         try:
             with self._archive.open(item) as stream:
-                shape, by_columns, dtype = _header(stream)
+                shape, by_columns, dtype = npy_header(stream)
                 expected = math.prod(shape) * dtype.itemsize
-                if dtype.hasobject or dtype.kind not in "biufU" or expected > item.file_size:
+                known = dtype.kind in "biufU" and not dtype.hasobject
+                if not known or min(shape, default=0) < 0 or expected > item.file_size:
                     msg = "not an array of numbers or texts, or another length than it says"
                     raise ValueError(msg)
                 data = stream.read(item.file_size)
@@ -191,10 +189,7 @@ def _entry(member: str, compression: int) -> zipfile.ZipInfo:
     return entry
 
 
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Read shape, whether the first index runs fastest, and type; fails as NumPy's parsers can."""
     version = np.lib.format.read_magic(stream)
-    shape, by_columns, dtype = _HEADERS.get(version, _HEADERS[2, 0])(stream)
-    if any(side < 0 for side in shape):
-        msg = f"a shape of {shape}"
-        raise ValueError(msg)
-    return shape, by_columns, dtype
+    return _HEADERS.get(version, _HEADERS[2, 0])(stream)

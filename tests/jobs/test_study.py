@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from appca.jobs.folder import JobFolder
-from appca.jobs.progress import Cancelled, Context
-from appca.jobs.study import study, timed
+from appca.jobs.progress import Cancelled, Context, Paced
+from appca.jobs.study import study
 from appca.jobs.worker import KINDS, work
 from appca.studies.catalogue import STUDIES
 from appca.studies.experiments import table1
@@ -74,12 +74,12 @@ def test_the_worker_knows_the_kind_and_refuses_in_a_sentence(tmp_path):
 
 
 def test_the_time_left_is_guessed_from_the_pace(folder, tmp_path):
-    now = iter([0.0, 1.0, 30.0])
+    now = iter([0.0, 30.0])
     context = Context(folder, Path(tmp_path))
-    report = timed(context, lambda: next(now))
-    report("first", 0.01)
+    pace = Paced(context, clock=lambda: next(now))
+    pace.at("first", 0.0)
     assert context.state.seconds_left is None
-    report("second", 0.25)
+    pace.at("second", 0.25)
     assert context.state.seconds_left == 90.0
 
 

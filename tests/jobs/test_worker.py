@@ -20,7 +20,7 @@ from appca.jobs import kinds
 from appca.jobs.folder import Curve, JobFolder
 from appca.jobs.kinds import FitProgress, passes_left
 from appca.jobs.process import environment
-from appca.jobs.progress import INTERVAL, Cancelled, Context
+from appca.jobs.progress import INTERVAL, Cancelled, Context, Paced
 from appca.jobs.queue import Jobs
 from appca.models.algebra.loop import Progress
 from appca.runs.configuration import RunConfig
@@ -290,7 +290,7 @@ def test_the_bar_of_chains_grows_through_the_start_of_each(context):
 
 
 def test_time_left_follows_the_pace_of_the_stage(context):
-    report = kinds._timed(context, context.clock)
+    report = Paced(context, by_stage=True, clock=context.clock).at
     told = []
     for stage, fraction in [("a", 0.0), ("a", 0.01), ("a", 0.2), ("b", 0.3), ("b", 0.65)]:
         context.clock.now += 2.0

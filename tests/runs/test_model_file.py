@@ -1,12 +1,14 @@
 """A model in a file: the same bits on new rows, for every model, and no harm from a bad file."""
 
 import io
+import json
 import zipfile
 
 import numpy as np
+import pandas
 import pytest
 
-from appca import load_model
+from appca import PPCA, AdaptivePPCA, load_model
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -71,6 +73,58 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
     np.testing.assert_allclose(
         after.score_samples(digits.X), result.fitted.log_likelihood_rows, rtol=1e-10
     )
+
+
+@pytest.mark.parametrize(("model", "parameters"), MODELS)
+def test_an_estimator_that_was_saved_comes_back(digits, tmp_path, model, parameters):
+    rows = digits.X[:, :20] + np.random.default_rng(0).standard_normal((300, 20))
+    table = pandas.DataFrame(rows, columns=[f"pixel {i}" for i in range(20)])
+    before = estimator_class(model)(**parameters, random_state=0).fit(table)
+    before.save(tmp_path / "model")
+    after = load_model(tmp_path / "model")
+    assert type(after) is type(before)
+    assert after.get_params() == before.get_params()
+    assert (after.n_iter_, after.stop_reason_) == (before.n_iter_, before.stop_reason_)
+    assert list(after.feature_names_in_) == list(table.columns)
+    assert after.describe(table).method == before.describe(table).method
+    for query in QUERIES:
+        expected, got = getattr(before, query)(table), getattr(after, query)(table)
+        assert got.tobytes() == expected.tobytes(), query
+    np.testing.assert_array_equal(after.log_likelihoods_, before.log_likelihoods_)
+
+
+def test_what_is_no_number_or_word_stays_behind_a_start_comes_along(tmp_path):
+    X, start = np.random.default_rng(0).standard_normal((50, 5)), np.eye(5)[:3]
+    model = AdaptivePPCA(3, 2, init=start, random_state=np.random.default_rng(1), callback=print)
+    model.fit(X).save(tmp_path / "model.npz")
+    after = load_model(tmp_path / "model.npz")
+    assert (after.random_state, after.callback) == (None, None)
+    np.testing.assert_array_equal(after.init, start)
+    np.testing.assert_array_equal(after.fit(X).components_, model.components_)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"estimator": "Pickle"}, "which estimator"),
+        ({"parameters": {"n_components": "x"}}, "which estimator"),
+        ({"parameters": {"n_components": 3, "evil": 1}}, "which estimator"),
+        ({"format": 99}, "newer version"),
+    ],
+)
+def test_a_changed_file_of_an_estimator_is_refused(tmp_path, change, message):
+    PPCA(3).fit(np.random.default_rng(0).standard_normal((50, 5))).save(tmp_path / "model.npz")
+    with (
+        zipfile.ZipFile(tmp_path / "model.npz") as old,
+        zipfile.ZipFile(tmp_path / "other.npz", "w") as new,
+    ):
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "estimator.json":
+                content = json.dumps(json.loads(content) | change).encode()
+            new.writestr(name, content)
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path / "other.npz")
 
 
 def test_a_model_file_is_enough_for_projecting_and_holds_nothing_of_the_rows(digits):

@@ -48,16 +48,6 @@ class Budget(NamedTuple):
 
     n_active: int
     n_components: int  # advised: the elbow or the peak
-    elbow: int
-    elbow_by_fold: tuple[int, ...]  # of each fold's own curve up to the same peak
-    peak: int
-    is_rising: bool  # whether the peak is the largest K, so that the true one may lie beyond
-    log_likelihood: float  # nats per row, at the K advised, as is what follows
-    gain: MeanDifference  # over PPCA with L components, nats per row
-    closed: (
-        float  # share of the way from PPCA with L to PPCA with K components; NaN if there is none
-    )
-    closed_by_fold: Floats  # (fold,)
 
 
 class Advice(NamedTuple):
@@ -230,21 +220,8 @@ def _budget(found: GridTable, j: int, *, at_peak: bool) -> Budget | None:
     curve = found.log_likelihood[:, j]
     there = np.flatnonzero(~np.isnan(curve).any(axis=-1))
     upto = there[: int(np.flatnonzero(there == peak)[0]) + 1]
-    sizes = np.array(found.components)[upto]
-    bend = int(upto[elbow(sizes, curve[upto].mean(axis=-1))])
-    chosen = peak if at_peak else bend
-    return Budget(
-        found.actives[j],
-        found.components[chosen],
-        found.components[bend],
-        tuple(int(sizes[elbow(sizes, own)]) for own in curve[upto].T),
-        found.components[peak],
-        bool(peak == there[-1]),
-        float(curve[chosen].mean()),
-        over_folds(gain(found)[chosen, j]),
-        float(closed_on_average(found)[chosen, j]),
-        closed(found)[chosen, j],
-    )
+    bend = int(upto[elbow(np.array(found.components)[upto], curve[upto].mean(axis=-1))])
+    return Budget(found.actives[j], found.components[peak if at_peak else bend])
 
 
 def _baseline(found: GridTable, sizes: tuple[int, ...]) -> Floats:

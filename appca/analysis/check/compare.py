@@ -33,19 +33,10 @@ class Matching(NamedTuple):
     cosines: np.ndarray  # (K, K') between all components, with their signs
 
 
-class Move(NamedTuple):
-    """Rows that went from one set of components to another."""
-
-    before: tuple[int, ...]  # components of the first fit
-    after: tuple[int, ...]  # components of the second fit, numbered as there
-    rows: np.ndarray  # ascending
-
-
 class Moves(NamedTuple):
     """How two fits distribute the rows."""
 
     moved: np.ndarray  # (N,) bool
-    flows: tuple[Move, ...]  # of the moved rows, the largest first
     overlap: float  # of a row's components: shared ones by all that either fit gives it, averaged
     rand: float  # adjusted Rand index of the two partitions into subspaces; 1 is the same
 
@@ -107,12 +98,14 @@ def moves(first: np.ndarray, second: np.ndarray, matching: Matching) -> Moves:
             f"{len(second)} rows."
         )
         raise ValueError(msg)
+    from sklearn.metrics import adjusted_rand_score
+
     a, b = _in_common_columns(first, second, matching)
     moved = (a != b).any(axis=1)
     either, both = (a | b).sum(axis=1), (a & b).sum(axis=1)
     overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
-    flows = _flows(first, second, np.flatnonzero(moved))
-    return Moves(moved, flows, float(overlap.mean()), _rand(_members(first), _members(second)))
+    rand = adjusted_rand_score(_members(first), _members(second))
+    return Moves(moved, float(overlap.mean()), float(rand))
 
 
 def _in_common_columns(
@@ -128,40 +121,11 @@ def _in_common_columns(
     return a, b
 
 
-def _flows(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> tuple[Move, ...]:
-    if not len(rows):
-        return ()
-    k = first.shape[1]
-    groups = ranked(np.concatenate([first[rows], second[rows]], axis=1))
-    return tuple(
-        Move(
-            tuple(j for j in group.components if j < k),
-            tuple(j - k for j in group.components if j >= k),
-            rows[group.rows],
-        )
-        for group in groups
-    )
-
-
 def _members(active: np.ndarray) -> np.ndarray:
     member = np.empty(len(active), dtype=np.int64)
     for number, group in enumerate(ranked(active)):
         member[group.rows] = number
     return member
-
-
-def _rand(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the adjusted Rand index (Hubert & Arabie 1985); two trivial partitions agree."""
-    n = len(first)
-    _, counts = np.unique(first * (second.max() + 1) + second, return_counts=True)
-
-    def pairs(sizes: np.ndarray) -> float:
-        return float((sizes * (sizes - 1.0) / 2.0).sum())
-
-    a, b = pairs(np.bincount(first)), pairs(np.bincount(second))
-    together, every = pairs(counts), n * (n - 1.0) / 2.0
-    expected, most = a * b / every, (a + b) / 2.0
-    return 1.0 if most == expected else (together - expected) / (most - expected)
 
 
 def _without(count: int, taken: list[int]) -> tuple[int, ...]:

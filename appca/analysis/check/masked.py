@@ -167,15 +167,13 @@ def filled_in(
     if method == NEAR:
         from sklearn.impute import KNNImputer
 
-        near: np.ndarray = KNNImputer(n_neighbors=NEIGHBOURS).fit_transform(Y)
-        return near
+        return np.asarray(KNNImputer(n_neighbors=NEIGHBOURS).fit_transform(Y))
     K, L = config.sizes
     if method == OWN:
         estimator: Any = AdaptivePPCA(**config.parameters | {"callback": callback})
     else:
         estimator = PPCA(K if method == EVERY else L, callback=callback)
-    filled: np.ndarray = estimator.fit(Y).impute(Y)
-    return filled
+    return np.asarray(estimator.fit(Y).impute(Y))
 
 
 def ridge(Y: np.ndarray, seed: int = 0) -> np.ndarray:

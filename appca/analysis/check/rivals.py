@@ -285,8 +285,7 @@ def log_density(
     explained = np.linalg.solve(inner, W @ Z.T)
     squares = np.einsum("md,md->m", Z, Z) - np.einsum("qm,qm->m", explained, explained)
     size = 2 * np.log(np.diagonal(inner)).sum() + np.log(noise).sum()
-    values: np.ndarray = -0.5 * (squares + size + len(noise) * np.log(2 * np.pi))
-    return values
+    return np.asarray(-0.5 * (squares + size + len(noise) * np.log(2 * np.pi)))
 
 
 def _watch(cap: Cap, report: Report) -> Callable[[dict[str, Any]], None]:

@@ -19,15 +19,6 @@ USUAL = 0.5  # a component that fewer draws than this share have is an exception
 MOST_DRAWS = 2000  # of all chains together; more do not sharpen a mean and a deviation to look at
 
 
-class Aligned(NamedTuple):
-    """Draws in the order and with the signs of a reference."""
-
-    components: Floats  # (chain, draw, K, D)
-    order: NDArray[np.intp]  # (chain, draw, K) which component of the draw came to each place
-    sign: Floats  # (chain, draw, K)
-    cosine: Floats  # (chain, draw, K) absolute cosine to the reference; 0 for an unused component
-
-
 class AlignedDraws(NamedTuple):
     """Components of a reference over aligned draws; a draw that lacks one does not count for it."""
 
@@ -48,24 +39,6 @@ def match(components: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.intp]
     from appca.models.sampling import query_draws
 
     return query_draws.match(components, reference)
-
-
-def align(components: ArrayLike, reference: ArrayLike | None = None) -> Aligned:
-    """Align draws (chain, draw, K, D); the reference is the last draw of the first chain."""
-    draws = np.asarray(components, dtype=np.float64)
-    to = draws[0, -1] if reference is None else np.asarray(reference, dtype=np.float64)
-    if draws.ndim != 4 or to.shape != draws.shape[2:]:
-        msg = (
-            "components must have the axes (chain, draw, K, D) and the reference (K, D); "
-            f"got {draws.shape} and {to.shape}."
-        )
-        raise ValueError(msg)
-    shape = draws.shape[:3]
-    order, sign, cosine = np.empty(shape, np.intp), np.empty(shape), np.empty(shape)
-    for place in np.ndindex(*shape[:2]):
-        order[place], sign[place], cosine[place] = match(draws[place], to)
-    moved = np.take_along_axis(draws, order[..., None], axis=2) * sign[..., None]
-    return Aligned(moved, order, sign, cosine)
 
 
 def summarise(

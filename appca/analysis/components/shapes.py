@@ -29,8 +29,7 @@ def ink(images: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (N,)
     """
-    values: np.ndarray = images.sum(axis=(1, 2), dtype=np.float64) / 255.0
-    return values
+    return np.asarray(images.sum(axis=(1, 2), dtype=np.float64) / 255.0)
 
 
 def slant(images: np.ndarray) -> np.ndarray:
@@ -50,8 +49,7 @@ def slant(images: np.ndarray) -> np.ndarray:
     mean_up, mean_right = light @ up / total, light @ right / total
     across = light @ (up * right) / total - mean_up * mean_right
     tall = light @ (up * up) / total - mean_up**2
-    values: np.ndarray = np.degrees(np.arctan2(across, np.maximum(tall, _LEAST)))
-    return values
+    return np.asarray(np.degrees(np.arctan2(across, np.maximum(tall, _LEAST))))
 
 
 def width(images: np.ndarray) -> np.ndarray:
@@ -63,8 +61,7 @@ def width(images: np.ndarray) -> np.ndarray:
     """
     lit: np.ndarray = np.any(images >= LIT, axis=1)
     first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
-    values: np.ndarray = np.where(lit.any(axis=1), last - first, 0) / lit.shape[1]
-    return values
+    return np.asarray(np.where(lit.any(axis=1), last - first, 0) / lit.shape[1])
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
@@ -90,5 +87,4 @@ def within_classes(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Values (N,) less the mean of their class: what a difference in classes cannot explain."""
     counts = np.maximum(np.bincount(codes), 1)
     means = np.bincount(codes, weights=values) / counts
-    found: np.ndarray = values - means[codes]
-    return found
+    return np.asarray(values - means[codes])

@@ -67,16 +67,14 @@ def class_sums(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndar
 
 def popularity(active: np.ndarray) -> np.ndarray:
     """Share of the rows that use each component, shape (K,)."""
-    values: np.ndarray = active.mean(axis=0, dtype=np.float64)
-    return values
+    return np.asarray(active.mean(axis=0, dtype=np.float64))
 
 
 def popularity_by_class(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Share of each class's rows that use each component, shape (C, K); NaN without rows."""
     counts = np.bincount(codes[codes >= 0], minlength=n_classes)[:, None]
     sums = class_sums(active, codes, n_classes)
-    values: np.ndarray = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    return values
+    return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
 
 
 def closest_pairs(found: Sharing) -> list[ClassPair]:

@@ -43,8 +43,7 @@ class NewRowsVerdict(NamedTuple):
     @property
     def fits(self) -> np.ndarray:
         """Whether a row is within both limits, (N,) bool."""
-        fits: np.ndarray = np.all(self.ratios <= 1, axis=1)
-        return fits
+        return np.asarray(np.all(self.ratios <= 1, axis=1))
 
     @property
     def order(self) -> np.ndarray:

@@ -87,8 +87,7 @@ def _bound(X: np.ndarray) -> _Bound:
 
 
 def _count(sample: np.ndarray) -> int:
-    value: int = min(BOUND_AXES, *sample.shape)
-    return value
+    return int(min(BOUND_AXES, *sample.shape))
 
 
 def _fill(buffer: np.ndarray, bound: _Bound, queries: slice, rows: slice) -> np.ndarray:

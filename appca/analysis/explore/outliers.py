@@ -104,8 +104,7 @@ def ratios(found: Distances, limits: DistanceLimits) -> np.ndarray:
 
 def _gram(W: np.ndarray) -> np.ndarray:
     W = W.astype(np.float64)
-    values: np.ndarray = W @ W.T
-    return values
+    return np.asarray(W @ W.T)
 
 
 def _is_identity(gram: np.ndarray) -> bool:

@@ -72,8 +72,7 @@ def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
 def row_of(dataset: "Dataset", fitted: FittedRun, row: int) -> np.ndarray:
     """Return a row (D,) in data units, with what the run puts into its missing cells."""
     if dataset.missing is None or fitted.imputed is None:
-        values: np.ndarray = dataset.X[row]
-        return values
+        return np.asarray(dataset.X[row])
     before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
     x: np.ndarray = dataset.X[row].astype(np.float64)
     x[gaps] = fitted.imputed[before : before + int(gaps.sum())]
@@ -199,5 +198,4 @@ def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:
     if model.weights is None:
         return np.zeros(len(sets))
     weights = np.clip(model.weights.astype(np.float64), 1e-300, 1 - 1e-16)
-    values: np.ndarray = np.log(weights / (1 - weights))[sets].sum(axis=1)
-    return values
+    return np.asarray(np.log(weights / (1 - weights))[sets].sum(axis=1))

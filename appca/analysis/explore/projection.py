@@ -96,8 +96,7 @@ def variance_shares(fitted: FittedRun) -> np.ndarray:
     """
     parts = _parts(fitted)
     cost = np.diagonal(parts.squares) * (np.diagonal(parts.gram) + 2 * parts.ratio)
-    values: np.ndarray = cost / max(parts.left + parts.explained, np.finfo(float).tiny)
-    return values
+    return np.asarray(cost / max(parts.left + parts.explained, np.finfo(float).tiny))
 
 
 def explained_share(fitted: FittedRun) -> float:

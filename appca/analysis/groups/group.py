@@ -279,8 +279,7 @@ def _share(kind: str, name: str, has: np.ndarray, mask: np.ndarray) -> _Found:
 
 
 def _variance(x: np.ndarray) -> np.ndarray:
-    values: np.ndarray = x.var(axis=0, ddof=1)
-    return values
+    return np.asarray(x.var(axis=0, ddof=1))
 
 
 def _size(d: float | None) -> float:

@@ -86,8 +86,7 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
 
 def measure(rows: DescribedRows, kind: str) -> np.ndarray:
     """Return one number a row, (N,), by a key of `MEASURES`."""
-    values: np.ndarray = getattr(rows, MEASURES[kind])
-    return values
+    return np.asarray(getattr(rows, MEASURES[kind]))
 
 
 def feature_column(dataset: Dataset, j: int) -> RowValues:

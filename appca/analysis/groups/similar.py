@@ -80,8 +80,7 @@ def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) ->
     own = scores[np.ix_(subspace.rows, np.asarray(chosen))].astype(np.float64)
     W = components[chosen].astype(np.float64)
     values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, also of parallel factors
-    found: np.ndarray = own @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    return found
+    return np.asarray(own @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
 
 def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
@@ -143,8 +142,7 @@ def _k_means(points: np.ndarray, k: int, seed: int) -> np.ndarray:
 
     # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
     with threadpool_limits(1, user_api="openmp"):
-        values: np.ndarray = KMeans(k, n_init=STARTS, random_state=seed).fit(points).labels_
-        return values
+        return np.asarray(KMeans(k, n_init=STARTS, random_state=seed).fit(points).labels_)
 
 
 def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[SimilarRows]:

@@ -41,8 +41,7 @@ def response(step: float) -> np.ndarray:
     """
     t = np.arange(0.0, LENGTH, step) + step / 2
     curve = t**5 * np.exp(-t) / math.factorial(5) - t**15 * np.exp(-t) / math.factorial(15) / 6
-    values: np.ndarray = curve / curve.sum()
-    return values
+    return np.asarray(curve / curve.sum())
 
 
 def stimulus(
@@ -88,8 +87,7 @@ def unit(course: np.ndarray) -> np.ndarray:
     length = np.linalg.norm(left, axis=-1, keepdims=True)
     # what rounding leaves of a pure drift is no time course
     real = length > 1e-9 * np.linalg.norm(course, axis=-1, keepdims=True)
-    values: np.ndarray = np.divide(left, length, out=np.zeros_like(left), where=real)
-    return values
+    return np.asarray(np.divide(left, length, out=np.zeros_like(left), where=real))
 
 
 def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:

@@ -5,7 +5,7 @@ import zlib
 from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.readers.reader import LONGEST_NAME, Reader
+from appca.data.readers.reader import ENDINGS, LONGEST_NAME, Reader
 from appca.data.readers.source import (
     LIMITS,
     File,
@@ -19,10 +19,6 @@ from appca.storage.errors import InputError, naming_extra
 from appca.storage.wording import shortened
 
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
-_PICTURES = (
-    *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),
-    *(".webp", ".pgm", ".ppm", ".pnm"),
-)
 _HOMES = {
     **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
     ".parquet": "parquet",
@@ -34,12 +30,11 @@ _HOMES = {
     ".hdf5": "hdf5",
     **{suffix + packing: "idx" for suffix in (".idx", "-ubyte") for packing in ("", ".gz")},
     ".zip": "images",
-    **dict.fromkeys(_PICTURES, "images"),
+    **dict.fromkeys(ENDINGS, "images"),
     ".nii": "nifti",
     ".nii.gz": "nifti",
 }
 SUFFIXES = tuple(_HOMES)
-MANY = (*_PICTURES, ".idx", ".idx.gz", "-ubyte", "-ubyte.gz")  # of which several make one data set
 _STARTS = {
     b"\x93NUM": "npy",
     b"PAR1": "parquet",
@@ -166,8 +161,7 @@ def _common_kind(given: list[InputFile]) -> str:
             msg = f"“{name}” is of no known kind; give a file that ends in {known}."
             raise InputError(msg)
         return kinds[0]
-    pictures = [one for one in given if one.name.lower().endswith(_PICTURES)]
-    if pictures:
+    if any(one.name.lower().endswith(ENDINGS) for one in given):
         return "images"
     if set(kinds) == {"idx"}:
         return "idx"

@@ -6,6 +6,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from appca.data.dataset import Dataset
 from appca.data.readers.source import File, Files, ReadLimits
 
+ENDINGS = (  # of images
+    *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),
+    *(".webp", ".pgm", ".ppm", ".pnm"),
+)
 LONGEST_NAME = 80  # characters that a sentence, and the data set, keep of a file's name
 OptionsT = TypeVar("OptionsT", bound=tuple[Any, ...])
 

@@ -152,8 +152,7 @@ def block_means(images: np.ndarray) -> np.ndarray:
     """Return means of 4 x 4 blocks (n, 32, 32), exact: sixteenths below 256 fit into float32."""
     n, h, w = images.shape
     sums = images.reshape(n, h // 4, 4, w // 4, 4).sum(axis=(2, 4), dtype=np.uint16)
-    means: np.ndarray = sums.astype(np.float32) / np.float32(16)
-    return means
+    return np.asarray(sums.astype(np.float32) / np.float32(16))
 
 
 def read_mat(path: Path) -> np.ndarray:

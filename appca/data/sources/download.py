@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
 _CHUNK = 1 << 16
+_PAUSE = 0.5  # seconds before the second attempt; doubled for each further one
 _ATTEMPTS = 4  # on each mirror, as long as the line breaks rather than the server refuses
 
 
@@ -25,7 +26,6 @@ def fetch(
     sha256: str | None = None,
     progress: Progress | None = None,
     advice: str = "try again later.",
-    pause: float = 0.5,
 ) -> Path:
     """Fetch a file from the first mirror that gives it, through pooch.
 
@@ -44,8 +44,6 @@ def fetch(
         Called with (bytes done, bytes in all). Raising from it stops the download.
     advice : str
         What to do when nothing helps; the end of the error's sentence.
-    pause : float
-        Seconds before the second attempt on a mirror; doubled for each further one.
 
     Raises
     ------
@@ -58,7 +56,7 @@ def fetch(
     known = None if sha256 is None else f"sha256:{sha256}"
     reason = ""
     for url in urls:
-        downloader = _Resuming(path.with_name(path.name + ".part"), progress, pause)
+        downloader = _Resuming(path.with_name(path.name + ".part"), progress)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             pooch.retrieve(url, known, path.name, path.parent, downloader=downloader)
@@ -89,8 +87,8 @@ class _Failed(Exception):
 class _Resuming:
     """A downloader for pooch that continues a partial file instead of starting anew."""
 
-    def __init__(self, part: Path, progress: Progress | None, pause: float) -> None:
-        self.part, self.progress, self.pause = part, progress, pause
+    def __init__(self, part: Path, progress: Progress | None) -> None:
+        self.part, self.progress = part, progress
 
     def __call__(self, url: str, output_file: str, _: object) -> None:
         import requests
@@ -99,7 +97,7 @@ class _Resuming:
         broken = (requests.ConnectionError, requests.Timeout, urllib3.exceptions.HTTPError)
         for attempt in range(_ATTEMPTS):
             if attempt:
-                time.sleep(self.pause * 2 ** (attempt - 1))
+                time.sleep(_PAUSE * 2 ** (attempt - 1))
             try:
                 self._continue(url)
             except broken as error:

@@ -124,8 +124,7 @@ class Autoencoder(NamedTuple):
 
     def encode(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
         """Means of the encoder (N, d) of rows (N, D), multiplied by `times`; the dtype stays."""
-        means: np.ndarray = code_means(np, self._like(X), X, times)
-        return means
+        return np.asarray(code_means(np, self._like(X), X, times))
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Rows (N, D) that the decoder makes of codes (N, d): its means; the dtype stays."""
@@ -146,11 +145,6 @@ class Autoencoder(NamedTuple):
         ends = self.decode(start + np.asarray(W, np.float64).T)
         steps: np.ndarray = ends - self.decode(start[None])
         return steps.T
-
-    def samples(self, count: int, seed: int = 0) -> np.ndarray:
-        """Rows (count, D) decoded from draws of the codes' prior, the standard normal."""
-        rng = np.random.default_rng(seed)
-        return self.decode(rng.standard_normal((count, self.dimensions)).astype(np.float32))
 
     def _like(self, X: np.ndarray) -> "Autoencoder":
         """Return the networks in the dtype of the rows; float32 is theirs."""

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import (
     check_array,
     check_is_fitted,
@@ -23,6 +23,7 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import upright
 from appca.models.base.data_checks import refuse_not_finite, warn_of_rank
 from appca.models.base.parameters import Rule, refuse
+from appca.models.base.saved import Saved
 from appca.models.orthonormal.em import SubspaceState
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
@@ -107,14 +108,13 @@ def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]
     )
 
 
-class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  # type: ignore[misc]
     """Queries of a fitted model y = W (x * z) + mu + e with exactly L of K components active.
 
     Subclasses fit and call `_publish`. Those to be used are dataclasses, whose fields are their
     parameters and must include `whiten` and `random_state`; equality and `repr` are scikit-learn's.
     """
 
-    components_: Array
     mean_: Array
     noise_variance_: float
     latent_variance_: Array
@@ -132,32 +132,6 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         "scale_",
         "n_active_",
     )
-
-    def fitted_arrays(self) -> dict[str, Array]:
-        """Everything that answers about new rows depend on, by name without the underscore."""
-        check_is_fitted(self)
-        return {name[:-1]: np.asarray(getattr(self, name)) for name in self._found}
-
-    def restore(self, arrays: dict[str, Array]) -> Self:
-        """Become the fitted estimator whose `fitted_arrays` these are; draws do not come back.
-
-        Raises
-        ------
-        ValueError
-            When an array is missing.
-        """
-        missing = [name[:-1] for name in self._found if name[:-1] not in arrays]
-        if missing:
-            msg = (
-                f"arrays must hold what {type(self).__name__} was fitted to, but "
-                f"{', '.join(missing)} is missing: fit the model again."
-            )
-            raise ValueError(msg)
-        for name in self._found:
-            value = arrays[name[:-1]]
-            setattr(self, name, value.item() if value.ndim == 0 else value)
-        self.n_features_in_ = self.components_.shape[1]
-        return self
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         if reset:
@@ -194,18 +168,26 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         state : with W (D, K).
         second : (K,) sums over rows of E[(x z)^2].
         """
+        self.n_active_ = n_active
+        self._publish_state(rows, state, second / rows.mass)
+        self.scale_ = self._active_scale(rows)
+        return self
+
+    def _publish_state(self, rows: Observations, state: SubspaceState, second: Array) -> Array:
+        """Set what needs no rows but their origin; give the order of components.
+
+        `second` (K,) is the mean over rows of E[(x z)^2].
+        """
         order = np.argsort(-second, kind="stable")
         W = upright(state.W[:, order])
         origin = 0.0 if rows.origin is None else rows.origin
         dtype = rows.dtype
-        self.n_active_ = n_active
         self.components_ = np.ascontiguousarray(W.T, dtype=dtype)
         self.mean_ = (origin - state.W @ state.shift).astype(dtype)
         self.noise_variance_ = float(state.noise)
         self.latent_variance_ = state.latent[order]
-        self.explained_variance_ = second[order] / rows.mass
-        self.scale_ = self._active_scale(rows)
-        return self
+        self.explained_variance_ = second[order]
+        return order
 
     def _active_scale(self, rows: Observations) -> Array:
         """Root mean square of every component's score over the training rows that use it."""

@@ -14,7 +14,6 @@ HEIGHT = 270
 MOST_POINTS = 2000  # of a chain's line; a screen has no more columns
 FEW_VALUES = 25  # whole numbers with at most this many different values are drawn as bars
 CLIMB_SHOWN = 1.5  # of the burn-in's climb, in heights of what was kept
-WINDOW = 10  # iterations whose improvement tells whether a fit has converged
 GRID = 160  # places at which a density is drawn
 DASHES = ("solid", "dash", "dot", "dashdot")  # chains differ in more than colour
 DOUBT = 0.5  # membership below this is doubtful
@@ -212,5 +211,4 @@ def _density(draws: np.ndarray, at: np.ndarray) -> np.ndarray:
     spread = min(few.std(), quartiles) if quartiles > 0 else few.std()
     width = max(0.9 * spread * len(few) ** -0.2, at[1] - at[0])
     near = np.exp(-0.5 * np.square((at[:, None] - few) / width))
-    density: np.ndarray = near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi))
-    return density
+    return np.asarray(near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi)))

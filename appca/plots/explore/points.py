@@ -37,8 +37,7 @@ def cube_table() -> tuple[str, ...]:
 def cube_codes(rgb: np.ndarray) -> np.ndarray:
     """Round (m, 3) uint8 colours to codes of `cube_table`, (m,) uint16."""
     parts = np.rint(np.asarray(rgb, np.float32) * ((CUBE - 1) / 255)).astype(np.uint16)
-    codes: np.ndarray = parts[:, 0] * CUBE**2 + parts[:, 1] * CUBE + parts[:, 2]
-    return codes
+    return np.asarray(parts[:, 0] * CUBE**2 + parts[:, 1] * CUBE + parts[:, 2])
 
 
 def _trace(

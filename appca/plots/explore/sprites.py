@@ -139,8 +139,7 @@ def mean_image(sprites: Sprites, rows: np.ndarray, most: int = 500) -> np.ndarra
     sample = rows[np.argsort(sprites.priority[rows])[:most]]
     images = sprites.images(np.sort(sample))
     mean = np.rint(images.mean(axis=0, dtype=np.float64)).astype(np.uint8)
-    average: np.ndarray = resized(mean[None], sprites.tile)[0]
-    return average
+    return np.asarray(resized(mean[None], sprites.tile)[0])
 
 
 def resized(images: np.ndarray, tile: tuple[int, int]) -> np.ndarray:

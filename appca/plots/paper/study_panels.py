@@ -1,17 +1,14 @@
 """Figures of the studies: small scatters with thumbnails, sheets of images, boxes by group."""
 
-import base64
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
-from PIL import Image
 from plotly.colors import hex_to_rgb
 from plotly.subplots import make_subplots
 
-from appca.plots.components.components import montage
+from appca.plots.components.components import data_uri, montage
 from appca.plots.explore.panel import plain
 from appca.plots.frame import CLEAR, below, framed
 from appca.plots.palette import class_colour, to_hex
@@ -119,7 +116,9 @@ def _thumbnails(
     wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
     return [
         {
-            "source": _uri(_framed(images[row], class_colour(int(panel.codes[row]), n_classes))),
+            "source": data_uri(
+                _framed(images[row], class_colour(int(panel.codes[row]), n_classes))
+            ),
             "x": float(x[row]),
             "y": float(y[row]),
             "sizex": 0.86 * wide,
@@ -179,7 +178,7 @@ def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> 
             x=0, y=top - head / 2, text=plain(name), showarrow=False, xanchor="left", font_size=14
         )
         figure.add_layout_image(
-            source=_uri(canvas),
+            source=data_uri(canvas),
             x=0,
             y=top - head,
             sizex=zoom * canvas.shape[1],
@@ -237,9 +236,3 @@ def mixed(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
     figure.update_xaxes(title="objects in a group", dtick=1)
     figure.update_yaxes(title="groups")
     return framed(figure, 340)
-
-
-def _uri(image: np.ndarray) -> str:
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis.check.credible import number_band
 from appca.analysis.check.diagnostics import (
     LARGEST_R_HAT,
     LEAST_ESS_PER_CHAIN,
@@ -88,6 +87,8 @@ def choose_trace(shown: Shown) -> None:
 
 def number_words(draws: np.ndarray, most: int) -> str:
     """Say which numbers of components the draws hold, where at most so many were allowed."""
+    from appca.models.sampling.query_draws import number_band
+
     low, high = number_band(draws, 0.95)
     values, counts = np.unique(draws, return_counts=True)
     likeliest = f"Most often {int(values[counts.argmax()])}"

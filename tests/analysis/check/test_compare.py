@@ -27,7 +27,7 @@ def test_a_permuted_copy_with_turned_signs_is_recovered_exactly(seed):
     active = uses(rng, 50, 6, 3)
     result = moves(active, active[:, order], found)
     assert not result.moved.any()
-    assert (result.flows, result.overlap, result.rand) == ((), 1.0, pytest.approx(1.0))
+    assert (result.overlap, result.rand) == (1.0, pytest.approx(1.0))
 
 
 def test_the_pairs_have_the_largest_sum_of_cosines_of_all_assignments(seed):
@@ -75,13 +75,6 @@ def test_moved_rows_are_those_whose_matched_sets_differ(seed):
     assert result.rand == pytest.approx(
         adjusted_rand_score(list(map(str, map(sorted, before))), list(map(str, map(sorted, after))))
     )
-    assert sum(len(flow.rows) for flow in result.flows) == sum(expected)
-    sizes = [len(flow.rows) for flow in result.flows]
-    assert sizes == sorted(sizes, reverse=True)
-    for flow in result.flows:
-        for row in flow.rows:
-            assert tuple(np.flatnonzero(first[row])) == flow.before
-            assert tuple(np.flatnonzero(second[row])) == flow.after
 
 
 def test_fits_of_one_subspace_each_agree_and_an_extra_component_moves_all_rows():

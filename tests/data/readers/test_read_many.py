@@ -4,7 +4,8 @@ import io
 import numpy as np
 import pytest
 
-from appca.data.readers import MANY, SUFFIXES, kind_of, read, read_many
+from appca.data.readers import SUFFIXES, kind_of, read, read_many
+from appca.data.readers.reader import ENDINGS
 from appca.data.readers.source import ReadLimits, checksum, plain_file
 from appca.storage.errors import InputError
 from tests.data.readers.images.test_images import encoded, noise, packed
@@ -154,7 +155,7 @@ def test_a_disk_without_room_is_a_sentence(tmp_path):
 
 
 def test_every_suffix_has_a_reader_and_several_of_a_kind_are_known():
-    assert set(MANY) < set(SUFFIXES)
-    assert {kind_of(f"name{suffix.upper()}") for suffix in MANY} == {"images", "idx"}
+    assert set(ENDINGS) < set(SUFFIXES)
+    assert {kind_of(f"name{suffix.upper()}") for suffix in ENDINGS} == {"images"}
     assert kind_of("name.doc") is None
     assert kind_of("name", io.BytesIO(b"PAR1")) == "parquet"

@@ -184,13 +184,6 @@ def test_components_in_data_space_are_decoded_differences_about_the_mean_code(di
     assert np.abs(fitted.directions(2 * W) - 2 * found).max() > 1e-2, "the decoder bends"
 
 
-def test_samples_are_decoded_draws_of_the_prior_and_repeat_themselves(fitted):
-    drawn = fitted.vae.samples(7, seed=2)
-    assert drawn.shape == (7, 64)
-    np.testing.assert_array_equal(drawn, fitted.vae.samples(7, seed=2))
-    assert (drawn.std(axis=0) > 0).any()
-
-
 def test_a_report_can_end_the_training(digits):
     told = []
 

@@ -16,7 +16,7 @@ from appca import (
 )
 from appca.models.base import posterior_queries
 from appca.models.sampling import query_draws
-from appca.models.sampling.query_draws import choose
+from appca.models.sampling.query_draws import choose, number_band
 from tests.models.synthetic import matched_cosines, planted
 from tests.references import low_rank
 
@@ -255,3 +255,11 @@ def test_bands_cover_what_was_planted():
     assert 0.80 <= parts <= 0.97
     assert 0.80 <= scores <= 0.97
     assert 0.80 <= both <= 0.97
+
+
+def test_the_band_of_the_number_of_components():
+    numbers = np.repeat([3, 4, 5, 9], [4, 60, 32, 4])
+    assert number_band(numbers, 0.9) == (4, 5)
+    assert number_band(numbers, 0.95) == (3, 9)
+    with pytest.raises(ValueError, match=r"level must be a number between 0 and 1; got 1\.0\."):
+        number_band(numbers, 1.0)

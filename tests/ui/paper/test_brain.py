@@ -8,7 +8,6 @@ import pytest
 
 from appca.data.brain import recording as brain
 from appca.data.sources.samples import brain as made_up
-from appca.jobs.brain import brain as separate_own
 from appca.jobs.folder import JobFolder
 from appca.jobs.progress import Context
 from appca.jobs.worker import KINDS
@@ -107,7 +106,6 @@ def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, mon
     assert result == {"study": jobs.keys[job]}
     jobs.end(job, "done", **result)
     assert charts(healthy(app.run())) == 3
-    assert KINDS["brain"] is separate_own
 
 
 @pytest.mark.parametrize(

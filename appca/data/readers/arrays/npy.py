@@ -4,8 +4,6 @@ import io
 import math
 from typing import BinaryIO, NamedTuple
 
-import numpy as np
-
 from appca.data.dataset import Dataset
 from appca.data.readers.arrays.choice import (
     ArrayInfo,
@@ -18,12 +16,9 @@ from appca.data.readers.arrays.choice import (
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
 from appca.storage.errors import InputError
+from appca.storage.packed import npy_header
 
 _MOST_HEADER = 1 << 16  # bytes; NumPy itself believes no header of more than 10,000
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 class NpyOptions(NamedTuple):
@@ -65,8 +60,7 @@ def header(name: str, stream: BinaryIO) -> Header:
     start = stream.tell()
     piece = io.BytesIO(stream.read(_MOST_HEADER))  # its length is a field, which may say anything
     try:
-        version = np.lib.format.read_magic(piece)
-        shape, fortran, dtype = _HEADERS.get(version, _HEADERS[2, 0])(piece)
+        shape, fortran, dtype = npy_header(piece)
     except Exception as error:  # NumPy parses a text here, and fails in as many ways as it can
         msg = f"“{name}” does not start like an NPY file; write it with numpy.save."
         raise InputError(msg) from error

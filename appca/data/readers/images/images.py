@@ -13,15 +13,11 @@ from appca.data.readers.archive import content, members, parts
 from appca.data.readers.images import naming
 from appca.data.readers.images.picture import NotAnImageError, decode, grey
 from appca.data.readers.intake import FileReport, note_quality
-from appca.data.readers.reader import LONGEST_NAME, Reader
+from appca.data.readers.reader import ENDINGS, LONGEST_NAME, Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, file_stream
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
-ENDINGS = (
-    *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),
-    *(".webp", ".pgm", ".ppm", ".pnm"),
-)
 _MOST_SIDE = 4096
 
 

@@ -201,8 +201,7 @@ def _places(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> np.ndar
         return None
     check_columns(name, width, limits)
     check_matrix(name, len(values), width, 8, limits)
-    block: np.ndarray = flat.to_numpy().reshape(len(values), width)
-    return block
+    return np.asarray(flat.to_numpy().reshape(len(values), width))
 
 
 READER = Reader(ParquetOptions, read)

@@ -87,8 +87,7 @@ def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
     low = np.minimum(np.maximum(least, BEYOND * low), 0.0)
     high = np.maximum(np.minimum(most, BEYOND * high), 0.0)
     width = np.where(high > low, high - low, 2.0)
-    ranges: np.ndarray = np.stack([low - MARGIN * width, high + MARGIN * width], axis=1)
-    return ranges
+    return np.asarray(np.stack([low - MARGIN * width, high + MARGIN * width], axis=1))
 
 
 def jitter(rows: np.ndarray, axis: int) -> np.ndarray:

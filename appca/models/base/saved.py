@@ -1,0 +1,88 @@
+"""Fitted estimators as arrays and as files, and back again."""
+
+import copy
+import io
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from appca.models.algebra.gaussian import Array
+from appca.storage import atomic, packed
+from appca.storage.formats import numbered
+
+ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
+CURVE = "log_likelihoods"
+
+
+class Saved(BaseEstimator):  # type: ignore[misc]
+    """What an estimator was fitted to, by names; `_found` are its attributes."""
+
+    components_: Array
+    log_likelihoods_: Array
+    n_iter_: int
+    stop_reason_: str
+
+    _found: ClassVar[tuple[str, ...]]
+
+    def _unnamed(self) -> Self:
+        """Return a copy to be asked about rows that were checked, and so have no more names."""
+        alone = copy.copy(self)
+        alone.__dict__.pop("feature_names_in_", None)
+        return alone
+
+    def fitted_arrays(self) -> dict[str, Array]:
+        """Everything that answers about new rows depend on, by name without the underscore."""
+        check_is_fitted(self)
+        return {name[:-1]: np.asarray(getattr(self, name)) for name in self._found}
+
+    def restore(self, arrays: dict[str, Array]) -> Self:
+        """Become the fitted estimator whose `fitted_arrays` these are; draws do not come back.
+
+        Raises
+        ------
+        ValueError
+            When an array is missing.
+        """
+        missing = [name[:-1] for name in self._found if name[:-1] not in arrays]
+        if missing:
+            msg = (
+                f"arrays must hold what {type(self).__name__} was fitted to, but "
+                f"{', '.join(missing)} is missing: fit the model again."
+            )
+            raise ValueError(msg)
+        for name in self._found:
+            value = arrays[name[:-1]]
+            setattr(self, name, value.item() if value.ndim == 0 else value)
+        self.n_features_in_ = self.components_.shape[1]
+        return self
+
+    def save(self, path: Path | str) -> None:
+        """Save the fitted estimator; `appca.load_model` gives it back, the same to the bit.
+
+        The file is an NPZ without pickle. A callback, a generator given as `random_state` and
+        `posterior_` stay behind.
+        """
+        facts = {
+            "estimator": type(self).__name__,
+            "parameters": {k: _plain(v) for k, v in self.get_params(deep=False).items()},
+            "n_iter": int(self.n_iter_),
+            "stop_reason": self.stop_reason_,
+            "features": [str(name) for name in getattr(self, "feature_names_in_", ())],
+        }
+        arrays = self.fitted_arrays() | {CURVE: self.log_likelihoods_}
+        buffer = io.BytesIO()
+        members = {f"{name}.npy": value for name, value in arrays.items()}
+        packed.write(buffer, {ESTIMATOR: numbered(facts)}, members)
+        atomic.write(Path(path), buffer.getvalue(), private=False)
+
+
+def _plain(value: Any) -> Any:
+    """Turn a parameter into one of JSON, or None where it is a function or a generator."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, str | int | float | bool) else None
