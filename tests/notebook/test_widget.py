@@ -40,7 +40,7 @@ def test_a_selection_is_rows_or_a_mask_and_is_told_once(model):
 
 def test_components_that_are_alike_keep_their_numbers(model):
     widget = appca.explore(model, X, labels=pd.Series(y, name="kind"))
-    assert list(widget._scene["meta"]["colourings"])[0] == "label:kind"
+    assert next(iter(widget._scene["meta"]["colourings"])) == "label:kind"
     before, numbers = widget.run.components, widget.run.numbers
     widget.model = fitted(5)
     after = widget.run
