@@ -73,7 +73,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
-    z_n uniform over the subsets of exactly L of the K components. Both x and z are integrated out
+    z_n uniform over the supports of exactly L of the K components. Both x and z are integrated out
     exactly, so the likelihood is exact and EM maximises it without approximation. Missing entries
     (NaN) are integrated out, too, with inference="em".
 
