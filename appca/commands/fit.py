@@ -167,7 +167,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 class Announced:
-    """Says what is fitted once the fit has begun, and so was not refused; then shows its passes."""
+    """Says what is fitted once the fit has begun, so was not refused; then shows its iterations."""
 
     def __init__(self, meter: Meter, plan: Callable[[], None]) -> None:
         self.meter = meter

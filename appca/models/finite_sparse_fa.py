@@ -20,7 +20,7 @@ class FiniteSparseFA(SparseFA):
     max_components : int
         Number K of factors of the model; those that no row uses are not published.
     alpha : "infer" or float
-        Concentration; "infer" learns it.
+        Mass parameter; "infer" learns it.
     init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of
         those. Only "ica" leads to the true columns when there is little noise.
@@ -45,6 +45,8 @@ class FiniteSparseFA(SparseFA):
         `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
+    verbose : bool
+        Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
         keeps what it has; any other exception propagates and leaves the estimator unfitted.

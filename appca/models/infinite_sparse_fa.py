@@ -21,7 +21,7 @@ class InfiniteSparseFA(SparseFA):
         Most factors: the process is conditioned on no more, exactly. Choose it well above the
         number that is found, and the bound does not matter.
     alpha : "infer" or float
-        Concentration of the process: alpha H_N factors are expected. "infer" learns it.
+        Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
     init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of
         those. Only "ica" leads to the true columns when there is little noise.
@@ -46,6 +46,8 @@ class InfiniteSparseFA(SparseFA):
         `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
+    verbose : bool
+        Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
         keeps what it has; any other exception propagates and leaves the estimator unfitted.

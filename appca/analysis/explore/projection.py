@@ -88,7 +88,7 @@ def variance_shares(fitted: FittedRun) -> np.ndarray:
     With r the rest of a row y - W s, taking component k away raises the row's squared error by
     2 s_k w_k'r + s_k^2 |w_k|^2; and since s is the posterior mean given the row's set,
     w_k'r = s_k sigma2/tau2_k. So nothing but the run is read. With orthonormal components the
-    shares add up to `explained_share`; those of factors that lean on one another do not.
+    shares add up to `explained_share`; those of factors that are not orthogonal do not.
 
     Parameters
     ----------

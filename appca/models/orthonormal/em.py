@@ -104,7 +104,7 @@ def compile_ahead() -> None:
 def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array, Array]:
     """Log weight (N,) of a row's subsets and inclusion r (N, K); hard: of the best subset alone.
 
-    Tempered passes are soft under both: a hard assignment has no temperature.
+    Tempered iterations are soft under both: a hard assignment has no temperature.
     """
     if settings.hard and beta == 1.0:
         active = subsets.top(a, settings.n_active)

@@ -53,7 +53,7 @@ def table(config: QualityConfig, found: MethodComparison) -> str:
 
 
 def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[Row]]:
-    """Return the lines by how many numbers a row keeps: only within a group is it a fair race."""
+    """Return the lines by how many numbers a row keeps: comparisons are fair within a group."""
     k, active = config.k, config.n_active
     pictures = [line for line in found.lines if line["key"] in PICTURES]
     others = [line for line in found.lines if line["key"] not in PICTURES]

@@ -29,18 +29,18 @@ def ended(reason: str) -> str:
     limit = re.match(r"reached max_iter=(\d+)", reason)
     if limit:
         return (
-            f"stopped at the most passes allowed, {int(limit[1]):,}, before it had converged; "
+            f"stopped at the most iterations allowed, {int(limit[1]):,}, before it had converged; "
             "allow more under “Further settings”"
         )
     if reason.startswith("converged") and "slots" in reason:
-        return "converged: a pass changed next to none of the choices of components"
+        return "converged: hardly any choice of components changed any more"
     if reason.startswith("converged"):
         several = re.search(r"the last (\d+) iterations", reason)
-        last = f"the last {several[1]} passes" if several else "the last pass"
+        last = f"the last {several[1]} iterations" if several else "the last iteration"
         return f"converged: little improvement over {last}"
     if reason.startswith("stopped by the callback"):
         return "stopped by hand, kept as it was then"
-    return "solved directly, without passes" if reason == "closed form" else reason
+    return "solved directly, without iterations" if reason == "closed form" else reason
 
 
 def nats_per_row(info: RunInfo) -> str:
@@ -49,8 +49,8 @@ def nats_per_row(info: RunInfo) -> str:
 
 
 def passes(number: int, *, sampled: bool = False) -> str:
-    """Return a number of passes over the data in words; those of a sampler are sweeps."""
-    one, many = ("sweep", "sweeps") if sampled else ("pass", "passes")
+    """Return a number of iterations in words; those of a sampler are sweeps."""
+    one, many = ("sweep", "sweeps") if sampled else ("iteration", "iterations")
     return f"{number:,} {one if number == 1 else many}"
 
 

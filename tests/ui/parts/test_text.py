@@ -28,7 +28,7 @@ def test_durations_are_rough(seconds, said):
     [
         (
             "converged: improvement below tol over the last 10 iterations",
-            "converged: little improvement over the last 10 passes",
+            "converged: little improvement over the last 10 iterations",
         ),
         (
             "converged: improvement below tol over the last iteration",
