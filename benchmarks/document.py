@@ -207,7 +207,7 @@ SECTIONS = (
         "The picture of all subspaces",
         "Planted rows with K = 10, L = 3 and one map, in Chromium at 1400 x 900 with WebGL by "
         "software. Packing is warm. plotly.js draws the same number of points in 12 panels. Of new "
-        "colours or another selection a fair sample is drawn first, 0.3 points a pixel, then all.",
+        "colours or another selection a fair sample is drawn first, 0.1 points a pixel, then all.",
         "python -m benchmarks.canvas",
         readings.canvas_lines,
         readings.canvas_reading,

@@ -35,8 +35,8 @@ COMPLETE = """(page) => {
     && all('[data-test-script-state=notRunning]').length
     && !all('[data-stale=true], [data-testid=stSkeleton]').length
     && all('[data-testid=stPlotlyChart]').every((one) => one.querySelector('.main-svg'))
-    && all('.appca-canvas-box').every((one) => one.querySelector('[data-settled=yes]'))
-    && all('img').every((one) => one.complete);
+    && !all('.appca-canvas-box:not([data-settled=yes])').length
+    && all('img:not([loading=lazy])').every((one) => one.complete);
 }"""
 
 
