@@ -4,8 +4,7 @@ import streamlit as st
 
 from appca.ui.data.files import dropping
 from appca.ui.explorer import serving
-from appca.ui.frame import frame, old_addresses, origins, token
-from appca.ui.session import services
+from appca.ui.frame import frame, old_addresses, origins, token, warm_up
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -39,5 +38,5 @@ else:  # once, imported by `streamlit run` before it serves
         __file__,
         routes=[*serving.routes(), *drop, *old_addresses.routes()],
         middleware=token.middleware(),
-        lifespan=services.until_closed,
+        lifespan=warm_up.while_serving,
     )

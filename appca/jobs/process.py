@@ -87,12 +87,17 @@ def environment() -> dict[str, str]:
 
 
 def start_compiler() -> "subprocess.Popen[bytes]":
-    """Compile what fits need while nobody waits for it, in a process of its own.
+    """Compile what fits and pictures of many rows need, in a process of the lowest priority.
 
     A compiler holds the interpreter's lock, and what it makes is kept on disk for the server and
     its workers. Where it is there already the process ends within two seconds.
     """
-    code = "from appca.models.orthonormal.em import compile_ahead; compile_ahead()"
+    code = (
+        "import os; getattr(os, 'nice', int)(19)\n"
+        "from appca.analysis.explore import room\n"
+        "from appca.models.orthonormal import em\n"
+        "room.compile_ahead(); em.compile_ahead()"
+    )
     none = subprocess.DEVNULL
     command = (sys.executable, "-c", code)
     return subprocess.Popen(command, stdin=none, stdout=none, stderr=none, env=environment())

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import STOPPED, Callback
+from appca.models.algebra.loop import STOPPED, Callback, spoken
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.criteria import Criteria
 from appca.models.base.data_checks import refuse_constant, warn_of_end
@@ -112,6 +112,8 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
         The same for sigma2_W, where it is not fixed by `loading_variance`.
     random_state : int, Generator, RandomState or None
         For starts, draws, and `sample`. Queries about rows use no randomness but a row's own.
+    verbose : bool
+        Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
         what it has; any other exception propagates and leaves the estimator unfitted.
@@ -193,6 +195,7 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
+    verbose: bool = False
 
     def _n_loadings(self) -> int:
         K, D = map(int, self.components_.shape)
@@ -297,7 +300,7 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
             max_iter=self.max_iter,
             tol=self.tol,
             least_change=self.least_change,
-            callback=self.callback,
+            callback=spoken(self.callback, rows.mass) if self.verbose else self.callback,
         )
 
     def _begins(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:

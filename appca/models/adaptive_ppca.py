@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_array
 
 from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback
+from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.batches import InBatches
 from appca.models.base.criteria import Criteria
 from appca.models.base.dask_queries import OnDask
 from appca.models.base.data_checks import (
@@ -68,7 +69,7 @@ WARM_ROWS = 5000  # from which the first direction of a further component is tak
 
 
 @dataclass(eq=False, repr=False)
-class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledModel):
+class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues, SampledModel):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
@@ -133,6 +134,8 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
         The same for tau2, where it is not fixed by `latent_variance`.
     random_state : int, Generator, RandomState or None
         For random rotations, the sample of rows that starts are screened on, and `sample`.
+    verbose : bool
+        Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
         what it has; any other exception propagates and leaves the estimator unfitted.
@@ -215,6 +218,7 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
+    verbose: bool = False
     warm_start: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -251,7 +255,7 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         found = fit_incomplete(rng, X, rows, self._start(rows.d), control)
-        self._forget_draws()
+        self._forget_fit()
         self._publish_incomplete(X, found, self.n_active)
         warn_of_end(found.stop_reason, self.max_iter)
         return self
@@ -294,7 +298,7 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         begin = partial(self._begin, rows=rows)
-        self._forget_draws()
+        self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
             sampled = fit_by_gibbs(rng, rows, begin, control, self._plan())
             fit, rows, self.posterior_ = sampled
@@ -371,9 +375,8 @@ class AdaptivePPCA(Criteria, OnDask, PosteriorQueries, MissingValues, SampledMod
             floor=floor_of(rows),
             compiled=not weighted and worth_compiling(rows.n, self.n_components, self.n_active),
         )
-        return EMControl(
-            settings, self.callback, self.max_iter, self.tol, self.accelerate, rows.mass
-        )
+        callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
+        return EMControl(settings, callback, self.max_iter, self.tol, self.accelerate, rows.mass)
 
     def _start(self, n_features: int) -> Array | list[starts.Candidate]:
         """Directions (D, K) of an array given as `init`, or the candidates its name stands for."""

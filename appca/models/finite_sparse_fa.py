@@ -45,6 +45,8 @@ class FiniteSparseFA(SparseFA):
         `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
+    verbose : bool
+        Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
         keeps what it has; any other exception propagates and leaves the estimator unfitted.

@@ -56,6 +56,8 @@ class NonparametricPPCA(FreeModel):
         `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
+    verbose : bool
+        Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
         keeps what it has; any other exception propagates and leaves the estimator unfitted.
@@ -121,6 +123,7 @@ class NonparametricPPCA(FreeModel):
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
+    verbose: bool = False
 
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows, Y: Array | None = None

@@ -28,11 +28,8 @@ def main() -> None:
     def choose(mask: np.ndarray) -> None:
         st.session_state["mine"] = mask
 
-    def keep(state: dict) -> None:
-        st.session_state["kept"] = state
-
     st.markdown(f"all: {selection.get(dataset).sum()}, own: {mine.sum()}")
-    canvas.draw(dataset, scene, "pairs", "label:class", height=420, on_keep=keep)
+    canvas.draw(dataset, scene, "pairs", "label:class", height=420)
     with st.container(key="two"):
         panels = [[2, 1], "{3,4}"]
         canvas.draw(
@@ -50,7 +47,6 @@ def main() -> None:
             selected=mine,
             on_select=choose,
         )
-    st.markdown(f"kept: {(st.session_state.get('kept') or {}).get('opened')}")
 
 
 if __name__ == "__main__":

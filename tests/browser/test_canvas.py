@@ -175,11 +175,12 @@ def test_a_filter_hides_rows_and_panels(page):
 
 
 def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_picture(page):
-    page.evaluate("canvas.update({ options: { keep: true } })")
+    page.evaluate("canvas.update({ options: { keep: 'these' } })")
     settle(page)
     page.get_by_role("button", name="Views and filters").click()
     more = page.get_by_role("dialog", name="Views and filters")
-    more.get_by_role("button", name="2", exact=True).click()
+    panels = more.get_by_role("group", name="Panels with")
+    panels.get_by_role("button", name="2", exact=True).click()
     chip = page.locator(".appca-chip")
     assert "with 2" in chip.text_content()
     settle(page)
@@ -187,9 +188,17 @@ def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_pic
     chip.click()
     settle(page)
     assert not chip.is_visible()
+    page.evaluate("canvas.tour('{1,2}', '{1,4}', 0.3)")
+    settle(page)
     more.get_by_role("button", name="Keep this view").click()
-    assert page.evaluate("told.kept.layouts") == ["subspaces"]
+    page.evaluate("canvas.actions.close(canvas.stage.views[0])")
+    settle(page)
+    more.get_by_role("button", name="{1,2} → {1,4}, 30%", exact=True).click()
+    settle(page)
+    assert page.evaluate("canvas.stage.tour?.t") == pytest.approx(0.3)
     page.get_by_role("button", name="Views and filters").click()
+    more.get_by_role("button", name="Forget {1,2} → {1,4}, 30%").click()
+    assert page.evaluate("localStorage.getItem('appca-views-these')") == "[]"
     with page.expect_download() as saved:
         more.get_by_role("button", name="Save picture").click()
     assert saved.value.suggested_filename == "subspaces.png"
@@ -208,12 +217,19 @@ def test_a_tour_of_the_fullest_panels_goes_on_until_it_is_stopped(page):
 
 
 def test_rows_are_coloured_by_two_components_with_a_key(page):
-    page.evaluate("canvas.update({ options: { colouring: 'components:1,2' } })")
+    page.get_by_role("button", name="Views and filters").click()
+    by = page.get_by_role("group", name="Colour by one component or two")
+    for number, name in (("1", "component:1"), ("2", "components:1,2"), ("5", "components:2,5")):
+        by.get_by_role("button", name=number, exact=True).click()
+        settle(page)
+        assert page.evaluate("canvas.stage.colouringName") == name
+    assert page.evaluate("new Set(canvas.stage.rows.codes).size") > 20
+    assert page.locator(".appca-plane").first.is_visible()
+    for number in ("2", "5"):
+        by.get_by_role("button", name=number, exact=True).click()
     settle(page)
-    colours = page.evaluate("new Set(canvas.stage.rows.codes).size")
-    page.evaluate("canvas.update({ options: { colouring: 'label' } })")
-    settle(page)
-    assert colours > 20
+    assert page.evaluate("canvas.stage.colouringName") == "label"
+    page.get_by_role("button", name="Views and filters").click()
 
 
 def test_two_fingers_zoom_and_pixels_are_those_of_the_screen(page):

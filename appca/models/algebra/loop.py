@@ -3,6 +3,7 @@
 Sampling (a loop over draws) has another shape, see `chains`.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
@@ -39,6 +40,18 @@ class EMResult(NamedTuple, Generic[S]):
     log_likelihood: float  # of that state, total, nats
     log_likelihoods: list[float]  # after each iteration
     stop_reason: str
+
+
+def spoken(callback: Callback | None, mass: float) -> Callback:
+    """Tell of every iteration on the standard output before the callback hears of it."""
+
+    def hear(progress: Progress) -> None:
+        words = f"{progress.stage}, {progress.iteration} of at most {progress.max_iter}"
+        sys.stdout.write(f"{words}: {progress.log_likelihood / mass:.6g} nats a row\n")
+        if callback is not None:
+            callback(progress)
+
+    return hear
 
 
 def plain(advance: Advance[S], start: S) -> Iterator[tuple[float, S]]:

@@ -168,18 +168,26 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
         state : with W (D, K).
         second : (K,) sums over rows of E[(x z)^2].
         """
+        self.n_active_ = n_active
+        self._publish_state(rows, state, second / rows.mass)
+        self.scale_ = self._active_scale(rows)
+        return self
+
+    def _publish_state(self, rows: Observations, state: SubspaceState, second: Array) -> Array:
+        """Set what needs no rows but their origin; give the order of components.
+
+        `second` (K,) is the mean over rows of E[(x z)^2].
+        """
         order = np.argsort(-second, kind="stable")
         W = upright(state.W[:, order])
         origin = 0.0 if rows.origin is None else rows.origin
         dtype = rows.dtype
-        self.n_active_ = n_active
         self.components_ = np.ascontiguousarray(W.T, dtype=dtype)
         self.mean_ = (origin - state.W @ state.shift).astype(dtype)
         self.noise_variance_ = float(state.noise)
         self.latent_variance_ = state.latent[order]
-        self.explained_variance_ = second[order] / rows.mass
-        self.scale_ = self._active_scale(rows)
-        return self
+        self.explained_variance_ = second[order]
+        return order
 
     def _active_scale(self, rows: Observations) -> Array:
         """Root mean square of every component's score over the training rows that use it."""

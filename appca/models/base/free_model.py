@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array, background
-from appca.models.algebra.loop import Callback
+from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.stiefel import upright
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.data_checks import refuse_constant
@@ -87,6 +87,7 @@ class FreeModel(PosteriorQueries, SupportModel):
     random_state: Any
     callback: Callback | None
     whiten: bool
+    verbose: bool
 
     _found: ClassVar[tuple[str, ...]] = (
         *(name for name in SupportModel._found if name != "n_active_"),
@@ -124,7 +125,8 @@ class FreeModel(PosteriorQueries, SupportModel):
         self._forget_draws()
         first, sampler = self._problem(rngs, rows)
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
-        chains = sample(rngs, first, sampler, schedule, self.callback)
+        callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
+        chains = sample(rngs, first, sampler, schedule, callback)
         self._publish_draw(X, self._drawn(chains.best), origin)
         self._warn_of_bound(chains.posterior["n_components"])
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large

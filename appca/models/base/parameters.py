@@ -77,6 +77,7 @@ SAMPLING: dict[str, Rule] = {
     "thin": whole(1),
     "random_state": SEED,
     "callback": CALLABLE,
+    "verbose": SWITCH,
     "whiten": SWITCH,
     **hyperparameters("noise_shape", "noise_scale"),
 }

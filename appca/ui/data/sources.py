@@ -1,7 +1,8 @@
 """The data sets that are one click away, as cards with a picture."""
 
 import json
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,15 @@ def _drawn(source: Source) -> np.ndarray | None:
         if one.name.startswith(source.title):
             return _sheet(f"{one.digest} {dark}", services.dataset(one.digest), dark)
     return _sheet(f"{source.key} {dark}", _some(source.key), dark) if are_here(source.key) else None
+
+
+def ahead() -> Iterator[Callable[[], object]]:
+    """Read ahead what the cards of published data sets show, if their files are here."""
+    names = [one.name for one in services.datasets().list()]
+    for source in SOURCES.values():
+        known = any(name.startswith(source.title) for name in names)
+        if not source.offline and not known and are_here(source.key):
+            yield partial(_some, source.key)
 
 
 @st.cache_resource(show_spinner=False)

@@ -81,7 +81,6 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     options: Mapping[str, Any] | None = None,
     selected: np.ndarray | None = None,
     on_select: Callable[[np.ndarray], None] | None = None,
-    on_keep: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
     """Draw a scene and take over what is selected in it, at most eight on a page.
 
@@ -106,9 +105,6 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     on_select : callable, optional
         Takes the rows (N,) that a hand has selected, before the page runs again; by default they
         become the selection of all pages.
-    on_keep : callable, optional
-        Takes the state of a view that a person wants to keep, to be shown again by the option
-        "state". Without it there is no button for it.
     """
     take = on_select or (lambda mask: selection.put(dataset, mask))
 
@@ -119,13 +115,8 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         if changed:
             take(np.zeros(dataset.n_rows, bool) if mask is None else mask)
 
-    def on_kept() -> None:
-        state = messages.read_view(st.session_state.get(key))
-        if on_keep is not None and state is not None:
-            on_keep(state)
-
     chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
-    told = {"layout": layout, "colouring": colouring, "keep": on_keep is not None}
+    told = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
     _canvas(
         key=key,
         data={
@@ -136,7 +127,6 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
             "seen": st.session_state.get(f"{key}-seen"),
         },
         on_selection_change=on_selection,
-        on_kept_change=on_kept,
         on_lost_change=_nothing,
     )
 

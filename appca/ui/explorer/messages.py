@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import json
 import logging
 import re
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import streamlit as st
 
 MOUNT = re.compile(r"[A-Za-z0-9-]{1,40}")
-MOST_VIEW = 20_000  # characters of a view that is kept
 log = logging.getLogger(__name__)
 
 
@@ -84,15 +82,3 @@ def latest_selection(
     except ValueError as error:
         log.warning("%s", error)
         return given, seen, False
-
-
-def read_view(state: Any) -> dict[str, Any] | None:
-    """Read the state of a view that is to be kept, a short JSON object under "kept"."""
-    raw = state.get("kept") if hasattr(state, "get") else None
-    if not isinstance(raw, str) or len(raw) > MOST_VIEW:
-        return None
-    try:
-        found = json.loads(raw)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None

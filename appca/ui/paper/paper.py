@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from appca.plots.paper.thumbnail import thumbnail
 from appca.studies import report
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import Stored
@@ -60,8 +59,7 @@ def _verdicts(studies: list[Study], there: dict[str, Stored]) -> str:
 
 def _card(study: Study, kept: Stored) -> None:
     """Draw figure, title, verdict and numbers; or, while it is computed anew, how far that is."""
-    drawn = results.figures(study, kept)
-    chart(thumbnail(next(iter(drawn.values()))), f"paper_{study.name}", config=PICTURE)
+    chart(results.card(study, kept), f"paper_{study.name}", config=PICTURE)
     title = tag("div", words(short(study)), "ca-paper-title", id=study.name)
     said = chip(*results.verdict_of(kept)) + numbers(results.numbers_of(kept))
     st.html(title + tag("div", said, "ca-paper-card"))

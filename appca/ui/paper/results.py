@@ -1,13 +1,17 @@
 """Results of the paper's experiments: those that ship, those made here, those on their way."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from appca.data.brain import recording as brain
 from appca.data.sources.builtin import SOURCES
+from appca.plots.paper.thumbnail import thumbnail
 from appca.runs.home import home
+from appca.studies.catalogue import STUDIES
 from appca.studies.claims import Holds, verdict
 from appca.studies.parts.own_copy import is_here
 from appca.studies.report import PLACES
@@ -59,15 +63,37 @@ def numbers_of(kept: Stored) -> list[Number]:
 
 def figures(study: Study, kept: Stored) -> Figures:
     """Return the figures of a result, drawn once; with images where the person has them."""
+    return _drawn(kept.id, kept.created, _has_images(study), study, kept)
+
+
+def card(study: Study, kept: Stored) -> go.Figure:
+    """Return the first figure of a result at the size of a card."""
+    return _small(kept.id, kept.created, _has_images(study), study, kept)
+
+
+def ahead() -> Iterator[Callable[[], object]]:
+    """Draw the cards ahead, one a step."""
+    for study in STUDIES.values():
+        kept = newest(study)
+        if kept is not None:
+            yield partial(card, study, kept)
+
+
+def _has_images(study: Study) -> bool:
     place = PLACES.get(study.name)
-    source = place.data if place else None
-    return _drawn(kept.id, kept.created, source is not None and is_here(source), study, kept)
+    return place is not None and place.data is not None and is_here(place.data)
 
 
 @st.cache_resource(show_spinner=False, max_entries=60)
 def _drawn(name: str, created: float, with_images: bool, _study: Study, _kept: Stored) -> Figures:
     del name, created, with_images
     return _study.figures(_kept.outcome)
+
+
+@st.cache_resource(show_spinner=False, max_entries=60)
+def _small(name: str, created: float, with_images: bool, _study: Study, _kept: Stored) -> go.Figure:
+    del name, created, with_images
+    return thumbnail(next(iter(figures(_study, _kept).values())))
 
 
 def known(name: str | None = None) -> Iterator[tuple[str, Options]]:

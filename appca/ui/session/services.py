@@ -1,8 +1,6 @@
 """The stores and the job runner, one of each for the whole server, and the window that asks."""
 
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +10,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.process import start_compiler
 from appca.jobs.queue import Jobs
 from appca.runs.home import home
 from appca.runs.store import RunStore
@@ -40,12 +37,8 @@ def _of(folder: str) -> Services:
     return made
 
 
-@asynccontextmanager
-async def until_closed(_app: object) -> AsyncIterator[None]:
-    """Compile ahead; end the jobs with the server: a signal ends it without `atexit`."""
-    compiler = start_compiler()
-    yield
-    compiler.terminate()
+def close() -> None:
+    """End the jobs."""
     for made in _made:
         made.jobs.close()
 

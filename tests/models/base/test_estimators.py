@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from appca import PPCA, AdaptivePPCA
+from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA, NonparametricPPCA
 from tests.models.synthetic import planted
 
 ESTIMATORS = [AdaptivePPCA(n_components=2, n_active=1, random_state=0), PPCA(n_components=2)]
@@ -189,3 +189,21 @@ def test_rows_with_names_warn_of_nothing_when_a_fit_goes_on(X):
         if isinstance(model, AdaptivePPCA):
             model.set_params(n_components=3).fit(table)
         assert model.bic(table) > model.aic(table)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AdaptivePPCA(2, 1, random_state=0),
+        AdaptiveFactorAnalysis(2, 1, random_state=0),
+        NonparametricPPCA(2, n_chains=1, burn_in=2, n_draws=2, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_verbose_prints_what_a_callback_hears(model, X, capsys):
+    heard = []
+    model.set_params(verbose=True, callback=heard.append).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(heard) > 0
+    assert lines[-1].startswith(f"{heard[-1].stage}, {heard[-1].iteration} of at most")
+    assert float(lines[-1].split()[-4]) == pytest.approx(heard[-1].log_likelihood / 150, rel=1e-4)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from appca.ui.frame import page_turn
+from appca.ui.frame import page_turn, warm_up
 
 
 def test_places_are_given_back_also_by_a_page_that_fails(monkeypatch):
@@ -21,3 +21,37 @@ def test_a_page_does_not_wait_longer_than_it_may(monkeypatch):
     with page_turn.turn(), page_turn.turn(), page_turn.turn():
         pass
     assert page_turn._places.acquire(blocking=False), "what was not taken is not given back"
+
+
+def test_what_is_made_ahead_waits_for_pages_and_they_for_it(monkeypatch):
+    monkeypatch.setattr(page_turn, "LONGEST_SECONDS", 3600.0)
+    order, inside, go = [], threading.Event(), threading.Event()
+
+    def page():
+        with page_turn.turn():
+            order.append("page")
+
+    def step():
+        with page_turn.between(0.0):
+            inside.set()
+            go.wait(60)
+            order.append("step")
+
+    with page_turn.turn():
+        ahead = threading.Thread(target=step)
+        ahead.start()
+        assert not inside.wait(0.2), "a page is being computed"
+    assert inside.wait(60)
+    second = threading.Thread(target=page)
+    second.start()
+    go.set()
+    ahead.join(60)
+    second.join(60)
+    assert order == ["step", "page"]
+
+
+def test_every_step_of_the_warm_up_can_be_taken():
+    steps = list(warm_up._steps())
+    for step in steps:
+        step()
+    assert len(steps) > len(warm_up.OTHERS) + len(warm_up.PAGES)

@@ -5,7 +5,7 @@ import { mount } from './mount.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
 /** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null}} Message */
-/** @typedef {{parent: HTMLElement, send: Function, trigger: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, shown: string, state: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, shown: string, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
@@ -14,10 +14,10 @@ const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('
 const hosts = new WeakMap();
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
-/** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function, setTriggerValue: Function}} call */
-export default function show({ data, parentElement, setStateValue, setTriggerValue }) {
+/** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
+export default function show({ data, parentElement, setStateValue }) {
   const host = hosts.get(parentElement) ?? begun(parentElement);
-  Object.assign(host, { send: setStateValue, trigger: setTriggerValue });
+  host.send = setStateValue;
   host.next = data;
   boxOf(host).style.height = data.height ?? '';
   if (!host.busy) catchUp(host);
@@ -32,7 +32,7 @@ export default function show({ data, parentElement, setStateValue, setTriggerVal
 function begun(parent) {
   const stamp = { mount: crypto.randomUUID(), number: 0 };
   /** @type {Host} */
-  const host = { parent, send: () => {}, trigger: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, shown: '', state: undefined, options: '', stamp };
+  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, shown: '', colouring: undefined, options: '', stamp };
   hosts.set(parent, host);
   return host;
 }
@@ -61,6 +61,9 @@ async function follow(host, data) {
   const { scene } = data;
   const options = { panels: undefined, compact: undefined, ...data.options, theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light') };
   const told = JSON.stringify(options);
+  const { colouring } = options;
+  if (host.handle && colouring === host.colouring) delete options.colouring; // a hand may have chosen another since
+  host.colouring = colouring;
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
     if (told !== host.options) await host.handle.update({ options });
@@ -68,11 +71,8 @@ async function follow(host, data) {
     const input = await inputOf(scene, host);
     if (host.gone) return;
     if (host.handle && host.handle.stage.rows.count === input.meta.rows) await host.handle.update({ ...input, options });
-    else await remount(host, scene, { ...input, options });
+    else await remount(host, scene, { ...input, options: { ...options, colouring } });
   }
-  const { state } = data.options;
-  if (state && JSON.stringify(state) !== host.state) await host.handle?.show(state);
-  host.state = JSON.stringify(state);
   host.shown = scene.meta;
   if (host.handle) host.handle.stage.root.dataset.scene = scene.meta;
   host.options = told;
@@ -87,7 +87,6 @@ async function remount(host, scene, input) {
       host.stamp.number += 1;
       host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
-    onKeep: (state) => host.trigger('kept', JSON.stringify(state)),
     describe: (rows) => describe(host, rows),
     project: async (rows) => new Float32Array(await (await asked(host, 'scores', rows)).arrayBuffer()),
   });

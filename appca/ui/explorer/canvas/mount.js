@@ -37,6 +37,8 @@ export function mount(element, input, callbacks = {}) {
   const gestures = new Gestures(stage, actions);
   const pictures = new Pictures(stage);
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
+  /** @param {import('./state.js').State} state that was kept */
+  const show = (state) => restore(stage, actions, (beside) => update(stage, actions, pictures, { options: { beside } }), state);
   buildSpoken(stage, actions);
   const near = (/** @type {import('./types.js').Rect} */ { x, y, w, h }) => {
     const at = gestures.at;
@@ -45,11 +47,11 @@ export function mount(element, input, callbacks = {}) {
   stage.pictures = pictures;
   const strip = buildStrip(stage, actions);
   const more = buildMore(stage, actions, {
-    update: (options) => { update(stage, actions, pictures, { options }); }, strip: strip.toggle, search: () => search.open(),
-    save: () => { savePicture(stage); }, keep: () => callbacks.onKeep?.(stateOf(stage)),
+    update: (options) => { update(stage, actions, pictures, { options }); }, strip: strip.toggle,
+    save: () => { savePicture(stage); }, show: (state) => { show(state); },
   });
   const journey = new Journey(stage, actions, (on) => tools.touring(on));
-  const tools = buildTools(stage, actions, () => { journey.toggle(); }, more);
+  const tools = buildTools(stage, actions, () => { journey.toggle(); }, () => search.open(), more);
   const bar = buildBar(stage, actions, tools.bar, more.box, near);
   stage.hit.addEventListener('pointermove', bar.follow);
   const tourbar = buildTourbar(stage, actions);
@@ -111,8 +113,7 @@ export function mount(element, input, callbacks = {}) {
     },
     /** What is shown, to be kept. */
     state: () => stateOf(stage),
-    /** @param {import('./state.js').State} state that was kept */
-    show: (state) => restore(stage, actions, (beside) => update(stage, actions, pictures, { options: { beside } }), state),
+    show,
     fly: go,
     find: (/** @type {string} */ query) => find(stage, query),
     destroy: () => {

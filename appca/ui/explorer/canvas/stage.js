@@ -87,6 +87,7 @@ export class Stage {
 
   resize() {
     const { clientWidth, clientHeight } = this.root;
+    if (!clientWidth || !clientHeight) return; // hidden for now
     const dpr = Math.min(3, Math.max(1, this.options.dpr ?? devicePixelRatio ?? 1));
     if (clientWidth === this.width && clientHeight === this.height && dpr === this.dpr) return;
     [this.width, this.height, this.dpr] = [clientWidth, clientHeight, dpr];

@@ -55,7 +55,7 @@
  * @property {'pan' | 'lasso' | 'box'} [tool] @property {number} [dpr] @property {boolean} [strip]
  * @property {string[]} [panels] names of the only panels to show, without maps @property {boolean} [compact] without title, legend and tools
  * @property {string[]} [sought] components, as "0,3,4", of gathered subspaces that have a panel
- * @property {boolean} [keep] a view can be kept @property {import('./state.js').State} [state] a view that was kept
+ * @property {string} [keep] under which the browser keeps views; without it there is no button for it
  *
  * @typedef {object} Filter
  * @property {number[]} [components] indices; a panel shows when it has all of them
@@ -66,7 +66,6 @@
  * @property {(bits: Uint8Array, count: number) => void} [onSelect]
  * @property {(row: number | null) => void} [onHover]
  * @property {(state: import('./state.js').State) => void} [onView] another part is shown, once it stands still @property {(panel: string | null) => void} [onOpen]
- * @property {(state: import('./state.js').State) => void} [onKeep] a person wants to have this view again
  * @property {(rows: number[]) => Promise<Float32Array>} [project] scores of rows on all components, for ghosts
  * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row, where the scene has none
  */

@@ -91,10 +91,14 @@ function answered(model, rows) {
 
 /** Whether the notebook around an element is dark: the first ground that is not clear says it. @param {Element} element @returns {Theme} */
 function themeOf(element) {
-  for (let one = /** @type {Node | null} */ (element); one; one = one.parentNode ?? /** @type {any} */ (one).host ?? null) {
+  const pixel = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(1, 1).getContext('2d'));
+  for (let one = /** @type {any} */ (element); one; one = one.parentNode ?? one.host) {
     if (!(one instanceof Element)) continue;
-    const [red, green, blue, alpha = 1] = (getComputedStyle(one).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
-    if (alpha > 0.5) return red + green + blue < 384 ? 'dark' : 'light';
+    pixel.clearRect(0, 0, 1, 1);
+    pixel.fillStyle = getComputedStyle(one).backgroundColor; // in whatever colour space the page writes it
+    pixel.fillRect(0, 0, 1, 1);
+    const [red, green, blue, alpha] = pixel.getImageData(0, 0, 1, 1).data;
+    if (alpha > 127) return red + green + blue < 384 ? 'dark' : 'light';
   }
-  return matchMedia('(prefers-color-scheme: dark)').matches && document.body.classList.contains('dark') ? 'dark' : 'light';
+  return 'light';
 }

@@ -15,13 +15,18 @@ export function imageSize(side, most) {
   return Math.min(most, slow * Math.max(1, side / 600) ** 0.55);
 }
 
+const LOOSE = 600; // rows tried where nobody knows ahead who has room
+
+/** Pixels between images on a plot of some side. @param {number} px of an image @param {number} side */
+const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
+
 /** How many of a panel's images have room. @param {Placed} one @param {number} px */
 export function roomFor({ panel, plot, range, part: { layout: { spacing } } }, px) {
   const { levels } = panel;
-  if (!levels.length) return 0;
+  if (!levels.length) return LOOSE;
   const zoom = Math.max(1e-9, (panel.range[1] - panel.range[0]) / (range[1] - range[0])); // an opened panel has its own range
   const side = Math.min(plot.w, plot.h) * zoom;
-  const apart = (px * (1.22 + 0.55 * Math.exp(-side / 260))) / side;
+  const apart = apartOn(px, side) / side;
   const step = Math.floor(4 * Math.log2(spacing / apart));
   if (step < 0) return side > 44 ? Math.min(2, levels[0]) : 0;
   return levels[Math.min(step, levels.length - 1)];
@@ -33,13 +38,19 @@ export function chooseImages(placed, size, tileOf, hidden) {
   const wanted = { raw: [], row: [], panel: [], tile: [] };
   for (const one of placed) {
     const { part: { layout, base }, panel, plot, range, view, strength } = one;
-    const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, roomFor(one, size(Math.min(plot.w, plot.h))));
+    const side = Math.min(plot.w, plot.h);
+    const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, roomFor(one, size(side)));
+    const apart = panel.levels.length ? 0 : apartOn(size(side), side);
+    /** @type {[number, number][]} */
+    const taken = [];
     const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
     for (let i = panel.start; i < panel.start + room && wanted.row.length < MOST; i += 1) {
       const [x, y, row] = [layout.xy[2 * i], layout.xy[2 * i + 1], layout.rows[i]];
       const [px, py] = [plot.x + (x - range[0]) * kx, plot.y + plot.h - (y - range[2]) * ky];
       const inside = px > view.rect.x - 40 && px < view.rect.x + view.rect.w + 40 && py > -40 && py < view.rect.y + view.rect.h + 40;
+      if (apart && taken.some((at) => Math.max(Math.abs(at[0] - px), Math.abs(at[1] - py)) < apart)) continue;
       if (!inside || x < range[0] || x > range[1] || y < range[2] || y > range[3] || hidden(row)) continue;
+      if (apart) taken.push([px, py]);
       wanted.raw.push(x, y, 0, 0);
       wanted.row.push(row);
       wanted.panel.push(base + panel.index);

@@ -100,9 +100,7 @@ export class Actions extends Moves {
 /** The axis whose name is at a place of the opened panel, where more components could stand on it. @param {import('../layout/place.js').Placed} one @param {number} x @param {number} y */
 function axisAt({ open, panel, card, plot }, x, y) {
   if (!open || panel.components.length < 3) return undefined;
-  const right = card.x + card.w - x;
-  if (right > 160) return undefined;
-  return y < plot.y ? 1 : y > plot.y + plot.h ? 0 : undefined;
+  return y < plot.y && x < card.x + 160 ? 1 : y > plot.y + plot.h && x > card.x + card.w - 160 ? 0 : undefined;
 }
 
 /** The component whose picture on the diagonal is at a place. @param {View} view @param {number} x @param {number} y */

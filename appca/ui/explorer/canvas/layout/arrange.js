@@ -43,7 +43,7 @@ function columnsFor(panels, aspect) {
 }
 
 const WORDS = 218; // px of height that title and legend need
-const TOOLS = 330; // px of width
+const TOOLS = 366; // px of width
 const NARROW = 210; // px of width below which only the legend is shown, above the map
 
 /** Row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {Rect} view @returns {Arrangement} */

@@ -28,6 +28,7 @@ export class View {
     /** @type {import('../types.js').Filter} */
     this.filter = {};
     this.compact = false; // no bar stands above the panels
+    this.alone = true; // no other view beside, which the bar stands above
     this.arrangement = arrange(layout, map, components, this.rect);
   }
 
@@ -46,7 +47,7 @@ export class View {
 
   /** Where "all panels" is drawn: beside bars that stand over the view. A triangle of three and more has a corner for them. */
   get inner() {
-    const top = this.compact ? 8 : this.layout.kind === 'triangle' && this.components > 2 && this.rect.w >= 560 ? 8 : 44;
+    const top = this.compact ? 8 : this.alone && this.layout.kind === 'triangle' && this.components > 2 && this.rect.w >= 560 ? 8 : 44;
     return { x: this.rect.x + 8, y: this.rect.y + top, w: Math.max(1, this.rect.w - 16), h: Math.max(1, this.rect.h - top - 8) };
   }
 

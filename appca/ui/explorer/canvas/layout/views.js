@@ -37,6 +37,7 @@ export const isCompact = ({ compact, panels }) => compact ?? Boolean(panels?.len
 export function share(stage) {
   const { width, height, views } = stage;
   const half = views.length > 1 ? Math.round(width * FIRST) : width;
+  for (const view of views) view.alone = half === width;
   views.forEach((view, i) => view.resize(i ? { x: half + 1, y: 0, w: width - half - 1, h: height } : { x: 0, y: 0, w: half, h: height }));
   let base = 0;
   for (const view of views) for (const part of view.parts) { part.base = base; base += part.layout.panels.length; }

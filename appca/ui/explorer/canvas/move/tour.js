@@ -53,9 +53,12 @@ export class Tour {
   }
 
   /** Range at this moment: each panel's own at the ends, wide enough for both between. @returns {Range} */
-  get range() {
-    const e = sine(this.t);
-    const wide = Math.min(1, Math.min(this.t, 1 - this.t) * 6);
+  get range() { return this.rangeAt(this.t); }
+
+  /** @param {number} t @returns {Range} */
+  rangeAt(t) {
+    const e = sine(t);
+    const wide = Math.min(1, Math.min(t, 1 - t) * 6);
     return /** @type {Range} */ (this.a.own.map((value, i) => {
       const other = this.b.own[i];
       const plain = value + (other - value) * e;
@@ -107,18 +110,18 @@ export class Tour {
     if (stage.sheets && this.images) stage.stats.images += drawImages(stage.gpu, stage.sheets, { ...this.images, panel: this.images.row.map(() => stage.panels - 1) }, look, px, stage.theme.panel, source);
   }
 
-  /** Images of both panels that keep apart at both ends. @private @param {Stage} stage */
+  /** Images of both panels that keep apart at both ends and half way. @private @param {Stage} stage */
   chooseImages(stage) {
     const wanted = { raw: /** @type {number[]} */ ([]), row: /** @type {number[]} */ ([]), panel: /** @type {number[]} */ ([]), tile: /** @type {number[]} */ ([]), from: /** @type {number[]} */ ([]) };
     /** @type {number[][]} */
     const taken = [];
-    const ends = [[this.a, 0], [this.b, 1]].map(([panel, t]) => ({ own: /** @type {typeof this.a} */ (panel).own, frame: frameAt(this.a.axes, this.b.axes, /** @type {number} */ (t)) }));
+    const stops = [0, 0.5, 1].map((t) => ({ own: this.rangeAt(t), frame: frameAt(this.a.axes, this.b.axes, t) }));
     const dot = (/** @type {number[]} */ axis, /** @type {number} */ i) => axis.reduce((sum, value, k) => sum + value * this.raw[4 * i + k], 0);
     const second = this.members.indexOf(2); // rows of a come first, each panel in its room order
     const order = Array.from({ length: Math.min(3000, this.rows.length) }, (_, i) => (i % 2 && second > 0 ? second + (i >> 1) : i >> 1));
     for (const i of order.filter((one) => one < this.rows.length)) {
-      const at = ends.flatMap(({ own, frame }) => [(dot(frame.x, i) - own[0]) / (own[1] - own[0]), (dot(frame.y, i) - own[2]) / (own[3] - own[2])]);
-      const clear = taken.every((other) => [0, 2].every((k) => Math.abs(other[k] - at[k]) > 0.05 || Math.abs(other[k + 1] - at[k + 1]) > 0.075));
+      const at = stops.flatMap(({ own, frame }) => [(dot(frame.x, i) - own[0]) / (own[1] - own[0]), (dot(frame.y, i) - own[2]) / (own[3] - own[2])]);
+      const clear = taken.every((other) => [0, 2, 4].every((k) => Math.abs(other[k] - at[k]) > 0.05 || Math.abs(other[k + 1] - at[k + 1]) > 0.075));
       if (!clear || taken.length >= IMAGES) continue;
       taken.push(at);
       const bits = this.members[i];

@@ -4,6 +4,7 @@ import { toPage } from '../layout/camera.js';
 import { capital, countOf, grouped } from '../scene/names.js';
 import { element, icon } from './dom.js';
 import { fillLegend } from './legend.js';
+import { selectedIn } from '../text/names.js';
 
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
@@ -51,7 +52,8 @@ export function buildBar(stage, actions, tools, more, near) {
     if (panel) {
       const full = Math.max(...view.layout.panels.map(({ count }) => count));
       name.textContent = panel.name;
-      about.textContent = `${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)}%${panel.count === full ? ': the fullest panel' : ''}`;
+      const picked = rows.selected ? selectedIn(stage, { part: view.parts[0], panel }).count : 0;
+      about.textContent = `${picked ? `${grouped(picked)} of ` : ''}${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)}%${panel.count === full ? ': the fullest panel' : ''}`;
     }
     arrange();
   };
@@ -63,14 +65,14 @@ export function buildBar(stage, actions, tools, more, near) {
     bar.classList.toggle('appca-block', block);
     bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
     bar.hidden = view.compact ? !view.opened : block ? !view.atFit || Boolean(stage.morph) : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
-    bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px` : `width:${view.rect.w}px`;
+    bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px` : `width:${stage.width}px`; // also over a second view
   };
   /** Tools stand in the bar, or beside the last picture of the diagonal. */
   const dock = () => {
     const { views: [view] } = stage;
     const block = bar.classList.contains('appca-block') && !bar.hidden;
     const last = view.arrangement.diagonal.at(-1);
-    const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : stage.width - view.rect.x - view.rect.w + 8;
+    const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : 8;
     tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
     tools.classList.toggle('appca-docked', !block);
     tools.style.opacity = String(block ? near({ x: stage.width - right - tools.offsetWidth, y: stage.height - 12 - tools.offsetHeight, w: tools.offsetWidth, h: tools.offsetHeight }) : stage.root.classList.contains('appca-quiet') ? '' : 1);

@@ -11,7 +11,7 @@ import { cellAt, fillMean } from './mean.js';
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect */
 
 const REST = 80; // ms
-const [WIDE, HIGH] = [252, 92];
+const [WIDE, HIGH] = [252, 122];
 
 /** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => import('../text/labels.js').Label[]} labels */
 export function buildCard(stage, actions, labels) {
@@ -53,7 +53,7 @@ export function buildCard(stage, actions, labels) {
   stage.overlays.push(({ context, theme }) => {
     if (!shown || !place || card.hidden) return;
     const px = Math.min(Math.max(shown.x, place.x), place.x + WIDE);
-    const py = Math.min(Math.max(shown.y, place.y), place.y + HIGH);
+    const py = Math.min(Math.max(shown.y, place.y), place.y + card.offsetHeight);
     context.setLineDash([2, 3]);
     context.strokeStyle = theme.primary;
     context.lineWidth = 1.4;
@@ -83,7 +83,7 @@ function fill(stage, row, picture, lines) {
   lines.replaceChildren(
     element('b', '', {}, `${word[0].toUpperCase()}${word.slice(1)} ${grouped(row)}`), element('span', 'appca-count', {}, ` ${said}`),
     ...(meta.components.length ? [element('p', '', {}, used.length ? `average + ${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll('+ −', '− ') : 'the average alone')] : []),
-    element('p', 'appca-count', {}, [...(meta.components.length ? [`in ${setName(meta, used)}`] : []), ...marks].join(' · ')),
+    element('p', 'appca-count', {}, [...(used.length > 3 ? [`in ${setName(meta, used)}`] : []), ...marks].join(' · ')),
   );
   const bytes = sheets?.read(scene.tile[row]);
   picture.hidden = !bytes;
@@ -95,7 +95,8 @@ async function describe(stage, row, lines, still) {
   const { id, lines: said } = await saidOf(stage, row);
   if (!still()) return;
   if (id && lines.firstChild) lines.firstChild.textContent = id;
-  lines.append(...said.slice(0, 4).map(({ title, value }) => element('p', 'appca-count', {}, title ? `${title}: ${value}` : value)));
+  const others = said.filter(({ title }) => title !== stage.colouring?.title).slice(0, 3);
+  lines.append(element('p', 'appca-count', {}, others.map(({ title, value }) => (title ? `${title} ${value}` : value)).join(' · ')));
 }
 
 /** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, one: import('../layout/place.js').Placed}} found @param {import('../text/labels.js').Label[]} labels @returns {Rect} */

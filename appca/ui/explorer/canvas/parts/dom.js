@@ -15,7 +15,7 @@ const ICONS = {
   box: 'M4 7V4h3M17 4h3v3M20 17v3h-3M7 20H4v-3M10.500 4h3M10.500 20h3M4 10.500v3M20 10.500v3',
   minus: 'M5 12h14', plus: 'M5 12h14M12 5v14', fit: 'M4 9V5h4M16 5h4v4M20 15v4h-4M8 19H4v-4M9 10h6v4H9z',
   play: 'M8 5.500v13l10.500-6.500z', pause: 'M8 5v14M16 5v14', back: 'M20 12H5M11 6l-6 6 6 6', tune: 'M4 7h9M19 7h1M4 17h1M11 17h9M13 4.500v5M5 14.500v5M16 4.500v5M8 14.500v5M13 7h3M5 17h3',
-  bookmark: 'M7 4h10v16l-5-4-5 4z',
+  bookmark: 'M7 4h10v16l-5-4-5 4z', search: 'M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13M15.500 15.500 20 20', close: 'M7 7l10 10M17 7 7 17',
 };
 
 /** @param {keyof typeof ICONS} name */

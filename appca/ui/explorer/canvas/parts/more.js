@@ -1,10 +1,11 @@
-/** What is rarely changed: the second view, filters, ghosts; and what can be done with the whole picture. */
+/** What is rarely changed: the second view, filters, colours by components, ghosts, kept views; and what can be done with the whole picture. */
 
 import { classCounts } from './legend.js';
 import { element, iconButton } from './dom.js';
 import { cssOf } from '../theme.js';
 import { capital, grouped } from '../scene/names.js';
-import { planeName, planeOf } from '../scene/recolour.js';
+import { colouredBy, colouringBy, isComputed } from '../scene/recolour.js';
+import { keepView, keptViews, storeViews } from './kept.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Filter} Filter */
 
@@ -18,7 +19,7 @@ export function saidOf({ meta, colouring }, { components, classes, least, certai
   ].filter(Boolean).join(' · ');
 }
 
-/** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {{update: (options: import('../types.js').Options) => void, strip: () => void, search: () => void, save: () => void, keep: () => void}} does */
+/** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {{update: (options: import('../types.js').Options) => void, strip: () => void, save: () => void, show: (state: import('../state.js').State) => void}} does */
 export function buildMore(stage, actions, does) {
   const box = element('div', 'appca-more', { role: 'dialog', 'aria-label': 'Views and filters' });
   box.hidden = true;
@@ -52,7 +53,7 @@ export function buildMore(stage, actions, does) {
   };
 
   const fill = () => {
-    const { meta, options, colouring, views: [view] } = stage;
+    const { meta, options, colouring } = stage;
     const now = options.filter ?? {};
     const text = saidOf(stage, now);
     chip.hidden = !text;
@@ -65,8 +66,6 @@ export function buildMore(stage, actions, does) {
     const step = Array.from({ length: 21 }, (_, i) => i).find((i) => sized(i) >= (now.least ?? 0)) ?? 0;
     const counts = colouring?.kind === 'category' ? classCounts(stage) : new Map();
     const classes = colouring?.kind === 'category' && colouring.names.length <= 40 ? colouring.names : [];
-    const panel = view.opened ? view.layout.panels[view.opened.panel] : undefined;
-    const plane = panel && panel.axes.length > 1 ? planeName(meta, panel.axes) : planeOf(meta, stage.colouringName) ? stage.colouringName : '';
     const groups = [];
     if (layouts.length > 1) groups.push(group('Beside', toggle('None', !beside, () => does.update({ beside: '' })), ...layouts.map(([name, { title }]) => toggle(title, beside === name, () => does.update({ beside: name })))));
     if (meta.components.length && meta.components.length <= 60) groups.push(group('Panels with', ...meta.components.map(({ number }, i) => toggle(String(number), Boolean(now.components?.includes(i)), () => filter({ components: flipped(now.components, i) })))));
@@ -81,16 +80,21 @@ export function buildMore(stage, actions, does) {
     if (meta.components.length) {
       groups.push(element('div', 'appca-group', {}, slider('Rows of a panel', step, 20, (i) => (i ? `≥ ${grouped(sized(i))}` : 'any'), (i) => filter({ least: sized(i) })),
         slider('Certainty', Math.round(100 * (now.certainty ?? 0)), 99, (i) => (i ? `≥ ${i}%` : 'any'), (i) => filter({ certainty: i / 100 }))));
-      groups.push(group('Show', toggle('Ghosts of the selection', Boolean(options.ghosts), () => does.update({ ghosts: !options.ghosts })),
-        ...(plane ? [toggle(`Colour by ${planeOf(meta, plane)?.map((one) => meta.components[one].number).join(' and ')}`, stage.colouringName === plane, () => does.update({ colouring: stage.colouringName === plane ? before : plane }))] : [])));
+      const by = colouredBy(meta, stage.colouringName);
+      if (meta.components.length <= 60) groups.push(group('Colour by one component or two', ...meta.components.map(({ number }, i) => toggle(String(number), by.includes(i), () => does.update({ colouring: colouringBy(meta, flipped(by, i).slice(-2)) || before })))));
+      groups.push(group('Show', toggle('Ghosts of the selection', Boolean(options.ghosts), () => does.update({ ghosts: !options.ghosts }))));
     }
     const act = (/** @type {string} */ word, /** @type {() => void} */ run) => { const made = element('button', 'appca-option', { type: 'button' }, word); made.addEventListener('click', () => { close(); run(); }); return made; };
-    groups.push(element('div', 'appca-options', {}, act('Search', does.search), ...(meta.components.length ? [act('List of panels', does.strip)] : []), act('Save picture', does.save), ...(options.keep ? [act('Keep this view', does.keep)] : [])));
+    if (options.keep) {
+      const kept = keptViews(stage);
+      groups.push(group('Kept views', ...kept.map(({ name, state }) => element('span', 'appca-kept', {}, act(name, () => does.show(state)), iconButton('close', `Forget ${name}`, () => { storeViews(stage, kept.filter((one) => one.name !== name)); fill(); }))),
+        toggle('Keep this view', false, () => keepView(stage))));
+    }
+    groups.push(element('div', 'appca-options', {}, ...(meta.components.length ? [act('List of panels', does.strip)] : []), act('Save picture', does.save)));
     box.replaceChildren(...groups);
-    if (!planeOf(meta, stage.colouringName)) before = stage.colouringName;
   };
   let before = ''; // the colouring to go back to
   actions.changed.push(fill);
-  stage.settled.push(() => { if (!planeOf(stage.meta, stage.colouringName)) before = stage.colouringName; fill(); });
+  stage.settled.push(() => { if (!isComputed(stage.meta, stage.colouringName)) before = stage.colouringName; fill(); });
   return { button, chip, box };
 }

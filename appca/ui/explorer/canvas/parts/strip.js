@@ -10,7 +10,8 @@ const SHOWN = 120;
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
 export function buildStrip(stage, actions) {
   const list = element('div', 'appca-list', { role: 'listbox', 'aria-label': 'Panels, the fullest first', tabindex: '0' });
-  const box = element('div', 'appca-strip', {}, list);
+  const dotted = element('span', 'appca-numbers', { 'aria-hidden': 'true' }); // of the components, beside their dots
+  const box = element('div', 'appca-strip', {}, dotted, list);
   box.hidden = true;
   stage.root.append(box);
   let chosen = 0;
@@ -22,6 +23,8 @@ export function buildStrip(stage, actions) {
     const [{ layout }] = stage.views;
     order = layout.panels.map(({ index }) => index).filter((i) => layout.panels[i].count).sort((a, b) => layout.panels[b].count - layout.panels[a].count).slice(0, SHOWN);
     const most = layout.panels[order[0]]?.count ?? 1;
+    const { components } = stage.meta;
+    dotted.replaceChildren(...components.map(({ number }) => element('i', '', {}, String(number))));
     list.replaceChildren(...order.map((index, i) => {
       const panel = layout.panels[index];
       const { classes } = countsOf(layout, panel, stage.rows, panel.range);
@@ -29,7 +32,7 @@ export function buildStrip(stage, actions) {
       const mix = ranked(classes).slice(0, 6).map(([code, count]) => `${cssOf(stage.palette, code)} ${at}% ${(at += (100 * count) / panel.count)}%`);
       const bar = element('i', 'appca-mix');
       bar.style.cssText = `height:${Math.max(3, (44 * panel.count) / most)}px;background:linear-gradient(to top,${mix},${stage.theme.grey} ${at}%)`;
-      const dots = element('span', 'appca-dots', {}, ...stage.meta.components.map((_, k) => element('i', panel.components.includes(k) ? 'appca-on' : '')));
+      const dots = element('span', 'appca-dots', {}, ...components.map((_, k) => element('i', panel.components.includes(k) ? 'appca-on' : '')));
       const item = element('div', 'appca-item', { role: 'option', id: `${stage.id}-item-${i}`, 'aria-label': `${panel.name}, ${grouped(panel.count)} rows`, title: `${panel.name} ${grouped(panel.count)}` }, element('span', 'appca-count', {}, grouped(panel.count)), bar, dots);
       item.addEventListener('click', () => { mark(i); actions.open(stage.views[0], index); });
       item.addEventListener('pointerenter', () => { stage.views[0].focus = index; stage.views[0].focusShown = true; stage.schedule(); });

@@ -1,9 +1,9 @@
-/** Tools in the corner: move, lasso, box, zoom, all panels, tour, and what is rarely changed. */
+/** Tools in the corner: move, lasso, box, zoom, all panels, search, tour, and what is rarely changed. */
 
 import { element, icon, iconButton } from './dom.js';
 
-/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => void} tour @param {{button: HTMLElement, chip: HTMLElement}} more */
-export function buildTools(stage, actions, tour, more) {
+/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => void} tour @param {() => void} search @param {{button: HTMLElement, chip: HTMLElement}} more */
+export function buildTools(stage, actions, tour, search, more) {
   const view = () => stage.views[stage.views.length > 1 && stage.active ? 1 : 0];
   const modes = /** @type {const} */ (['pan', 'lasso', 'box']);
   const words = { pan: 'Move (M)', lasso: 'Lasso (L)', box: 'Box (B)' };
@@ -18,7 +18,7 @@ export function buildTools(stage, actions, tour, more) {
   const zooms = [iconButton('minus', 'Zoom out (−)', () => actions.zoom(view(), 1 / 1.5)), iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5))];
   for (const one of [buttons[2], ...zooms]) one.dataset.narrow = 'no'; // has no room on a phone
   const bar = element('div', 'appca-tools', { role: 'toolbar', 'aria-label': 'Tools' }, more.chip, ...buttons, element('span', 'appca-gap'), ...zooms,
-    iconButton('fit', 'All panels (0)', () => actions.home(view())), element('span', 'appca-gap'), play, more.button);
+    iconButton('fit', 'All panels (0)', () => actions.home(view())), element('span', 'appca-gap'), iconButton('search', 'Find a row, class or panel (/)', search), play, more.button);
   stage.root.append(bar);
   choose(stage.options.tool ?? 'pan');
   /** The tour began or ended. @param {boolean} on */

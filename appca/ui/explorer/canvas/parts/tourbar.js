@@ -3,15 +3,15 @@
 import { componentName } from '../scene/names.js';
 import { STRIP } from '../layout/open.js';
 import { font, widthOf, write } from '../text/write.js';
-import { stateOf } from '../state.js';
 import { element, icon, iconButton } from './dom.js';
+import { keepView } from './kept.js';
 
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
 export function buildTourbar(stage, actions) {
   const words = element('b', '');
   const play = element('button', 'appca-play', { type: 'button', 'aria-label': 'Play the turn (T)', title: 'Play the turn (T)' }, icon('play'));
   const slider = element('input', '', { type: 'range', min: '0', max: '1', step: '0.005', value: '0', 'aria-label': 'Turn' });
-  const keep = iconButton('bookmark', 'Keep this view', () => stage.callbacks.onKeep?.(stateOf(stage)));
+  const keep = iconButton('bookmark', 'Keep this view', () => { keepView(stage); actions.say('View kept'); });
   keep.hidden = !stage.options.keep;
   const box = element('div', 'appca-tour', {}, element('div', '', {}, words, keep), element('div', '', {}, play, slider));
   box.hidden = true;

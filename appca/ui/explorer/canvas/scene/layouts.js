@@ -153,5 +153,6 @@ export function setAxes(scene, layout, panel, axes) {
   placeScores(scene, layout, panel);
   panel.own = extent(layout.xy, panel);
   panel.range = panel.own;
+  panel.levels = []; // who has room is found anew
   layout.revision += 1;
 }

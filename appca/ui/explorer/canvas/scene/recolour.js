@@ -27,15 +27,18 @@ export function componentColouring(meta, component, limit) {
 }
 
 /** Whether a colouring is made from scores. @param {import('../types.js').Meta} meta @param {string} name */
-export const isComputed = (meta, name) => componentOf(meta, name) >= 0 || planeOf(meta, name) !== null;
+export const isComputed = (meta, name) => colouredBy(meta, name).length > 0;
 
 const PLANE = /^components:(\d+),(\d+)$/;
 const SIDE = 15; // steps of a plane's key, an odd number so that zero is in the middle
 const CORNERS = ['#2f6fb3', '#2a9d6f', '#8a4fc4', '#d4552a']; // −−, +−, −+, ++
 const MIDDLE = '#b9bec6';
 
-/** The name of a colouring by two components. @param {import('../types.js').Meta} meta @param {number[]} axes */
-export const planeName = (meta, [x, y]) => `components:${meta.components[x].number},${meta.components[y].number}`;
+/** The name of a colouring by one component or two. @param {import('../types.js').Meta} meta @param {number[]} some */
+export const colouringBy = (meta, some) => (some.length ? `component${some.length > 1 ? 's' : ''}:${some.map((one) => meta.components[one].number)}` : '');
+
+/** The components that rows are coloured by. @param {import('../types.js').Meta} meta @param {string} name @returns {number[]} */
+export const colouredBy = (meta, name) => planeOf(meta, name) ?? [componentOf(meta, name)].filter((one) => one >= 0);
 
 /** The two components a colouring is of, by their numbers. @param {import('../types.js').Meta} meta @param {string} name @returns {[number, number] | null} */
 export function planeOf(meta, name) {

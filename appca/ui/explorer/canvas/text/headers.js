@@ -77,7 +77,7 @@ export function drawHeaders(stage, pictures) {
   }
 }
 
-const [TOP, LEFT, TOOLS] = [40, 58, 320]; // of the rulers, and what the tools take of them
+const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers, and what the tools take of them
 
 /** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view @param {Pictures} pictures */
 function rulers(stage, view, pictures) {

@@ -1,7 +1,7 @@
 /** Name and count of each panel in the strip above its plot; ticks and axis names of the opened one. */
 
 import { HIDDEN, SELECTED } from '../scene/rows.js';
-import { componentName, countOf, grouped, signed, ticks } from '../scene/names.js';
+import { componentName, grouped, signed, ticks } from '../scene/names.js';
 import { axesOf } from '../layout/open.js';
 import { font, widthOf, write } from './write.js';
 
@@ -10,7 +10,7 @@ import { font, widthOf, write } from './write.js';
 /** @type {WeakMap<object, {key: string, count: number, kept: number}>} selected and kept rows of a panel */
 const counted = new WeakMap();
 
-/** @param {Stage} stage @param {Placed} one */
+/** @param {Stage} stage @param {Pick<Placed, 'part' | 'panel'>} one */
 export function selectedIn(stage, { part: { layout }, panel }) {
   const { rows } = stage;
   const key = `${rows.flagsChanged} ${layout.name}`;
@@ -39,6 +39,7 @@ export function drawNames(stage) {
     context.globalAlpha = strength * (stage.morph?.view === view ? stage.morph.t : 1);
     const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
     const style = font(size, 600);
+    if (open && !tour) continue; // the bar above says it
     const title = tour?.name ?? (part.inset ? 'Map' : panel.name);
     const used = widthOf(context, title, style);
     if (used > card.w - 4) continue; // no room for words
@@ -46,7 +47,7 @@ export function drawNames(stage) {
     const many = rows.selected || rows.hidden ? selectedIn(stage, one) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
     const picked = rows.selected && many?.count ? `${grouped(many.count)} of ` : '';
-    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : open ? picked + countOf(stage.meta, all) : picked && card.w > 120 ? picked + grouped(all) : grouped(picked && many ? many.count : all);
+    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : picked && card.w > 120 ? picked + grouped(all) : grouped(picked && many ? many.count : all);
     const plain = font(part.inset || open ? 12.5 : Math.min(12, size) - 0.5);
     const room = card.w - used - (left - card.x) * 2 - 3;
     if (widthOf(context, text, plain) > room) continue;
@@ -70,11 +71,16 @@ export function drawAxes(stage) {
   const up = ticks(range[2] * unit, range[3] * unit, plot.h / 70);
   for (const value of up.found) write(context, signed(value, up.digits), plot.x - 8, plot.y + plot.h - ((value / unit - range[2]) / (range[3] - range[2])) * plot.h - 6, { ...look, align: 'right' });
   if (stage.tour) return;
-  const [x, y] = axesOf(panel);
   const bold = { style: font(12.5, 600), colour: theme.text };
-  if (y !== undefined) write(context, `↑ ${componentName(meta, y)}`, card.x + card.w - 14, card.y + 11, { ...bold, align: 'right' });
-  const name = `${componentName(meta, x)} →`;
-  context.fillStyle = theme.panel;
-  context.fillRect(card.x + card.w - 26 - widthOf(context, name, bold.style), plot.y + plot.h + 3, widthOf(context, name, bold.style) + 20, 20);
-  write(context, name, card.x + card.w - 16, plot.y + plot.h + 7, { ...bold, align: 'right' });
+  const more = panel.components.length > 2 ? ' ▾' : ''; // a click shows the next one
+  axesOf(panel).forEach((component, i) => {
+    const text = i ? `↑ ${componentName(meta, component)}${more}` : `${componentName(meta, component)} →${more}`;
+    const side = stage.pictures?.there ? 22 : 0;
+    const wide = widthOf(context, text, bold.style) + side + 6;
+    const [left, top] = i ? [card.x + 12, card.y + 8] : [card.x + card.w - 14 - wide, plot.y + plot.h + 3];
+    context.fillStyle = theme.panel;
+    context.fillRect(left - 6, top, wide + 8, 22);
+    if (side) stage.pictures?.draw(component, { x: left, y: top, w: side, h: side });
+    write(context, text, left + side + 6, top + 4, bold);
+  });
 }

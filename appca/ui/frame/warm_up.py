@@ -1,0 +1,96 @@
+"""What a server loads, draws and compiles before anybody asks for it.
+
+First what the first picture needs, while the browser loads the code of the frame. The rest when
+that picture is there, step by step, whenever nobody has asked for anything for a moment: other
+pages, the figures of Paper, and what many rows need compiled, which a process of its own does.
+"""
+
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from importlib import import_module
+
+from appca.jobs.process import start_compiler
+from appca.ui.frame import page_turn
+from appca.ui.session import services
+
+FIRST = ("appca.models.adaptive_ppca", "sklearn.datasets", "appca.ui.explore.page")
+OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
+PAGES = {
+    "components": ("gallery", "sharing", "steer"),
+    "groups": ("group", "named", "neighbours", "similar", "unusual"),
+    "check": ("choose", "compare", "diagnostics", "masked", "quality"),
+    "data": ("new_data", "open_tab", "recent", "this_data", "session_file"),
+    "paper": ("paper",),
+    "export": ("export", "export_files"),
+}
+PATIENCE = 10.0  # seconds for somebody to come
+
+
+@asynccontextmanager
+async def while_serving(_app: object) -> AsyncIterator[None]:
+    """Warm up beside the server; end the jobs with it: a signal ends it without `atexit`."""
+    warming = WarmUp()
+    warming.start()
+    yield
+    warming.stop()
+    services.close()
+
+
+class WarmUp:
+    """A thread that warms a server up."""
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="warm up")
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the present step."""
+        self._ended.set()
+
+    def _work(self) -> None:
+        with page_turn.between(0.0):
+            for name in FIRST:
+                import_module(name)
+        page_turn.wait_for_the_first(PATIENCE)
+        self._go_through(_steps())
+        compiler = start_compiler()
+        while compiler.poll() is None and not self._ended.wait(0.2):
+            pass
+        compiler.kill()
+        if compiler.wait() == 0:
+            self._go_through(_compiled())
+
+    def _go_through(self, steps: Iterator[Callable[[], object]]) -> None:
+        for step in steps:
+            if self._ended.is_set():
+                return
+            with page_turn.between(), suppress(Exception):  # the page that needs it says why
+                step()
+
+
+def _steps() -> Iterator[Callable[[], object]]:
+    for name in OTHERS:
+        yield partial(import_module, name)
+    for page, parts in PAGES.items():
+        for part in parts:
+            yield partial(import_module, f"appca.ui.{page}.{part}")
+    from appca.ui.data import sources
+    from appca.ui.paper import results
+
+    yield from sources.ahead()
+    yield from results.ahead()
+
+
+def _compiled() -> Iterator[Callable[[], object]]:
+    """Load what is compiled by now."""
+    from appca.analysis.explore import room
+    from appca.models.orthonormal import em
+
+    yield room.compile_ahead
+    yield em.compile_ahead
