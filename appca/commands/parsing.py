@@ -100,7 +100,10 @@ def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> Non
     )
     for flag, text in (
         ("--label", "a column that names classes (default: columns of words, and class, target …)"),
-        ("--id", "the column that names rows (default: one named like id, of unique words, or counting)"),
+        (
+            "--id",
+            "the column that names rows (default: named like id, unique words, or counting)",
+        ),
         (
             "--ignore",
             "a column to leave out (default: dates, long texts, columns of one value)",
