@@ -98,7 +98,7 @@ def _without_import() -> Shown | None:
     now = config()
     if now.imported is None:
         return None
-    notify("info", f"The imported run {now.id} is gone; shown is a fit by its settings.")
+    notify("info", f"The imported fit {now.id} is gone; shown is a fit with its settings.")
     open_config(now.to_be_fitted(stopped_at=now.stopped_at))
     return stored()
 
