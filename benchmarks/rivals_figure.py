@@ -20,7 +20,7 @@ SHOWN = {
 }
 # measure -> title, and least and most of its axis
 COLUMNS = {
-    "gain": ("nats a feature beyond aPPCA, held out", -1.0, 1.0),
+    "gain": ("nats a feature over aPPCA", -0.5, 0.5),
     "error": ("variance not explained", 0.0, 1.0),
     "neighbours": ("neighbours kept", 0.0, 1.0),
     "accuracy": ("labels agree", 0.0, 1.0),
@@ -46,8 +46,9 @@ def kind_of(row: Row, K: int, L: int) -> str | None:
 
 
 def sizes(rows: Sequence[Row]) -> tuple[int, int]:
-    """K and L of a data set, from the name of the first method."""
-    K, L = rows[0]["method"].removeprefix("aPPCA (").removesuffix(")").split(", ")
+    """K and L of a data set, from what aPPCA is called."""
+    name = next(row["method"] for row in rows if row["method"].startswith("aPPCA"))
+    K, L = name.removeprefix("aPPCA (").removesuffix(")").split(", ")
     return int(K), int(L)
 
 

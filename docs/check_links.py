@@ -1,11 +1,17 @@
-"""Follow every link of the built site: `python docs/check_links.py docs/_build/html`."""
+"""Follow every link of the built site, and look for every public name, page and command in it.
 
+`python docs/check_links.py docs/_build/html`
+"""
+
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import appca
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 class Page(HTMLParser):
@@ -46,8 +52,33 @@ def faults(folder: Path) -> list[str]:
                 found.append(f"{name}: {link} leads nowhere")
             elif unquote(parts.fragment) not in {"", *places.get(target, {parts.fragment})}:
                 found.append(f"{name}: {link} names no place")
-    named = {place for page in pages.values() for place in page.places}
-    return found + [f"{one} has no page" for one in appca.__all__ if f"appca.{one}" not in named]
+    return found + _unexplained(folder, {place for page in pages.values() for place in page.places})
+
+
+def _unexplained(folder: Path, places: set[str]) -> list[str]:
+    """Name what people use and no page tells of: public names, pages of the app, commands."""
+    from appca.cli import COMMANDS
+
+    titles = re.findall(
+        r'^    "\w+": \("([^"]+)", "\w+"\),$', (ROOT / "app.py").read_text("utf-8"), re.M
+    )
+    commands = ["open", *(one.__name__.rpartition(".")[2] for one in COMMANDS[1:])]
+    said = {
+        name: (folder / f"{name}.html").read_text("utf-8") for name in ("pages", "command_line")
+    }
+    return [
+        *(f"{one} has no page" for one in appca.__all__ if f"appca.{one}" not in places),
+        *(
+            f"the page {one} is not told of"
+            for one in titles
+            if f">{one}</strong>" not in said["pages"]
+        ),
+        *(
+            f"the command {one} is not told of"
+            for one in commands
+            if f">{one}</span>" not in said["command_line"]
+        ),
+    ]
 
 
 if __name__ == "__main__":

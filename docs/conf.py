@@ -1,6 +1,7 @@
 """How Sphinx builds the site; `docs/build` calls it."""
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -19,6 +20,9 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 exclude_patterns = ["_build"]
+shutil.copytree(
+    ROOT / "examples", ROOT / "docs/examples", dirs_exist_ok=True
+)  # built with the rest
 suppress_warnings = ["myst.xref_missing"]  # links are followed in the built pages, by a test
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
@@ -59,6 +63,7 @@ def _as_text(_app, _what, _name, _object, _options, lines):
 def _within_the_site(_app, _name, source):
     """Let links to files beside docs/ lead to their copies in the site."""
     source[0] = source[0].replace("../CONTRIBUTING.md", "contributing.md")
+    source[0] = source[0].replace("../../examples/", "../examples/")
 
 
 def setup(app):

@@ -1,61 +1,248 @@
-"""Screenshots of the running app for the documentation: `python docs/pictures.py`.
+"""Screenshots of the running app for the documentation: `python docs/pictures.py [NAME...]`.
 
-Starts the app on the built-in data with an empty home, waits for the finished picture and writes
-``docs/subspaces.png``. Needs the extra ``test`` and a Chromium.
+Starts the app with an empty home and does what the guides say, with data that ship with the
+project or are made here. Writes ``docs/subspaces.png`` and ``docs/pictures/*.png``. Needs the extra
+``test`` and a Chromium.
 """
 
+import io
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 DOCS = Path(__file__).resolve().parent
-WIDTH, HEIGHT = 1440, 900
+WIDTH, HEIGHT, TALL = 1440, 900, 1240
+COLOURS = 200  # of a picture as it is stored
+PATIENCE = 240_000  # milliseconds, for the slowest answer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--no-first-run"]
+CANVAS = ".appca-explorer"
 
 
-def main() -> None:
-    """Write every picture of the documentation."""
-    with tempfile.TemporaryDirectory() as home, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-        environment = os.environ | {"APPCA_HOME": home}
-        server = subprocess.Popen(
-            [*command, "--server.headless=true"], cwd=DOCS.parent, env=environment
-        )
-        try:
-            shoot(f"http://127.0.0.1:{port}", DOCS / "subspaces.png")
-        finally:
-            server.terminate()
-            server.wait()
-
-
-def shoot(address: str, file: Path) -> None:
-    """Open a page, wait until its points and images are drawn, and save what is seen."""
-    browser_path = next(filter(None, map(shutil.which, BROWSERS)))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=FLAGS)
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-        for _ in range(60):  # until the server listens
-            try:
-                page.goto(address)
-                break
-            except Exception:  # Playwright has an error of its own for each way to be refused
-                page.wait_for_timeout(500)
-        page.wait_for_selector(".appca-explorer[data-thumbnails]", timeout=60_000)
-        page.wait_for_selector("[data-test-script-state='notRunning']")
-        page.wait_for_timeout(3000)  # images fade in
-        page.screenshot(path=file)
+def main(names: list[str]) -> None:
+    """Write all pictures of the documentation, or those that are named."""
+    with tempfile.TemporaryDirectory() as home, served(home) as address, sync_playwright() as play:
+        path = next(filter(None, map(shutil.which, BROWSERS)))
+        browser = play.chromium.launch(executable_path=path, args=FLAGS)
+        for name, draw in PICTURES.items():
+            if names and name not in names:
+                continue
+            size = {"width": WIDTH, "height": HEIGHT}
+            page = browser.new_page(viewport=size, color_scheme="light")
+            page.set_default_timeout(PATIENCE)
+            height = draw(page, address) or HEIGHT
+            idle(page)
+            page.mouse.move(WIDTH - 2, HEIGHT - 2)
+            page.wait_for_timeout(1500)  # images and words fade in
+            part = {"x": 0, "y": 0, "width": WIDTH, "height": height}
+            store(page.screenshot(clip=part), name)
+            page.close()
         browser.close()
 
 
+@contextmanager
+def served(home: str) -> Iterator[str]:
+    """Serve the app with a home of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    environment = os.environ | {"APPCA_HOME": home, "APPCA_DATA": home}
+    server = subprocess.Popen(
+        [*command, "--server.headless=true"], cwd=DOCS.parent, env=environment
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health")
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def store(shot: bytes, name: str) -> None:
+    """Write a screenshot in few colours, which halves it and is not seen."""
+    file = DOCS / (f"{name}.png" if name == "subspaces" else f"pictures/{name}.png")
+    file.parent.mkdir(exist_ok=True)
+    picture = Image.open(io.BytesIO(shot)).convert("RGB")
+    picture.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        file, optimize=True
+    )
+
+
+def idle(page: Any) -> None:
+    """Wait until the page is drawn."""
+    page.wait_for_selector("[data-test-script-state='notRunning']")
+    page.wait_for_timeout(300)
+    page.wait_for_selector("[data-test-script-state='notRunning']")
+
+
+def settled(page: Any, more: str = "") -> None:
+    """Wait until the canvas stands still."""
+    page.wait_for_selector(f"{CANVAS}[data-settled='yes']{more}")
+
+
+def explore(page: Any, address: str, query: str = "") -> None:
+    """Open the picture of all subspaces."""
+    page.goto(f"{address}/{query}")
+    settled(page, "[data-thumbnails]")
+    idle(page)
+
+
+def press(page: Any, *keys: str) -> None:
+    """Press keys on the canvas."""
+    page.locator(".appca-hit").focus()
+    for key in keys:
+        page.keyboard.press(key)
+        page.wait_for_timeout(600)
+
+
+def click(page: Any, key: str) -> None:
+    """Press the button of a key of Streamlit."""
+    idle(page)
+    page.locator(f".st-key-{key} button").first.click()
+
+
+def built_in(page: Any, address: str, name: str) -> None:
+    """Open a data set from its card."""
+    page.goto(f"{address}/data")
+    click(page, f"source-{name}-open")
+    settled(page)
+    idle(page)
+
+
+def panel(page: Any, address: str) -> None:
+    """Open a panel."""
+    explore(page, address)
+    press(page, "ArrowRight", "ArrowRight", "Enter")
+    settled(page)
+
+
+def tour(page: Any, address: str) -> None:
+    """Stop halfway from one panel to another."""
+    panel(page, address)
+    slider = page.locator(".appca-tour input")
+    slider.evaluate("(one) => { one.value = 0.5; one.dispatchEvent(new Event('input')); }")
+
+
+def opened(page: Any, address: str) -> None:
+    """Drop a table with gaps and dates."""
+    page.goto(f"{address}/data")
+    idle(page)
+    file = {"name": "measurements.csv", "mimeType": "text/csv", "buffer": table()}
+    page.locator("input[type=file]").first.set_input_files(file)
+    settled(page)
+    page.get_by_text("Read as").wait_for()
+
+
+def table() -> bytes:
+    """Write patients of three kinds as Excel would: semicolons, decimal commas, gaps."""
+    rng = np.random.default_rng(4)
+    names = ("heart_rate", "pressure", "glucose", "oxygen", "weight", "sleep", "lactate", "pain")
+    W = rng.standard_normal((4, len(names)))
+    lines = [";".join(("patient", "visit", "ward", *names))]
+    for row in range(400):
+        kind = row % 3
+        scores = np.zeros(4)
+        scores[[kind, 3]] = rng.normal(2.5, 0.8), rng.normal(0, 1.2)
+        values = 20 + scores @ W + 0.3 * rng.standard_normal(len(names))
+        cells = ["" if rng.random() < 0.03 else f"{one:.2f}".replace(".", ",") for one in values]
+        day = f"2026-0{1 + row % 6}-{10 + row % 18}"
+        lines.append(";".join((f"{1001 + row}", day, ["north", "south", "west"][kind], *cells)))
+    return "\n".join(lines).encode()
+
+
+def choose(page: Any, address: str) -> None:
+    """Measure a grid of K and L."""
+    opened(page, address)
+    page.get_by_role("link", name="Check").click()
+    click(page, "choose_start")
+    page.get_by_text("Try K =").wait_for()
+    page.get_by_role("button", name="Adopt").wait_for()
+    page.get_by_role("button", name="Close").click()
+    page.wait_for_timeout(2000)
+
+
+def components(page: Any, address: str) -> int:
+    """Name two components of the turntable."""
+    built_in(page, address, "turntable")
+    page.get_by_role("link", name="Components").click()
+    idle(page)
+    for place, name in enumerate(("lit from the left", "tall")):
+        page.locator(".ca-named").nth(place).click()
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        page.locator(".ca-named", has_text=name).wait_for()
+        idle(page)
+    return 460
+
+
+def steer(page: Any, address: str) -> int:
+    """Drag the point of a row."""
+    page.goto(f"{address}/components?tab=steer")
+    page.locator(".ca-steer-plane").wait_for()
+    idle(page)
+    box = page.locator(".ca-steer-plane").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.3 * box["height"], steps=5)
+    page.mouse.up()
+    return 760
+
+
+def compare(page: Any, address: str) -> None:
+    """Compare with PCA."""
+    page.goto(f"{address}/check?tab=compare")
+    page.locator(CANVAS).nth(1).wait_for()
+
+
+def new_rows(page: Any, address: str) -> int:
+    """Describe new digits, six of them noise."""
+    from sklearn.datasets import load_digits
+
+    page.set_viewport_size({"width": WIDTH, "height": TALL})
+    explore(page, address)
+    page.goto(f"{address}/data?tab=add")
+    idle(page)
+    noise = np.random.default_rng(0).integers(0, 17, (6, 64))
+    rows = np.vstack([load_digits().data[:40], noise]).astype(int)
+    lines = [",".join(f"pixel{j}" for j in range(64)), *(",".join(map(str, row)) for row in rows)]
+    file = {"name": "new.csv", "mimeType": "text/csv", "buffer": "\n".join(lines).encode()}
+    page.locator("input[type=file]").last.set_input_files(file)
+    page.get_by_text("new rows do not fit").first.wait_for()
+    settled(page)
+    return TALL
+
+
+PICTURES = {
+    "subspaces": explore,
+    "panel": panel,
+    "tour": tour,
+    "open": opened,
+    "steer": steer,
+    "compare": compare,
+    "new_rows": new_rows,
+    "components": components,
+    "choose": choose,
+}
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

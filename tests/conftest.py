@@ -8,6 +8,7 @@ browser fails its tests instead of skipping them).
 import importlib.util
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,8 +143,13 @@ def _home_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 @pytest.fixture(autouse=True)
 def appca_home(
     _home_of_the_session: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch
-) -> Path:
-    """Return an empty APPCA_HOME that belongs to one test."""
+) -> Iterator[Path]:
+    """Return an empty APPCA_HOME that belongs to one test; end the workers that it began."""
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("APPCA_HOME", str(folder))
-    return folder
+    yield folder
+    services = sys.modules.get("appca.ui.session.services")
+    for made in [] if services is None else list(services._made):
+        if made.jobs.home == folder:
+            services._made.remove(made)
+            made.jobs.close()

@@ -82,6 +82,7 @@ OTHER_TESTS = {
     "benchmarks": "the benchmarks",
     "browser": "the app in a browser",
     "commands": "the command line as a whole",
+    "docs": "the documents",
     "faults": "killed processes and full disks",
     "fixtures": "stored files of earlier formats",
     "references": "the algorithms in plain NumPy",

@@ -16,7 +16,7 @@ from appca.storage.errors import InputError
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
 
-_WINDOW = 10  # passes over which EM judges its gain
+_WINDOW = 10  # iterations over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
 _OF_A_CHAIN = re.compile(r"chain (\d+) of (\d+): (.*)")  # stages of EM where each makes its start
 _RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit begin
@@ -129,13 +129,13 @@ def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 class FitProgress:
-    """Callback of a fit: reports each pass, guesses the time left, obeys "stop here and keep".
+    """Callback of a fit: reports each iteration, guesses the time left, obeys "stop here and keep".
 
     Parameters
     ----------
     context : Context
     tol : float
-        Gain over ten passes, in nats, below which EM stops.
+        Gain over ten iterations, in nats, below which EM stops.
     sampled : bool
         Whether EM only makes the start of chains.
     clock : callable
@@ -154,7 +154,7 @@ class FitProgress:
         self._began = clock()
 
     def __call__(self, progress: "Progress") -> None:
-        """Take note of one pass."""
+        """Take note of one iteration."""
         if progress.stage == DESCRIBING:
             done = progress.iteration / progress.max_iter
             self.context.report(DESCRIBING, _FITTED + (1.0 - _FITTED) * done)
@@ -194,9 +194,9 @@ class FitProgress:
 
 
 def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
-    """Guess the passes EM still needs, as if its gains over ten passes fell geometrically.
+    """Guess the iterations EM still needs, as if gains over ten of them fell geometrically.
 
-    None while there are too few passes to tell.
+    None while there are too few iterations to tell.
     """
     most = max_iter - len(values)
     if len(values) <= 2 * _WINDOW:

@@ -20,7 +20,7 @@ class FiniteSparseFA(SparseFA):
     max_components : int
         Number K of factors of the model; those that no row uses are not published.
     alpha : "infer" or float
-        Concentration; "infer" learns it.
+        Mass parameter; "infer" learns it.
     init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of
         those. Only "ica" leads to the true columns when there is little noise.

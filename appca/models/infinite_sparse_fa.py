@@ -21,7 +21,7 @@ class InfiniteSparseFA(SparseFA):
         Most factors: the process is conditioned on no more, exactly. Choose it well above the
         number that is found, and the bound does not matter.
     alpha : "infer" or float
-        Concentration of the process: alpha H_N factors are expected. "infer" learns it.
+        Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
     init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of
         those. Only "ica" leads to the true columns when there is little noise.

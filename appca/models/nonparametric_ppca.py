@@ -35,7 +35,7 @@ class NonparametricPPCA(FreeModel):
     max_components : int
         Most components; never more than D or N - 1 of them.
     alpha : "infer" or float
-        Concentration of the prior of Z: alpha H_N columns are expected. "infer" learns it.
+        Mass parameter of the prior of Z: alpha H_N columns are expected. "infer" learns it.
     prior : {"ibp", "beta-bernoulli"}
         The buffet, or pi_k ~ Beta(alpha / max_components, 1) for each of the columns.
     latent_variance : "shared" or float

@@ -31,14 +31,16 @@ def likelihood(
         nine tenths of the iterations in full.
     """
     per_row = np.asarray(values, dtype=np.float64) / n_rows
-    figure = course(np.asarray(iterations, np.float32), per_row, "sweep" if sampled else "pass")
+    figure = course(
+        np.asarray(iterations, np.float32), per_row, "sweep" if sampled else "iteration"
+    )
     return framed(
         figure,
         230,
         8,
         8,
-        xaxis={"title": "sweep" if sampled else "pass over the data", "showgrid": False},
-        yaxis={"title": "log-likelihood a row", "nticks": 5, "range": _range(per_row)},
+        xaxis={"title": "sweep" if sampled else "iteration", "showgrid": False},
+        yaxis={"title": "log-likelihood per row", "nticks": 5, "range": _range(per_row)},
         showlegend=False,
     )
 

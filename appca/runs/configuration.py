@@ -95,7 +95,7 @@ MODELS: dict[str, ModelSpec] = {
     ),
     "aFA": ModelSpec(
         "Adaptive factor analysis",
-        "Every row uses the L of K factors that fit it best; factors may lean on one another.",
+        "Every row uses the L of K factors that fit it best; factors need not be orthogonal.",
         "appca.models.adaptive_fa:AdaptiveFactorAnalysis",
         {
             "n_components": 4,
@@ -291,7 +291,7 @@ class RunConfig(OfModel):
         number, so that the run can be repeated. Settings of sampling are dropped where nothing is
         sampled: they do not change the numbers, so they must not make another run.
     stopped_at : int or None
-        For a run stopped by hand: after how many passes (of all starts together).
+        For a run stopped by hand: after how many iterations (of all starts together).
     imported : str or None
         For a run that came in a session file: the digest of its arrays, which makes its id another
         than that of a fit. Such settings are shown, and never fitted.

@@ -58,10 +58,10 @@ def fit_run(
     dataset : Dataset
         Whose digest the config names; not checked, so that a part of it can be fitted.
     config : RunConfig
-        With `stopped_at`, the fit stops after so many passes, as it did when it was stopped.
+        With `stopped_at`, the fit stops after so many iterations, as it did when it was stopped.
     callback : callable, optional
-        Told `Progress` after each pass. Raising StopIteration ends the fit and keeps what there
-        is (``info.stopped_at`` says after how many passes); other exceptions propagate.
+        Told `Progress` after each iteration. Raising StopIteration ends the fit and keeps what
+        there is (``info.stopped_at`` says after how many); other exceptions propagate.
     preprocessing : Fitted, optional
         The preprocessing the config names, where it has been learned from these data before.
     where : callable
@@ -273,14 +273,14 @@ def _follows_bits(config: RunConfig, preprocessing: Fitted) -> bool:
 def fit_estimator(
     Y: Any, config: RunConfig, callback: "Callable[[Progress], object] | None"
 ) -> tuple[Any, int | None]:
-    """Return the estimator fitted to rows Y, and after how many passes it was stopped by hand."""
+    """Return the estimator fitted to rows Y, and after how many iterations it was stopped."""
     kind = estimator_class(config.model)
     counter = _Counter(callback, config.stopped_at)
     return kind(**config.parameters, callback=counter).fit(Y), counter.stopped_at
 
 
 class _Counter:
-    """Callback that counts passes over all stages, and stops where an earlier fit was stopped."""
+    """Callback that counts iterations of all stages, and stops where an earlier fit was stopped."""
 
     def __init__(self, inner: Callable[..., Any] | None, stop_at: int | None) -> None:
         self.inner, self.stop_at = inner, stop_at

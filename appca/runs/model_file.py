@@ -66,7 +66,7 @@ class LoadedModel(NamedTuple):
     config : RunConfig
         All settings, and the digest of the data it was fitted to.
     info : dict
-        Stop reason, passes, log-likelihood and versions of that fit.
+        Stop reason, iterations, log-likelihood and versions of that fit.
     """
 
     estimator: Any

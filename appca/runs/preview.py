@@ -1,11 +1,11 @@
-"""A stand-in for a fit, quick enough for a slider to wait for it.
+"""A quick fit before the fit, quick enough for a slider to wait for it.
 
-A preview fits to a fixed random sample of rows with few passes and describes all rows with it. For
-adaptive PPCA all that depends on the data alone is prepared once (`Ground`): every row as its
+A preview fits to a fixed random sample of rows in few iterations and describes all rows with it.
+For adaptive PPCA all that depends on the data alone is prepared once (`Ground`): every row as its
 coordinates in the leading principal directions of the sample, and what is left of its length
 outside of them. EM never needs more: it runs with the components held to those directions, in
 which the model is the same model, and what is outside is noise to every row. A move of a slider
-then costs passes over a few dozen coordinates of the sample and one look at those of all rows.
+then costs going through a few dozen coordinates of the sample and one look at those of all rows.
 """
 
 import time
@@ -53,9 +53,9 @@ def preview(
     preprocessing: Fitted | None = None,
     ground: Ground | None = None,
 ) -> FitResult:
-    """Fit to a fixed random sample of rows with few passes, and describe all rows with it.
+    """Fit to a fixed random sample of rows in few iterations, and describe all rows with it.
 
-    A stand-in to look at while the fit proper runs, not to be stored (``info.preview``). Few
+    A first picture while the fit proper runs, not to be stored (``info.preview``). Few
     rows choose from the starts of the fit, so that both end on the same peak; many take the first.
 
     Parameters
@@ -65,7 +65,7 @@ def preview(
     rows : int
         Size of the sample, if no ground is given.
     passes : int
-        Most passes over the sample.
+        Most iterations on the sample.
     preprocessing : Fitted, optional
         The preprocessing where it is known; else it is learned from the sample.
     ground : Ground, optional
@@ -150,7 +150,7 @@ def _learned(dataset: Dataset, config: RunConfig, sample: np.ndarray) -> Fitted:
 
 
 def _short(config: RunConfig, passes: int) -> RunConfig:
-    """Return the settings of the preview's own fit, with few passes of EM."""
+    """Return the settings of the preview's own fit, in few iterations of EM."""
     limits = {"max_iter": passes, "inference": "em"}
     if config.parameters.get("inference") == "hard":
         del limits["inference"]

@@ -22,6 +22,10 @@ def test_the_page_is_what_the_stored_results_say():
     assert PAGE.read_text(encoding="utf-8") == document.page()
 
 
+def test_the_advice_quotes_the_stored_results():
+    assert document.ADVICE.read_text(encoding="utf-8") == document.advice()
+
+
 def test_a_changed_number_is_seen(tmp_path):
     for file in results.RESULTS.glob("*.json"):
         found = json.loads(file.read_text())
@@ -49,6 +53,9 @@ def test_without_results_every_section_says_so(tmp_path):
 
 def test_the_command_writes_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr(document, "PAGE", tmp_path / "page.md")
+    advice = tmp_path / "advice.md"
+    advice.write_text(document.ADVICE.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(document, "ADVICE", advice)
     document.main()
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == document.page()
 

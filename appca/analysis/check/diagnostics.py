@@ -2,7 +2,7 @@
 
 Of chains only what does not depend on the names, order, signs or rotation of components is judged:
 densities, variances, sorted occupancies, numbers of shared components of rows. A fit by EM is
-judged by why it ended and by what its last passes still gained.
+judged by why it ended and by what its last iterations still gained.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
     """Pick what chains may be judged by: name -> (chain, draw)."""
     found = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
     if "latent_variance" in posterior:
-        found |= _extremes("latent variance", np.asarray(posterior["latent_variance"]))
+        found |= _extremes("factor variance", np.asarray(posterior["latent_variance"]))
     if "occupancy" in posterior:
         for k in range(posterior["occupancy"].shape[-1]):
             found[f"rows of the {_ordinal(k + 1)}most used component"] = posterior["occupancy"][
@@ -312,7 +312,7 @@ def _plain(value: float) -> str:
 
 
 def _last(climb: CurveSummary, gained: str) -> str:
-    """Say what the last passes brought."""
+    """Say what the last iterations brought."""
     if climb.gain is None:
         return "there were too few to see what the last ones gained"
     limit = (

@@ -141,7 +141,7 @@ def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> RivalProj
     scores = model.transform(split.train)
     seconds = cap.passed()
     back = model.transform(split.test) @ model.components_ + model.mean_
-    note = "" if converged else f"stopped after {passes} passes, not converged"
+    note = "" if converged else f"stopped after {passes} iterations, not converged"
     if noise.min() < _LEAST_NOISE * noise.mean():
         reason = "some features hardly vary, so its density has no bound"
         return RivalProjection(scores, seconds, None, back, "; ".join(filter(None, [note, reason])))

@@ -1,6 +1,6 @@
 """Rows that do not fit: how far out within their subspace (T2), and how far off it (Q).
 
-A row with active set S is y = mu + W_S x + e with x ~ N(0, T), T = diag(tau2_S), and e ~
+A row with support S is y = mu + W_S x + e with x ~ N(0, T), T = diag(tau2_S), and e ~
 N(0, sigma2 I). Its least-squares coordinates b and what they leave over are independent:
 
     b = inv(W_S'W_S) W_S'(y - mu) ~ N(0, T + sigma2 inv(G)),   G = W_S'W_S

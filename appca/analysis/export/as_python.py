@@ -22,7 +22,7 @@ class Recipe(NamedTuple):
     estimator: str  # "module:class"
     parameters: Mapping[str, Any]  # keywords of the estimator
     preprocessing: Mapping[str, Any]
-    stopped_at: int | None  # passes, when it was stopped by hand
+    stopped_at: int | None  # iterations, when it was stopped by hand
     compiled: bool  # whether the model's estimates follow every bit of a row
     threads: int  # of BLAS
     log_likelihood: float  # of the run, nats
@@ -65,7 +65,7 @@ def _heading(dataset: Dataset, recipe: Recipe) -> str:
         if not recipe.imported
         else "# It came in a session file; fitted anew by its settings, the numbers may be others."
     )
-    return f"# Run {recipe.run}: {recipe.title}, of {name}.\n{same}"
+    return f"# Fit {recipe.run}: {recipe.title}, of {name}.\n{same}"
 
 
 def _imports(kind: str, load_import: str, recipe: Recipe) -> str:
@@ -199,9 +199,9 @@ def _fit(kind: str, recipe: Recipe) -> str:
     if recipe.stopped_at is None:
         return _written("model = " + kind, keywords) + ".fit(Y)"
     stop = (
-        "passes = itertools.count(1)\n\n\n"
+        "iterations = itertools.count(1)\n\n\n"
         "def stop(progress):\n"
-        f"    if next(passes) == {recipe.stopped_at}:  # the run was stopped by hand then\n"
+        f"    if next(iterations) == {recipe.stopped_at}:  # the run was stopped by hand then\n"
         "        raise StopIteration\n\n\n"
     )
     return stop + _written("model = " + kind, {**keywords, "callback": "stop"}) + ".fit(Y)"
@@ -219,7 +219,7 @@ def _arrays(recipe: Recipe) -> str:
     return (
         "components, mean = model.components_, model.mean_\n"
         "scores, active = found.scores.astype(np.float32), found.active\n"
-        f"print(found.log_likelihood.sum(), 'nats; the run had {recipe.log_likelihood!r}')"
+        f"print(found.log_likelihood.sum(), 'nats; the fit had {recipe.log_likelihood!r}')"
     )
 
 

@@ -73,7 +73,7 @@ def similar(
 def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
     """Coordinates (m, L) of a subspace's rows whose distances are those of the projections.
 
-    With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|: factors that lean on one another,
+    With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|: factors that are not orthogonal,
     as those of adaptive FA do, are not taken for orthogonal ones.
     """
     chosen = list(subspace.components)

@@ -22,7 +22,7 @@ def logits(P: Array, noise: float, latent: Array) -> Array:
     ----------
     P : (N, K) projections (y_n - mu)' w_k, in the unit of the data.
     noise : noise variance sigma2.
-    latent : (K,) latent variances tau2_k.
+    latent : (K,) factor variances tau2_k.
 
     Returns
     -------

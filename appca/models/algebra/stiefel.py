@@ -161,7 +161,7 @@ def draw_cosine_gap(rng: np.random.Generator, kappa: float, dimension: int) -> f
     Parameters
     ----------
     kappa : float
-        Concentration, 0 or more.
+        Of the vector's distribution, 0 or more.
     dimension : int
         Of the space the sphere lies in, 2 or more.
     """

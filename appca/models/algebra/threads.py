@@ -2,7 +2,7 @@
 
 A BLAS with several threads meets at a barrier in every call. Thin products have thousands of
 calls, and on a machine that is busy otherwise each barrier may wait for a time slice: a fit of
-0.6 s was measured to take 6 s. Threads that each take a block of rows meet once a pass.
+0.6 s was measured to take 6 s. Threads that each take a block of rows meet once in an iteration.
 """
 
 import os

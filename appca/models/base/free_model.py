@@ -155,7 +155,7 @@ class FreeModel(PosteriorQueries, SupportModel):
         return InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance)
 
     def _alpha_prior(self) -> Gamma | None:
-        """Prior of the concentration; None keeps it where it starts."""
+        """Prior of the mass parameter; None keeps it where it starts."""
         return Gamma(self.alpha_shape, self.alpha_rate) if self.alpha == "infer" else None
 
     def _first_alpha(self) -> float:

@@ -5,7 +5,7 @@ The paper's algorithm 1, corrected:
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
     z_n uniform over the L-subsets of 1..K;  W is any D x K matrix
 
-The latent variance is 1 because W carries the scale. The mean is mu = origin - W shift, as in `em`.
+The factor variance is 1 because W carries the scale. The mean is mu = origin - W shift, as in `em`.
 """
 
 import math
@@ -158,9 +158,9 @@ def maximise(
         W = B (M + sigma2/sigma2_W I)^-1,   mu = ybar - W sbar,
         sigma2 = (sum |y - ybar|^2 - 2 tr(W'B) + tr(W'W M)) / (N D).
 
-    Without a prior on W, it is then stretched by the root of the latent variance that would have
+    Without a prior on W, it is then stretched by the root of the factor variance that would have
     fitted best, tr sum E[(x z)(x z)'] / (N L): parameter expansion (Liu, Rubin and Wu 1998), which
-    needs fewer passes. A factor that no row uses keeps its column.
+    needs fewer iterations. A factor that no row uses keeps its column.
     """
     n = len(rows.X)
     mean = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)

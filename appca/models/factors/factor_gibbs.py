@@ -6,7 +6,7 @@ The model of the paper's section 3:
     z_n uniform over the L-subsets of 1..K
 
 z_n is drawn slot by slot with x_n integrated out, then x_n given z_n: one block. The scale of a
-column is W's (the latent variance stays 1).
+column is W's (the factor variance stays 1).
 """
 
 from typing import NamedTuple

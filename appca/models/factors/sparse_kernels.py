@@ -92,7 +92,7 @@ def scan_existing(
 ) -> None:
     """Redraw the columns of one row that other rows use too: prior log odds m / (N - m).
 
-    The singletons of the row stay in the active set and are never visited.
+    The singletons of the row stay in the support and are never visited.
     """
     for k in order:
         m = others[k]
@@ -106,7 +106,7 @@ def scan_existing(
 
 @kernel
 def schur(T: Any, z: Any, Wt: Any, V: Any, v: Variances) -> Any:
-    """Give the couplings c = V Wt' / sigma2 to the active set and the Schur complement of V."""
+    """Give the couplings c = V Wt' / sigma2 to the support and the Schur complement of V."""
     kappa, K = len(V), len(T)
     c, s = np.zeros((kappa, K)), np.empty((kappa, kappa))
     for i in range(kappa):

@@ -86,7 +86,7 @@ def fit_incomplete(
 
 
 def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -> IncompleteState:
-    """PPCA of the initial imputation, with latent variances as the settings want them."""
+    """PPCA of the initial imputation, with factor variances as the settings want them."""
     settings = control.settings
     first = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
     latent = first.latent
@@ -100,7 +100,7 @@ def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -
 def _fit_ppca(
     state: IncompleteState, data: IncompleteData, control: EMControl
 ) -> EMResult[IncompleteState]:
-    """Fit PPCA, the case L = K with a latent variance each, to the observed entries."""
+    """Fit PPCA, the case L = K with a factor variance each, to the observed entries."""
     K = control.settings.n_components
     settings = control.settings._replace(n_active=K, latent="component", update=polar)
     first = IncompleteEMControl(

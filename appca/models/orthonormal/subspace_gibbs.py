@@ -69,7 +69,7 @@ UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
 
 
 def look(data: ChainData, state: SubspaceGibbsState) -> CachedSubspaceState:
-    """Take a state's products with the data, two passes."""
+    """Take a state's products with the data; goes through it twice."""
     return CachedSubspaceState(state, _projected(data, state), _crossed(data, state.X))
 
 

@@ -163,7 +163,7 @@ def draw(rng: np.random.Generator, logits: ArrayLike, n_active: int) -> Mask:
 
 
 def top(logits: ArrayLike, n_active: int) -> Mask:
-    """Most probable subset of each row: its L largest logits, ties to the lower column.
+    """Most probable support of each row: its L largest logits, ties to the lower column.
 
     Parameters
     ----------

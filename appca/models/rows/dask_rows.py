@@ -1,12 +1,13 @@
 """Observations that stay where a Dask array has them: in files, or with the workers of a cluster.
 
-Rows are independent given the parameters, so a pass is a sum over chunks of rows. What goes out is
-the work, with its d x K numbers, once a worker; what comes back are its sums, added up in a tree
-whose shape depends on the chunks alone: the bits are the same on any number of workers, and if one
-dies and others do its part again. Each chunk goes through the kernels in blocks, as in memory.
+Rows are independent given the parameters, so an iteration is a sum over chunks of rows. What goes
+out is the work, with its d x K numbers, once a worker; what comes back are its sums, added up
+in a tree whose shape depends on the chunks alone: the bits are the same on any number of workers,
+and if one dies and others do its part again. Each chunk goes through the kernels in blocks, as in
+memory.
 
-Chunks are computed anew in every pass, which for an array on disk is reading it; who has the
-memory passes `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
+Chunks are computed anew in every iteration, which for an array on disk is reading it; who has the
+memory gives `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
 two, and so is gone before the next one is made: as a task of its own it would lie in memory until
 the worker knows what to do with it. Besides sums, samples of the rows travel: 10,000 at most,
 four times as many where those are at most 256 MB, above 100 components K^2 rows, some thousand at a
@@ -42,7 +43,7 @@ def is_dask(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class Pass(Generic[R]):
-    """What workers need to know to do a pass over their chunks."""
+    """What workers need to know to go through their chunks."""
 
     work: Callable[[Block], R]
     dtype: np.dtype[Any]

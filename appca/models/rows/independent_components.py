@@ -117,7 +117,7 @@ def turned(rng: np.random.Generator, rows: Rows, n_components: int, n_active: in
 
 
 def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
-    """Rows of the data as loadings, for the annealed passes to learn from.
+    """Rows of the data as loadings, for the annealed iterations to learn from.
 
     Each row is drawn by its squared distance from the nearest line through the rows before it
     (as k-means++ does with points). With K = 20 to 40, D = 10 to 20, L = 2 and 3, fits from here

@@ -57,7 +57,7 @@ class CachedFactorState(NamedTuple, Generic[S]):
 
 
 def look(data: ChainData, state: S) -> CachedFactorState[S]:
-    """Take a state's products with the rows, two passes."""
+    """Take a state's products with the rows; goes through them twice."""
     return seen_by(data, state, residual_squares(data, crossed(data, state.X), state.W, state.mu))
 
 

@@ -1,6 +1,6 @@
-"""The Gaussian algebra of one row's active set when the columns of W are not orthogonal.
+"""The Gaussian algebra of one row's support when the columns of W are not orthogonal.
 
-For a row y and an active set S, with A = I/tau2 + W'W/sigma2 and beta = W'y/sigma2, the sweep
+For a row y and an support S, with A = I/tau2 + W'W/sigma2 and beta = W'y/sigma2, the sweep
 operator applied to the tableau [A | beta] on the members of S leaves
 
     in S:      -inv(A_SS) and the posterior mean q = inv(A_SS) beta_S of x_S,

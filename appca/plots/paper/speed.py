@@ -20,7 +20,7 @@ def courses(rows: Sequence[Row]) -> go.Figure:
     Parameters
     ----------
     rows : sequence of dict
-        With model, way, title, data_set, passes, seconds, error and likelihood.
+        With model, way, title, data_set, ``passes``, seconds, error and likelihood.
     """
     models = list(dict.fromkeys(row["model"] for row in rows))
     ways = list(dict.fromkeys(row["way"] for row in rows))
@@ -57,6 +57,6 @@ def _line(own: Sequence[Row], measure: str, place: int, number: int) -> go.Scatt
         legendgroup=own[0]["way"],
         line={"color": colour, "width": 1.6, "dash": DASHES[number % len(DASHES)]},
         marker={"size": 5},
-        hovertemplate="%{x:.3g} s, %{customdata} passes: %{y:.5g}"
+        hovertemplate="%{x:.3g} s, %{customdata} iterations: %{y:.5g}"
         f"<extra>%{{fullData.name}}, data set {number + 1}</extra>",
     )

@@ -30,7 +30,7 @@ class SimulatedRows(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way to fit a model for a number of passes or sweeps."""
+    """One way to fit a model for a number of iterations or sweeps."""
 
     model: str
     title: str
@@ -39,7 +39,7 @@ class Way(NamedTuple):
 
 
 def estimator(way: Way, passes: int, options: Options) -> Any:
-    """Start from principal components; EM passes, or as many sweeps of one chain."""
+    """Start from principal components; EM iterations, or as many sweeps of one chain."""
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
     from appca.models.adaptive_ppca import AdaptivePPCA
 
@@ -70,7 +70,7 @@ WAYS: dict[str, Way] = {
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Time all ways on a ladder of passes, and compare; alone, whatever `processes` offers."""
+    """Time all ways on a ladder of iterations, and compare; alone, whatever `processes` offers."""
     del processes  # two timings at once disturb each other
     if options["n_active"] >= options["n_components"]:
         msg = (
@@ -129,13 +129,13 @@ def draw(model: str, number: int, options: Options) -> SimulatedRows:
 
 
 def rungs(most: int) -> list[int]:
-    """Numbers of passes from 1 to `most`, about a factor of 1.4 apart."""
+    """Numbers of iterations from 1 to `most`, about a factor of 1.4 apart."""
     found = {round(2 ** (step / 2)) for step in range(2 * most.bit_length())}
     return [*sorted(rung for rung in found if rung < most), most]
 
 
 def ladder(spec: Spec, tick: Tick) -> list[Row]:
-    """Fit with more and more passes from the same start; time, error and likelihood of each."""
+    """Fit with more and more iterations from the same start; time, error and likelihood of each."""
     from appca.models.algebra.threads import single_threaded_blas
 
     options, way = spec["options"], WAYS[spec["way"]]

@@ -44,7 +44,7 @@ def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
     source : str
         A built-in data set, a file, or the folder of a stored data set.
     n_rows : int
-        The first so many; all if there are fewer.
+        How many, from the first; all if there are fewer.
     column : str
         Of the labels, that with the classes; the first if empty.
 

@@ -108,7 +108,7 @@ def _afa_gibbs(task: Task) -> Any:
 
 
 def _of_sweeps(callback: "Callback | None") -> "Callback | None":
-    """Tell passes of the start as none yet: the fit can be ended there, but no bar moves."""
+    """Tell iterations of the start as none yet: the fit can be ended there, but no bar moves."""
     if callback is None:
         return None
 
@@ -164,7 +164,7 @@ METHODS: dict[str, ComparedMethod] = {
         "isFA, Gibbs, alpha inferred", "isFA", _isfa, f"at most K + {MOST_BEYOND} factors"
     ),
     "afa_gibbs": ComparedMethod(
-        "aFA, Gibbs", "aFA Gibbs", _afa_gibbs, f"begun by {CLIMB} passes of EM from ICA"
+        "aFA, Gibbs", "aFA Gibbs", _afa_gibbs, f"begun by {CLIMB} iterations of EM from ICA"
     ),
     "afa_paper": ComparedMethod(
         "aFA, EM, the paper's start",

@@ -15,7 +15,7 @@ from appca.runs.run import RunInfo
 from appca.storage.wording import counted
 from appca.ui.data.preprocessing_form import preprocessing
 from appca.ui.frame.place import place_of_fits, place_of_run
-from appca.ui.parts.text import about, duration, ended, fact_list, markdown, passes
+from appca.ui.parts.text import about, duration, ended, fact_list, markdown
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
@@ -73,11 +73,12 @@ FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
             "dictionary": "Rows of the data",
             "random": "Random",
         },
-        "Where the fit begins. Of several starts, the one that is best after a few passes is "
-        "finished. Independent components find the factors that a start from PCA often misses.",
+        "Where the fit begins. Of several starts, the one that climbs highest on a sample of the "
+        "rows is taken. Independent components find the factors that a start from PCA often "
+        "misses.",
     ),
     "alpha": SettingChoice(
-        "Concentration alpha",
+        "Mass parameter alpha",
         {"infer": "Learned", FIXED: "A fixed number"},
         "How many components rows are expected to use between them; learned with the rest, or "
         "fixed.",
@@ -89,7 +90,7 @@ FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
         "component a share of its own.",
     ),
     "latent_variance": SettingChoice(
-        "Latent variance",
+        "Factor variance",
         {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
         "How far rows spread along the components: learned, or fixed at a number of yours (the "
         "paper fixes 1, which makes the fit depend on the unit of the data).",
@@ -116,20 +117,20 @@ FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
         {"auto": "Where they are few", "exact": "All of them", "best": "The best one"},
         "Weigh all choices of factors of a row, or give it wholly to the best one.",
     ),
-    "n_init": Number("Starts", 1, 50, "Fit from so many starts and keep the best."),
-    "max_iter": Number("Most passes", 1, 100_000, "Stop after so many passes over the data."),
+    "n_init": Number("Starts", 1, 50, "Fit from this many starts and keep the best."),
+    "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many."),
     "n_chains": Number(
         "Chains", 1, 16, "Independent chains: only two or more can contradict one another."
     ),
     "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps thrown away at the start of each chain."),
     "n_draws": Number("Draws", 1, 100_000, "Draws kept of each chain."),
-    "thin": Number("Sweeps a draw", 1, 10_000, "Keep one draw in so many sweeps."),
+    "thin": Number("Sweeps per draw", 1, 10_000, "Keep one draw in this many sweeps."),
     "n_paths": Number(
-        "Paths a row",
+        "Paths per row",
         2,
         10_000,
         "Where there are too many choices to sum over, the likelihood of a row is estimated with "
-        "so many paths: more are slower and more exact.",
+        "this many paths: more are slower and more exact.",
     ),
     "chain_starts": SettingChoice(
         "Chains start",
@@ -139,8 +140,8 @@ FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
     ),
     "noise_shape": Hyperparameter("Noise: shape", _VARIANCE.format("shape")),
     "noise_scale": Hyperparameter("Noise: scale", _VARIANCE.format("scale")),
-    "latent_shape": Hyperparameter("Latent variance: shape", _VARIANCE.format("shape")),
-    "latent_scale": Hyperparameter("Latent variance: scale", _VARIANCE.format("scale")),
+    "latent_shape": Hyperparameter("Factor variance: shape", _VARIANCE.format("shape")),
+    "latent_scale": Hyperparameter("Factor variance: scale", _VARIANCE.format("scale")),
     "loading_shape": Hyperparameter("Loadings: shape", _VARIANCE.format("shape")),
     "loading_scale": Hyperparameter("Loadings: scale", _VARIANCE.format("scale")),
     "alpha_shape": Hyperparameter("Alpha: shape", _ALPHA.format("shape")),
@@ -198,7 +199,7 @@ def facts(shown: Shown) -> str:
     """Return how the fit went, as HTML."""
     info, fitted = shown.info, shown.fitted
     latent = fitted.latent_variance
-    work = passes(info.n_iter, sampled=shown.config.is_sampled)
+    work = counted(info.n_iter, "sweep" if shown.config.is_sampled else "iteration")
     spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
     nats = f"{fixed(info.log_likelihood / info.n_rows)} nats per row"
     lines = {
@@ -208,7 +209,7 @@ def facts(shown: Shown) -> str:
         "Ended": ended(info.stop_reason),
         "Work": f"{work} in {duration(info.seconds)}",
         "Noise variance": f"{fitted.noise_variance:.4g}",
-        "Latent variance": spread,
+        "Factor variance": spread,
         **_learned(fitted),
         **_estimated(info),
         **place_of_run(info),

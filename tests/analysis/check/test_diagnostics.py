@@ -169,9 +169,9 @@ def test_alignment_refuses_axes_that_do_not_fit():
 def test_a_variance_that_components_share_is_one_quantity(seed):
     each = np.random.default_rng(seed).random((2, 20, 3))
     names = list(invariants({"latent_variance": each}))
-    assert names == ["smallest latent variance", "largest latent variance"]
+    assert names == ["smallest factor variance", "largest factor variance"]
     shared = np.broadcast_to(each[..., :1], each.shape)
-    assert list(invariants({"latent_variance": shared})) == ["latent variance"]
+    assert list(invariants({"latent_variance": shared})) == ["factor variance"]
     ranks = list(invariants({"occupancy": np.ones((1, 2, 23))}))
     assert [ranks[k].split()[3] for k in (1, 2, 3, 10, 20, 21, 22)] == [
         *("2nd", "3rd", "4th", "11th", "21st", "22nd", "23rd"),

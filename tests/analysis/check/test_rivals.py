@@ -113,7 +113,7 @@ def test_what_can_stop_early_keeps_what_it_has_and_says_so(split):
     assert stopped.note == "stopped after 0.5 s, not converged"
     assert np.isfinite(stopped.log_likelihood).all()
     few = rivals.factor_analysis(2, split, Cap(0.5, Clock()), nothing)
-    assert "stopped after 20 passes" in few.note or few.note == ""
+    assert "stopped after 20 iterations" in few.note or few.note == ""
     atoms = rivals.dictionary(4, 2, split, Cap(0.5, Clock()), nothing)
     assert atoms.note == "stopped after 0.5 s, not converged"
     assert np.isfinite(atoms.reconstruction).all()

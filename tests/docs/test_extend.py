@@ -1,0 +1,85 @@
+"""The pages “add a …” do what they say: their blocks run in a copy of the tree."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(
+    r"^```\{code-block\} \w+\n:caption: (?P<caption>[^\n]+)\n\n(?P<code>.*?)^```$", re.M | re.S
+)
+COPIED = ("appca", "pages", "tests", "sample_data", "app.py", "pyproject.toml", ".streamlit")
+
+
+class Written(NamedTuple):
+    """A block of a page: a new file, or lines of one that is there; or commands."""
+
+    path: str
+    after: str | None
+    code: str
+
+
+def blocks(page: str) -> list[Written]:
+    found = []
+    for block in BLOCK.finditer((ROOT / "docs/extend" / page).read_text("utf-8")):
+        path, _, after = block["caption"].partition(", after ")
+        found.append(Written(path, after.strip("`") or None, block["code"]))
+    return found
+
+
+def copy(folder: Path) -> None:
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, folder / name)
+
+
+def write(folder: Path, block: Written) -> None:
+    file = folder / block.path
+    if block.after is None:
+        assert not file.exists(), f"{block.path} is there already"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block.code, encoding="utf-8")
+        return
+    text = file.read_text("utf-8")
+    assert text.count(block.after) == 1, f"{block.after!r} must stand once in {block.path}"
+    more = block.code.rstrip("\n") if block.code.startswith(",") else "\n" + block.code.rstrip("\n")
+    file.write_text(text.replace(block.after, block.after + more), encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["model.md", "page.md", "reader.md", "rival.md"])
+def test_a_page_that_says_how_to_add_something_adds_it(page, tmp_path):
+    copy(tmp_path)
+    commands = []
+    for block in blocks(page):
+        if block.path == "in the folder of the project":
+            commands += [line.removeprefix("$ ") for line in block.code.splitlines()]
+        else:
+            write(tmp_path, block)
+    assert commands
+    for command in commands:
+        program, *words = shlex.split(command)
+        assert program == "python"
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env={**_environment(), "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+def _environment() -> dict[str, str]:
+    ours = ("PYTEST_", "PYTHONPATH")
+    return {key: value for key, value in os.environ.items() if not key.startswith(ours)}
