@@ -87,8 +87,6 @@ def _one(
         say(line)
     say(f"{seconds:.0f} s; stored as {name}")
     if out is not None:
-        files, missing = write(study, outcome, out)
+        files = write(study, outcome, out)
         say(f"wrote {', '.join(path.name for path in files)} in {out}")
-        if missing:
-            say(missing)
     return ReportEntry(study, options, outcome, f"Computed in {seconds:.0f} s, stored as {name}.")

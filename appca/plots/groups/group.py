@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 from appca.analysis.groups.group import GroupDifference
 from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import NEGATIVE, POSITIVE, diverging
-from appca.plots.explore.panel import plain
-from appca.plots.frame import framed
+from appca.plots.frame import framed, plain
 from appca.storage.wording import shortened
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
