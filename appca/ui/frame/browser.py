@@ -1,4 +1,4 @@
-"""What the frame asks of the browser: keys for undo and redo, and a Back that undoes."""
+"""What the frame asks of the browser: undo and redo by keys and Back, and code ahead of its use."""
 
 from pathlib import Path
 
@@ -13,6 +13,15 @@ _listener = st.components.v2.component(
 )
 
 
+_SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
+_charts = next((file.name for file in _SCRIPTS.glob("PlotlyChart.*.js")), None)
+
+
 def listen() -> None:
-    """Take up keys and the browser's history; draws nothing."""
-    _listener(key="appca-frame", on_undo_change=history.undo, on_redo_change=history.redo)
+    """Take up keys and the browser's history, and load code ahead; draws nothing."""
+    _listener(
+        key="appca-frame",
+        data={"charts": _charts},
+        on_undo_change=history.undo,
+        on_redo_change=history.redo,
+    )

@@ -5,6 +5,7 @@
  * another page, tab or step is one; all else takes the place of the present entry.
  */
 const TYPED = 'input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true]';
+const DRAWN = 3000; // milliseconds until the first page has been drawn
 
 function isAnotherPlace(url) {
   const [from, to] = [new URL(location.href), new URL(url ?? '', location.href)];
@@ -33,8 +34,18 @@ function remember() {
   document.cookie = `appca_last=${encodeURIComponent(kept)}; path=/; max-age=31536000; SameSite=Strict`;
 }
 
-export default function frame({ setTriggerValue }) {
+/** Fetch and parse the code of charts, 4.7 MB, when the page has been drawn: the first page with charts waits for it else. */
+function loadAhead(charts) {
+  const own = document.querySelector('script[type=module][src*="static/js/"]');
+  if (!charts || !own || document.querySelector(`link[href$="${charts}"]`)) return;
+  const link = Object.assign(document.createElement('link'), { rel: 'modulepreload', href: new URL(charts, own.src).href });
+  setTimeout(() => document.head.append(link), DRAWN);
+}
+
+export default function frame({ data, setTriggerValue }) {
   watchHistory();
+  if (!window.appcaAhead) loadAhead(data?.charts);
+  window.appcaAhead = true;
   const leaving = new AbortController();
   const onKey = (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.altKey || event.target.closest?.(TYPED)) return;
