@@ -50,7 +50,7 @@ def add(commands: parsing.Commands) -> None:
     parser = parsing.command(commands, NAME, text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
-        "data", nargs="*", metavar="DATA", help=f"{parsing.DATA_HELP}, or a session ({SUFFIX})"
+        "data", nargs="*", metavar="DATA", help=f"{parsing.DATA_HELP}; or a session ({SUFFIX})"
     )
     parser.add_argument(
         "--labels",
