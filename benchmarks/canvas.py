@@ -3,7 +3,7 @@
 `python -m benchmarks.canvas [ROWS ...]` (default 10000 100000 1000000): planted rows with K = 10,
 L = 3 and one map. Packing is warm: compiled code is loaded first. A first view is what a page
 fetches before its first picture: components, scores, doubt, one colouring, the layout that opens
-and the map. Of new colours or another selection a fair sample is drawn first, 0.3 points a pixel,
+and the map. Of new colours or another selection a fair sample is drawn first, 0.1 points a pixel,
 then all; both are measured. The browser draws without a graphics card (SwiftShader) at 1400 x 900;
 milliseconds are medians. Writes results/canvas.json.
 """
@@ -28,7 +28,7 @@ from appca.plots.explore.scene.scene import Scene
 from appca.plots.explore.scene.usage import usage_of
 from appca.ui.explorer.parcels import Parcels, publish
 from benchmarks import canvas_browser, readings, results
-from benchmarks.first_picture import FLAGS, ROOT
+from benchmarks.browser import FLAGS, ROOT
 from benchmarks.scenes import planted, scene_from, write
 
 TIMES = 3

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from benchmarks import results
-from benchmarks.first_picture import ROOT
+from benchmarks.browser import ROOT
 
 FLAGS = ["--enable-precise-memory-info", "--js-flags=--expose-gc"]
 PANELS = 12  # of plotly.js: as many as the old explorer showed at a time

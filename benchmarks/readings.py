@@ -286,14 +286,16 @@ def quality_reading(rows: Sequence[Row]) -> list[str]:
     return said if "clock_s" in rows[0] else [*said, NO_SECONDS]
 
 
-def first_picture_lines(rows: Sequence[Row]) -> Cells:
-    """Write a line a start."""
-    return columns(rows, {"start": "start", "clock_s": "clock s"})
+def pages_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a page."""
+    return columns(rows, {"what": "", "first_s": "first time, s", "second_s": "second time, s"})
 
 
-def first_picture_reading(rows: Sequence[Row]) -> list[str]:
-    """Give the median."""
-    return [f"The median is {number(median(row['clock_s'] for row in rows))} s."]
+def pages_reading(rows: Sequence[Row]) -> list[str]:
+    """Say which change takes longest."""
+    most = max(rows[1:], key=lambda row: max(row["first_s"], row["second_s"]))
+    longest = max(most["first_s"], most["second_s"])
+    return [f"The longest change is that to {most['what']}, {number(longest)} s."]
 
 
 CANVAS = {  # column of results -> what it is, what was asked of it at each number of rows

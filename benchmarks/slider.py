@@ -8,22 +8,14 @@ Writes results/slider.json.
 """
 
 import os
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from appca.data.store import DatasetStore
 from benchmarks import results
-from benchmarks.first_picture import FLAGS, ROOT
+from benchmarks.browser import FLAGS, served
 from benchmarks.scenes import mnist
 
 MINUTE = 60_000  # milliseconds
@@ -70,8 +62,10 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
         for n in given.sizes:
-            with served(n) as address:
-                rows += moves(browser, address, n)
+            with tempfile.TemporaryDirectory() as home:
+                digest = DatasetStore(Path(home)).put(mnist(n))
+                with served(home) as address:
+                    rows += moves(browser, f"{address}/?data={digest}&k=10&l=3", n)
         browser.close()
     for n in given.sizes:
         for ahead in (False, True):
@@ -120,36 +114,6 @@ def moved(page: Any, slider: str, given: "str | int") -> dict[str, float]:
     found = page.evaluate("() => window.sliderMove")
     arrived, drawn = found["first"] - found["pressed"], found["last"] - found["first"]
     return {"server_s": arrived / 1000, "browser_s": drawn / 1000}
-
-
-@contextmanager
-def served(n: int) -> Iterator[str]:
-    """Run the app on a new home; give the address of so many digits at K = 10 and L = 3."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory() as home:
-        digest = DatasetStore(Path(home)).put(mnist(n))
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-        environment = {**os.environ, "APPCA_HOME": home}
-        server = subprocess.Popen(
-            [*command, "--server.port", str(port)],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-        )
-        address = f"http://127.0.0.1:{port}"
-        try:
-            for _ in range(300):
-                try:
-                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-                    break
-                except (urllib.error.URLError, OSError):
-                    time.sleep(0.1)
-            yield f"{address}/?data={digest}&k=10&l=3"
-        finally:
-            server.terminate()
-            server.wait()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from benchmarks import results
-from benchmarks.first_picture import FLAGS, ROOT
+from benchmarks.browser import FLAGS, ROOT
 from benchmarks.window import Window
 
 MINUTE = 60_000  # milliseconds

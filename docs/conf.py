@@ -5,8 +5,6 @@ import shutil
 import tomllib
 from pathlib import Path
 
-import appca
-
 ROOT = Path(__file__).resolve().parents[1]
 _project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -62,12 +60,10 @@ def _as_text(_app, _what, _name, _object, _options, lines):
             lines[i] = head + _NAME.sub(r"\1\\_", line[len(head) :].replace("|", r"\|"))
 
 
-def _within_the_site(_app, name, source):
+def _within_the_site(_app, _name, source):
     """Let links to files beside docs/ lead to their copies in the site."""
     source[0] = source[0].replace("../CONTRIBUTING.md", "contributing.md")
     source[0] = source[0].replace("../../examples/", "../examples/")
-    if name == "api":
-        source[0] = source[0].replace("EVERY_NAME", "\n   ".join(appca.__all__))
 
 
 def setup(app):

@@ -176,6 +176,9 @@ def choose(page: Any, address: str) -> None:
     page.get_by_role("link", name="Check").click()
     click(page, "choose_start")
     page.get_by_text("Try K =").wait_for()
+    page.get_by_role("button", name="Adopt").wait_for()
+    page.get_by_role("button", name="Close").click()
+    page.wait_for_timeout(2000)
 
 
 def components(page: Any, address: str) -> int:

@@ -53,8 +53,13 @@ def test_an_absent_package_is_said_with_the_extra_that_brings_it():
 
 ABSENT = """
 import sys
-for name in {names}:
-    sys.modules[name] = None  # as if it were not installed
+
+class Absent:  # as if they were not installed
+    def find_spec(name, *_):
+        if name.partition(".")[0] in {names}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent)
 import numpy as np, appca
 X = np.random.default_rng(0).normal(size=(60, 5))
 model = appca.AdaptivePPCA(n_components=3, n_active=1, random_state=0).fit(X)

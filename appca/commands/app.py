@@ -50,7 +50,7 @@ def add(commands: parsing.Commands) -> None:
     parser = parsing.command(commands, NAME, text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
-        "data", nargs="*", metavar="DATA", help=f"{parsing.DATA_HELP}, or a session ({SUFFIX})"
+        "data", nargs="*", metavar="DATA", help=f"{parsing.DATA_HELP}; or a session ({SUFFIX})"
     )
     parser.add_argument(
         "--labels",
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     _check(options)
     token = "" if options.no_token else secrets.token_urlsafe(24)
     server = _started(options, token)  # first: it loads its code while the data are read
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that the server ends, too
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
     try:
         place = _place(options)
         url = f"http://{options.address}:{options.port}"
@@ -97,6 +97,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         server.terminate()
         with suppress(subprocess.TimeoutExpired):
             server.wait(10)
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
     return {"address": url}
 
 

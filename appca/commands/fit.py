@@ -101,16 +101,16 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
     reduce.add_argument(
         "--pca",
         type=parsing.value,
-        help="dimensions to keep, or share of variance below 1 (default: all are kept)",
+        help="reduce to so many dimensions by PCA, or to a share of variance below 1 (default: no)",
     )
     reduce.add_argument(
         "--vae",
         type=parsing.value,
         metavar="DIMENSIONS",
-        help="dimensions of an autoencoder (default: there is none)",
+        help="reduce to so many dimensions by an autoencoder (default: no)",
     )
     group.add_argument(
-        "--epochs", type=int, help="of the autoencoder (default: suggested by the data)"
+        "--epochs", type=int, help="epochs of the autoencoder (default: suggested by the data)"
     )
 
 

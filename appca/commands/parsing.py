@@ -15,8 +15,8 @@ from appca.storage.wording import shortened
 USAGE = 2
 PIPE = "-"  # as the name of a file: standard input, or standard output
 DATA_HELP = (
-    "a built-in data set (see `data`), a file (CSV, TSV, Parquet, NPY, NPZ, MAT, IDX, NIfTI, zip "
-    "of images), several images, a folder of them, or - for one file from standard input"
+    "a built-in data set (see `data`), a file (CSV, TSV, Parquet, NPY, NPZ, MAT, HDF5, IDX, NIfTI, "
+    "ZIP of images), several images, a folder of them, or - for one file from standard input"
 )
 _FLAGS = {  # what the models and readers call it, and what it is here
     "n_components": "-K",
@@ -100,8 +100,14 @@ def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> Non
     )
     for flag, text in (
         ("--label", "a column that names classes (default: columns of words, and class, target …)"),
-        ("--id", "the column that names rows (default: one with a name like id, without repeats)"),
-        ("--ignore", "a column to leave out (default: columns of long texts)"),
+        (
+            "--id",
+            "the column that names rows (default: named like id, unique words, or counting)",
+        ),
+        (
+            "--ignore",
+            "a column to leave out (default: dates, long texts, columns of one value)",
+        ),
     ):
         group.add_argument(flag, action="append", default=[], metavar="COLUMN", help=text)
 

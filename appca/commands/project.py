@@ -1,4 +1,4 @@
-"""``appca project``: describe new rows by a fitted model, and say which do not fit."""
+"""``appca project``: describe new rows with a fitted model, and say which do not fit."""
 
 import argparse
 import math
@@ -44,7 +44,7 @@ class RowsDescriber(NamedTuple):
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "describe new rows by a fitted model, and say which do not fit"
+    text = "describe new rows with a fitted model, and say which do not fit"
     parser = parsing.command(commands, "project", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(

@@ -32,7 +32,7 @@ def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
     parser.add_argument(
         "--format",
         choices=[suffix[1:] for suffix in KINDS],
-        help=f"what --out - writes, which has no name to tell (default: {kind[1:]})",
+        help=f"the format of --out -, which has no file name to tell it (default: {kind[1:]})",
     )
     parser.set_defaults(default_kind=kind)
 

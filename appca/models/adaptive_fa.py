@@ -59,8 +59,8 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
     """Adaptive factor analysis (aFA).
 
     y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
-    and z_n uniform over the subsets of exactly L of the K factors. x is integrated out; which
-    factors a row uses is summed over where the subsets are few, else searched for on the density
+    and z_n uniform over the supports of exactly L of the K factors. x is integrated out; which
+    factors a row uses is summed over where supports are few, else searched for on the density
     with x integrated out.
 
     Parameters

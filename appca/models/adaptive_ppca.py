@@ -85,7 +85,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         Number L of components that a row uses, at most K.
     inference : {"em", "gibbs", "hard"}
         "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM.
-        "hard" gives each row wholly to its best subset (classification EM; with vanishing noise
+        "hard" gives each row wholly to its best support (classification EM; with vanishing noise
         this is top-L assignment and Procrustes).
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
         Start: principal directions as they are ("pca"), rotated by quartimax, annealed, rotated to
@@ -104,7 +104,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         MAP-within-Gibbs, which does not sample the posterior. "auto" is "sample" with "gibbs",
         else "polar".
     z_update : {"block", "swap"}
-        How "gibbs" draws the subset of a row: as a whole, or one member after the other (the
+        How "gibbs" draws the support of a row: as a whole, or one member after the other (the
         paper, in a random order).
     n_init : int
         Number of starts: the first from `init`, the others random rotations of the principal
@@ -121,7 +121,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
-        For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+        For "gibbs": chains, sweeps thrown away, draws kept of each chain, sweeps between draws.
     chain_starts : {"overdispersed", "init"}
         Where the chains of "gibbs" start: the first from the fit by EM and each other one from its
         own random rotation of the principal directions, so that chains that agree have found the
@@ -135,7 +135,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     random_state : int, Generator, RandomState or None
         For random rotations, the sample of rows that starts are screened on, and `sample`.
     verbose : bool
-        Print a line an iteration.
+        Print a line for each iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
         what it has; any other exception propagates and leaves the estimator unfitted.
@@ -151,7 +151,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     explained_variance_ : (K,) mean over rows of E[(x z)^2].
     scale_ : (K,) root mean square of the training scores when active.
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
-        inference="hard" that of the rows and their best subsets together.
+        inference="hard" that of the rows and their best supports together.
     n_iter_ : int, EM iterations over all rows after the screening of starts.
     stop_reason_ : str.
     posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only, as are to_arviz and the

@@ -40,7 +40,7 @@ def likelihood(
         8,
         8,
         xaxis={"title": "sweep" if sampled else "iteration", "showgrid": False},
-        yaxis={"title": "log-likelihood a row", "nticks": 5, "range": _range(per_row)},
+        yaxis={"title": "log-likelihood per row", "nticks": 5, "range": _range(per_row)},
         showlegend=False,
     )
 

@@ -103,7 +103,7 @@ def test_an_imported_run_that_is_gone_leaves_a_fit_by_its_settings(start, import
     RunStore(home()).delete(imported.id)
     healthy(app.run())
     assert address(app)["run"] == imported.config.to_be_fitted().id
-    assert "The imported run" in said(healthy(app.run()))
+    assert "The imported fit" in said(healthy(app.run()))
     assert not (imported.path).exists()
 
 

@@ -108,13 +108,33 @@ def test_every_page_can_be_read_by_everybody(visit, address, dark):
     assert {place: faults for place, faults in found.items() if faults} == {}
 
 
-def test_every_page_is_reached_by_the_keyboard_alone(visit, address):
+def press_by_key(page, name: str, key: str = "Enter") -> None:
+    """Go by Tab to what has a name, and press a key on it."""
+    said = """() => { const { innerText, ariaLabel, labels } = document.activeElement;
+        return [innerText, ariaLabel, labels?.[0]?.innerText].filter(Boolean).join(' '); }"""
+    for _ in range(90):
+        page.keyboard.press("Tab")
+        if name in page.evaluate(said):
+            return page.keyboard.press(key)
+    pytest.fail(f"Tab does not come to {name}")
+
+
+def test_a_keyboard_alone_reaches_every_page_and_does_the_main_job(visit, address):
     page = visit(f"{address}/").page
     sound(page, "Explore")
     for title in dict.fromkeys(PAGES.values()):
-        for _ in range(60):
-            page.keyboard.press("Tab")
-            if page.evaluate("document.activeElement.innerText").endswith(title):
-                break
-        page.keyboard.press("Enter")
+        press_by_key(page, title)
         sound(page, title)
+    press_by_key(page, "Data")
+    sound(page, "Data")
+    press_by_key(page, "Wine")
+    drawn(page, "explorer.dataset.rows == 178", 120)
+    idle(page)
+    press_by_key(page, "K", "ArrowRight")
+    page.wait_for_url("**k=5**", timeout=WAIT)
+    drawn(page, "explorer.dataset.panels == 10", 120)
+    press_by_key(page, "Export")
+    sound(page, "Export")
+    with page.expect_download(timeout=WAIT) as started:
+        press_by_key(page, "Save CSV")
+    assert started.value.suggested_filename.endswith(".csv")

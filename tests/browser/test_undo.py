@@ -4,7 +4,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.browser.test_app import APP, SECOND, idle
+from tests.browser.test_app import APP, SECOND, drawn, idle
+from tests.browser.test_selection import lasso
 
 pytestmark = pytest.mark.browser
 WAIT = 60 * SECOND
@@ -32,28 +33,35 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
     page = opened.page
     until(page, k="4", l="2", step="0")
     k, l_ = (page.locator(f".st-key-{name} input[type=range]") for name in ("k", "l"))
-    steps = [here(page)]
+    name = page.locator("[class*=st-key-drawer-component-] input").first
+    steps = [here(page) | {"name": ""}]
 
     def take(**wanted: str) -> None:
         until(page, step=str(len(steps)), **wanted)
-        steps.append(here(page))
+        drawn(page)
+        steps.append(here(page) | {"name": name.input_value()})
 
     k.press("ArrowRight")
     take(k="5")
     l_.press("ArrowRight")
     take(l="3")
+    name.fill("round")
+    name.press("Enter")
+    take()
+    lasso(page)
+    take()
     k.press("ArrowRight")
-    take(k="6")
-    l_.press("ArrowLeft")
-    take(l="2")
-    k.press("ArrowLeft")
-    take(k="5", l="2")
+    take(k="6", l="3")
+    assert ["sel" in step for step in steps] == [False] * 4 + [True] * 2
+    assert [step["name"] for step in steps[2:5]] == ["", "round", "round"]
 
     def shows(place: int) -> None:
-        until(page, **{name: steps[place][name] for name in ("k", "l", "run", "step")})
+        wanted = {name: steps[place].get(name) for name in ("k", "l", "run", "step", "sel")}
+        until(page, **wanted)
         page.wait_for_function(
-            "(k) => document.querySelector('.st-key-k input[type=range]').value === k",
-            arg=steps[place]["k"],
+            """([k, name]) => document.querySelector('.st-key-k input[type=range]').value === k
+            && document.querySelector('[class*=st-key-drawer-component-] input').value === name""",
+            arg=[steps[place]["k"], steps[place]["name"]],
             timeout=WAIT,
         )
 

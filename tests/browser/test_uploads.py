@@ -61,6 +61,19 @@ def see(page, points: int, images: bool = False) -> None:
     )
 
 
+def count_clicks(page) -> None:
+    """Count the clicks of the hand from now on, as `window.clicks`."""
+    page.evaluate(
+        """() => { window.clicks = 0;
+        const count = (event) => { window.clicks += event.isTrusted; };
+        addEventListener('pointerdown', count, true); }"""
+    )
+
+
+def clicks(page) -> int:
+    return page.evaluate("window.clicks")
+
+
 def saved(page) -> list[str]:
     """Save the projections as CSV, in two clicks, and return the lines."""
     page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Export").click()
@@ -85,18 +98,23 @@ def test_a_clean_file_dropped_on_any_page_is_a_picture_and_saved_two_clicks_late
     page.set_default_timeout(WAIT)
     page.get_by_role("heading", name="Components", exact=True, level=1).wait_for()
     idle(page, 60)
+    count_clicks(page)
     drop(page, ("my <b>table</b>.csv", clean()))
     see(page, 300)
+    assert clicks(page) == 0
     page.locator(".st-key-assumed", has_text="Read as UTF-8 text, commas").wait_for()
     lines = saved(page)
+    assert clicks(page) <= 3
     assert len(lines) == 301
     assert lines[0].startswith("id,class,subspace,component_1")
     assert lines[300].startswith("item 299,c,")
 
 
 def test_a_messy_file_is_a_picture_and_read_otherwise_after_a_click_on_change(data):
+    count_clicks(data)
     drop(data, ("messy.csv", messy()))
     see(data, 90)
+    assert clicks(data) == 0
     said = data.locator(".st-key-assumed")
     said.get_by_text("Read as Western European text, semicolons, decimal comma").wait_for()
     said.get_by_text("50 of 450 values are missing, filled from the model").wait_for()
@@ -141,9 +159,11 @@ def test_mnist_is_a_picture_after_two_clicks(visit, address):
     page = visit(address).page
     page.set_default_timeout(WAIT)
     see(page, 1797)
+    count_clicks(page)
     page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Data").click()
     page.locator(".st-key-source-mnist-open button").click()
     see(page, 10_000, images=True)
+    assert clicks(page) == 2
 
 
 @pytest.mark.slow

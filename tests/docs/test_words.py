@@ -13,7 +13,7 @@ GONE = {  # what was said: what the field says
     r"foretells?": "predict",
     r"stand-ins?": "initial imputation, or preview",
     r"gappy": "incomplete",
-    r"active sets?|subsets? (of|that) (a|each|the) rows?": "support",
+    r"active sets?|(best|MAP) subsets?|subsets? (of|that) (a|each|the) rows?": "support",
     r"concentration": "mass parameter, or parameter matrix",
     r"latent variances?": "factor variance",
     r"own columns": "singletons",

@@ -6,6 +6,7 @@ import numpy as np
 
 from appca.analysis.fitted import FittedRun
 
+_BLOCK = 65_536  # rows
 MISSING = 0.5  # a channel without a component of its own, as the paper's figures have it for L = 2
 
 
@@ -70,12 +71,23 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
     shares : ndarray, shape (n_components,)
         Parts of the total variance, between 0 and 1.
     """
-    centred = Y - Y.mean(axis=0, dtype=np.float64).astype(Y.dtype)
-    wide = centred.shape[1] > centred.shape[0]
-    gram = (centred @ centred.T if wide else centred.T @ centred).astype(np.float64)
+    mean = Y.mean(axis=0, dtype=np.float64).astype(Y.dtype)
+    wide = Y.shape[1] > Y.shape[0]
+    if wide:
+        centred = Y - mean
+        gram = (centred @ centred.T).astype(np.float64)
+    else:
+        gram = np.zeros((Y.shape[1], Y.shape[1]))
+        for start in range(0, len(Y), _BLOCK):  # a copy of the whole could be large
+            block = Y[start : start + _BLOCK] - mean
+            gram += block.T @ block
     n_components = min(n_components, len(gram))
     values, vectors = _largest(gram, n_components)
-    scores = vectors * np.sqrt(values) if wide else centred @ vectors.astype(centred.dtype)
+    if wide:
+        scores = vectors * np.sqrt(values)
+    else:
+        along = vectors.astype(Y.dtype)
+        scores = Y @ along - mean @ along
     extreme = np.abs(scores).argmax(axis=0)
     scores = scores * np.where(scores[extreme, range(n_components)] < 0, -1, 1)
     total = max(float(np.trace(gram)), np.finfo(float).tiny)

@@ -65,7 +65,7 @@ def _heading(dataset: Dataset, recipe: Recipe) -> str:
         if not recipe.imported
         else "# It came in a session file; fitted anew by its settings, the numbers may be others."
     )
-    return f"# Run {recipe.run}: {recipe.title}, of {name}.\n{same}"
+    return f"# Fit {recipe.run}: {recipe.title}, of {name}.\n{same}"
 
 
 def _imports(kind: str, load_import: str, recipe: Recipe) -> str:
@@ -219,7 +219,7 @@ def _arrays(recipe: Recipe) -> str:
     return (
         "components, mean = model.components_, model.mean_\n"
         "scores, active = found.scores.astype(np.float32), found.active\n"
-        f"print(found.log_likelihood.sum(), 'nats; the run had {recipe.log_likelihood!r}')"
+        f"print(found.log_likelihood.sum(), 'nats; the fit had {recipe.log_likelihood!r}')"
     )
 
 

@@ -37,11 +37,11 @@ class Source(NamedTuple):
 SOURCES: dict[str, Source] = {
     source.key: source
     for source in (
-        Source("digits", "Digits, 8 x 8", "Small handwritten digits", True, 1797, 64),
+        Source("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
         Source(
             "mnist",
             "MNIST",
-            "Handwritten digits of 28 x 28 pixels",
+            "Handwritten digits of 28 × 28 pixels",
             False,
             70_000,
             784,

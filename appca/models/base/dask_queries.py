@@ -48,7 +48,7 @@ class OnDask(SubspaceModel):
         return super().inclusion_probabilities(X)
 
     def allocation_probability(self, X: Any) -> Any:
-        """Posterior probability (N,) of the subset that `allocate` chose; below 0.5: doubtful."""
+        """Posterior probability (N,) of the support that `allocate` chose; below 0.5: doubtful."""
         if is_dask(X):
             return self._by_chunks_of("allocation_probability", X)
         return super().allocation_probability(X)

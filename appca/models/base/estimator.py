@@ -49,7 +49,7 @@ class Description(NamedTuple):
     # (N,) of that, nats: of the sums over supports alone, hence 0 where they are exact. It does not
     # count that there are finitely many draws.
     standard_error: Array
-    method: str  # how the sums over sets were come by
+    method: str  # how the sums over supports were come by
 
 
 class RowSummary(NamedTuple):
@@ -276,7 +276,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
         )
 
     def allocation_probability(self, X: Any) -> Array:
-        """Posterior probability (N,) of the subset that `allocate` chose; below 0.5: doubtful."""
+        """Posterior probability (N,) of the support that `allocate` chose; below 0.5: doubtful."""
 
         def probability(_B: Array, P: Array) -> Array:
             a = self._logits(P)

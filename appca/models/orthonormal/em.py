@@ -1,7 +1,7 @@
 """One exact EM step of aPPCA (the paper's section 4 with X and Z integrated out).
 
     y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I),
-    z_n uniform over the L-subsets of 1..K
+    z_n uniform over the supports of L of 1..K
 
 The mean is carried as mu = origin - W shift: the learned mean has that form after every step,
 and the fixed ones are shift = 0.
@@ -51,7 +51,7 @@ class EMSettings(NamedTuple):
     n_active: int  # L
     latent: Literal["shared", "component"] | float  # how latent variances are estimated, or fixed
     learn_mean: bool  # else the mean stays at the origin of the rows
-    hard: bool  # rows wholly to their best subset (classification EM) instead of by posterior
+    hard: bool  # rows wholly to their best support (classification EM) instead of by posterior
     update: Callable[[Array, Array], Array]  # (A, previous W) -> argmax of tr(W'A)
     floor: float  # least variance
     compiled: bool = False  # whether the E step is worth a compiler, see `worth_compiling`
@@ -102,7 +102,7 @@ def compile_ahead() -> None:
 
 
 def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array, Array]:
-    """Log weight (N,) of a row's subsets and inclusion r (N, K); hard: of the best subset alone.
+    """Log weight (N,) of a row's supports and inclusion r (N, K); hard: of the best one alone.
 
     Tempered iterations are soft under both: a hard assignment has no temperature.
     """
@@ -120,7 +120,7 @@ def expect(
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
 
     With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
-    the subset logits (annealing); the log-likelihood then means nothing.
+    the logits (annealing); the log-likelihood then means nothing.
     """
     n, K = rows.mass, state.W.shape[1]
     # Mean of |y - mu|^2. The cross term vanishes: where there is a shift, rows sum to their origin.

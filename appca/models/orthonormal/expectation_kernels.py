@@ -258,7 +258,7 @@ def expect(P: Any, n: int, given: Any, totals: Any) -> float:
         (K,) to be added to projections, which are then about the mean;
         (4, K) root of the slope and offset of the logits, a = (root p)^2 - offset, shrinkage and
         variance of x given the row; how to take exponentials;
-        K, L (0 < L < K), and whether a row goes wholly to its best subset, whose logits are then
+        K, L (0 < L < K), and whether a row goes wholly to its best support, whose logits are then
         summed instead of log e_L.
     totals : (3, K) float64, to which the sums of E[x z], E[(x z)^2] and r are added.
     """

@@ -107,7 +107,7 @@ def rotated_state(rng: np.random.Generator, rows: Rows, settings: EMSettings) ->
 
 
 def first_state(fit: SubspaceFit, rows: Rows, n_active: int) -> SubspaceGibbsState:
-    """Turn a fit by EM into the state of a chain: each row's best subset, scores still to come."""
+    """Turn a fit by EM into the state of a chain: each row's best support, scores still to come."""
     W, shift, latent, noise = fit.state
     mu = -(W @ shift)
     a = gaussian.logits(projections(rows, W) - mu @ W, noise, latent)

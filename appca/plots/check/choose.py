@@ -16,6 +16,7 @@ SHADES = ("#e9f0f8", "#a8c8e8", "#5b95d1", "#2b66ab", "#183e6e")  # low to high
 SUGGESTED = "#c87d1e"
 CURVES_HEIGHT = 330
 NEUTRAL = "rgba(128, 140, 155, 0.9)"
+PALE = "rgba(128, 140, 155, 0.16)"
 
 
 class Picture(NamedTuple):
@@ -57,6 +58,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
         )
     )
     figure.add_trace(_targets(picture, rows, digits + 2, name))
+    figure.add_trace(_waiting(picture, columns, rows))
     if suggested is not None:
         i, j = components.index(suggested[0]), actives.index(suggested[1])
         figure.add_shape(
@@ -152,6 +154,15 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     figure.update_yaxes(title="|cos| to the reference", range=[0, 1.03])
     figure.update_xaxes(showgrid=False)
     return figure
+
+
+def _waiting(picture: Picture, columns: list[str], rows: list[str]) -> go.Heatmap:
+    """Draw a pale cell for each choice without a number yet."""
+    possible = np.array(picture.components)[:, None] >= np.array(picture.actives)
+    there = np.where(possible & np.isnan(picture.values), 0.0, np.nan)
+    pale = [[0, PALE], [1, PALE]]
+    one = {"xgap": 4, "ygap": 4, "hoverinfo": "skip", "showscale": False}
+    return go.Heatmap(z=there.T, x=columns, y=rows, colorscale=pale, **one)
 
 
 def _targets(picture: Picture, rows: list[str], digits: int, name: str) -> go.Scatter:

@@ -8,11 +8,12 @@ from appca.analysis.explore.subspaces import Subspace, opens_in_pair_view, pairs
 from appca.analysis.fitted import FittedRun
 from appca.plots.palette import CATEGORICAL
 
-WIDTH, HEIGHT, GAP = 360, 208, 6  # pixels
+WIDTH, HEIGHT, GAP = 720, 400, 10  # pixels
 COLUMNS, LINES = 3, 2
 MOST_ROWS = 900  # drawn in a panel
 GROUND, PANEL = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)
 EDGE = 0.5  # percent of the rows beyond each edge
+DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # its pixels, of six by six
 
 
 def thumbnail(fitted: FittedRun, codes: np.ndarray | None) -> np.ndarray:
@@ -31,10 +32,12 @@ def thumbnail(fitted: FittedRun, codes: np.ndarray | None) -> np.ndarray:
     picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
     picture[:] = GROUND
     table = np.array([tuple(bytes.fromhex(colour[1:])) for colour in CATEGORICAL], np.uint8)
-    width = (WIDTH - GAP * (COLUMNS + 1)) // COLUMNS
-    height = (HEIGHT - GAP * (LINES + 1)) // LINES
-    for place, group in enumerate(_groups(fitted)):
-        line, column = divmod(place, COLUMNS)
+    groups = _groups(fitted)
+    columns, lines = min(COLUMNS, len(groups)) or 1, -(-len(groups) // COLUMNS) or 1
+    width = (WIDTH - GAP * (columns + 1)) // columns
+    height = (HEIGHT - GAP * (lines + 1)) // lines
+    for place, group in enumerate(groups):
+        line, column = divmod(place, columns)
         top, left = GAP + line * (height + GAP), GAP + column * (width + GAP)
         panel = picture[top : top + height, left : left + width]
         panel[:] = PANEL
@@ -42,6 +45,13 @@ def thumbnail(fitted: FittedRun, codes: np.ndarray | None) -> np.ndarray:
         colours = table[0 if codes is None else codes[rows] % len(table)]
         _dots(panel, _positions(fitted, group.components, rows), colours)
     return picture
+
+
+def in_the_dark(picture: np.ndarray) -> np.ndarray:
+    """Turn the lightness of a picture (h, w) or (h, w, 3) round and keep its hues."""
+    wide = np.atleast_3d(picture).astype(int)
+    turned = wide + 255 - wide.max(axis=2, keepdims=True) - wide.min(axis=2, keepdims=True)
+    return np.asarray(turned, np.uint8).reshape(picture.shape)
 
 
 def _groups(fitted: FittedRun) -> Sequence[Subspace]:
@@ -63,10 +73,9 @@ def _positions(fitted: FittedRun, components: tuple[int, ...], rows: np.ndarray)
 
 
 def _dots(panel: np.ndarray, places: np.ndarray, colours: np.ndarray) -> None:
-    """Draw dots of two by two pixels."""
+    """Draw round dots."""
     height, width, _ = panel.shape
-    x = np.clip((0.06 + 0.88 * places[:, 0]) * width, 0, width - 2).astype(int)
-    y = np.clip((0.94 - 0.88 * places[:, 1]) * height, 0, height - 2).astype(int)
-    for down in (0, 1):
-        for right in (0, 1):
-            panel[y + down, x + right] = colours
+    x = np.clip((0.06 + 0.88 * places[:, 0]) * width, 0, width - 6).astype(int)
+    y = np.clip((0.94 - 0.88 * places[:, 1]) * height, 0, height - 6).astype(int)
+    for down, right in DOT:
+        panel[y + down, x + right] = colours

@@ -25,6 +25,7 @@ from appca.ui.session import computation, state
 from appca.ui.session.callbacks import guarded
 
 Step = tuple[int, int, int]  # K, L and fold
+Place = st.delta_generator.DeltaGenerator
 ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
 K_DEFAULT, L_DEFAULT = (2, 12), (1, 4)
 MOST_K = 100
@@ -52,13 +53,14 @@ def is_offered() -> bool:
 
 
 def body(dataset: Dataset) -> None:
-    """Draw the answer of the grid in use, or how long one takes; its settings come last."""
+    """Draw the answer of the grid in use, or how long one takes, and below it the grid."""
     place = st.container()
-    with st.popover("Change grid", icon=":material/tune:"):
-        config = settings(dataset)
+    with st.container(horizontal=True, gap="small"):
+        buttons = st.container(horizontal=True, gap="small", width="content")
+        with st.popover("Change grid", icon=":material/tune:"):
+            config = settings(dataset)
     if config is not None:
-        with place:
-            grid(dataset, config)
+        grid(dataset, config, place, buttons)
 
 
 def by_em(now: RunConfig) -> dict[str, Any]:
@@ -106,8 +108,8 @@ def settings(dataset: Dataset) -> GridConfig | None:
         return None
 
 
-def grid(dataset: Dataset, config: GridConfig) -> None:
-    """Draw the grid: running, finished, or the button that starts it."""
+def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
+    """Draw the grid: on its way, finished, or what starts it; its answer stands at `place`."""
     st.query_params[ADDRESS] = config.id
     store = JournalStore(home(), FOLDER)
 
@@ -121,9 +123,12 @@ def grid(dataset: Dataset, config: GridConfig) -> None:
     found = choose_advice.table(config, measures)
     left = [step for step in steps(config) if step not in measures]
     if left:
-        _offer(dataset, config, left, bool(measures))
+        with place:
+            _say(config, left)
+        with buttons:
+            _start(dataset, config, left)
     if np.isfinite(found.log_likelihood).any():
-        choose_pictures.draw(config, found)
+        choose_pictures.draw(config, found, place, buttons)
     else:
         choose_pictures.filling(found)
     _left_out(config)
@@ -134,17 +139,20 @@ def grid(dataset: Dataset, config: GridConfig) -> None:
         st.caption(f"{fits} in {duration(seconds)} on {rows:,} rows, {config.n_folds} folds")
 
 
-def _offer(dataset: Dataset, config: GridConfig, left: list[Step], begun: bool) -> None:
-    costs = estimate(config, dataset.n_rows, dataset.n_features)
-    takes = about(sum(costs[step[:2]] for step in left))
-    cells = counted(len(config.order()), "choice")
-    if begun:
-        done = len(steps(config)) - len(left)
+def _say(config: GridConfig, left: list[Step]) -> None:
+    done = len(steps(config)) - len(left)
+    if done:
         answer(f"{done:,} of {len(steps(config)):,} fits are done")
     else:
-        answer("Which K and L?", f"{cells} of K and L, judged by rows the fit has not seen.")
+        answer("Which K and L?", "Each choice is judged by rows that the fit has not seen.")
+
+
+def _start(dataset: Dataset, config: GridConfig, left: list[Step]) -> None:
+    costs = estimate(config, dataset.n_rows, dataset.n_features)
+    takes = about(sum(costs[step[:2]] for step in left))
+    begun = len(left) < len(steps(config))
+    label = f"{'Go on' if begun else f'Compare {len(config.order())} choices'}, {takes}"
     spec = config.to_dict() | {"key": config.id}
-    label = f"Go on, {takes}" if begun else f"Compare {cells}, {takes}"
     computation.button(label, "choose_start", "grid", config.id, spec)
 
 

@@ -14,6 +14,7 @@ from appca.ui.parts.widgets import one_of
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
 
+Place = st.delta_generator.DeltaGenerator
 LIKELIHOOD, ERROR = "Likelihood", "Error"
 EXPLORE = "pages/explore/explore.py"
 WHY = (
@@ -25,12 +26,15 @@ WHY = (
 )
 
 
-def draw(config: GridConfig, found: GridTable) -> None:
-    """Draw everything that is known; the answer only of what has been measured."""
+def draw(config: GridConfig, found: GridTable, place: Place, buttons: Place) -> None:
+    """Draw everything that is known; the answer, at its place, only of what has been measured."""
     advice = choose_advice.advise(found)
     best = choose_advice.suggest(found, advice, state.config().n_active or 2)
     if best is not None:
-        _answer(best)
+        with place:
+            answer(f"Try K = {best.cell[0]} and L = {best.cell[1]}", best.reason)
+        with buttons:
+            _adopt(*best.cell)
     with st.container(key="beside"):
         left, right = st.columns([1.7, 1], gap="medium")
     with left, st.container(border=True):
@@ -43,21 +47,18 @@ def draw(config: GridConfig, found: GridTable) -> None:
         st.html(numbers(_numbers(found, best.cell)))
 
 
-def _answer(best: Suggestion) -> None:
-    k, active = best.cell
-    answer(f"Try K = {k} and L = {active}", best.reason)
+def _adopt(k: int, active: int) -> None:
     now = state.config()
-    with st.container(horizontal=True, gap="small"):
-        st.button(
-            f"Adopt {k} and {active}",
-            key="choose_adopt",
-            type="primary",
-            disabled=(now.k, now.n_active) == best.cell,
-            on_click=guarded(state.set_parameters),
-            kwargs={"n_components": k, "n_active": active},
-        )
-        with st.popover("Why?"):
-            st.markdown(WHY)
+    st.button(
+        f"Adopt {k} and {active}",
+        key="choose_adopt",
+        type="primary",
+        disabled=(now.k, now.n_active) == (k, active),
+        on_click=guarded(state.set_parameters),
+        kwargs={"n_components": k, "n_active": active},
+    )
+    with st.popover("Why?"):
+        st.markdown(WHY)
 
 
 def _measure() -> str:
@@ -67,13 +68,16 @@ def _measure() -> str:
 def _picture(found: GridTable, measure: str) -> plots.Picture:
     is_error = measure == ERROR
     values = (found.error if is_error else found.log_likelihood).mean(axis=-1)
-    unit = "squared error a feature" if is_error else "nats per row"
+    unit = "squared error per feature" if is_error else "nats per row"
     return plots.Picture(values, found.components, found.actives, unit, is_error)
 
 
 def filling(found: GridTable) -> None:
     """Draw the heat map of a grid that is being measured, or of one that would be."""
-    chart(plots.heat_map(_picture(found, LIKELIHOOD)), "choose_live")
+    k, active = state.config().k, state.config().n_active or 0
+    now = (k, active) if k in found.components and active in found.actives else None
+    chart(plots.heat_map(_picture(found, LIKELIHOOD), now), "choose_live")
+    st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
 
 def heat_map(config: GridConfig, picture: plots.Picture, best: Suggestion | None) -> None:
@@ -107,5 +111,5 @@ def _numbers(found: GridTable, cell: Cell) -> list[Number]:
     if np.isfinite(share):
         told.append((percent(share), f"of what PCA with all {cell[0]} gains"))
     else:
-        told.append((number(found.error[i, j].mean()), "squared error a feature"))
+        told.append((number(found.error[i, j].mean()), "squared error per feature"))
     return told

@@ -18,6 +18,7 @@ from appca.ui.parts.answers import answer, numbers
 from appca.ui.parts.component_list import in_data_space
 from appca.ui.parts.text import markdown
 from appca.ui.session import selection
+from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
@@ -100,10 +101,7 @@ def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
     return found / np.where(spread > 0, spread, 1.0)
 
 
-@st.cache_resource(show_spinner="Matching the components…", max_entries=16)
-def _compared(
-    key: str, _dataset: Dataset, _first: FittedRun, _second: FittedRun
-) -> tuple[Matching, Moves]:
-    del key
-    found = matched(patterns(_dataset, _first), patterns(_dataset, _second))
-    return found, moves(_first.active, _second.active, found)
+@by_key(16)
+def _compared(dataset: Dataset, first: FittedRun, second: FittedRun) -> tuple[Matching, Moves]:
+    found = matched(patterns(dataset, first), patterns(dataset, second))
+    return found, moves(first.active, second.active, found)

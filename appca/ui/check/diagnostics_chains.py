@@ -1,6 +1,5 @@
 """What the page Diagnostics shows of sampled chains: traces, the table, the file."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -25,6 +24,7 @@ from appca.plots.check import diagnostics
 from appca.storage.wording import capital
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
+from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
 TABLE_ROWS = 12  # more scroll
@@ -102,19 +102,17 @@ def checks(shown: Shown) -> list[Check]:
     """Return what there is to know of the chains; imports ArviZ when it is not known yet."""
     config, posterior = shown.config, shown.fitted.posterior
     apart = starts_apart(config.model, config.parameters)
-    found = of_chains(_diagnoses(shown.key, posterior), schedule(shown)[0], apart=apart)
+    found = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
     return found + of_draws(posterior, config.k)
 
 
-@st.cache_data(show_spinner="Comparing the chains…", max_entries=64)
-def _diagnoses(key: str, _posterior: Mapping[str, np.ndarray]) -> list[Diagnosis]:
-    del key
-    return diagnose(_posterior)
+def _diagnoses(shown: Shown) -> list[Diagnosis]:
+    return kept(f"chains-{shown.key}", lambda: diagnose(shown.fitted.posterior))
 
 
 def table(shown: Shown) -> None:
     """Draw the table of invariant quantities; cells that fall short are marked."""
-    found = _diagnoses(shown.key, shown.fitted.posterior)
+    found = _diagnoses(shown)
     if not found:
         return
     n_chains, burn_in, n_draws, thin = schedule(shown)

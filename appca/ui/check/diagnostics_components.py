@@ -12,6 +12,7 @@ from appca.data.numbers import percent, signed
 from appca.plots.components.components import component_image, data_uri
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit
 from appca.ui.parts.text import tag, words
+from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
 MANY_CARDS = 12  # more scroll in a box
@@ -26,26 +27,13 @@ def components(
     """Draw every component's aligned mean, spread, and whether the draws agree about it."""
     st.subheader("Components over the draws", anchor=False)
     st.caption(
-        "Every draw was first brought into the order and signs of the run's own components, the "
-        "published draw. Shown are mean and standard deviation over the draws, each in its own "
-        "colours, and how parallel the draws are to the run's component: |cos| 1 is the same "
-        "direction, 0 a right angle."
+        "Mean and standard deviation over the draws, matched in order and sign. |cos| says how "
+        "parallel the draws are to the component: 1 is the same direction, 0 a right angle."
     )
-    html = _cached_cards(shown.key, shown.fitted, image_shape, names)
+    html = kept(f"draws-{shown.key}", lambda: cards(shown.fitted, image_shape, names))
     tall = len(shown.fitted.components) > MANY_CARDS
     with st.container(height=CARDS_HEIGHT if tall else "content", border=False):
         st.html(html)
-
-
-@st.cache_resource(show_spinner="Aligning the draws…", max_entries=16)
-def _cached_cards(
-    key: str,
-    _fitted: FittedRun,
-    _image_shape: tuple[int, ...] | None,
-    _names: tuple[str, ...] | None,
-) -> str:
-    del key
-    return cards(_fitted, _image_shape, _names)
 
 
 def cards(

@@ -23,6 +23,7 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import number, percent
 from appca.jobs.masked import estimate
 from appca.plots.check.masked import hidden_errors
+from appca.plots.check.quality import unmeasured
 from appca.runs.configuration import defaults
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
@@ -113,7 +114,8 @@ def _test(dataset: Dataset, config: MaskedConfig) -> None:
     else:
         answer(
             "Can it predict hidden cells?",
-            f"{percent(config.share)} of the cells are hidden, {counted(config.repeats, 'time')}.",
+            f"{percent(config.share)} of the cells are hidden and predicted, "
+            f"{counted(config.repeats, 'time')}.",
         )
     if not is_whole(found, config):
         takes = about(estimate(config, dataset.n_rows, dataset.n_features))
@@ -124,6 +126,9 @@ def _test(dataset: Dataset, config: MaskedConfig) -> None:
             on_click=guarded(computation.start),
             args=["masked", config.id, config.to_dict() | {"key": config.id}],
         )
+    if not found:
+        waiting = (titles(config)[method] for method in config.methods)
+        chart(unmeasured(waiting, "error on hidden cells"), "hidden_unmeasured")
 
 
 def titles(config: MaskedConfig) -> dict[str, str]:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
-from appca.plots.check.quality import neighbours_kept
+from appca.plots.check.quality import neighbours_kept, unmeasured
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.ui.check import quality_table
@@ -41,6 +41,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
         _shown(config, found)
     if found is None or not found.complete:
         _offer(dataset, config, found)
+    if found is None:
+        chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
     gaps_note(dataset, "All methods here, this model among them,")
 
 

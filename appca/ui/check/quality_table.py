@@ -61,9 +61,9 @@ def groups(config: QualityConfig, found: MethodComparison) -> dict[str, list[Row
     few = [line for line in others if line["used"] < k]
     few.sort(key=lambda line: line["size"] == line["used"])  # those that choose come first
     named = {
-        f"{_numbers(active)} a row: which of {k} the row chooses, or always the same": few,
-        f"All {_numbers(k)} a row" if few else f"{_numbers(k)} a row": every,
-        "Pictures: 2 numbers a row": pictures,
+        f"{_numbers(active)} per row: which of {k} the row chooses, or always the same": few,
+        f"All {_numbers(k)} per row" if few else f"{_numbers(k)} per row": every,
+        "Pictures: 2 numbers per row": pictures,
     }
     return {heading: lines for heading, lines in named.items() if lines}
 
@@ -83,7 +83,7 @@ def csv_text(found: MethodComparison) -> str:
 
 def _line(line: Row, columns: list[QualityColumn], best: dict[str, str | None]) -> str:
     name = words(line["title"])
-    small = "this run's settings, fitted to these rows" if line["key"] == "own" else line["note"]
+    small = "these settings, fitted to these rows" if line["key"] == "own" else line["note"]
     if line["key"] == "own" and line["note"]:
         small += f"; {line['note']}"
     cells = tag("th", name + (tag("small", words(small)) if small else ""), scope="row")

@@ -42,7 +42,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     found = sharing.sharing(active, classes.codes, len(classes.names))
     st.markdown(sentence(shown, found, shares, named, classes))
     chart(popularity_map(shares, classes.names, numbers, named), "sharing_map")
-    st.caption("Colour: the share of a class's rows that use a component.")
+    st.caption("Colour: the share of each class that uses the component.")
 
 
 def sentence(

@@ -26,12 +26,12 @@ from appca.ui.session import callbacks, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown
 
-LIMITS = {"data": "The data", "model": "The model's"}
+LIMITS = {"data": "From the data", "model": "From the model"}
 MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
 
 _live = by_key(8)(project)
 _distances = by_key(8)(distances)
-GAPS = "Q of a row with missing cells is reckoned from the cells it has."
+GAPS = "Q of a row with missing cells uses the cells it has."
 
 
 class DescribedData(NamedTuple):
@@ -87,9 +87,8 @@ def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
             "Limits",
             LIMITS,
             key="new_data_limits",
-            help_text="The run's rows: what this share of them stays below, whatever their "
-            "distribution. The model's: chi-square quantiles, right if scores and noise are "
-            "Gaussian, as they seldom are in real data.",
+            help_text="The data: what this share of the fitted rows stays below, whatever their "
+            "distribution. The model: chi-square quantiles, for Gaussian scores and noise.",
         )
     found = _distances(seen.key, seen.fitted)
     said = verdict(found, _distances(shown.key, shown.fitted) if source == "data" else None, level)
@@ -140,8 +139,7 @@ def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:
     made = partial(new_rows_table, seen.dataset, seen.fitted, said)
     table_buttons(made, shown, "new-rows", primary=True)
     st.caption(
-        "One line a new row, as on the page Export, with T², Q, their limits and whether the row "
-        "fits."
+        "One line per new row, as on Export, with T², Q, their limits and whether the row fits."
     )
 
 

@@ -17,10 +17,10 @@ from appca.storage.wording import counted, shortened
 from appca.ui.data.files.dropping import scratch
 from appca.ui.data.files.role_editor import Report
 from appca.ui.data.files.upload_forms import Options
-from appca.ui.parts import packing
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import services, state
+from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
@@ -32,6 +32,7 @@ MISSING = {
 }
 SOURCES = {"file": "A file", "stored": "Another data set"}
 MOST_NAMES = 6
+MOST_FILES = 100  # that are sent one by one; far below the first failure
 
 
 class Arrival(NamedTuple):
@@ -45,7 +46,7 @@ class Arrival(NamedTuple):
 def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     """Draw the choice of new rows and what was found in them; None while there are none."""
     st.caption(
-        "Place other rows on the picture, and see which of them do not fit. Nothing is fitted anew."
+        "Place new rows on the picture and see which of them do not fit. The fit stays as it is."
     )
     wanted = wanted_by(dataset)
     left, right = st.columns([1, 1.6], gap="large", vertical_alignment="top")
@@ -88,15 +89,15 @@ def _found(found: Matched, *, keep: bool) -> None:
                 type="tertiary",
                 on_click=_keep,
                 args=[found.dataset],
-                help="The new rows are then listed under “Another data set”, here and for other "
-                "runs.",
+                help="Lists the new rows under “Another data set”, here and for other fits.",
             )
 
 
 def _from_file(shown: Shown, wanted: Wanted) -> Arrival | None:
     generation = st.session_state.setdefault(KEYS.upload, 0)
-    files = packing.uploader(
+    files = st.file_uploader(
         "A file with new rows, or several images",
+        accept_multiple_files=True,
         key=f"new-data-{generation}",
         help="A table needs the columns of the data, in any order; others are left out. "
         "Images must have the size of the data's.",
@@ -151,11 +152,25 @@ def _outcome(
         return read_apart(named, limits=limits, **chosen)
 
     try:
-        packing.check(_files)
+        _check(_files)
         found = read_as(opened, _wanted)
     except InputError as error:
         return Arrival(None, str(error), error.report or {})
     return Arrival(found, "", found.dataset.provenance.get("report", {}))
+
+
+def _check(files: list[UploadedFile]) -> None:
+    """Refuse so many files that some may be missing.
+
+    Streamlit sends each by a request of its own, all at once, and leaves out those that failed: of
+    1,440 images, 29 did not arrive.
+    """
+    if len(files) > MOST_FILES:
+        msg = (
+            f"{len(files):,} files came one by one, and a browser may lose some of more than "
+            f"{MOST_FILES}; take them out and give one zip of them."
+        )
+        raise InputError(msg)
 
 
 def _from_store(dataset: Dataset, wanted: Wanted) -> Arrival | None:
@@ -176,15 +191,14 @@ def _from_store(dataset: Dataset, wanted: Wanted) -> Arrival | None:
     if digest is None:
         return None
     try:
-        return Arrival(_matched(digest, dataset.digest, wanted), "", {})
+        return Arrival(_matched(f"{digest} {dataset.digest}", digest, wanted), "", {})
     except InputError as error:
         return Arrival(None, str(error), {})
 
 
-@st.cache_resource(show_spinner="Matching the columns", max_entries=4)
-def _matched(digest: str, of_run: str, _wanted: Wanted) -> Matched:
-    del of_run
-    return matched(services.dataset(digest), _wanted)
+@by_key(4)
+def _matched(digest: str, wanted: Wanted) -> Matched:
+    return matched(services.dataset(digest), wanted)
 
 
 @guarded

@@ -4,11 +4,8 @@ import streamlit as st
 
 from appca.data.readers.process import warm
 from appca.runs.session import SUFFIX
-from appca.storage.errors import InputError
 from appca.ui.data import recent, sources
 from appca.ui.data.files import opening
-from appca.ui.parts import packing
-from appca.ui.parts.text import markdown
 from appca.ui.session.state import KEYS
 
 LATEST = 4  # works shown here; the tab Recent has all
@@ -28,9 +25,9 @@ def page() -> None:
 def _files() -> None:
     generation = st.session_state.setdefault(KEYS.upload, 0)  # another key drops the old files
     folder = st.session_state.get("upload_folder", False)
-    files = packing.uploader(
+    files = st.file_uploader(
         "Drop a file, a folder or images anywhere",
-        folder=folder,
+        accept_multiple_files="directory" if folder else True,
         key=f"upload-{'folder-' * folder}{generation}",
         help="Tables and IDX files may be packed by gzip. Several files make one data set when "
         "they are images, IDX images with their labels, or a recording with its mask.",
@@ -39,14 +36,8 @@ def _files() -> None:
         kinds = "CSV, TSV, Parquet · NPY, NPZ, MAT, HDF5, IDX · images, ZIP · NIfTI · session"
         st.caption(f"{kinds} ({SUFFIX}). Files stay on this computer.")
         st.toggle("Choose a folder", key="upload_folder")
-    if not files:
+    if not files:  # as in a browser, which brings them as it brings those dropped anywhere
         warm()
         return
-    try:
-        packing.check(files)
-        arrival = opening.uploaded(files)
-    except InputError as error:
-        st.error(markdown(str(error)))
-        return
     st.session_state[KEYS.upload] += 1
-    opening.arrive(arrival)
+    opening.arrive(opening.uploaded(files))

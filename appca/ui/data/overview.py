@@ -38,7 +38,7 @@ def facts(dataset: Dataset) -> str:
         **_missing(dataset),
         "Constant features": _named(constant, dataset),
         "Repeated rows": f"{repeated:,}" if repeated else "none",
-        "Fit": f"{about(fitting.seconds())} with the present settings",
+        "Fit": f"{about(fitting.seconds())}",
     }
     known = {"Where": place_of_fits(state.config(), dataset), "Source": source_of(dataset)}
     return fact_list(lines | {name: text for name, text in known.items() if text})

@@ -34,7 +34,7 @@ VAE_OPTIONS = {
     "dimensions": ("Dimensions", "Features that are left; K can be no larger."),
     "hidden": ("Hidden units", "Width of the layer between; encoder and decoder have one each."),
     "epochs": ("Epochs", "How often training sees every row."),
-    "seed": ("Seed", "The same seed gives the same autoencoder on the same machine."),
+    "seed": ("Start", "The same start gives the same autoencoder on the same machine."),
 }
 
 

@@ -9,10 +9,11 @@ import streamlit as st
 
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.data.thumbnail import thumbnail
+from appca.plots.data.thumbnail import in_the_dark, thumbnail
 from appca.runs.store import Run
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
+from appca.ui.cards.pictures import is_dark
 from appca.ui.parts.text import apart, markdown, nats_per_row, tag, words
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import services, state
@@ -20,7 +21,7 @@ from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
 
 EXPLORE = "pages/explore/explore.py"
-COLUMNS, PAGE = 4, 12
+PAGE = 12
 
 
 def page() -> None:
@@ -55,9 +56,9 @@ def works() -> list[Run]:
 
 def cards(runs: Sequence[Run], *, several: bool = False) -> None:
     """Draw works on cards side by side."""
-    for start in range(0, len(runs), COLUMNS):
-        for place, run in zip(st.columns(COLUMNS), runs[start : start + COLUMNS], strict=False):
-            with place, st.container(border=True, key=f"work-{run.id}"):
+    with st.container(key="cards-recent"):
+        for run in runs:
+            with st.container(border=True, key=f"work-{run.id}"):
                 _card(run, several)
 
 
@@ -65,6 +66,7 @@ def _card(run: Run, several: bool) -> None:
     dataset = _dataset(run)
     picture = None if dataset is None else _picture(run.id, run, dataset)
     if picture is not None:
+        picture = in_the_dark(picture) if is_dark() else picture
         st.image(picture, width="stretch", alt="The fullest panels")
     name = _title(run, dataset)
     rows = "" if dataset is None else f"{counted(dataset.n_rows, 'row')} · "
@@ -73,25 +75,22 @@ def _card(run: Run, several: bool) -> None:
         + tag("div", words(f"{rows}{nats_per_row(run.info)}"), "ca-quiet")
         + tag("div", words(_when(run.created)), "ca-quiet")
     )
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if st.button(
-            apart("Open", f"of {name}"), key=f"open-{run.id}", disabled=dataset is None
-        ) and _open(run):
-            st.switch_page(EXPLORE)
-        with st.popover(apart("Rename", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
-            st.text_input(
-                "Name",
-                run.given or "",
-                key=f"name-{run.id}",
-                max_chars=120,
-                placeholder=name,
-                on_change=_rename,
-                args=[run.id],
-            )
-        if several:
-            st.checkbox(
-                f"Choose {markdown(name)}", key=f"chosen-{run.id}", label_visibility="collapsed"
-            )
+    opened = dataset is not None and st.button(apart("Open", f"of {name}"), f"open-{run.id}")
+    if opened and _open(run):
+        st.switch_page(EXPLORE)
+    with st.popover(apart("Rename", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
+        st.text_input(
+            "Name",
+            run.given or "",
+            key=f"name-{run.id}",
+            max_chars=120,
+            placeholder=name,
+            on_change=_rename,
+            args=[run.id],
+        )
+    if several:
+        label, key = f"Choose {markdown(name)}", f"chosen-{run.id}"
+        st.checkbox(label, key=key, label_visibility="collapsed")
 
 
 def _several(runs: Sequence[Run]) -> bool:

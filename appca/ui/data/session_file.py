@@ -69,5 +69,5 @@ def _look_at(found: Unpacked) -> None:
     if found.selected is not None:
         selection.put(dataset, found.selected)
     kept = f" and {counted(len(found.selections), 'kept selection')}" if found.selections else ""
-    runs = counted(len(found.runs), "run")
+    runs = counted(len(found.runs), "fit")
     state.notify("success", f"“{dataset.name}” is open, with {runs}{kept}.")

@@ -13,7 +13,9 @@ from appca.data.dataset import Dataset
 from appca.data.sources.builtin import SOURCES, Option, Source, are_here, load
 from appca.data.sources.receive import receive
 from appca.plots.components.components import montage
+from appca.plots.data.thumbnail import in_the_dark
 from appca.storage.errors import InputError
+from appca.ui.cards.pictures import is_dark
 from appca.ui.parts.text import apart, tag, words
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import services, state, watching
@@ -21,8 +23,8 @@ from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
 
 EXPLORE = "pages/explore/explore.py"
-COLUMNS = 4
 PICTURES = Path(__file__).with_name("pictures")  # of the data sets that ship with the project
+PHOTOGRAPHS = {"turntable"}  # that stay as they are in the dark
 ACROSS, DOWN = 9, 5  # images on a card
 SAMPLE = 1440  # first rows of files, of which some are drawn
 DROPPED = "source-files"
@@ -30,18 +32,17 @@ DROPPED = "source-files"
 
 def cards() -> None:
     """Draw a card for each data set, MNIST and COIL-20 first."""
-    every = sorted(SOURCES.values(), key=lambda source: source.offline)
-    for start in range(0, len(every), COLUMNS):
-        for place, source in zip(st.columns(COLUMNS), every[start : start + COLUMNS], strict=False):
-            with place, st.container(border=True, key=f"source-{source.key}", height="stretch"):
+    with st.container(key="cards-built-in"):
+        for source in sorted(SOURCES.values(), key=lambda source: source.offline):
+            with st.container(border=True, key=f"source-{source.key}"):
                 _card(source)
 
 
 def _card(source: Source) -> None:
-    picture = _shipped(source.key) if source.offline else _drawn(source)
+    dark = is_dark()
+    picture = _shipped(source.key, dark) if source.offline else _drawn(source, dark)
     if picture is not None:
-        with st.container(key=f"pictures-{source.key}"):
-            st.image(picture, width="stretch", alt=f"Some of {source.title}")
+        st.image(picture, width="stretch", alt=f"Some of {source.title}")
     else:
         st.html(tag("div", words(source.tile), "ca-tile"))
     st.html(
@@ -49,33 +50,30 @@ def _card(source: Source) -> None:
         + tag("div", words(f"{source.description}. {source.rows:,} rows"), "ca-quiet")
     )
     busy = watching.running(source.key) is not None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        pressed = st.button(
-            apart("Loading…" if busy else "Open", source.title),
-            key=f"source-{source.key}-open",
-            disabled=busy,
-        )
-        if source.options:
-            with st.popover(
-                apart("Options", f"of {source.title}"), type="tertiary", key=f"more-{source.key}"
-            ):
-                for option in source.options:
-                    _widget(source, option)
-                _own_files(source.key)
+    label = apart("Loading…" if busy else "Open", source.title)
+    pressed = st.button(label, key=f"source-{source.key}-open", disabled=busy)
+    if source.options:
+        label = apart("Options", f"of {source.title}")
+        with st.popover(label, type="tertiary", key=f"more-{source.key}"):
+            for option in source.options:
+                _widget(source, option)
+            _own_files(source.key)
     if pressed:
         _open(source)
         st.switch_page(EXPLORE)
 
 
 @cache
-def _shipped(key: str) -> str | None:
-    file = PICTURES / f"{key}.png"
-    return str(file) if file.exists() else None
+def _shipped(key: str, dark: bool) -> np.ndarray:
+    from PIL import Image
+
+    with Image.open(PICTURES / f"{key}.png") as file:
+        picture = np.asarray(file.convert("RGB"))
+    return in_the_dark(picture) if dark and key not in PHOTOGRAPHS else picture
 
 
-def _drawn(source: Source) -> np.ndarray | None:
+def _drawn(source: Source, dark: bool) -> np.ndarray | None:
     """Draw images of a published data set that was opened here before, or whose files are here."""
-    dark = st.context.theme.type == "dark"
     for one in services.datasets().list():
         if one.name.startswith(source.title):
             return _sheet(f"{one.digest} {dark}", services.dataset(one.digest), dark)

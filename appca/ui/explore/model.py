@@ -15,7 +15,7 @@ from appca.runs.run import RunInfo
 from appca.storage.wording import counted
 from appca.ui.data.preprocessing_form import preprocessing
 from appca.ui.frame.place import place_of_fits, place_of_run
-from appca.ui.parts.text import about, duration, ended, fact_list, markdown, passes
+from appca.ui.parts.text import about, duration, ended, fact_list, markdown
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
@@ -117,20 +117,20 @@ FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
         {"auto": "Where they are few", "exact": "All of them", "best": "The best one"},
         "Weigh all choices of factors of a row, or give it wholly to the best one.",
     ),
-    "n_init": Number("Starts", 1, 50, "Fit from so many starts and keep the best."),
-    "max_iter": Number("Most iterations", 1, 100_000, "Stop after so many."),
+    "n_init": Number("Starts", 1, 50, "Fit from this many starts and keep the best."),
+    "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many."),
     "n_chains": Number(
         "Chains", 1, 16, "Independent chains: only two or more can contradict one another."
     ),
     "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps thrown away at the start of each chain."),
     "n_draws": Number("Draws", 1, 100_000, "Draws kept of each chain."),
-    "thin": Number("Sweeps a draw", 1, 10_000, "Keep one draw in so many sweeps."),
+    "thin": Number("Sweeps per draw", 1, 10_000, "Keep one draw in this many sweeps."),
     "n_paths": Number(
-        "Paths a row",
+        "Paths per row",
         2,
         10_000,
         "Where there are too many choices to sum over, the likelihood of a row is estimated with "
-        "so many paths: more are slower and more exact.",
+        "this many paths: more are slower and more exact.",
     ),
     "chain_starts": SettingChoice(
         "Chains start",
@@ -199,7 +199,7 @@ def facts(shown: Shown) -> str:
     """Return how the fit went, as HTML."""
     info, fitted = shown.info, shown.fitted
     latent = fitted.latent_variance
-    work = passes(info.n_iter, sampled=shown.config.is_sampled)
+    work = counted(info.n_iter, "sweep" if shown.config.is_sampled else "iteration")
     spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
     nats = f"{fixed(info.log_likelihood / info.n_rows)} nats per row"
     lines = {

@@ -21,6 +21,7 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.plots.explore.sprites import tiles_of
+from appca.ui.cards.pictures import is_dark
 from appca.ui.cards.row_buttons import class_of
 from appca.ui.explore import point_choice
 from appca.ui.explorer import thumbnails
@@ -112,7 +113,7 @@ def _sum(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool) ->
     limit = max(float(np.abs(pixels_of(term, shape)).max()) for term in found.terms)
     pieces = [_figure(grey[0], "average")]
     for k, score, term in zip(found.components, found.scores, found.terms, strict=True):
-        picture = component_image(np.sign(score) * term, shape, limit)
+        picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())
         pieces += [
             tag("span", f"{minus(format(score, '+.1f'))} ×"),
             _figure(picture, str(number_of(fitted, k))),

@@ -11,7 +11,6 @@ import streamlit as st
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import Preprocessing
 from appca.plots.explore.scene.scene import Map, Scene
 from appca.plots.explore.scene.shown import (
     label_lines,
@@ -143,11 +142,10 @@ def principal_of(
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _principal(digest: str, options: str, _fitted: FittedRun) -> tuple[np.ndarray, np.ndarray]:
-    X = services.dataset(digest).X
-    chosen = Preprocessing.from_dict(json.loads(options))
+    chosen = json.loads(options)
     # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
-    before = _fitted.preprocessing if chosen.vae else chosen.fit(X)
-    return principal_scores(before.transform(X))
+    before = None if chosen.get("vae") else services.prepared(digest, chosen)
+    return principal_scores((before or _fitted.preprocessing).transform(services.dataset(digest).X))
 
 
 def digest(*parts: object) -> str:

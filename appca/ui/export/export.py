@@ -26,8 +26,8 @@ from appca.ui.session.fitting import Shown
 
 EXAMPLE_ROWS = 5
 LINES = (
-    "One line a row: id, labels, subspace, score on each component (zero where it uses none), how "
-    "sure the subspace is, mean square error, log-likelihood. NPZ has the components, too."
+    "One line per row: id, labels, subspace, scores (zero for unused components), how sure "
+    "the subspace is, mean squared error, log-likelihood. NPZ has the components, too."
 )
 PICTURE = (
     "One HTML file with hover, images, lasso, search, tour and colours. It opens in a browser "

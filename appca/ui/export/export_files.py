@@ -27,7 +27,7 @@ from appca.ui.parts.widgets import one_of
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
-COMPONENTS = "One line a feature, in units of the data: the average, and what a score of 1 adds."
+COMPONENTS = "One line per feature, in units of the data: the average, and what a score of 1 adds."
 MODEL = "Model and preprocessing in one file without pickle, for any rows with the same features."
 REPORT = (
     "One HTML page: data, settings, every subspace, components, figures, versions and the script. "

@@ -22,7 +22,7 @@ from appca.storage.wording import counted
 from appca.ui.check.quality_table import COLUMNS, QualityColumn
 from appca.ui.data.overview import source_of
 from appca.ui.export.run_figures import Material, figures
-from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, measured, nats_per_row, passes, size
+from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, measured, nats_per_row, size
 
 MOST_SUBSPACES = 40
 SAMPLE_COLUMNS, SAMPLE = 16, 64  # images of the data
@@ -46,7 +46,7 @@ def report(given: Report) -> str:
     dataset = given.material.dataset
     pictured = None if dataset.image_shape is None else sprites_of(dataset)
     body = [
-        facts({"Data": dataset.name, "Run": f"{given.name} ({given.run})"}),
+        facts({"Data": dataset.name, "Fit": f"{given.name} ({given.run})"}),
         _data(given.material, pictured),
         _settings(given.material),
         _fit(given.material),
@@ -107,7 +107,8 @@ def _fit(material: Material) -> str:
         "Explained": f"{explained} of the variance of the preprocessed data",
         "Residual": f"{number(fitted.error.mean(dtype=float))} mean square a feature",
         "Ended": ended(info.stop_reason),
-        "Work": f"{passes(info.n_iter, sampled=config.is_sampled)} in {duration(info.seconds)}",
+        "Work": f"{counted(info.n_iter, 'sweep' if config.is_sampled else 'iteration')} in "
+        f"{duration(info.seconds)}",
         "Noise variance": f"{fitted.noise_variance:.4g}",
         "Subspaces in use": f"{len(ranked(fitted.active)):,}",
         "Doubtful rows": f"{doubtful}, {DOUBTFUL_ROWS}",
@@ -184,7 +185,7 @@ def _measure(value: list[float] | float | None, column: QualityColumn) -> str:
 def _again(given: Report) -> str:
     versions = {name: str(version) for name, version in given.material.info.versions.items()}
     about = (
-        "This script makes the run again; the same machine and versions give the same numbers to "
+        "This script makes the fit again; the same machine and versions give the same numbers to "
         "the bit."
     )
     return section(

@@ -76,7 +76,7 @@ def _say_what_is_not_shown(run: str) -> None:
     if damage is not None:
         state.notify("error", damage)
     elif run != state.config().id and len(run) == ID_DIGITS:
-        text = f"Run {run} of this link is not stored here; shown is what else the link says."
+        text = f"The fit {run} of this link is not stored here; shown is what else the link says."
         state.notify("info", text)
 
 

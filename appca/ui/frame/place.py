@@ -23,9 +23,9 @@ def place_of_fits(config: RunConfig, dataset: Dataset) -> str:
     gaps = dataset.missing is not None
     if suits(config, dataset.n_rows, n_features, gaps=gaps):
         short = duration(fitting.LIVE_SECONDS)
-        return f"Fits run on the Dask cluster at {address}; previews, and fits under {short}, here"
+        return f"Fits use the Dask cluster at {address}; those under {short} use this computer"
     return (
-        f"This fit runs on this computer: the Dask cluster at {address} fits Adaptive PPCA by EM "
+        f"This fit uses this computer: the Dask cluster at {address} fits Adaptive PPCA by EM "
         "or hard assignment and Probabilistic PCA, to whole rows, at least as many as features"
     )
 

@@ -43,7 +43,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
     selected = int(selection.get(dataset).sum())
     st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
     try:
-        found = _compared(f"{shown.key}-{dataset.digest[:8]}-{key}", dataset, shown, mask)
+        name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
+        found = kept(name, lambda: compare(dataset, shown.fitted, mask))
     except InputError as error:
         st.info(markdown(str(error)))
         return
@@ -103,12 +104,6 @@ def _tells(one: GroupDifference, key: str) -> bool:
     if key.startswith("panel "):
         return one.kind not in ("subspace", "use")
     return one.name.partition(" = ")[0] != key.partition(" = ")[0]
-
-
-@st.cache_resource(show_spinner="Comparing…", max_entries=16)
-def _compared(key: str, _dataset: Dataset, _shown: Shown, _mask: np.ndarray) -> GroupComparison:
-    del key
-    return compare(_dataset, _shown.fitted, _mask)
 
 
 def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:

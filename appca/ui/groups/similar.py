@@ -1,6 +1,6 @@
 """The tab Similar: groups of near rows in a subspace, those that join different classes first."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -23,7 +23,7 @@ from appca.ui.parts.component_list import in_units_of_the_fit
 from appca.ui.parts.text import markdown, table, table_line, tag, words
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import selection
-from appca.ui.session.caching import kept
+from appca.ui.session.caching import by_key, kept
 from appca.ui.session.fitting import Shown
 
 PAGE = 6  # groups on a page
@@ -101,9 +101,8 @@ def _panel(dataset: Dataset, shown: Shown, found: FoundGroups, group: SimilarRow
 def _size(dataset: Dataset) -> int:
     usual = int(np.clip(dataset.n_rows // 40, *(5, 20)))  # small tables: small groups
     key = f"similar_size-{dataset.digest[:8]}"
-    return int(
-        st.number_input("Rows a group", *SIZES, usual, key=key, width=130, persist_state="session")
-    )
+    own: dict[str, Any] = {"key": key, "width": 130, "persist_state": "session"}
+    return int(st.number_input("Rows per group", *SIZES, usual, **own))
 
 
 def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -> FoundGroups:
@@ -117,13 +116,12 @@ def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -
     return FoundGroups([groups[i] for i in order], [mixtures[i] for i in order], by_pair)
 
 
-@st.cache_resource(show_spinner="Looking for similar rows…", max_entries=16)
-def _grouped(key: str, _fitted: FittedRun, by_pair: bool, size: int) -> list[SimilarRows]:
-    del key
-    active, most = _fitted.active, similar.MOST_SUBSPACES
+@by_key(16)
+def _grouped(fitted: FittedRun, by_pair: bool, size: int) -> list[SimilarRows]:
+    active, most = fitted.active, similar.MOST_SUBSPACES
     used = (space for space in ranked(active) if space.components)
     spaces = pairs(active, 0, most) if by_pair else list(used)[:most]
-    groups = similar.similar(_fitted.scores, _fitted.components, spaces, size)
+    groups = similar.similar(fitted.scores, fitted.components, spaces, size)
     return [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
 
 

@@ -173,7 +173,7 @@ def _settings(chosen: RecordingChoice, known: list[Options]) -> Options:
         first, key = min(usual[0], most), f"brain_k_{chosen.key[:12]}"
         K = st.number_input("Components K", 2, most, first, key=key, **own)
         first, key = min(usual[1], most - 1), f"brain_l_{chosen.key[:12]}"
-        L = st.number_input("Used by a voxel L", 1, most - 1, first, key=key, **own)
+        L = st.number_input("Used per voxel L", 1, most - 1, first, key=key, **own)
     return STUDY.options(components=[K], active=[L], events=_events(chosen), recording=chosen.key)
 
 

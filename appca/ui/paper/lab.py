@@ -52,9 +52,9 @@ def _choices() -> tuple[str, Options]:
             "n_rows": _number("Rows N", "n_rows", 1000),
             "n_features": _number("Features D", "n_features", 50),
             "n_components": _number("Factors K", "n_components", 10),
-            "n_active": _number("Used by a row L", "n_active", 5),
+            "n_active": _number("Used per row L", "n_active", 5),
             "noise_sd": _number("Noise, sd", "noise_sd", 0.1, step=0.05, format="%.3f"),
-            "seed": _number("Seed", "seed", 0),
+            "seed": _number("Draw", "seed", 0),
         }
     return design, chosen
 
@@ -78,7 +78,7 @@ def _picture(design: str, truth: Synthetic) -> None:
     told = described(design, truth.Z)
     signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
     found = [
-        (f"{told['per_row']:.1f} of {K}", f"factors a row, sd {told['per_row_sd']:.1f}"),
+        (f"{told['per_row']:.1f} of {K}", f"factors per row, sd {told['per_row_sd']:.1f}"),
         (f"{told['different_sets']:,}", "different choices of factors"),
         (f"{signal / truth.noise_sd**2:,.0f} ×", "signal over noise, variances"),
     ]

@@ -13,6 +13,6 @@ def gaps_note(dataset: Dataset, whose: str) -> None:
     verb = "is" if dataset.n_missing == 1 else "are"
     st.caption(
         f":material/info: {counted(dataset.n_missing, 'cell')} of these data {verb} missing. "
-        f"{whose} read the column's mean in their place, while the run leaves them out: compare "
-        "these numbers with each other, not with the run's."
+        f"{whose} use the column's mean there, while the fit on screen leaves them out: compare "
+        "these numbers only with each other."
     )

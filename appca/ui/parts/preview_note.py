@@ -4,8 +4,9 @@ import streamlit as st
 
 from appca.runs.home import home
 from appca.runs.store import MOST_HELD
+from appca.storage.wording import counted
 from appca.ui.parts import progress
-from appca.ui.parts.text import about, markdown, passes
+from appca.ui.parts.text import about, markdown
 from appca.ui.session import fitting, state, watching
 from appca.ui.session.fitting import Shown
 
@@ -24,15 +25,15 @@ def preview_note(shown: Shown) -> bool:
         st.badge(
             "imported",
             color="orange",
-            help="This run came in a session file. Whether its settings give these numbers, only "
-            "a fit can tell.",
+            help="This fit came in a session file. Fit here to check that its settings give these "
+            "numbers.",
         )
         own = shown.config.to_be_fitted()
         st.button("Fit here", "fit_here", type="tertiary", on_click=state.open_config, args=[own])
         return True
     if shown.config.stopped_at is not None:
-        work = passes(shown.info.n_iter, sampled=shown.config.is_sampled)
-        help_text = "This run was kept before it had converged."
+        work = counted(shown.info.n_iter, "sweep" if shown.config.is_sampled else "iteration")
+        help_text = "This fit was kept before it had converged."
         st.badge(f"stopped by hand after {work}", color="orange", help=help_text)
         return True
     if not shown.is_preview:

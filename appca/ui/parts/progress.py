@@ -27,7 +27,7 @@ def shown() -> Shown | None:
 def _or_wait(found: Shown | None) -> Shown | None:
     if found is None and not waiting():
         takes = about(fitting.seconds())
-        st.markdown(f"These settings have not been fitted yet. The fit takes {takes}.")
+        st.markdown(f"This has not been fitted yet. The fit takes {takes}.")
         st.button("Start the fit", type="primary", key="start_fit", on_click=start)
     return found
 
@@ -67,7 +67,7 @@ def _follow(job_id: str, cancel: str) -> None:
                 on_click=guarded(watching.keep),
                 args=[job.id],
                 disabled=not job.curve,
-                help="End the fit now and keep what it has; the run is marked as stopped by hand.",
+                help="End the fit now and keep what it has; it is marked as stopped by hand.",
             )
     if job.curve:
         curve = np.array(job.curve, dtype=float)
@@ -83,7 +83,7 @@ def line(job: JobStatus) -> str:
     parts = [markdown(job.stage) or "starting"]
     if job.iteration:
         sweeping = job.stage in ("burn-in", "draws")
-        parts.append(f"{'sweep' if sweeping else 'pass'} {job.iteration:,}")
+        parts.append(f"{'sweep' if sweeping else 'iteration'} {job.iteration:,}")
     if job.seconds_left:
         parts.append(f"{about(job.seconds_left)} left")
     return " · ".join(parts)

@@ -17,12 +17,12 @@ from appca.data.dataset import Dataset
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.parts.text import markdown
+from appca.ui.parts.widgets import onward
 from appca.ui.session import selection, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 RULE, NAMED = "rule", "named"  # prefixes of widget keys
-DOOMED = "named_doomed"  # in `st.session_state`: digest and name of what is asked about
 MEMBERSHIP = 0.5  # below it a row is drawn hollow
 HIGHEST = 5.0  # per cent
 
@@ -159,41 +159,7 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
         key=key,
     )
     ways(dataset, masks[name], NAMED)
-    _delete(dataset, name)
-
-
-def _delete(dataset: Dataset, name: str) -> None:
-    """Draw the button that deletes a named selection, which asks first."""
-    if st.session_state.get(DOOMED) != (dataset.digest, name):
-        st.button(
-            "Delete it",
-            key=f"{NAMED}-delete",
-            type="tertiary",
-            icon=":material/delete:",
-            on_click=_ask,
-            args=[(dataset.digest, name)],
-        )
-        return
-    st.text("This cannot be undone.")
-    with st.container(horizontal=True, gap="small"):
-        st.button(
-            "Delete this selection",
-            key=f"{NAMED}-really",
-            type="primary",
-            on_click=_forget,
-            args=[dataset, name],
-        )
-        st.button("Leave it", key=f"{NAMED}-leave", on_click=_ask, args=[None])
-
-
-def _ask(doomed: tuple[str, str] | None) -> None:
-    st.session_state[DOOMED] = doomed
-
-
-@guarded
-def _forget(dataset: Dataset, name: str) -> None:
-    _ask(None)
-    selection.forget(dataset, name)
+    onward("groups/named", "Rename, save or delete")
 
 
 def ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:

@@ -29,29 +29,23 @@ def ended(reason: str) -> str:
     limit = re.match(r"reached max_iter=(\d+)", reason)
     if limit:
         return (
-            f"stopped at the most iterations allowed, {int(limit[1]):,}, before it had converged; "
-            "allow more under “Further settings”"
+            f"stopped after {int(limit[1]):,} iterations, before it had converged; allow more "
+            "under “Further settings”"
         )
     if reason.startswith("converged") and "slots" in reason:
-        return "converged: hardly any choice of components changed any more"
+        return "converged: hardly any row changed its components"
     if reason.startswith("converged"):
         several = re.search(r"the last (\d+) iterations", reason)
         last = f"the last {several[1]} iterations" if several else "the last iteration"
         return f"converged: little improvement over {last}"
     if reason.startswith("stopped by the callback"):
         return "stopped by hand, kept as it was then"
-    return "solved directly, without iterations" if reason == "closed form" else reason
+    return "solved directly" if reason == "closed form" else reason
 
 
 def nats_per_row(info: RunInfo) -> str:
     """Return a run's log-likelihood a row in words."""
     return f"{nats(info.log_likelihood / info.n_rows)} per row"
-
-
-def passes(number: int, *, sampled: bool = False) -> str:
-    """Return a number of iterations in words; those of a sampler are sweeps."""
-    one, many = ("sweep", "sweeps") if sampled else ("iteration", "iterations")
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def markdown(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from appca.analysis.fitted import FittedRun
-from appca.data.prepared import at_hand, is_at_hand
+from appca.data.prepared import is_at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run, waits_for_compiler
@@ -98,7 +98,7 @@ def _without_import() -> Shown | None:
     now = config()
     if now.imported is None:
         return None
-    notify("info", f"The imported run {now.id} is gone; shown is a fit by its settings.")
+    notify("info", f"The imported fit {now.id} is gone; shown is a fit with its settings.")
     open_config(now.to_be_fitted(stopped_at=now.stopped_at))
     return stored()
 
@@ -185,8 +185,9 @@ def make_ahead() -> None:
     if active is not None:
         steps += [{"n_active": active + by} for by in (1, -1) if active + by > 0]
     wanted = [one for one in (with_parameters(**step) for step in steps) if _is_worth_it(one)]
-    dataset, before = services.dataset(now.dataset), _prepared(now)
-    if before is not None and dataset.n_rows * now.k <= MOST_AHEAD:
+    dataset = services.dataset(now.dataset)
+    before = _prepared(now) if dataset.n_rows * now.k <= MOST_AHEAD else None
+    if before is not None:
         ahead.begin(
             [(one.id, partial(fit_run, dataset, one, preprocessing=before)) for one in wanted]
         )
@@ -234,8 +235,7 @@ def _is_prepared(wanted: RunConfig) -> bool:
 
 
 def _prepared(wanted: RunConfig) -> Fitted | None:
-    options = Preprocessing.from_dict(wanted.preprocessing)
-    return at_hand(services.dataset(wanted.dataset), options, home())
+    return services.prepared(wanted.dataset, wanted.preprocessing)
 
 
 def _preview() -> Shown | None:

@@ -1,14 +1,18 @@
 """The stores and the job runner, one of each for the whole server, and the window that asks."""
 
+import json
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.data.dataset import Dataset
+from appca.data.prepared import at_hand
+from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.store import DatasetStore
 from appca.jobs.queue import Jobs
 from appca.runs.home import home
@@ -84,3 +88,15 @@ def dataset(digest: str) -> Dataset:
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _opened(folder: str, digest: str, _place: int) -> Dataset:
     return _of(folder).datasets.get(digest)
+
+
+def prepared(digest: str, preprocessing: Mapping[str, Any]) -> Fitted | None:
+    """Return the fitted preprocessing of a data set, None where it takes long to learn it."""
+    if preprocessing.get("vae"):  # may come, or go, at any time
+        return at_hand(dataset(digest), Preprocessing.from_dict(preprocessing), home())
+    return _learned(digest, json.dumps(preprocessing, sort_keys=True))
+
+
+@st.cache_resource(show_spinner=False, max_entries=24)
+def _learned(digest: str, options: str) -> Fitted | None:
+    return at_hand(dataset(digest), Preprocessing.from_dict(json.loads(options)), home())

@@ -103,7 +103,7 @@ def _begin_with_run(run_id: str | None) -> bool:
         if run is not None:
             open_config(run.config)
     except InputError as error:
-        notify("error", f"Run {run_id} cannot be shown: {error}")
+        notify("error", f"The fit {run_id} cannot be shown: {error}")
         return False
     return run is not None
 

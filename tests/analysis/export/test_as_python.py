@@ -122,7 +122,7 @@ def test_the_script_makes_the_arrays_of_the_run(results, made, name):
     arrays, printed = made[name]
     for field in (*COMPARED, "log_likelihoods"):
         assert same_bits(arrays[field], getattr(result.fitted, field)), field
-    first, last = printed.split(" nats; the run had ")
+    first, last = printed.split(" nats; the fit had ")
     assert float(first) == float(last) == result.info.log_likelihood
     again = fit_run(dataset, config)
     assert differing(again.fitted, result.fitted) == []

@@ -13,14 +13,15 @@ def picture(values=VALUES, **changes) -> choose.Picture:
 
 
 def test_columns_are_k_rows_are_l_and_what_is_missing_is_empty():
-    heat, _ = choose.heat_map(picture()).data
+    heat, _, waiting = choose.heat_map(picture()).data
     assert (list(heat.x), list(heat.y)) == (["2", "4", "8"], ["L = 1", "L = 2"])
     assert np.array_equal(np.asarray(heat.z), VALUES.T, equal_nan=True)
     assert [list(row) for row in heat.text] == [["−9.5", "−7.0", "−6.0"], ["−8.2", "", "−5.0"]]
+    assert np.argwhere(np.asarray(waiting.z) == 0).tolist() == [[1, 1]]
 
 
 def test_a_click_says_which_cell_it_was():
-    _, targets = choose.heat_map(picture()).data
+    _, targets, _ = choose.heat_map(picture()).data
     named = {(x, y): tuple(data[:2]) for x, y, data in zip(*_columns(targets), strict=True)}
     assert named == {(str(k), f"L = {n}"): (k, n) for k in K for n in L if (k, n) != (4, 2)}
 

@@ -151,7 +151,7 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     page = html(healthy(app.run()))
     assert "UMAP keeps 95% of each row&#x27;s 15 nearest rows" in page
     assert "The panels 90%." in page
-    places = [page.index(text) for text in ("2 numbers a row: which of 4", "All 4 n", "Pictures")]
+    places = [page.index(text) for text in ("2 numbers per row: which of 4", "All 4 n", "Pictures")]
     assert places == sorted(places)
     assert '<td class="ca-best">−14.00<small>± 0.50</small></td>' in page
     assert "not finished within 120 s" in page

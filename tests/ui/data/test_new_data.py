@@ -96,7 +96,7 @@ def test_missing_cells_are_filled_from_the_model_until_somebody_says_otherwise(w
     frame["empty"] = np.nan  # a column the run does not know may be as it likes
     app = healthy(upload(wine_page, csv_of(frame)))
     assert "178 new rows" in words(app)
-    assert "Q of a row with missing cells is reckoned from the cells it has" in words(app)
+    assert "Q of a row with missing cells uses the cells it has" in words(app)
     next(one for one in app.segmented_control if one.label == "Missing values").set_value("drop")
     assert "177 new rows" in words(healthy(app.run()))
 

@@ -87,6 +87,29 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise(start)
     assert "filled with their column's mean" in assumed(healthy(app))
     assert "90 rows × 5" in html(app)
     assert "missing cell" not in html(app)
+    app.button(key="bar_undo").click().run()  # takes back how the file was read
+    assert "50 missing cells" in html(healthy(app))
+    go(app, "data/this")
+    assert group(app, "Missing values").value == "model"
+    assert not [one for one in app.button if one.key == "upload_use"]
+    go(app, "explore").button(key="bar_redo").click().run()
+    assert "missing cell" not in html(healthy(app))
+
+
+def test_the_role_of_a_column_is_taken_back_and_taken_up_again(start):
+    rows = "\n".join(f"{i % 5 + 0.1},{i * i % 7 / 3:.2f},{i % 11 - 0.4},{i % 2}" for i in range(40))
+    app = go(give(start("data/open"), ("t.csv", f"a,b,c,d\n{rows}\n".encode())), "data/this")
+    assert "40 rows × 4" in html(healthy(app))
+    label = next(one for one in app.button if one.label == "Use “d” as a label")
+    label.click().run()
+    app.button(key="upload_use").click().run()
+    assert "40 rows × 3" in html(healthy(app))
+    app.button(key="bar_undo").click().run()
+    assert "40 rows × 4" in html(healthy(app))
+    assert [one for one in go(app, "data/this").button if one.label == "Use “d” as a label"]
+    go(app, "explore").button(key="bar_redo").click().run()
+    assert "40 rows × 3" in html(go(healthy(app), "data/this"))
+    assert not [one for one in app.button if one.key == "upload_use"]
 
 
 def test_several_arrays_are_offered_and_rows_can_be_images(start):

@@ -22,6 +22,7 @@ from tests.ui.conftest import address, go, healthy, html, sentences
 PAGES = {  # place: title
     "explore": "Explore",
     "data/open": "Data",
+    "data/this": "Data",
     "data/recent": "Data",
     "data/add": "Data",
     "components/gallery": "Components",
@@ -35,6 +36,8 @@ PAGES = {  # place: title
     "check/choose": "Check",
     "check/diagnostics": "Check",
     "check/compare": "Check",
+    "check/hidden": "Check",
+    "check/quality": "Check",
     "paper/results": "Paper",
     "paper/whitening": "Paper",
     "paper/lab": "Paper",

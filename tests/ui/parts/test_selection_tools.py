@@ -7,7 +7,7 @@ import streamlit as st
 from appca.analysis.groups.selections import SelectionStore
 from appca.data.sources.builtin import load
 from appca.runs.home import home
-from tests.ui.conftest import address, healthy, sentences
+from tests.ui.conftest import address, go, healthy, sentences
 from tests.ui.parts.test_pages import select
 
 PAGE = "groups/differences"
@@ -76,11 +76,7 @@ def test_a_named_selection_is_on_disk_and_comes_back_in_a_new_session(start, zer
     assert selected(again) == 178
     assert selected(press(again, "tray_clear")) == 0
     assert selected(press(again, "named-replace")) == 178
-    press(again, "named-delete")
-    press(again, "named-leave")
-    press(again, "named-delete")
-    assert len(SelectionStore(home()).list(load("digits").digest, 1797)) == 1, "it was only asked"
-    press(again, "named-really")
+    go(again, "groups/named").button(key="named_really-the zeros").click().run()
     assert SelectionStore(home()).list(load("digits").digest, 1797) == []
     assert selected(again) == 178
 

@@ -32,7 +32,7 @@ def test_durations_are_rough(seconds, said):
         ),
         (
             "converged: improvement below tol over the last iteration",
-            "converged: little improvement over the last pass",
+            "converged: little improvement over the last iteration",
         ),
         ("reached max_iter=5000 before it converged", "5,000"),
         ("stopped by the callback", "by hand"),

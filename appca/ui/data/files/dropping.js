@@ -1,6 +1,7 @@
-/** Files dropped anywhere on the window go to the server one by one; then the page is told. */
+/** Files dropped anywhere on the window, or chosen to be opened, go to the server one by one; then the page is told. */
 
 const AT_ONCE = 4; // files on the way
+const OPENER = '[class*="st-key-upload-"]'; // the uploader of what is to be opened; others take their files themselves
 const instances = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -12,11 +13,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
 }
 
-/** Listen for files over the window; what lies over an uploader of the page is that one's. */
+/** Listen before the page does: Streamlit's uploader sends all files at once, and loses some of many without a word. */
 function listen(parent) {
   const place = parent.querySelector('.ca-drop');
   const own = { data: null, tell: () => {}, busy: false };
-  const takes = (event) => !own.busy && event.dataTransfer?.types.includes('Files') && !event.target.closest?.('[data-testid=stFileUploaderDropzone]');
+  const takes = (event) => {
+    const box = event.target.closest?.('[data-testid=stFileUploaderDropzone]');
+    return !own.busy && event.dataTransfer?.types.includes('Files') && (!box || box.closest(OPENER));
+  };
   const say = (state, text) => {
     if (state) place.dataset.state = state;
     else delete place.dataset.state;
@@ -28,13 +32,24 @@ function listen(parent) {
     if (place.dataset.state !== 'over') say('over', 'Drop to open');
   };
   const leave = (event) => { if (!event.relatedTarget && !own.busy) say('', ''); };
-  const drop = async (event) => {
+  const drop = (event) => {
     if (!takes(event)) return;
     event.preventDefault();
-    own.busy = true;
+    event.stopImmediatePropagation();
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.() ?? item.getAsFile()).filter(Boolean);
+    open(async () => (await Promise.all(entries.map((entry) => filesOf(entry)))).flat());
+  };
+  const change = (event) => {
+    if (event.target.type !== 'file' || !event.target.closest(OPENER) || own.busy) return;
+    event.stopImmediatePropagation();
+    const files = [...event.target.files].map((file) => ({ name: file.webkitRelativePath || file.name, file }));
+    event.target.value = '';
+    open(async () => files);
+  };
+  const open = async (chosen) => {
+    own.busy = true;
     try {
-      const files = (await Promise.all(entries.map((entry) => filesOf(entry)))).flat();
+      const files = await chosen();
       say('busy', files.length === 1 ? `Opening ${files[0].name}` : `Opening ${files.length.toLocaleString('en')} files`);
       own.tell('dropped', await send(files, own.data));
     } catch (error) {
@@ -43,9 +58,10 @@ function listen(parent) {
     own.busy = false;
     say('', '');
   };
-  const handlers = { dragover: over, dragleave: leave, drop };
-  for (const [name, act] of Object.entries(handlers)) window.addEventListener(name, act);
-  own.stop = () => { for (const [name, act] of Object.entries(handlers)) window.removeEventListener(name, act); };
+  const listening = new AbortController();
+  const handlers = { dragover: over, dragleave: leave, drop, change };
+  for (const [name, act] of Object.entries(handlers)) window.addEventListener(name, act, { capture: true, signal: listening.signal });
+  own.stop = () => listening.abort();
   instances.set(parent, own);
   return own;
 }

@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -48,11 +49,34 @@ class Opened:
     kind: str | None  # the reader of the first that has one
     options: Options = field(default_factory=dict)  # with which they were opened
     digest: str | None = None  # of the data set they became
+    choices: dict[str, tuple[Options, dict[str, Any]]] = field(default_factory=dict)  # by digest
     said: str = ""  # of what was assumed, until it is read
 
     def read(self, options: Options) -> Reading:
         """Read the files with options; equal ones are read once."""
         return _read(self.key, json.dumps(options, sort_keys=True), self.arrival, options)
+
+    def became(self, digest: str) -> None:
+        """Keep what was chosen on the page for a data set, which an undo may bring back."""
+        self.digest = digest
+        self.choices[digest] = (
+            self.options,
+            {name: copy(st.session_state[name]) for name in self._names()},
+        )
+
+    def go_back(self, digest: str) -> None:
+        """Bring back what was chosen when the files became a data set."""
+        for name in self._names():
+            del st.session_state[name]
+        self.digest, (self.options, chosen) = digest, self.choices[digest]
+        st.session_state.update({name: copy(value) for name, value in chosen.items()})
+        edition = f"edition-{self.key}"
+        st.session_state[edition] = st.session_state.get(edition, 0) + 1
+
+    def _names(self) -> list[str]:
+        """Name what the session keeps of the forms, but for a button and an editor's number."""
+        own = (name for name in st.session_state if str(name).endswith(f"-{self.key}"))
+        return [str(name) for name in own if not str(name).startswith(("set_all-", "edition-"))]
 
 
 def current() -> Opened | None:
@@ -64,7 +88,12 @@ def current() -> Opened | None:
 def of(digest: str) -> Opened | None:
     """Return the files a data set was read from, while they are at hand, or could not be."""
     found = current()
-    return found if found is not None and found.digest in (digest, None) else None
+    if found is None or found.digest in (digest, None):
+        return found
+    if digest not in found.choices:
+        return None
+    found.go_back(digest)  # by an undo
+    return found
 
 
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
@@ -110,8 +139,9 @@ def guessed(opened: Opened) -> Reading:
 
 def use(opened: Opened, dataset: Dataset) -> None:
     """Look at a data set in Explore, in place of what the same files were before."""
-    opened.digest = services.datasets().put(dataset)
-    state.open_dataset(opened.digest)
+    digest = services.datasets().put(dataset)
+    opened.became(digest)
+    state.open_dataset(digest)
     opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
     st.switch_page(EXPLORE)
 

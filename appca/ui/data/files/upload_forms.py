@@ -95,7 +95,7 @@ def _mat(key: str, look: Look) -> Options:
         options["transpose"] = True
     options = _with_sides(key, look, **options)
     if "image_shape" in options and not st.toggle(
-        "Pixels run down the image, as in MATLAB", value=True, key=f"by_column-{key}"
+        "Pixels go down the image first, as in MATLAB", value=True, key=f"by_column-{key}"
     ):
         options["by_column"] = False
     return options

@@ -11,7 +11,7 @@ import { rgb } from './theme.js';
 /** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
 
 const DIRECT = 60000; // points drawn anew in every frame
-const SAMPLE = 0.3; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
+const SAMPLE = 0.1; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
 const PART = 'sample ';
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
