@@ -67,5 +67,10 @@ def cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def words(value: object) -> str:
+    """Write the value of an option; of a list its members."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _stem(study: str, name: str) -> str:
     return study if name == study else f"{study}-{name}"

@@ -27,12 +27,7 @@ class Images(NamedTuple):
 
 
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
-    """Draw effects as bars from zero, the first at the top: red is more in the group, blue less.
-
-    Parameters
-    ----------
-    differences : sequence of GroupDifference
-    """
+    """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
     effects = [one.effect for one in differences]
     figure = go.Figure(
         go.Bar(
