@@ -11,6 +11,9 @@ __all__ = [
     "NonparametricPPCA",
     "explore",
     "load_model",
+    "plot_components",
+    "plot_map",
+    "plot_subspaces",
 ]
 __version__ = "0.1.0"
 
@@ -22,6 +25,9 @@ _HOMES = {
     "NonparametricPPCA": "appca.models.nonparametric_ppca",
     "PPCA": "appca.models.ppca",
     "explore": "appca.notebook.widget",
+    "plot_components": "appca.notebook.figures",
+    "plot_map": "appca.notebook.figures",
+    "plot_subspaces": "appca.notebook.figures",
     "load_model": "appca.runs.model_file",
 }
 

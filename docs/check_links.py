@@ -22,6 +22,7 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.places: set[str] = set()
         self.outside: list[str] = []
+        self.lost = 0  # links that Sphinx could not follow and wrote as words
         self.feed(file.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -30,6 +31,7 @@ class Page(HTMLParser):
         self.places |= {given[name] for name in ("id", "name") if name in given}
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
+        self.lost += tag == "span" and given.get("class") == "xref myst"
         loaded = given.get("src") or (given.get("href", "") if tag == "link" else "")
         if loaded.startswith(("http:", "https:", "//")) and given.get("rel") != "canonical":
             self.outside.append(loaded)
@@ -43,6 +45,7 @@ def faults(folder: Path) -> list[str]:
     for file, page in pages.items():
         name = file.relative_to(folder.resolve())
         found += [f"{name} loads {one}" for one in page.outside]
+        found += [f"{name} has a link to nowhere"] * page.lost
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:

@@ -63,7 +63,8 @@ def _as_text(_app, _what, _name, _object, _options, lines):
 def _within_the_site(_app, _name, source):
     """Let links to files beside docs/ lead to their copies in the site."""
     source[0] = source[0].replace("../CONTRIBUTING.md", "contributing.md")
-    source[0] = source[0].replace("../../examples/", "../examples/")
+    source[0] = re.sub(r"(\.\./)?\.\./examples/", r"\1examples/", source[0])
+    source[0] = re.sub(r'^(#+) <a id="([\w-]+)"></a>', r"(\2)=\n\1 ", source[0], flags=re.M)
 
 
 def setup(app):

@@ -10,10 +10,9 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import are_bytes
 from appca.data.readers.tables.frame import KINDS
-from appca.storage.errors import InputError
+from appca.storage.errors import InputError, listed
 from appca.storage.wording import counted, shortened
 
-MOST_NAMED = 5  # columns named in a sentence
 _NUMBERED = re.compile(r"column \d+")  # the readers' names for columns that have none
 
 
@@ -153,7 +152,7 @@ def _by_name(new: Dataset, wanted: Wanted) -> Matched:
     if missing:
         msg = (
             f"“{shortened(new.name)}” lacks {counted(len(missing), 'column')} that the run was "
-            f"fitted to, {_listed(missing)}; add them, or name them as there."
+            f"fitted to, {listed(missing)}; add them, or name them as there."
         )
         raise InputError(msg)
     order = [place.get(name, -1) for name in names]
@@ -209,9 +208,3 @@ def _own_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 def _pixels(shape: tuple[int, ...]) -> str:
     return f"{shape[0]} × {shape[1]} pixels{' in colour' if len(shape) == 3 else ''}"
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(f"“{shortened(name)}”" for name in names[:MOST_NAMED])
-    more = len(names) - MOST_NAMED
-    return f"{shown} and {more:,} more" if more > 0 else shown

@@ -70,18 +70,16 @@ class DatasetStore:
                 atomic.put_folder(target, partial(_write, dataset), self._is_sound)
         return dataset.digest
 
-    def get(self, digest: str) -> Dataset:
+    def get(self, digest: str, *, anew: bool = False) -> Dataset:
         """Open a data set; its matrix stays on disk and is read where it is used.
+
+        Its files are checked once a process, or `anew`.
 
         Raises
         ------
         InputError
             When there is no such data set, or anything in it is not as it was stored.
         """
-        return self._get(digest)
-
-    def _get(self, digest: str, *, anew: bool = False) -> Dataset:
-        """Open a data set; its files are checked once a process, or `anew`."""
         folder = self.path(digest)
         try:
             meta = _read_meta(folder)
@@ -144,7 +142,7 @@ class DatasetStore:
 
     def _is_sound(self, folder: Path) -> bool:
         """Whether a data set is as it was stored; see `or_none`."""
-        return or_none(partial(self._get, folder.name, anew=True)) is not None
+        return or_none(partial(self.get, folder.name, anew=True)) is not None
 
 
 def _meta(dataset: Dataset, created: float, files: dict[str, list[str]]) -> dict[str, Any]:

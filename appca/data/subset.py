@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import categories
 from appca.storage.errors import InputError
 
 
@@ -50,21 +50,12 @@ def choose_rows(
     return rows[:first]
 
 
-def subset(
-    dataset: Dataset,
-    first: int | None = None,
-    per_class: int | None = None,
-    classes: Sequence[object] | None = None,
-) -> Dataset:
-    """Return the part of a data set that `choose_rows` chooses by its first label column."""
-    if dataset.labels:
-        column = next(iter(dataset.labels.values()))
-    elif per_class is None and classes is None:
-        column = np.zeros(dataset.n_rows, np.uint8)
-    else:
-        msg = f"“{dataset.name}” has no label column to choose classes by; choose the first rows."
-        raise InputError(msg)
-    return dataset.take(choose_rows(column, first, per_class, classes))
+def options_of(
+    n: int | None, per_class: int | None, classes: Sequence[object] | None
+) -> dict[str, object]:
+    """Return the options of `choose_rows`, JSON-able, as a source records them."""
+    named = None if classes is None else [str(name) for name in classes]
+    return {"n": n, "per_class": per_class, "classes": named}
 
 
 def check_first(n: int | None, total: int, owns: str) -> None:

@@ -1,6 +1,6 @@
 """The jobs of the page Choose K and L: a grid of cross-validated fits, and fits made again."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from appca.analysis.check.choose import FOLDER as GRIDS
 from appca.analysis.check.choose import Cell, GridConfig, fill, folds, steps
@@ -8,11 +8,28 @@ from appca.analysis.check.choose import stored as measured
 from appca.analysis.check.choose_stability import FOLDER as STABILITY
 from appca.analysis.check.choose_stability import StabilityConfig, run
 from appca.analysis.check.journal import JournalStore
+from appca.analysis.check.masked import MaskedConfig
 from appca.data.preprocessing import Preprocessing
 from appca.jobs.progress import Context, Paced
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import hold_threads
+
+if TYPE_CHECKING:
+    from appca.data.dataset import Dataset
+
+Config = TypeVar("Config", GridConfig, StabilityConfig, MaskedConfig)
+
+
+def begun(kind: type[Config], spec: dict[str, Any], context: Context) -> tuple[Config, "Dataset"]:
+    """Return the settings of a job that goes on with what is there, and its data set."""
+    from appca.data.store import DatasetStore
+
+    config = kind.from_dict({name: spec[name] for name in spec if name != "key"})
+    context.report("reading the data", 0.0)
+    dataset = DatasetStore(context.home).get(config.dataset)
+    hold_threads()
+    return config, dataset
 
 
 def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -20,12 +37,7 @@ def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
     Each fit is stored when it is done, so a cancelled job is gone on with by the next.
     """
-    from appca.data.store import DatasetStore
-
-    config = GridConfig.from_dict({key: spec[key] for key in spec if key != "key"})
-    context.report("reading the data", 0.0)
-    dataset = DatasetStore(context.home).get(config.dataset)
-    hold_threads()
+    config, dataset = begun(GridConfig, spec, context)
     store = JournalStore(context.home, GRIDS)
     done = set(measured(store, config))
     progress = Paced(context)
@@ -49,12 +61,7 @@ def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 def stability(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Fit one model again and again: a `StabilityConfig` as dict -> ``{"stability": id}``."""
-    from appca.data.store import DatasetStore
-
-    config = StabilityConfig.from_dict({key: spec[key] for key in spec if key != "key"})
-    context.report("reading the data", 0.0)
-    dataset = DatasetStore(context.home).get(config.dataset)
-    hold_threads()
+    config, dataset = begun(StabilityConfig, spec, context)
     progress = Paced(context)
 
     def report(number: int) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,15 +35,15 @@ class JobStatus(NamedTuple):
     id: str
     kind: str
     state: str  # "queued", "running", "done", "failed", "cancelled"
-    stage: str  # what is being done, in words
-    fraction: float  # 0 to 1
-    iteration: int | None
-    curve: list[tuple[int, float]]  # (iteration, log-likelihood in nats) of the present stage
-    seconds: float  # since it began to run
-    seconds_left: float | None
-    result: dict[str, Any]  # of a finished job: {"run": id} and the like
-    message: str  # one sentence when it failed, was cancelled or has something to say
     spec: dict[str, Any]
+    stage: str = ""  # what is being done, in words
+    fraction: float = 0.0  # 0 to 1
+    iteration: int | None = None
+    curve: Sequence[tuple[int, float]] = ()  # (iteration, nats) of the present stage
+    seconds: float = 0.0  # since it began to run
+    seconds_left: float | None = None
+    result: Mapping[str, Any] = {}  # of a finished job: {"run": id} and the like
+    message: str = ""  # one sentence when it failed, was cancelled or has something to say
 
 
 class JobState(NamedTuple):
@@ -140,11 +141,11 @@ class JobFolder:
         """File of everything that was printed."""
         return self.path / "log.txt"
 
-    def log_tail(self, size: int = LOG_BYTES) -> str:
+    def log_tail(self) -> str:
         """End of the log."""
         try:
             with self.log_file.open("rb") as file:
-                file.seek(max(0, self.log_file.stat().st_size - size))
+                file.seek(max(0, self.log_file.stat().st_size - LOG_BYTES))
                 return file.read().decode("utf-8", errors="replace")
         except FileNotFoundError:
             return ""

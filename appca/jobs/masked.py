@@ -4,20 +4,15 @@ from typing import Any
 
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.check.masked import FOLDER, MaskedConfig, run
+from appca.jobs.choose import begun
 from appca.jobs.progress import Context, Paced
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
-from appca.runs.home import hold_threads
 
 
 def masked(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Measure, or go on with it: a `MaskedConfig` as dict -> ``{"masked": id}``."""
-    from appca.data.store import DatasetStore
-
-    config = MaskedConfig.from_dict({key: spec[key] for key in spec if key != "key"})
-    context.report("reading the data", 0.0)
-    dataset = DatasetStore(context.home).get(config.dataset)
-    hold_threads()
+    config, dataset = begun(MaskedConfig, spec, context)
     progress = Paced(context)
     total = config.repeats * len(config.methods)
 

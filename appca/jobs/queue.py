@@ -156,10 +156,6 @@ class Jobs:
         """Return how far a job is, also one of an earlier server; None if it is not known."""
         return self.records.status(job_id)
 
-    def log(self, job_id: str, size: int = 4000) -> str:
-        """End of what a job printed."""
-        return self.records.log(job_id, size)
-
     def active(self, owner: str | None = None) -> list[JobStatus]:
         """Jobs of a window, by default of all, that run or wait, running ones first."""
         with self._lock:
@@ -202,12 +198,6 @@ class Jobs:
             except UNREADABLE:
                 return False
         return True
-
-    def warm(self) -> None:
-        """Start one worker ahead of the first job, so that this job need not wait for imports."""
-        with self._lock:
-            if not self._workers and not self._closed:
-                self._start()
 
     def close(self) -> None:
         """End all workers; jobs that are not over have failed."""

@@ -73,11 +73,6 @@ class JobRecords:
             spec=spec,
         )
 
-    def log(self, job_id: str, size: int = 4000) -> str:
-        """End of what a job printed."""
-        known = self.status(job_id) is not None
-        return JobFolder(self.folder / job_id).log_tail(size) if known else ""
-
     def note(self, job_id: str, state: JobState) -> None:
         """Remember an end that could not be written."""
         self._unwritten[job_id] = state
@@ -98,13 +93,6 @@ class JobRecords:
             id=job,
             kind=kind,
             state="failed",
-            stage="",
-            fraction=0.0,
-            iteration=None,
-            curve=[],
-            seconds=0.0,
-            seconds_left=None,
-            result={},
             message=msg,
             spec=spec,
         )

@@ -5,9 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.explore.projection import principal_scores
+from appca.analysis.explore.room import shuffled
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
+from appca.plots.explore.scene.scene import Map, Scene
+from appca.plots.explore.scene.sheets import sheets_of
+from appca.plots.explore.scene.shown import plane, scene_shown
+from appca.plots.explore.scene.usage import SHUFFLE
 from appca.storage.errors import InputError
 
 LABEL = "label"  # what labels without a name are called
@@ -82,11 +88,42 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
         )
         raise InputError(msg)
     described = DescribedRows.from_description(model.describe(dataset.X))
-    width = dataset.n_features
-    plain = Fitted(1.0, np.zeros(width), np.ones(width), None)
-    before = getattr(model, "preprocessing", plain)
+    before = getattr(model, "preprocessing", None) or plain_preprocessing(dataset.n_features)
     found = FittedModel.from_estimator(getattr(model, "estimator", model), before)
     return found.with_rows(described)
+
+
+def plain_preprocessing(n_features: int) -> Fitted:
+    """Return what leaves features as they are."""
+    return Fitted(1.0, np.zeros(n_features), np.ones(n_features), None)
+
+
+def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> Scene:
+    """Lay out what a model says of rows, with a map of their first two principal components."""
+    dataset, pictures = rows
+    prepared = run.preprocessing.transform(dataset.X)
+    pca = Map("PCA", plane(principal_scores(prepared)[0]))
+    scene = scene_shown(dataset, run, {"pca": pca} | dict(maps))
+    if pictures is None:
+        return scene
+    sheets = sheets_of(pictures, shuffled(dataset.n_rows, SHUFFLE))
+    assert sheets is not None  # pictures have an image shape
+    words = {"row": "image", "rows": "images"}
+    return scene._replace(
+        meta=scene.meta | {"sheets": sheets.header, "words": words}, sheets=sheets
+    )
+
+
+def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
+    """Return coordinates (N, 2) of all rows; InputError where there are not two for each."""
+    places = np.asarray(xy, float)
+    if places.shape != (dataset.n_rows, 2):
+        msg = (
+            f"The map “{title}” needs two coordinates for each of the {dataset.n_rows:,} rows; "
+            f"got shape {places.shape}."
+        )
+        raise InputError(msg)
+    return Map(title, places)
 
 
 def _labels(labels: Any) -> dict[str, np.ndarray]:

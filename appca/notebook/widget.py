@@ -7,15 +7,10 @@ import anywidget
 import numpy as np
 import traitlets
 
-from appca.analysis.explore.projection import principal_scores
-from appca.analysis.explore.room import shuffled
 from appca.analysis.fitted import FittedRun
-from appca.data.dataset import Dataset
-from appca.notebook.given import GivenRows, rows_of, run_of
-from appca.plots.explore.scene.scene import Map, Scene
-from appca.plots.explore.scene.sheets import Sheets, sheets_of
-from appca.plots.explore.scene.shown import plane, projected, scene_shown
-from appca.plots.explore.scene.usage import SHUFFLE
+from appca.notebook.given import GivenRows, map_of, rows_of, run_of, scene_of_rows
+from appca.plots.explore.scene.sheets import Sheets
+from appca.plots.explore.scene.shown import projected
 from appca.runs.numbering import numbered_after
 from appca.storage.errors import InputError
 from appca.ui.explorer import bundle
@@ -62,7 +57,7 @@ class Explorer(anywidget.AnyWidget):
     def __init__(self, model: Any, rows: GivenRows, maps: Mapping[str, Any], height: int) -> None:
         self.rows = rows
         self.run: FittedRun | None = None  # what the model says of the rows
-        self._maps = {title: _map_of(title, xy, rows.dataset) for title, xy in maps.items()}
+        self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
         nothing = np.empty(0, np.int64)
         super().__init__(model=model, selection=nothing, _height=height)
         self.on_msg(self._answer)
@@ -71,7 +66,7 @@ class Explorer(anywidget.AnyWidget):
     def _described(self, proposal: Any) -> Any:
         """Describe the rows before the model is taken over: one that cannot leaves all as it is."""
         found = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
-        scene = self._laid_out(found)
+        scene = scene_of_rows(self.rows, found, self._maps)
         if self.run is None and scene.sheets is not None:
             self._sheets = _drawn(scene.sheets)
         self.run = found
@@ -100,20 +95,6 @@ class Explorer(anywidget.AnyWidget):
             )
             raise InputError(msg)
         return np.unique(given)
-
-    def _laid_out(self, run: FittedRun) -> Scene:
-        dataset, pictures = self.rows
-        prepared = run.preprocessing.transform(dataset.X)
-        maps = {"pca": Map("PCA", plane(principal_scores(prepared)[0]))} | self._maps
-        scene = scene_shown(dataset, run, maps)
-        if pictures is None:
-            return scene
-        sheets = sheets_of(pictures, shuffled(dataset.n_rows, SHUFFLE))
-        assert sheets is not None
-        words = {"row": "image", "rows": "images"}
-        return scene._replace(
-            meta=scene.meta | {"sheets": sheets.header, "words": words}, sheets=sheets
-        )
 
     def _answer(self, _: Any, content: Any, buffers: list[Any]) -> None:
         """Send the scores of rows on all components, for ghosts."""
@@ -166,17 +147,6 @@ def explore(
     array([  3,  17, 105])
     """
     return Explorer(model, rows_of(X, labels, images), maps or {}, height)
-
-
-def _map_of(title: str, xy: Any, dataset: Dataset) -> Map:
-    places = np.asarray(xy, float)
-    if places.shape != (dataset.n_rows, 2):
-        msg = (
-            f"The map “{title}” needs two coordinates for each of the {dataset.n_rows:,} rows; "
-            f"got shape {places.shape}."
-        )
-        raise InputError(msg)
-    return Map(title, places)
 
 
 def _drawn(sheets: Sheets) -> list[bytes]:

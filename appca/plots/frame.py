@@ -1,5 +1,6 @@
 """What figures have in common: the room around them and the place of the legend."""
 
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -23,3 +24,8 @@ def above(y: float = 1.02) -> dict[str, Any]:
 def below(y: float) -> dict[str, Any]:
     """Put the legend in a line below the plot."""
     return {"orientation": "h", "y": y, "x": 0}
+
+
+def plain(text: str) -> str:
+    """Disarm the small markup that Plotly reads in texts."""
+    return escape(text, quote=False)

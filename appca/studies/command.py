@@ -7,7 +7,7 @@ from pathlib import Path
 
 from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES, study_of
-from appca.studies.files import aligned, claim_lines, write
+from appca.studies.files import aligned, claim_lines, words, write
 from appca.studies.report import ReportEntry, heading, in_order, write_page
 from appca.studies.store import StudyStore
 from appca.studies.study import Options, Report, Study
@@ -74,7 +74,7 @@ def _one(
 ) -> ReportEntry:
     """Compute, store, print and write one experiment; what its data lack becomes a sentence."""
     say(heading(study))
-    say("; ".join(f"{name} {_short(value)}" for name, value in options.items()))
+    say("; ".join(f"{name} {words(value)}" for name, value in options.items()))
     began = time.perf_counter()
     try:
         outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
@@ -87,12 +87,6 @@ def _one(
         say(line)
     say(f"{seconds:.0f} s; stored as {name}")
     if out is not None:
-        files, missing = write(study, outcome, out)
+        files = write(study, outcome, out)
         say(f"wrote {', '.join(path.name for path in files)} in {out}")
-        if missing:
-            say(missing)
     return ReportEntry(study, options, outcome, f"Computed in {seconds:.0f} s, stored as {name}.")
-
-
-def _short(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -10,7 +10,7 @@ from appca.storage import atomic
 from appca.storage.refusal import OTHER, refusing
 from appca.studies.catalogue import STUDIES
 from appca.studies.claims import headings
-from appca.studies.files import cell
+from appca.studies.files import cell, words
 from appca.studies.report import heading, in_order
 from appca.studies.shipped import TIMED, is_current, shipped
 from appca.studies.store import Stored
@@ -95,7 +95,7 @@ def _section(study: Study, result: Stored) -> str:
 
 def _made(study: Study, result: Stored) -> str:
     given = {name: value for name, value in result.options.items() if value != ""}
-    options = "; ".join(f"{name} {_words(value)}" for name, value in given.items())
+    options = "; ".join(f"{name} {words(value)}" for name, value in given.items())
     versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
     facts = f"{_date(result)}; size {_size(study, result)}: {options}. {versions}."
     return f"    {study.command(result.options)}\n\n{facts}"
@@ -108,7 +108,3 @@ def _size(study: Study, result: Stored) -> str:
 
 def _date(result: Stored) -> str:
     return datetime.fromtimestamp(result.created, UTC).date().isoformat()
-
-
-def _words(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -2,25 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from appca.plots.export.figure_files import NO_PICTURES, page, picture
-from appca.storage.errors import InputError
+from appca.plots.export.figure_files import page
 from appca.storage.refusal import OTHER, refused
 from appca.studies.claims import headings
 from appca.studies.store import csv_text
 from appca.studies.study import Outcome, Row, Study
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
-
-def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str]:
-    """Write CSV tables, the claims as text, standalone HTML figures, and pictures where possible.
-
-    Returns
-    -------
-    The files, and a sentence about what could not be written, which may be empty.
+def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
+    """Write CSV tables, the claims as text, and standalone HTML figures; return the files.
 
     Raises
     ------
@@ -46,13 +37,7 @@ def write(study: Study, outcome: Outcome, folder: Path) -> tuple[list[Path], str
     except OSError as error:
         what = f"{error.filename or folder} could not be written"
         raise refused(what, error, OTHER) from error
-    pictures = [
-        (folder / f"{_stem(study.name, name)}.{kind}", figure)
-        for name, figure in figures.items()
-        for kind in ("png", "svg")
-    ]
-    drawn = _draw(pictures)
-    return written + drawn, "" if len(drawn) == len(pictures) else NO_PICTURES
+    return written
 
 
 def claim_lines(outcome: Outcome) -> list[str]:
@@ -82,17 +67,10 @@ def cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def words(value: object) -> str:
+    """Write the value of an option; of a list its members."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _stem(study: str, name: str) -> str:
     return study if name == study else f"{study}-{name}"
-
-
-def _draw(pictures: "list[tuple[Path, go.Figure]]") -> list[Path]:
-    """Draw pictures; none from the first on that cannot be drawn."""
-    drawn: list[Path] = []
-    for path, figure in pictures:
-        try:
-            path.write_bytes(picture(figure, path.suffix[1:]))
-        except (InputError, OSError):
-            return drawn
-        drawn.append(path)
-    return drawn

@@ -98,7 +98,10 @@ def page(results: Sequence[ReportEntry]) -> str:
         for r in ordered
     )
     body = "".join(map(_section, ordered))
-    return framed("Results of the paper, computed anew", f"<ol>{index}</ol>{body}")
+    from plotly.offline import get_plotlyjs
+
+    title = "Results of the paper, computed anew"
+    return framed(title, f"<ol>{index}</ol>{body}", get_plotlyjs())
 
 
 def _section(result: ReportEntry) -> str:

@@ -18,7 +18,7 @@ from appca.storage.digests import check_files, digests_of
 from appca.storage.files import keep_newer, read_arrays, read_json, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import is_id
-from appca.storage.refusal import reason, storing
+from appca.storage.refusal import storing
 from appca.studies.claims import CheckedClaim
 from appca.studies.study import Options, Outcome, Row, Study
 
@@ -83,20 +83,6 @@ class StudyStore:
         places = (place, atomic.aside(place), place)  # it may be replaced just now
         found = (or_none(partial(_read, folder, name)) for folder in places)
         return next(filter(None, found), None)
-
-    def damage(self, name: str) -> str | None:
-        """Say in one sentence why a result cannot be read; None when it can, or is not there."""
-        try:
-            _read(self.folder / name, name)
-        except FileNotFoundError as error:
-            if not (self.folder / name).is_dir():
-                return None
-            why = reason(error)
-        except Exception as error:  # a damaged file fails in as many ways as its parsers can
-            why = reason(error)
-        else:
-            return None
-        return f"The stored result {name} is damaged ({why}); compute it again, which replaces it."
 
     def list(self, study: str | None = None) -> list[Stored]:
         """Return all readable results, or those of one experiment, newest first."""

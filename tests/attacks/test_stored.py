@@ -138,9 +138,9 @@ def of_run(home: Path) -> str:
 
 
 def of_study(home: Path) -> str:
-    name = next(home.glob("studies/*/whitening.csv")).parent.name
-    assert StudyStore(home).get(name) is None
-    return (StudyStore(home).damage(name) or "").replace(name, "NAME")
+    """Return what the command says; the page shows it as never computed."""
+    assert StudyStore(home).get(next(home.glob("studies/*/whitening.csv")).parent.name) is None
+    return command(home)
 
 
 def of_map(home: Path) -> str:
@@ -165,7 +165,6 @@ OF_SELECTION = (
     "A saved selection is damaged ({}) and left out; delete FILE, then select its rows and save "
     "them again."
 )
-OF_STUDY = "The stored result NAME is damaged ({}); compute it again, which replaces it."
 META, CONFIG = f"datasets/{DATA}/meta.json", f"runs/{RUN}/config.json"
 
 
@@ -313,7 +312,8 @@ ATTACKS = (
         "a table of a study altered",
         altered("studies/*/whitening.csv"),
         of_study,
-        OF_STUDY.format(f"whitening.csv {CHANGED}"),
+        f"experiment “Whitening before a classifier”: whitening.csv {CHANGED}; run it again on the "
+        "page Paper",
     ),
     Attack(
         "a map altered",

@@ -74,7 +74,6 @@ def not_shipped(monkeypatch) -> list[list[str]]:
 
 
 def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch):
-    monkeypatch.setattr("appca.studies.files._draw", lambda _pictures: [])
     shipped = not_shipped(monkeypatch)
     measured = asked_for(monkeypatch)  # the measurements themselves take minutes: see test_bench
     told = {}

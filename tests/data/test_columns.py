@@ -54,9 +54,9 @@ def test_numbers_that_were_read_as_a_label_are_taken_from_there(X):
         ),
         (
             rows(np.eye(3)),
-            Wanted(8, tuple("abmnopqr")),
-            "“new” lacks 6 columns that the run was fitted to, “m”, “n”, “o”, “p”, “q” and 1 more; "
-            "add them, or name them as there.",
+            Wanted(9, tuple("abmnopqrs")),
+            "“new” lacks 7 columns that the run was fitted to, “m”, “n”, “o”, “p”, “q”, “r” and 1 "
+            "more; add them, or name them as there.",
         ),
         (
             rows(np.eye(3), None),

@@ -42,7 +42,6 @@ class Yard(NamedTuple):
 def yard(tmp_path: Path) -> Iterator[Yard]:
     digest = DatasetStore(tmp_path).put(load("wine"))
     jobs = Jobs(tmp_path, workers=1)
-    jobs.warm()
     yield Yard(tmp_path, jobs, digest)
     jobs.close()
 

@@ -1,8 +1,5 @@
 """Real jobs in real worker processes."""
 
-import os
-import random
-import signal
 import subprocess
 import sys
 import time
@@ -27,7 +24,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING, fit_run
 from appca.runs.store import RunStore
 from tests.fitted_runs import differing
-from tests.jobs.waiting import ended, is_alive, runs, until
+from tests.jobs.waiting import ended, is_alive, until
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDLESS = {"n_components": 12, "n_active": 6, "inference": "gibbs", "burn_in": 1_000_000}
@@ -49,7 +46,6 @@ def digits(home: Path) -> Dataset:
 def jobs(home: Path) -> Iterator[Jobs]:
     """One worker, so that its imports are paid for once."""
     jobs = Jobs(home, workers=1)
-    jobs.warm()
     yield jobs
     jobs.close()
 
@@ -130,29 +126,6 @@ def cpu_ticks(pid: int) -> int:
         return 0
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
-
-
-def test_a_worker_killed_at_any_moment_leaves_a_clean_store(jobs, home, digits):
-    rng = random.Random(7)
-    for attempt in range(5):
-        endless = attempt % 2
-        parameters = ENDLESS if endless else {"n_components": 4, "n_active": 2}
-        config = config_of(digits, **parameters, random_state=100 + attempt)
-        job = jobs.submit("fit", spec_of(config))
-        runs(jobs, job)
-        worker = JobFolder(jobs.folder / job).read().process
-        moment = time.monotonic() + rng.uniform(0.0, 0.4)
-        until(lambda moment=moment: time.monotonic() > moment, "a random moment")
-        os.kill(worker, signal.SIGKILL)
-        status = ended(jobs, job)
-        until(lambda worker=worker: not is_alive(worker), "the end of the worker")
-        if status.state == "failed":
-            assert "(signal 9" in status.message
-            assert status.message.count(". ") == 0, "one sentence"
-        else:
-            assert not endless, "an endless fit cannot be done"
-            assert RunStore(home).get(config.id) is not None, "shown as done, so it is there"
-        assert store_is_clean(home)
 
 
 def test_a_data_set_is_opened_by_a_worker(jobs, home):

@@ -16,7 +16,7 @@ more than on average and after which less; without such a point it is the peak i
 budget is the peak where the data have shown their size, else the elbow.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,8 +54,6 @@ class Advice(NamedTuple):
     """What is advised over all."""
 
     cell: Cell | None
-    kind: Literal["inside", "rising", "none"]  # "none": nothing measured yet
-    best: Cell | None  # of the largest mean
     budgets: tuple[Budget, ...]
 
 
@@ -154,10 +152,8 @@ def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
 
 def advise(found: GridTable) -> Advice:
     """Apply the rule of this module to what there is; cells that are missing are left out."""
-    place = best_of(found.log_likelihood)
-    if place is None:
-        return Advice(None, "none", None, ())
-    best = (found.components[place[0]], found.actives[place[1]])
+    if best_of(found.log_likelihood) is None:
+        return Advice(None, ())
     as_good = near(found.log_likelihood)
     j = int(np.argmax(as_good.any(axis=0)))  # the first that has one
     k, active = found.components[int(np.argmax(as_good[:, j]))], found.actives[j]
@@ -165,8 +161,6 @@ def advise(found: GridTable) -> Advice:
     budgets = (_budget(found, j, at_peak=inside) for j in range(len(found.actives)))
     return Advice(
         (k, active) if inside else None,
-        "inside" if inside else "rising",
-        best,
         tuple(budget for budget in budgets if budget is not None),
     )
 

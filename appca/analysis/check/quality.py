@@ -13,6 +13,7 @@ all rows, and what the sample adds is said as a standard error. No N x N matrix 
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -44,7 +45,6 @@ class Quality(NamedTuple):
     kept: AnchorMean  # share of a row's k nearest rows that stay among its k nearest
     accuracy: AnchorMean | None  # of the class that most of the k nearest rows have
     n_neighbors: int
-    n_anchors: int
     n_rows: int
 
 
@@ -118,7 +118,7 @@ def quality(
     known = ~np.isnan(right)
     labelled = 0 if classes is None else int(np.count_nonzero(classes >= 0))
     accuracy = _mean(right[known], labelled) if known.any() else None
-    return Quality(trustworthiness, continuity, kept, accuracy, k, len(anchors), n)
+    return Quality(trustworthiness, continuity, kept, accuracy, k, n)
 
 
 def knn_accuracy(
@@ -151,7 +151,7 @@ def knn_accuracy(
         return None
     right = [
         _vote(classes, nearest(row, n_neighbors), anchor)
-        for row, anchor in zip(_rows(E, anchors), anchors, strict=True)
+        for row, anchor in zip(chain.from_iterable(_distances(E, anchors)), anchors, strict=True)
     ]
     return _mean(np.array(right), population or len(anchors))
 
@@ -246,11 +246,6 @@ def _mean(values: np.ndarray, population: int) -> AnchorMean:
         return AnchorMean(float(values.mean()), 0.0)
     error = values.std(ddof=1) * np.sqrt((1.0 - m / population) / m)
     return AnchorMean(float(values.mean()), float(error))
-
-
-def _rows(E: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
-    for block in _distances(E, anchors):
-        yield from block
 
 
 def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:

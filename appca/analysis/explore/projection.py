@@ -101,10 +101,6 @@ def variance_shares(fitted: FittedRun) -> np.ndarray:
     2 s_k w_k'r + s_k^2 |w_k|^2; and since s is the posterior mean given the row's set,
     w_k'r = s_k sigma2/tau2_k. So nothing but the run is read. With orthonormal components the
     shares add up to `explained_share`; those of factors that are not orthogonal do not.
-
-    Parameters
-    ----------
-    fitted : FittedRun
     """
     parts = _parts(fitted)
     cost = np.diagonal(parts.squares) * (np.diagonal(parts.gram) + 2 * parts.ratio)

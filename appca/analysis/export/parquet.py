@@ -91,9 +91,7 @@ def own_axes(fitted: FittedRun) -> RowPlaces:
     return RowPlaces(x, y)
 
 
-def nearest_projections(
-    fitted: FittedRun, rows: np.ndarray, k: int = NEAREST
-) -> tuple[np.ndarray, np.ndarray]:
+def nearest_projections(fitted: FittedRun, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows whose projections lie nearest, the row itself left out.
 
     The distance is that of the reconstructions, sqrt((s - t)' W W' (s - t)), in units of the fit:
@@ -104,20 +102,18 @@ def nearest_projections(
     fitted : FittedRun
     rows : ndarray of int, shape (m,)
         At least two.
-    k : int
-        At most m - 1 are there.
 
     Returns
     -------
     ids : ndarray of int64, shape (m, k)
-        Positions in `rows`, nearest first.
+        Positions in `rows`, nearest first; k is `NEAREST`, or all there are.
     distances : ndarray of float32, shape (m, k)
     """
     W = fitted.components.astype(np.float64)
     values, vectors = np.linalg.eigh(W @ W.T)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     points = fitted.scores[rows].astype(np.float64) @ root
-    indices, distances = _nearest(points, min(k + 1, len(rows)))
+    indices, distances = _nearest(points, min(NEAREST + 1, len(rows)))
     others = indices != np.arange(len(rows))[:, None]
     others[others.all(axis=1), -1] = False  # more equal rows than that: the row itself is not there
     shape = (len(rows), -1)

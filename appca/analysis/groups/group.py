@@ -47,7 +47,7 @@ class GroupDifference(NamedTuple):
     effect: float  # Cliff's delta, or the difference of the shares; above 0: more in the group
     d: float | None  # Cohen's d of a number; NaN where neither side varies
     p: float  # of one test: Mann-Whitney, chi-square or Fisher
-    corrected: float  # for all tests together, after Benjamini and Hochberg
+    corrected: float = np.nan  # for all tests together, after Benjamini and Hochberg
 
     @property
     def is_share(self) -> bool:
@@ -74,18 +74,6 @@ class GroupComparison(NamedTuple):
     differences: list[GroupDifference]  # strongest first
     sampled: int | None  # rows the features were compared on, where that was not all
     n_tests: int
-
-
-class _Found(NamedTuple):
-    """A difference before the correction."""
-
-    kind: str
-    name: str
-    group: float
-    rest: float
-    effect: float
-    d: float | None
-    p: float
 
 
 def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
@@ -124,7 +112,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     found += features
     p = np.array([one.p for one in found])
     q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
-    differences = [GroupDifference(*one, float(q[i])) for i, one in enumerate(found)]
+    differences = [one._replace(corrected=float(q[i])) for i, one in enumerate(found)]
     return GroupComparison(
         n_group,
         n_rest,
@@ -198,12 +186,12 @@ def mean_images(dataset: Dataset, mask: np.ndarray) -> tuple[np.ndarray, np.ndar
     return sums[0] / max(mask.sum(), 1), sums[1] / max((~mask).sum(), 1)
 
 
-def _measures(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
+def _measures(fitted: FittedRun, mask: np.ndarray) -> Iterator[GroupDifference]:
     for name in MEASURES:
         yield from _number("measure", name, measure(fitted, name), mask)
 
 
-def _scores(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
+def _scores(fitted: FittedRun, mask: np.ndarray) -> Iterator[GroupDifference]:
     """Compare scores among the rows that use the component; the zeros of the others are its use."""
     for k in range(fitted.scores.shape[1]):
         users = fitted.active[:, k]
@@ -212,7 +200,7 @@ def _scores(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
             yield from _number("score", score_name(fitted, k), values, mask)
 
 
-def _uses(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
+def _uses(fitted: FittedRun, mask: np.ndarray) -> Iterator[GroupDifference]:
     active = fitted.active
     for k in range(active.shape[1]):
         if not active[:, k].all():
@@ -224,7 +212,7 @@ def _uses(fitted: FittedRun, mask: np.ndarray) -> Iterator[_Found]:
             yield _share("subspace", f"subspace {name}", subspaces.values == code, mask)
 
 
-def _labels(dataset: Dataset, mask: np.ndarray) -> Iterator[_Found]:
+def _labels(dataset: Dataset, mask: np.ndarray) -> Iterator[GroupDifference]:
     for name, values in dataset.labels.items():
         column = label_column(name, values)
         if column.names is None:
@@ -236,7 +224,7 @@ def _labels(dataset: Dataset, mask: np.ndarray) -> Iterator[_Found]:
                 yield _share("class", label, column.values == code, mask)
 
 
-def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[_Found], int | None]:
+def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[GroupDifference], int | None]:
     """Compare the named features; on a sample of rows where there are very many values."""
     if dataset.image_shape is not None:
         return [], None
@@ -253,7 +241,9 @@ def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[_Found], int | N
         delta, d, p = numbers(x, y)
         for j, name in enumerate(names[part]):
             means = (float(x[:, j].mean(dtype=float)), float(y[:, j].mean(dtype=float)))
-            found.append(_Found("feature", name, *means, float(delta[j]), float(d[j]), float(p[j])))
+            found.append(
+                GroupDifference("feature", name, *means, float(delta[j]), float(d[j]), float(p[j]))
+            )
     compared = len(group) + len(rest)
     return found, compared if compared < dataset.n_rows else None
 
@@ -262,20 +252,22 @@ def _sample(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray
     return rows if len(rows) <= most else np.sort(rng.permutation(rows)[:most])
 
 
-def _number(kind: str, name: str, values: np.ndarray, mask: np.ndarray) -> Iterator[_Found]:
+def _number(
+    kind: str, name: str, values: np.ndarray, mask: np.ndarray
+) -> Iterator[GroupDifference]:
     there = np.isfinite(values)
     x, y = values[mask & there], values[~mask & there]
     if min(len(x), len(y)) >= LEAST:
         delta, d, p = numbers(x[:, None], y[:, None])
         means = (float(x.mean(dtype=float)), float(y.mean(dtype=float)))
-        yield _Found(kind, name, *means, float(delta[0]), float(d[0]), float(p[0]))
+        yield GroupDifference(kind, name, *means, float(delta[0]), float(d[0]), float(p[0]))
 
 
-def _share(kind: str, name: str, has: np.ndarray, mask: np.ndarray) -> _Found:
+def _share(kind: str, name: str, has: np.ndarray, mask: np.ndarray) -> GroupDifference:
     a, b = int((has & mask).sum()), int((has & ~mask).sum())
     n = int(mask.sum())
     m = len(mask) - n
-    return _Found(kind, name, a / n, b / m, a / n - b / m, None, share_test(a, n, b, m))
+    return GroupDifference(kind, name, a / n, b / m, a / n - b / m, None, share_test(a, n, b, m))
 
 
 def _variance(x: np.ndarray) -> np.ndarray:

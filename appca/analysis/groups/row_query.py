@@ -63,12 +63,6 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
     """Return the column a key of `names_of` stands for.
 
     A row that does not use a component has no score on it: NaN, not the zero that is stored.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    fitted : FittedRun
-    key : str
     """
     kind, _, rest = key.partition(":")
     if kind == "label":

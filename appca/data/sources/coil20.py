@@ -15,7 +15,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.readers.arrays import mat5
 from appca.data.sources.download import Progress, fetch, remedy
-from appca.data.subset import check_first, in_words, subset
+from appca.data.subset import check_first, choose_rows, in_words, options_of
 from appca.storage.errors import InputError
 
 OBJECTS, VIEWS, SIDE = 20, 72, 128
@@ -79,13 +79,9 @@ def load(
     whole = _whole(Path(folder) / "coil20", size, progress)
     if n is None and per_class is None and classes is None:
         return whole
-    part = subset(whole, n if per_class is None else None, per_class, classes)
-    options = {
-        "size": size,
-        "n": n,
-        "per_class": per_class,
-        "classes": None if classes is None else [str(name) for name in classes],
-    }
+    rows = choose_rows(whole.labels["object"], n if per_class is None else None, per_class, classes)
+    part = whole.take(rows)
+    options = {"size": size, **options_of(n, per_class, classes)}
     which = in_words(part.n_rows, per_class, classes, "views", "objects")
     return replace(
         part, name=f"{whole.name}, {which}", provenance=part.provenance | {"options": options}

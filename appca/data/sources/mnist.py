@@ -9,7 +9,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.readers.arrays.idx_format import read_idx
 from appca.data.sources.download import Progress, fetch, remedy
-from appca.data.subset import check_first, choose_rows, in_words
+from appca.data.subset import check_first, choose_rows, in_words, options_of
 from appca.storage.errors import InputError
 from appca.storage.identity import sha256_of_file
 
@@ -105,11 +105,7 @@ def load(
         image_shape=(28, 28),
         provenance={
             "source": "mnist",
-            "options": {
-                "n": n,
-                "per_class": per_class,
-                "classes": None if classes is None else [str(name) for name in classes],
-            },
+            "options": options_of(n, per_class, classes),
             "files": {item.name: item.sha256 for pair in FILES.values() for item in pair},
             "image_range": [0, 255],
             "citation": CITATION,

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 
 from appca.data.numbers import signed
 from appca.plots.components.components import NEGATIVE, POSITIVE, Loading
-from appca.plots.explore.panel import plain
+from appca.plots.frame import plain
 
 LINE_HEIGHT = 21  # of a feature's bar
 BLUE, RED = (f"rgb{colour}" for colour in (NEGATIVE, POSITIVE))

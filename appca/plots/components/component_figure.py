@@ -1,18 +1,18 @@
 """All components of a run in one standing figure, and their images as one picture."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from appca.plots.components.component_charts import loading_bars
-from appca.plots.components.components import component_image, data_uri, montage, ranked_loadings
-from appca.plots.explore.panel import plain
+from appca.plots.components.components import component_image, diverging, montage, ranked_loadings
+
+if TYPE_CHECKING:
+    from appca.plots.explore.standing import StillFigure
 
 COLUMNS = 6  # images on a line
-SIDE, HEAD, GAP = 150, 44, 14  # pixels of an image, of the words above it, and between two
-BAR_COLUMNS, BARS, BAR_WIDTH, BAR_HEIGHT = 3, 10, 360, 280
+SIDE, BAR_COLUMNS, BARS = (1.5, 1.95), 3, 10  # inches; most features of a component
+BAR_SIZE = (3.6, 2.6)
 LEAST_SIDE = 112  # pixels of an image in the picture; smaller ones are enlarged by a whole number
 
 
@@ -21,7 +21,9 @@ def component_figure(
     titles: Sequence[str],
     image_shape: tuple[int, ...] | None = None,
     feature_names: tuple[str, ...] | None = None,
-) -> go.Figure:
+    *,
+    dark: bool = False,
+) -> "StillFigure":
     """Draw every component: as an image, blue below zero, red above, or as its strongest features.
 
     Parameters
@@ -33,24 +35,33 @@ def component_figure(
     image_shape : tuple, optional
         Of the rows where they are images.
     feature_names : tuple of str, optional
+    dark : bool
     """
-    if image_shape is None:
-        return _bars(patterns, titles, feature_names)
-    columns = min(COLUMNS, len(patterns))
+    from appca.plots.explore.standing import StillFigure, styled
+
+    pictured = image_shape is not None
+    columns = min(COLUMNS if pictured else BAR_COLUMNS, len(patterns))
     lines = -(-len(patterns) // columns)
-    width, height = columns * (SIDE + GAP) + GAP, lines * (SIDE + HEAD + GAP) + GAP
-    figure = go.Figure(layout={"width": width, "height": height, "plot_bgcolor": "white"})
-    for k, pattern in enumerate(patterns):
-        x = GAP + k % columns * (SIDE + GAP)
-        y = height - GAP - k // columns * (SIDE + HEAD + GAP)
-        source = data_uri(_enlarged(component_image(pattern, image_shape)))
-        at = {"xref": "x", "yref": "y", "sizex": SIDE, "sizey": SIDE, "sizing": "contain"}
-        figure.add_layout_image(source=source, x=x, y=y - HEAD, layer="above", **at)
-        text = {"text": _lines(titles[k]), "x": x, "y": y, "xanchor": "left", "yanchor": "top"}
-        figure.add_annotation(**text, showarrow=False, align="left", font={"size": 12})
-    figure.update_xaxes(range=[0, width], visible=False, fixedrange=True)
-    figure.update_yaxes(range=[0, height], visible=False, fixedrange=True)
-    return figure.update_layout(margin=dict.fromkeys("lrtb", 0))
+    wide, high = SIDE if pictured else BAR_SIZE
+    with styled(dark=dark):
+        figure = StillFigure(figsize=(columns * wide, lines * high), layout="constrained")
+        every = figure.subplots(lines, columns, squeeze=False).ravel()
+        for axes in every[len(patterns) :]:
+            axes.set_axis_off()
+        for axes, pattern, title in zip(every, patterns, titles, strict=False):
+            axes.set_title(title, loc="left", fontsize=9, parse_math=False)
+            if image_shape is not None:
+                axes.imshow(component_image(pattern, image_shape, dark=dark))
+                axes.set_axis_off()
+                continue
+            found = ranked_loadings(pattern, feature_names, BARS)[::-1]
+            values = np.array([one.value for one in found])
+            limit = float(np.abs(pattern).max())
+            places = range(len(found))
+            axes.barh(places, values, color=diverging(values, limit, dark=dark) / 255)
+            axes.set_yticks(places, [one.name[:32] for one in found], parse_math=False)
+            axes.spines[["top", "right", "left"]].set_visible(False)
+    return figure
 
 
 def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
@@ -63,33 +74,3 @@ def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.nd
 def _enlarged(image: np.ndarray) -> np.ndarray:
     factor = max(1, -(-LEAST_SIDE // max(image.shape[:2])))
     return image.repeat(factor, axis=0).repeat(factor, axis=1)
-
-
-def _bars(patterns: np.ndarray, titles: Sequence[str], names: tuple[str, ...] | None) -> go.Figure:
-    columns = min(BAR_COLUMNS, len(patterns))
-    lines = -(-len(patterns) // columns)
-    height = lines * BAR_HEIGHT
-    figure = make_subplots(
-        rows=lines,
-        cols=columns,
-        subplot_titles=[_lines(title) for title in titles],
-        horizontal_spacing=0.5 / columns if columns > 1 else 0.0,
-        vertical_spacing=90 / height if lines > 1 else 0.0,
-    )
-    for k, pattern in enumerate(patterns):
-        at = {"row": k // columns + 1, "col": k % columns + 1}
-        drawn = loading_bars(ranked_loadings(pattern, names, BARS))
-        figure.add_trace(drawn.data[0], **at)
-        axes = drawn.layout.to_plotly_json()
-        figure.update_xaxes({**axes["xaxis"], "title": None}, **at)
-        figure.update_yaxes(axes["yaxis"], **at)
-    return figure.update_layout(
-        width=max(480, columns * BAR_WIDTH),
-        height=height + 40,
-        showlegend=False,
-        margin={"l": 150, "r": 20, "t": 60, "b": 30},
-    )
-
-
-def _lines(title: str) -> str:
-    return plain(title).replace("\n", "<br>")

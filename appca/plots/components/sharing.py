@@ -7,8 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from appca.data.numbers import percent
-from appca.plots.explore.panel import plain
-from appca.plots.frame import CLEAR, framed
+from appca.plots.frame import CLEAR, framed, plain
 from appca.storage.wording import counted, shortened
 
 # One hue of growing strength, so that "more" reads on white and on black.

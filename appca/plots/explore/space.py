@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.plots.explore.panel import plain
+from appca.plots.frame import plain
 from appca.plots.palette import class_colour
 
 HEIGHT = 520  # pixels

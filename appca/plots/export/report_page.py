@@ -1,25 +1,28 @@
-"""One HTML page with text, tables, images and figures: plotly.js in it once, no network needed.
+"""One HTML page with text, tables, images and figures, which needs no network.
 
 Functions return HTML; what they are given as text is shown literally.
 """
 
+import base64
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from appca.plots.components.components import data_uri
 
+if TYPE_CHECKING:
+    from appca.plots.explore.standing import StillFigure
 
-def framed(title: str, body: str) -> str:
-    """Return a whole page around a body that is HTML already."""
-    from plotly.offline import get_plotlyjs
 
+def framed(title: str, body: str, script: str = "") -> str:
+    """Return a whole page around a body that is HTML already, with what its figures need."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style>"
-        f"<script>{get_plotlyjs()}</script></head><body>"
+        f"{f'<script>{script}</script>' if script else ''}</head><body>"
         f"<h1>{escape(title)}</h1>{body}</body></html>\n"
     )
 
@@ -65,6 +68,16 @@ def image(picture: np.ndarray, caption: str, side: int = 96) -> str:
     """Return a uint8 picture (h, w) or (h, w, 3) `side` pixels high, with words below it."""
     drawn = f'<img src="{data_uri(picture)}" alt="{escape(caption)}" height="{side}">'
     return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def drawn(figure: "StillFigure", caption: str) -> str:
+    """Return a figure as a picture."""
+    from appca.plots.explore.standing import file_of
+
+    content = base64.b64encode(file_of(figure, "png")).decode()
+    width = round(96 * figure.get_figwidth())
+    source = f"data:image/png;base64,{content}"
+    return f'<img src="{source}" alt="{escape(caption)}" width="{width}">'
 
 
 def _cell(value: object) -> str:

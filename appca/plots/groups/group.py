@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 from appca.analysis.groups.group import GroupDifference
 from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import NEGATIVE, POSITIVE, diverging
-from appca.plots.explore.panel import plain
-from appca.plots.frame import framed
+from appca.plots.frame import framed, plain
 from appca.storage.wording import shortened
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
@@ -28,12 +27,7 @@ class Images(NamedTuple):
 
 
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
-    """Draw effects as bars from zero, the first at the top: red is more in the group, blue less.
-
-    Parameters
-    ----------
-    differences : sequence of GroupDifference
-    """
+    """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
     effects = [one.effect for one in differences]
     figure = go.Figure(
         go.Bar(

@@ -9,8 +9,7 @@ from plotly.colors import hex_to_rgb
 from plotly.subplots import make_subplots
 
 from appca.plots.components.components import data_uri, montage
-from appca.plots.explore.panel import plain
-from appca.plots.frame import CLEAR, below, framed
+from appca.plots.frame import CLEAR, below, framed, plain
 from appca.plots.palette import class_colour, to_hex
 
 SIDE, LONE_SIDE = 360, 560  # pixels: of a panel, and of one alone

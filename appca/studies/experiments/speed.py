@@ -1,7 +1,7 @@
 """How much sooner EM arrives than Gibbs sampling: time to equal error and equal likelihood."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,56 +34,38 @@ class Way(NamedTuple):
 
     model: str
     title: str
-    make: Callable[[int, Options], Any]  # (passes or sweeps, options with K, L, seed) -> estimator
+    settings: Options
     is_em: bool
 
 
-def _appca(passes: int, options: Options, **settings: Any) -> Any:
+def estimator(way: Way, passes: int, options: Options) -> Any:
+    """Start from principal components; EM iterations, or as many sweeps of one chain."""
+    from appca.models.adaptive_fa import AdaptiveFactorAnalysis
     from appca.models.adaptive_ppca import AdaptivePPCA
 
+    kind: Any = AdaptivePPCA if way.model == "aPPCA" else AdaptiveFactorAnalysis
+    course = {"init": "pca", "max_iter": passes, "tol": 0.0, **way.settings}
+    if way.model == "aFA":
+        course["annealing"] = 0
+    if not way.is_em:
+        chain = {"n_chains": 1, "burn_in": passes // 2, "n_draws": passes - passes // 2}
+        course |= {"inference": "gibbs", "max_iter": 1, **chain}
+        del course["tol"]
     sizes = (options["n_components"], options["n_active"])
-    return AdaptivePPCA(*sizes, random_state=options["seed"], **_course(passes, settings))
+    return kind(*sizes, random_state=options["seed"], **course)
 
 
-def _afa(passes: int, options: Options, **settings: Any) -> Any:
-    from appca.models.adaptive_fa import AdaptiveFactorAnalysis
-
-    sizes = (options["n_components"], options["n_active"])
-    course = {"annealing": 0, **_course(passes, settings)}
-    return AdaptiveFactorAnalysis(*sizes, random_state=options["seed"], **course)
-
-
-def _course(passes: int, settings: Options) -> Options:
-    """Start from principal components; EM iterations, or as many sweeps of one chain."""
-    if settings.get("inference") != "gibbs":
-        return {"init": "pca", "max_iter": passes, "tol": 0.0, **settings}
-    burn_in = passes // 2
-    chain = {"n_chains": 1, "burn_in": burn_in, "n_draws": passes - burn_in}
-    return {"init": "pca", "max_iter": 1, **chain, **settings}
-
-
-def _way(make: Callable[..., Any], **settings: Any) -> Callable[[int, Options], Any]:
-    return lambda passes, options: make(passes, options, **settings)
-
-
-GIBBS = {"inference": "gibbs"}
+_OWN = {"z_update": "swap", "w_update": "polar"}
+_ONE_SET = {"allocation": "best", "mean": "sample"}
 WAYS: dict[str, Way] = {
-    "appca_em": Way("aPPCA", "aPPCA, EM", _way(_appca), is_em=True),
-    "appca_gibbs": Way("aPPCA", "aPPCA, Gibbs", _way(_appca, **GIBBS), is_em=False),
+    "appca_em": Way("aPPCA", "aPPCA, EM", {}, True),
+    "appca_gibbs": Way("aPPCA", "aPPCA, Gibbs", {}, False),
     "appca_paper": Way(
-        "aPPCA",
-        "aPPCA, the paper's Gibbs (members in turn, W maximised)",
-        _way(_appca, **GIBBS, z_update="swap", w_update="polar"),
-        is_em=False,
+        "aPPCA", "aPPCA, the paper's Gibbs (members in turn, W maximised)", _OWN, False
     ),
-    "afa_em": Way("aFA", "aFA, EM", _way(_afa), is_em=True),
-    "afa_best": Way(
-        "aFA",
-        "aFA, the paper's EM (one set a row)",
-        _way(_afa, allocation="best", mean="sample"),
-        is_em=True,
-    ),
-    "afa_gibbs": Way("aFA", "aFA, Gibbs", _way(_afa, **GIBBS), is_em=False),
+    "afa_em": Way("aFA", "aFA, EM", {}, True),
+    "afa_best": Way("aFA", "aFA, the paper's EM (one set a row)", _ONE_SET, True),
+    "afa_gibbs": Way("aFA", "aFA, Gibbs", {}, False),
 }
 
 
@@ -163,10 +145,10 @@ def ladder(spec: Spec, tick: Tick) -> list[Row]:
     stage = f"data set {spec['data_set'] + 1}: {way.title}"
     rows = []
     with single_threaded_blas():
-        way.make(2, settings).fit(data.Y)  # compiles what is compiled, fills caches
+        estimator(way, 2, settings).fit(data.Y)  # compiles what is compiled, fills caches
         for place, passes in enumerate(steps):
             tick(stage, sum(steps[:place]) / sum(steps))
-            row = _measured(way.make(passes, settings), data)
+            row = _measured(estimator(way, passes, settings), data)
             rows.append({"way": spec["way"], "title": way.title, "model": way.model} | row)
             rows[-1] |= {"data_set": spec["data_set"], "passes": passes}
             if row["made"] < passes and way.is_em:
@@ -176,16 +158,16 @@ def ladder(spec: Spec, tick: Tick) -> list[Row]:
     return rows
 
 
-def _measured(estimator: Any, data: SimulatedRows) -> Row:
+def _measured(model: Any, data: SimulatedRows) -> Row:
     began = time.process_time()  # whatever else runs on the machine
-    estimator.fit(data.Y)
+    model.fit(data.Y)
     seconds = time.process_time() - began
-    R = estimator.inverse_transform(estimator.transform(data.Y))
+    R = model.inverse_transform(model.transform(data.Y))
     return {
-        "made": int(estimator.n_iter_),
+        "made": int(model.n_iter_),
         "seconds": seconds,
         "error": errors(data.Y, R).squared,
-        "likelihood": float(estimator.score_samples(data.fresh).mean()),
+        "likelihood": float(model.score_samples(data.fresh).mean()),
     }
 
 

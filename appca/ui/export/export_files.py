@@ -13,7 +13,6 @@ from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.component_figure import component_sheet
 from appca.plots.components.components import png
-from appca.plots.export.figure_files import NO_PICTURES, PICTURES, can_draw, picture
 from appca.runs.model_file import model_bytes
 from appca.runs.store import title
 from appca.ui.data import vae
@@ -33,7 +32,7 @@ REPORT = (
     "One HTML page: data, settings, every subspace, components, figures, versions and the script. "
     "It opens without a network."
 )
-_can_draw = st.cache_resource(show_spinner=False)(can_draw)
+FIGURES = ("png", "svg", "pdf")
 MIMES = {
     "html": "text/html",
     "png": "image/png",
@@ -95,10 +94,7 @@ def model(shown: Shown) -> None:
 def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:
     """Draw a button for each figure as a picture."""
     st.subheader("Figures", anchor=False)
-    if not _can_draw():
-        st.caption(NO_PICTURES)
-        return
-    kind = one_of("Format", {kind: kind.upper() for kind in PICTURES}, key="export_kind")
+    kind = one_of("Format", {kind: kind.upper() for kind in FIGURES}, key="export_kind")
     with st.container(horizontal=True, gap="small"):
         for name, one in figures(material(dataset, shown, colour, rows)).items():
             save_button(
@@ -130,7 +126,9 @@ def session_report(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colo
 
 
 def _file(one: StandingFigure, kind: str) -> bytes:
-    return picture(one.make(), kind)
+    from appca.plots.explore.standing import file_of
+
+    return file_of(one.make(), kind)
 
 
 @by_key(8)

@@ -1,32 +1,27 @@
 """The figures of a run that stand alone: subspaces, components, map and climb; nothing is drawn."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 
-from appca.analysis.explore.projection import rgb, variance_shares
-from appca.analysis.explore.subspaces import opens_in_pair_view
+from appca.analysis.explore.projection import variance_shares
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.components.component_figure import component_figure
-from appca.plots.curves import likelihood
-from appca.plots.explore import atlas
-from appca.plots.explore.panel import Panel
-from appca.plots.explore.scene.colours import colour_of
-from appca.plots.explore.sprites import sprites_of
-from appca.plots.explore.thumbnails import CELLS, thumbnails
-from appca.plots.palette import Colour, levels
+from appca.plots.curves import LINE
+from appca.plots.explore.scene.scene import Map, Scene
+from appca.plots.explore.scene.shown import scene_shown
 from appca.runs.configuration import RunConfig
 from appca.runs.run import RunInfo
-from appca.ui.export import panels
 from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
 
-COLUMNS = 3
-POINT = 4
-MAP_CELLS = 2 * CELLS  # thumbnails along a side of the map, which stands nearly alone
+if TYPE_CHECKING:
+    from appca.plots.explore.standing import StillFigure
+
+MAP = "umap"
 
 
 class Material(NamedTuple):
@@ -46,72 +41,39 @@ class StandingFigure(NamedTuple):
 
     title: str
     about: str
-    make: Callable[[], go.Figure]
+    make: Callable[[], "StillFigure"]
 
 
 def figures(material: Material) -> dict[str, StandingFigure]:
     """Return the figures there are, by a word for the name of a file."""
-    about = f"The {panels.PAGE} fullest; images where there is room for them."
-    found = [StandingFigure("Subspaces", about, lambda: _subspaces(material))]
+    scene = cache(lambda: _scene(material))
+    about = "As Explore shows them; images where there is room for them."
+    found = [StandingFigure("Subspaces", about, lambda: _drawn(material, scene()))]
     about = "What each looks like and explains."
     found.append(StandingFigure("Components", about, lambda: _components(material)))
-    if (coordinates := material.coordinates) is not None:
-        about = "All rows, coloured by the projection and as chosen."
-        found.append(StandingFigure("UMAP", about, lambda: _map(material, coordinates)))
+    if material.coordinates is not None:
+        found.append(StandingFigure("UMAP", "All rows.", lambda: _drawn(material, scene(), MAP)))
     if len(material.fitted.log_likelihoods) > 1:
         about = "How the fit climbed, pass by pass."
         found.append(StandingFigure("Log-likelihood", about, lambda: _climb(material)))
     return {one.title.lower(): one for one in found}
 
 
-def _subspaces(material: Material) -> go.Figure:
-    fitted = material.fitted
-    by_pair = opens_in_pair_view(fitted.active)
-    drawn = panels.fullest_panels(material.dataset, fitted, by_pair=by_pair)
-    return _scatters(material, drawn, CELLS)
+def _scene(material: Material) -> Scene:
+    found, colour = material.coordinates, material.colour
+    maps = {} if found is None else {MAP: Map("UMAP", found)}
+    feature = colour if colour.startswith("feature:") else None
+    return scene_shown(material.dataset, material.fitted, maps, feature=feature)
 
 
-def _map(material: Material, coordinates: np.ndarray) -> go.Figure:
-    fitted = material.fitted
-    x, y = np.ascontiguousarray(coordinates[:, :2].T)
-    rows = np.arange(len(x), dtype=np.int32)
-    plain = Panel(_colour(material).name, f"{len(x):,} rows", rows, x, y, origin=False)
-    projected = plain._replace(
-        title=material.config.model,
-        subtitle="scores as colours",
-        rgb=rgb(fitted.scores, fitted.active),
-    )
-    return _scatters(material, [projected, plain], MAP_CELLS)
+def _drawn(material: Material, scene: Scene, layout: str = "") -> "StillFigure":
+    from appca.plots.explore.standing import draw
+
+    layout = layout or scene.meta["first"]
+    return draw(scene, layout, material.colour, selected=material.selected)
 
 
-def _scatters(material: Material, drawn: list[Panel], cells: int) -> go.Figure:
-    colour = _colour(material)
-    n_rows = material.dataset.n_rows
-    figure = atlas.figure(
-        drawn,
-        colour,
-        n_rows=n_rows,
-        columns=COLUMNS,
-        point_size=POINT,
-        selection=material.selected,
-    )
-    if material.dataset.image_shape is None:
-        return figure
-    if material.selected is not None:
-        drawn = [_only(panel, material.selected) for panel in drawn]
-    found = thumbnails(drawn, sprites_of(material.dataset), levels(colour, n_rows), cells)
-    return figure.update_layout(images=found)
-
-
-def _only(panel: Panel, selected: np.ndarray) -> Panel:
-    """Return the selected points of a panel, for the images on them."""
-    inside = selected[panel.rows]
-    own = None if panel.rgb is None else panel.rgb[inside]
-    kept = {"rows": panel.rows[inside], "x": panel.x[inside], "y": panel.y[inside], "rgb": own}
-    return panel._replace(**kept, hollow=None, symbol=None)
-
-
-def _components(material: Material) -> go.Figure:
+def _components(material: Material) -> "StillFigure":
     dataset, fitted = material.dataset, material.fitted
     patterns = in_data_space(fitted) if dataset.image_shape else in_units_of_the_fit(fitted)
     shares = variance_shares(fitted)
@@ -121,13 +83,15 @@ def _components(material: Material) -> go.Figure:
     return component_figure(patterns, titles, dataset.image_shape, dataset.feature_names)
 
 
-def _climb(material: Material) -> go.Figure:
-    curve = np.asarray(material.fitted.log_likelihoods, dtype=float)
-    passes = np.arange(1, len(curve) + 1)
-    n_rows = material.info.n_rows
-    figure = likelihood(passes, curve, n_rows, material.config.is_sampled)
-    return figure.update_layout(height=360, margin={"l": 60, "r": 20, "t": 20, "b": 50})
+def _climb(material: Material) -> "StillFigure":
+    from appca.plots.explore.standing import StillFigure, styled
 
-
-def _colour(material: Material) -> Colour:
-    return colour_of(material.dataset, material.fitted, material.colour)
+    curve = np.asarray(material.fitted.log_likelihoods, dtype=float) / material.info.n_rows
+    with styled():
+        figure = StillFigure(figsize=(7, 3.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(np.arange(1, len(curve) + 1), curve, color=LINE)
+        axes.set_ylabel("log-likelihood a row, nats")
+        axes.set_xlabel("sweep" if material.config.is_sampled else "pass over the data")
+        axes.set_ylim(bottom=float(np.quantile(curve, 0.1)) - 0.01)
+    return figure

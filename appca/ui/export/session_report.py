@@ -14,8 +14,16 @@ from appca.analysis.explore.subspaces import Subspace, ranked, title
 from appca.data.numbers import UNKNOWN, fixed, number, percent
 from appca.plots.components.components import montage
 from appca.plots.explore.sprites import Sprites, mean_image, sprites_of, tiles_of
-from appca.plots.export.figure_files import fragment
-from appca.plots.export.report_page import code, facts, framed, image, paragraph, section, table
+from appca.plots.export.report_page import (
+    code,
+    drawn,
+    facts,
+    framed,
+    image,
+    paragraph,
+    section,
+    table,
+)
 from appca.runs.configuration import MODELS
 from appca.runs.quality import MethodComparison
 from appca.storage.wording import counted
@@ -53,7 +61,7 @@ def report(given: Report) -> str:
         _selection(given.material, pictured),
         _subspaces(given.material, pictured),
         *(
-            section(f"Figure: {one.title}", paragraph(one.about), fragment(one.make()))
+            section(f"Figure: {one.title}", paragraph(one.about), drawn(one.make(), one.title))
             for one in figures(given.material).values()
         ),
         _quality(given.comparison),

@@ -63,8 +63,16 @@ class WarmUp:
         while compiler.poll() is None and not self._ended.wait(0.2):
             pass
         compiler.kill()
-        if compiler.wait() == 0:
-            self._go_through(_compiled())
+        if compiler.wait() != 0:
+            return
+        from appca.analysis.explore import room
+        from appca.models.orthonormal import em
+
+        for load in (room.compile_ahead, em.compile_ahead):
+            with page_turn.between():
+                pass  # a quiet moment to begin in; pages need not wait for these
+            if not self._ended.is_set():
+                load()
 
     def _go_through(self, steps: Iterator[Callable[[], object]]) -> None:
         for step in steps:
@@ -85,12 +93,3 @@ def _steps() -> Iterator[Callable[[], object]]:
 
     yield from sources.ahead()
     yield from results.ahead()
-
-
-def _compiled() -> Iterator[Callable[[], object]]:
-    """Load what is compiled by now."""
-    from appca.analysis.explore import room
-    from appca.models.orthonormal import em
-
-    yield room.compile_ahead
-    yield em.compile_ahead

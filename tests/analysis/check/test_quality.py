@@ -43,7 +43,7 @@ def test_trustworthiness_is_that_of_scikit_learn(seed, k):
     )
     assert found.continuity.value == pytest.approx(trustworthiness(E, X, n_neighbors=k), abs=1e-9)
     assert found.trustworthiness.error == found.kept.error == 0.0
-    assert (found.n_anchors, found.n_rows, found.n_neighbors) == (160, 160, k)
+    assert (found.n_rows, found.n_neighbors) == (160, k)
 
 
 def test_all_measures_agree_with_sorting_every_distance_also_where_distances_are_equal(seed):
@@ -98,7 +98,6 @@ def test_a_sample_of_rows_is_near_all_rows_within_its_stated_error(seed):
     X, E = two_spaces(seed, n=700)
     trust, kept = by_sorting(X, E, 15)
     part = quality(X, E, n_anchors=150, random_state=seed)
-    assert part.n_anchors == 150
     for mine, rows in ((part.trustworthiness, trust), (part.kept, kept)):
         error = rows.std() / np.sqrt(150) * np.sqrt(1 - 150 / 700)
         assert mine.error == pytest.approx(error, rel=0.4)

@@ -5,7 +5,7 @@ import pytest
 
 from appca.storage.errors import InputError
 from appca.studies.experiments import speed
-from appca.studies.experiments.speed import STUDY, WAYS, chase, draw, rungs, times
+from appca.studies.experiments.speed import STUDY, WAYS, chase, draw, estimator, rungs, times
 
 SMALL = {"n_rows": 80, "n_features": 10, "n_components": 4, "n_active": 2, "seeds": 1}
 
@@ -63,7 +63,7 @@ def test_data_are_of_the_model_and_the_same_for_all_ways():
 @pytest.mark.parametrize("name", WAYS)
 def test_every_way_begins_at_the_principal_components_and_makes_the_passes_asked_for(name):
     options = STUDY.options("quick", **SMALL)
-    model = WAYS[name].make(5, options)
+    model = estimator(WAYS[name], 5, options)
     assert model.init == "pca"
     model.fit(draw(WAYS[name].model, 0, options).Y)
     assert model.n_iter_ == 5

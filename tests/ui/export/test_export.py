@@ -130,7 +130,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     monkeypatch.setenv("APPCA_HOME", str(tmp_path / "other"))
     fresh = start("data/open")
     give(fresh, (made["session"][1], content.getvalue()))
-    assert "is open, with 1 run and 1 kept selection" in " ".join(
+    assert "is open, with 1 fit and 1 kept selection" in " ".join(
         one.value.replace("\\", "") for one in healthy(fresh).success
     )
     opened = address(fresh)["run"]
@@ -200,8 +200,8 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
     text = report(Report(material, config.id, EVIL, f"# {EVIL}\nrun()", found))
     page = Loaded(text)
     assert all(source.startswith("data:image/png;base64,") for source in page.loaded)
-    assert page.tags.count("script") == 1 + len(figures(material))
-    assert ("img" in page.tags) == images
+    assert "script" not in page.tags
+    assert page.tags.count("img") > len(figures(material)) if images else len(figures(material))
     for words in ("9 of 90 rows", config.id, dataset.digest, "scikit-learn", ">0.512<", ">1.25<"):
         assert words in text
     for heading in ("Data", "Settings", "Fit", "Selection", "Subspaces", "Figure: UMAP"):
@@ -231,11 +231,13 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     few = np.zeros(200, bool)
     few[[3, 50, 120]] = True
     marked = figures(whole._replace(selected=few))["subspaces"].make()
-    assert len(marked.layout.images) <= 3 < len(figures(whole)["subspaces"].make().layout.images)
-    points = sum(
-        len(trace.selectedpoints) for trace in marked.data if trace.selectedpoints is not None
-    )
-    assert points == 3
+    drawn = [
+        [one for axes in figure.axes for one in axes.artists]
+        for figure in (marked, figures(whole)["subspaces"].make())
+    ]
+    assert len(drawn[0]) <= 3 < len(drawn[1])
+    points = [axes.collections[0].get_edgecolor() for axes in marked.axes if axes.collections]
+    assert sum(int((colours[:, 3] > 0.5).sum()) for colours in points) == 3
 
 
 def test_names_of_files_hold_letters_digits_and_strokes_only():

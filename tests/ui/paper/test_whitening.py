@@ -29,7 +29,10 @@ def computed(options: dict, tmp_path) -> str:
     return KINDS["whitening"]({"options": options, "key": "x"}, Context(folder, home()))["study"]
 
 
-def test_the_open_data_are_classified_in_the_background_and_come_back(start, jobs, tmp_path):
+def test_the_open_data_are_classified_in_the_background_and_come_back(
+    start, jobs, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("appca.jobs.study.PROCESSES", 1)  # two would import everything once more
     digest = DatasetStore(home()).put(load("wine"))
     app = healthy(start("paper/whitening", data=digest))
     before = charts(app)

@@ -33,9 +33,7 @@ class ScriptedJobs:
         job = f"{len(self.jobs):012x}"
         self.keys[job] = key
         curve = [(1, -300.0), (2, -200.0)] if kind == "fit" else []
-        self.jobs[job] = JobStatus(
-            job, kind, "running", "fit", 0.4, 2, curve, 3.0, 8.0, {}, "", spec
-        )
+        self.jobs[job] = JobStatus(job, kind, "running", spec, "fit", 0.4, 2, curve, 3.0, 8.0)
         return job
 
     def end(self, job, state, message="", **result):
