@@ -48,7 +48,8 @@ def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
     runs = {run.id: run for run in found if run.id != own}
     first = next(iter(made.values()), None)
     if not runs and first is not None and _is_quick(first, _dataset(first)):
-        runs[first.id] = services.runs().save(first, fit_run(_dataset(first), first))
+        made_here = fit_run(_dataset(first), first)
+        runs[first.id] = services.runs().save(first, made_here, origin="live")
     return runs
 
 

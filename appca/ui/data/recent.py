@@ -45,7 +45,8 @@ def works() -> list[Run]:
     kept = [run for run in runs if run.kept]
     known = {run.config.dataset for run in kept}
     newest: dict[str, Run] = {}
-    for run in runs:  # the newest first
+    # The newest first; PCA, which Compare makes by itself, only where there is nothing else.
+    for run in sorted(runs, key=lambda run: run.config.model == "PPCA"):
         if run.config.dataset not in known:
             dataset = _dataset(run)
             own = dataset is not None and dataset.provenance.get("source") == "file"

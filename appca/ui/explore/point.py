@@ -22,6 +22,7 @@ from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.plots.explore.sprites import tiles_of
 from appca.ui.cards.pictures import is_dark
+from appca.ui.cards.row_buttons import class_of
 from appca.ui.explore import point_choice
 from appca.ui.explorer import thumbnails
 from appca.ui.parts.text import markdown, tag, words
@@ -193,10 +194,10 @@ def _neighbours(dataset: Dataset, found: NearRows, heading: str, where: str) -> 
                 if dataset.image_shape is not None:
                     st.html(_picture(dataset, row, 40))
                 st.button(
-                    markdown(str(dataset.ids[row])),
+                    markdown(class_of(dataset, row) or str(dataset.ids[row])),
                     key=f"look-{where}-{row}",
                     type="tertiary",
                     on_click=point_choice.show,
                     args=[dataset, row],
-                    help="Look at this row",
+                    help=f"Look at {markdown(str(dataset.ids[row]))}",
                 )

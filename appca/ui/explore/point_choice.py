@@ -51,9 +51,9 @@ def choose(dataset: Dataset) -> int:
         st.text_input(
             "Find a row",
             key=WANTED,
-            placeholder="Find a row by id or number",
+            placeholder="Row id or number",
             max_chars=LONGEST,
-            width=180,
+            width=160,
             label_visibility="collapsed",
             on_change=_search,
             args=[dataset],

@@ -32,9 +32,10 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     if not len(rows):
         st.markdown("**Nothing selected**")
         st.caption("Draw around points with the lasso, click a count, or choose rows by a rule.")
-        tools(dataset, shown)
+        _tools(dataset, shown)
         return
-    st.markdown(f"### {len(rows):,}\n:gray[of {dataset.n_rows:,} rows, {percent(mask.mean())}]")
+    of_all = f"of {dataset.n_rows:,} rows, {percent(mask.mean())}"
+    st.markdown(f"### {len(rows):,} :small[:gray[{of_all}]]")
     _pictures(dataset, rows)
     chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
     classes = chosen if chosen.kind == "category" else _first_label(dataset)
@@ -45,7 +46,12 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     with st.container(horizontal=True, gap="small"):
         button.save(dataset, shown, rows, key="rows")
         onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
-    tools(dataset, shown)
+    _tools(dataset, shown)
+
+
+def _tools(dataset: Dataset, shown: Shown) -> None:
+    with st.container(horizontal=True, gap="small"):
+        tools(dataset, shown)
 
 
 def class_bars(classes: Colour, mask: np.ndarray) -> str:

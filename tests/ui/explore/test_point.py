@@ -88,7 +88,7 @@ def test_an_image_is_shown_as_a_sum_with_its_neighbours(start):
     near = [button for button in app.button if str(button.key).startswith("look-")]
     assert len(near) == 12
     near[0].click().run()
-    assert address(healthy(app))["row"] == near[0].label.replace("\\", "")
+    assert near[0].help == f"Look at {address(healthy(app))['row']}".replace("-", "\\-")
 
 
 def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):

@@ -23,7 +23,7 @@ def config_of(dataset, model="aPPCA", **parameters):
 def test_the_data_page_and_the_status_line_name_the_cluster(start, monkeypatch):
     monkeypatch.setenv(SCHEDULER, ADDRESS)
     text = html(healthy(start("data/this")))
-    said = "Fits run on the Dask cluster at tcp://&lt;b&gt;somewhere&lt;/b&gt;:8786"
+    said = "Fits use the Dask cluster at tcp://&lt;b&gt;somewhere&lt;/b&gt;:8786"
     assert f"<dd>{said}" in text
     assert f" · {said}" in text
     assert "<b>somewhere" not in text
@@ -45,15 +45,15 @@ ELSEWHERE = {
 def test_fits_that_no_cluster_does_are_said_to_run_here(case, monkeypatch):
     config, dataset = ELSEWHERE[case]()
     monkeypatch.setenv(SCHEDULER, ADDRESS)
-    assert place_of_fits(config, dataset).startswith("This fit runs on this computer: the Dask")
-    assert place_of_fits(config_of(DIGITS), DIGITS).startswith("Fits run on the Dask cluster at")
+    assert place_of_fits(config, dataset).startswith("This fit uses this computer: the Dask")
+    assert place_of_fits(config_of(DIGITS), DIGITS).startswith("Fits use the Dask cluster at")
 
 
 def test_few_features_after_a_reduction_suit_a_cluster(monkeypatch):
     monkeypatch.setenv(SCHEDULER, ADDRESS)
     few = DIGITS.take(np.arange(63))
     config = RunConfig(few.digest, {"pca": 10}, "aPPCA", {})
-    assert place_of_fits(config, few).startswith("Fits run on the Dask cluster at")
+    assert place_of_fits(config, few).startswith("Fits use the Dask cluster at")
 
 
 def test_a_run_says_where_it_was_fitted():
