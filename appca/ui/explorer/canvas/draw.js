@@ -11,7 +11,7 @@ import { rgb } from './theme.js';
 /** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
 
 const DIRECT = 60000; // points drawn anew in every frame
-const SAMPLE = 0.1; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
+const SAMPLE = 0.03; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
 const PART = 'sample ';
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
@@ -74,14 +74,14 @@ function prepareLayer(stage, look) {
   const shape = `${stage.width} ${stage.height} ${look.dpr} ${views.map((view) => `${view.layout.name} ${view.layout.revision} ${view.rect.x} ${view.opened ? `${view.opened.panel} ${view.opened.range}` : ''}`)}`;
   const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
   const content = `${shape}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}|`;
-  const key = content + cams;
+  const key = `${content}|${cams}`;
   const steady = !stage.moving && views.every((view) => view.shift >= 1);
   const still = steady && !stage.waiting;
   const shown = placed.filter((one) => !stage.tour?.hides(one));
   const from = views.map(({ cam }) => ({ ...cam }));
   if (steady && !layerIs(stage, content)) { // a fair sample at once
     const area = shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
-    layer.quick(SAMPLE * area < total ? content + PART + cams : key, jobsOf(shown, SAMPLE * area), look, from);
+    layer.quick(SAMPLE * area < total ? `${content}${PART}|${cams}` : key, jobsOf(shown, SAMPLE * area), look, from, layer.key.startsWith(`${shape}|`) && layer.key.endsWith(`|${cams}`));
   }
   if (still && layer.key !== key && layer.building !== key) {
     layer.begin(key, jobsOf(shown, Infinity), look, from);

@@ -8,6 +8,9 @@ import { texture } from './programs.js';
 /** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
 /** @typedef {{source: WebGLVertexArrayObject, base: number, first: number, count: number, passes: number[]}} Chunk */
 
+const ALL = { x: 0, y: 0, w: 1, h: 1 };
+const UNDER = 0.4; // strength of the last picture under a sample of the next
+
 export class Layer {
   /** @param {Gpu} gpu */
   constructor(gpu) {
@@ -47,10 +50,14 @@ export class Layer {
       { source: this.gpu.layout(job.layout).array, base: job.base, first, count: pass === 2 ? job.fulls[i] : job.counts[i], passes: [pass] }))));
   }
 
-  /** Another picture in one go, for a few points. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras */
-  quick(key, jobs, look, cameras) {
-    const { chunk } = this;
+  /** Another picture in one go, for a few points, over the last one where it shows the same places. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras @param {boolean} same */
+  quick(key, jobs, look, cameras, same) {
+    const { chunk, gpu: { gl } } = this;
     this.begin(key, jobs, look, cameras);
+    if (same) {
+      gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
+      this.show(ALL, ALL, UNDER);
+    }
     this.chunk = Infinity;
     this.step(look);
     this.chunk = chunk;
@@ -103,15 +110,15 @@ export class Layer {
     return true;
   }
 
-  /** Show a view's part of the picture where `to` says, in shares of the canvas. @param {import('../types.js').Rect} to @param {import('../types.js').Rect} from */
-  show(to, from) {
+  /** Show a view's part of the picture where `to` says, in shares of the canvas. @param {import('../types.js').Rect} to @param {import('../types.js').Rect} from @param {number} strength */
+  show(to, from, strength = 1) {
     const { gl, blit } = this.gpu;
     if (!this.sheets[0]) return;
     gl.useProgram(blit.program);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.sheets[0].texture);
     gl.uniform1i(blit.at.uLayer, 0);
-    gl.uniform1f(blit.at.uStrength, 1);
+    gl.uniform1f(blit.at.uStrength, strength);
     gl.uniform4f(blit.at.uTo, to.x, 1 - to.y - to.h, to.w, to.h);
     gl.uniform4f(blit.at.uFrom, from.x, 1 - from.y - from.h, from.w, from.h);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
