@@ -9,6 +9,7 @@ seen only once, and what early batches said under poor parameters is forgotten.
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
@@ -100,6 +101,14 @@ def first(rows: Rows, state: SubspaceState, *, centred: bool) -> Stepwise:
     return Stepwise(origin, centred, state, none, 0)
 
 
+def _has_averages(model: Any) -> bool:
+    """Whether an estimator is fitted by EM; AttributeError, as scikit-learn asks, where not."""
+    if model.inference == "gibbs":
+        msg = "inference must be 'em' or 'hard' for partial_fit; got 'gibbs': change it."
+        raise AttributeError(msg)
+    return True
+
+
 class InBatches(SampledModel):
     """A model fitted by EM that can learn from one batch of rows after the other."""
 
@@ -121,6 +130,7 @@ class InBatches(SampledModel):
         self._forget_draws()
         self.__dict__.pop("_stepwise", None)
 
+    @available_if(_has_averages)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch of rows (N, D) more, by stepwise EM, and return the estimator.
 
@@ -130,9 +140,6 @@ class InBatches(SampledModel):
         posterior means.
         """
         del y
-        if self.inference == "gibbs":
-            msg = "inference must be 'em' or 'hard' for partial_fit; got 'gibbs': change it."
-            raise ValueError(msg)
         begun = hasattr(self, "components_")
         if not begun:
             self.fit(X, sample_weight=sample_weight)

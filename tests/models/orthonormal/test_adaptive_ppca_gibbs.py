@@ -23,11 +23,25 @@ def gibbs(**parameters):
     return AdaptivePPCA(4, 2, inference="gibbs", **(SHORT | parameters))
 
 
+def weighs(_estimator):
+    """Checks that want weights, which the chains refuse."""
+    names = ("s_pandas_series", "s_not_an_array", "s_list", "s_shape", "s_not_overwritten")
+    names += ("_equivalence_on_dense_data",)
+    return {f"check_sample_weight{name}": "chains take no weights" for name in names}
+
+
 @parametrize_with_checks(
-    [AdaptivePPCA(2, 1, inference="gibbs", n_chains=1, burn_in=2, n_draws=3, max_iter=20)]
+    [AdaptivePPCA(2, 1, inference="gibbs", n_chains=1, burn_in=2, n_draws=3, max_iter=20)],
+    expected_failed_checks=weighs,
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+def test_weights_are_refused():
+    Y, _ = planted()
+    with pytest.raises(ValueError, match="sample_weight cannot be used with inference='gibbs'"):
+        gibbs().fit(Y, sample_weight=np.arange(len(Y)))
 
 
 def test_the_posterior_lies_around_the_fit_by_em():
