@@ -31,7 +31,7 @@ CALLS = {
 }
 NAMES = CALLS | {
     *("dataset", "expected", "preprocessing", "Y", "model", "found", "components", "mean"),
-    *("scores", "active", "np", "path", "paths", "folder", "files", "name", "passes"),
+    *("scores", "active", "np", "path", "paths", "folder", "files", "name", "iterations"),
     *("itertools", "progress", "stop", "StopIteration", "times"),
 }
 MODULES = {

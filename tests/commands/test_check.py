@@ -113,7 +113,7 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_mend_it(home, cap
     out = capsys.readouterr().out.replace(str(home), "HOME")
     for line in (
         f"data set “Forty-eight digits”: matrix.npy has been changed since it was stored "
-        f"(datasets/{digits.name}/matrix.npy); open Digits, 8 x 8 again on the page Data",
+        f"(datasets/{digits.name}/matrix.npy); open Digits, 8 × 8 again on the page Data",
         f"run {run.name} “Strokes, the first try”: arrays.npz has been changed since it was "
         f"stored (runs/{run.name}/arrays.npz); fit it again: aPPCA, K = 4, L = 2",
         f"(runs/{run.name}/labels.json); delete the file, then name the components again",

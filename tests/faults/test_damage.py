@@ -131,7 +131,7 @@ def test_a_link_to_a_run_that_is_gone_says_so_and_shows_what_else_it_knows(start
     linked = address(healthy(app))
     RunStore(appca_home).delete(linked["run"])
     app = healthy(start(**linked))
-    assert any(f"Run {linked['run']} of this link" in box.value for box in app.info)
+    assert any(f"The fit {linked['run']} of this link" in box.value for box in app.info)
     assert address(app)["run"] != linked["run"]
     assert not any("of this link" in box.value for box in healthy(app.run()).info), "said once"
 

@@ -379,7 +379,7 @@ def test_a_sample_of_equal_rows_does_not_end_a_fit(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     X = np.zeros((30_000, 8))
     X[:5] = rng.standard_normal((5, 8))
-    monkeypatch.setattr(screening, "_draws", lambda _rng, rows, size: (rows.X[-size:], None))
+    monkeypatch.setattr(screening, "_draws", lambda _rng, rows, size: (rows.X[-size:], None, None))
     model = fitted(X, 3, 1)
     assert np.isfinite(model.score(X))
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-12)

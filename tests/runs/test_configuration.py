@@ -96,7 +96,7 @@ def test_recorded_settings_are_the_estimators_own_with_its_defaults(model):
     signature = inspect.signature(estimator_class(model)).parameters
     own = {name: parameter.default for name, parameter in signature.items()}
     # what is told of a fit, what is made of its scores, and what goes on from another fit
-    left_out = {"callback", "whiten", "warm_start"}
+    left_out = {"callback", "verbose", "whiten", "warm_start"}
     recorded = defaults(model, "gibbs")
     assert set(recorded) == set(own) - left_out
     differing = {name for name, value in recorded.items() if own[name] != value}

@@ -53,7 +53,7 @@ def test_a_result_without_its_data_does_not_keep_the_others_back(tmp_path, monke
 
     lame = STUDIES["popularity"]._replace(run=refuse)
     monkeypatch.setitem(STUDIES, "popularity", lame)
-    monkeypatch.setattr(command, "write", lambda *_given: ([], ""))
+    monkeypatch.setattr(command, "write", lambda *_given: [])
     said: list[str] = []
     store = StudyStore(tmp_path)
     names = ["popularity", "z-priors"]

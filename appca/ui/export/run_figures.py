@@ -92,6 +92,6 @@ def _climb(material: Material) -> "StillFigure":
         axes = figure.subplots()
         axes.plot(np.arange(1, len(curve) + 1), curve, color=LINE)
         axes.set_ylabel("log-likelihood a row, nats")
-        axes.set_xlabel("sweep" if material.config.is_sampled else "pass over the data")
+        axes.set_xlabel("sweep" if material.config.is_sampled else "iteration")
         axes.set_ylim(bottom=float(np.quantile(curve, 0.1)) - 0.01)
     return figure

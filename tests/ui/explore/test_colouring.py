@@ -6,9 +6,9 @@ import pytest
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
+from appca.plots.explore.scene import shown
 from appca.plots.palette import Colour
 from appca.runs.home import home
-from appca.ui.explorer import scenes
 from appca.ui.parts import controls
 from tests.ui.conftest import go, healthy
 
@@ -16,13 +16,13 @@ from tests.ui.conftest import go, healthy
 @pytest.fixture
 def colours(monkeypatch) -> list[Colour]:
     """Return a list that grows by what points are coloured by, page after page."""
-    seen, real = [], scenes.colour_of
+    seen, real = [], shown.colour_of
 
     def kept(dataset, fitted, choice):
         seen.append(real(dataset, fitted, choice))
         return seen[-1]
 
-    monkeypatch.setattr(scenes, "colour_of", kept)
+    monkeypatch.setattr(shown, "colour_of", kept)
     return seen
 
 
