@@ -23,7 +23,7 @@ def table() -> bytes:
 def test_new_rows_go_from_upload_to_picture_to_file(visit, serve, tmp_path):
     address = serve(APP, OMP_NUM_THREADS="1").url
     page = visit(f"{address}/data?tab=add").page
-    page.get_by_text("Place other rows on the picture").wait_for(timeout=60 * SECOND)
+    page.get_by_text("Place new rows on the picture").wait_for(timeout=60 * SECOND)
     idle(page)
     file = {"name": "new.csv", "mimeType": "text/csv", "buffer": table()}
     page.locator("input[type=file]").last.set_input_files(file)

@@ -12,7 +12,7 @@ from appca.ui.paper import results
 from appca.ui.paper.why import shown
 from appca.ui.parts import progress
 from appca.ui.parts.class_choice import columns, none_yet
-from appca.ui.parts.text import about
+from appca.ui.parts.text import about, markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation
 
@@ -29,7 +29,7 @@ def body(dataset: Dataset) -> None:
     kept = results.newest(STUDY)
     if kept is not None:
         shown(STUDY, kept)
-    st.subheader(f"On {dataset.name}", anchor=False)
+    st.subheader(f"On {markdown(dataset.name)}", anchor=False)
     options = _choices(dataset)
     if options is None:
         return
