@@ -74,11 +74,15 @@ WORDS = """() => {
 }"""
 CUT_OFF = """() => document.documentElement.scrollWidth > innerWidth
     || document.querySelector('[data-testid=stMain]').scrollWidth > innerWidth"""
+STILL = """() => Promise.allSettled(document.getAnimations()
+    .filter((one) => one.effect.getComputedTiming().iterations !== Infinity)
+    .map((one) => one.finished)).then(() => true)"""  # what fades in has less contrast
 SIZES = ((1440, 900), (900, 900), (390, 844))
 
 
 def faults_of(page, axe) -> list[str]:
     """What stands in the way of reading a page, in sentences."""
+    page.evaluate(STILL)
     found = [
         f"{one['id']}: {one['nodes'][0]['html'][:120]}"
         for one in axe.run(page).response["violations"]
