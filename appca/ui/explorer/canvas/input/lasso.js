@@ -32,9 +32,11 @@ export function markUnder({ x, y, w, h, mask }, placed, hits) {
     const [ox, oy] = [plot.x * FINE - x - range[0] * kx, (plot.y + plot.h) * FINE - y + range[2] * ky];
     const { xy, rows } = layout;
     for (let i = panel.start; i < panel.start + panel.count; i += 1) {
-      const [vx, vy] = [xy[2 * i], xy[2 * i + 1]];
+      const vx = xy[2 * i]; // no lists in here: the first lasso runs before this is compiled
+      const vy = xy[2 * i + 1];
       if (vx < range[0] || vx > range[1] || vy < range[2] || vy > range[3]) continue; // not drawn
-      const [px, py] = [ox + vx * kx, oy - vy * ky];
+      const px = ox + vx * kx;
+      const py = oy - vy * ky;
       if (px >= 0 && py >= 0 && px < w && py < h && mask[(py | 0) * w + (px | 0)]) hits[rows[i]] = 1;
     }
   }
