@@ -10,14 +10,9 @@ milliseconds are medians. Writes results/canvas.json.
 
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +22,11 @@ from appca.plots.explore.scene import layouts
 from appca.plots.explore.scene.scene import Scene
 from appca.plots.explore.scene.usage import usage_of
 from appca.ui.explorer.parcels import Parcels, publish
-from benchmarks import canvas_browser, readings, results
-from benchmarks.browser import FLAGS, ROOT
+from benchmarks import app_readings, canvas_browser, results
+from benchmarks.browser import FLAGS, served
 from benchmarks.scenes import planted, scene_from, write
 
 TIMES = 3
-PORT = 8598
 
 
 def main() -> None:
@@ -52,13 +46,13 @@ def main() -> None:
             with canvas_browser.files(Path(folder)) as address:
                 found |= canvas_browser.drawing(browser, address, str(n))
                 found |= canvas_browser.plotly(browser, n)
-            with page_server(Path(folder)) as address:
-                found |= fetching(browser, f"{address}/?n={n}")
+            with served(Path(folder) / "home", script="benchmarks/canvas_page.py") as server:
+                found |= fetching(browser, f"{server.address}/?n={n}")
             browser.close()
             rows.append({"rows": n, **found})
             print(f"{n:,} rows; the machine's load is {os.getloadavg()[0]:.1f}")
             for name, value in found.items():
-                bound = readings.CANVAS.get(name, ("", {}))[1].get(n)
+                bound = app_readings.CANVAS.get(name, ("", {}))[1].get(n)
                 said = (
                     "" if bound is None else f" ({'held' if value <= bound else 'missed'}: {bound})"
                 )
@@ -119,27 +113,6 @@ def median(work: Callable[[], object]) -> float:
         work()
         taken.append(time.perf_counter() - began)
     return statistics.median(taken)
-
-
-@contextmanager
-def page_server(home: Path) -> Iterator[str]:
-    """Serve the page of `canvas_page` by Streamlit."""
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "benchmarks/canvas_page.py")]
-    command += ["--server.headless", "true", "--server.port", str(PORT)]
-    environment = {**os.environ, "APPCA_HOME": str(home / "home"), "PYTHONPATH": str(ROOT)}
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{PORT}"
-    try:
-        for _ in range(300):
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-                break
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
-        yield address
-    finally:
-        server.terminate()
-        server.wait()
 
 
 if __name__ == "__main__":

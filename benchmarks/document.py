@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from appca.plots.export.markdown import table
 from appca.storage.wording import counted
-from benchmarks import readings, rivals_reading
+from benchmarks import app_readings, readings, rivals_reading
 from benchmarks.cluster import D, K, L
 from benchmarks.results import RESULTS, Result, Row, read
 from benchmarks.shapes import LIMIT_S, SHORT_S
@@ -190,8 +190,8 @@ SECTIONS = (
         "start. Then 10,000 rows of MNIST at K = 10, L = 3: from a click in the navigation until "
         "the page is complete, twice. Chromium with WebGL by software.",
         "python -m benchmarks.pages",
-        readings.pages_lines,
-        readings.pages_reading,
+        app_readings.pages_lines,
+        app_readings.pages_reading,
     ),
     Section(
         "slider",
@@ -199,8 +199,8 @@ SECTIONS = (
         "MNIST on Explore, Chromium with WebGL by software; from the key to the complete picture "
         "of the final fit. Medians over the moves of K and L.",
         "python -m benchmarks.slider",
-        readings.slider_lines,
-        readings.slider_reading,
+        app_readings.slider_lines,
+        app_readings.slider_reading,
     ),
     Section(
         "canvas",
@@ -209,8 +209,8 @@ SECTIONS = (
         "software. Packing is warm. plotly.js draws the same number of points in 12 panels. Of new "
         "colours or another selection a fair sample is drawn first, 0.1 points a pixel, then all.",
         "python -m benchmarks.canvas",
-        readings.canvas_lines,
-        readings.canvas_reading,
+        app_readings.canvas_lines,
+        app_readings.canvas_reading,
     ),
     Section(
         "visitors",
@@ -218,8 +218,8 @@ SECTIONS = (
         "Windows over the app's websocket, each moving K or L on 10,000 rows of MNIST at random, "
         "up to two seconds after its last picture; from a move until the picture's data are there.",
         "python -m benchmarks.visitors",
-        readings.visitors_lines,
-        readings.visitors_reading,
+        app_readings.visitors_lines,
+        app_readings.visitors_reading,
     ),
     Section(
         "stored",
@@ -228,8 +228,8 @@ SECTIONS = (
         "against their digests, and again; `appca check` looks at the home that holds it. Seconds "
         "on the clock, files in the system's cache.",
         "python -m benchmarks.stored",
-        readings.stored_lines,
-        readings.stored_reading,
+        app_readings.stored_lines,
+        app_readings.stored_reading,
     ),
     Section(
         "uploads",
@@ -238,8 +238,8 @@ SECTIONS = (
         "app's first page meanwhile, again and again. Memory is that of the server and of the "
         "processes that read for it, beyond what they had before.",
         "python -m benchmarks.uploads",
-        readings.uploads_lines,
-        readings.uploads_reading,
+        app_readings.uploads_lines,
+        app_readings.uploads_reading,
     ),
 )
 

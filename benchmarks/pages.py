@@ -53,8 +53,8 @@ def main() -> None:
         copy(root)
         rows = [said("first picture", [first_picture(browser, root, home) for _ in range(2)])]
         digest = DatasetStore(home).put(mnist(given.rows))
-        with served(home, root) as address:
-            rows += changes(browser, f"{address}/?data={digest}&k=10&l=3")
+        with served(home, root) as server:
+            rows += changes(browser, f"{server.address}/?data={digest}&k=10&l=3")
         browser.close()
     results.write(given.out, "pages", rows)
 
@@ -73,9 +73,9 @@ def copy(root: Path) -> None:
 def first_picture(browser: Any, root: Path, home: Path) -> float:
     """Return the seconds from the server's start to the finished picture."""
     began = time.perf_counter()
-    with served(home, root) as address:
+    with served(home, root) as server:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.goto(address)
+        page.goto(server.address)
         page.wait_for_function(FIRST, timeout=2 * MINUTE)
         seconds = time.perf_counter() - began
         page.close()

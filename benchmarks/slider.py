@@ -64,8 +64,8 @@ def main() -> None:
         for n in given.sizes:
             with tempfile.TemporaryDirectory() as home:
                 digest = DatasetStore(Path(home)).put(mnist(n))
-                with served(home) as address:
-                    rows += moves(browser, f"{address}/?data={digest}&k=10&l=3", n)
+                with served(home) as server:
+                    rows += moves(browser, f"{server.address}/?data={digest}&k=10&l=3", n)
         browser.close()
     for n in given.sizes:
         for ahead in (False, True):

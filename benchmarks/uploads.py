@@ -10,20 +10,15 @@ before. Linux only; writes results/uploads.json.
 """
 
 import asyncio
-import os
 import re
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 
 from benchmarks import results
-from benchmarks.browser import FLAGS, ROOT
+from benchmarks.browser import FLAGS, served
 from benchmarks.window import Window
 
 MINUTE = 60_000  # milliseconds
@@ -42,38 +37,21 @@ def main() -> None:
     given = parser.parse_args()
     chosen = [one for one in (*HOSTILE, *COSTLY) if not given.files or one.name in given.files]
     rows = []
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        server, address = started(home)
-        try:
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-            uploader = browser.new_page()
-            wait_for(address)
-            opened(address)
-            alone = [opened(address) for _ in range(ALONE)]
-            rows.append({"file": "none", "page_s": max(alone), "openings": ALONE})
-            for one in chosen:
-                rows.append(row_of(one, address, server.pid, uploader))
-                print(rows[-1], flush=True)
-            browser.close()
-        finally:
-            server.terminate()
-            server.wait()
+    with (
+        tempfile.TemporaryDirectory() as home,
+        sync_playwright() as playwright,
+        served(home) as (address, process),
+    ):
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        uploader = browser.new_page()
+        opened(address)
+        alone = [opened(address) for _ in range(ALONE)]
+        rows.append({"file": "none", "page_s": max(alone), "openings": ALONE})
+        for one in chosen:
+            rows.append(row_of(one, address, process.pid, uploader))
+            print(rows[-1], flush=True)
+        browser.close()
     results.write(given.out, "uploads", rows)
-
-
-def started(home: str) -> tuple[subprocess.Popen, str]:
-    """Start the server; return it and its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-    server = subprocess.Popen(
-        [*command, "--server.port", str(port)],
-        cwd=ROOT,
-        env={**os.environ, "APPCA_HOME": home},
-        stdout=subprocess.DEVNULL,
-    )
-    return server, f"http://127.0.0.1:{port}"
 
 
 def opened(address: str) -> float:
@@ -87,16 +65,6 @@ def opened(address: str) -> float:
     with ThreadPoolExecutor(1) as thread:  # Playwright has the event loop of this one
         thread.submit(asyncio.run, look()).result()
     return time.perf_counter() - began
-
-
-def wait_for(address: str) -> None:
-    """Wait until the server answers."""
-    for _ in range(600):
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
-                return
-        except OSError:
-            time.sleep(0.1)
 
 
 def row_of(one, address: str, server: int, uploader) -> results.Row:

@@ -10,13 +10,9 @@ machine before, by other work. Writes results/visitors.json.
 
 import asyncio
 import os
-import signal
-import socket
 import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,15 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import results
+from benchmarks.browser import served
 from benchmarks.window import Window
 
 __all__ = ["Seen", "Served", "serving", "visited"]
 
-ROOT = Path(__file__).parents[1]
 ROWS, SIDE = 10_000, 28
 K_MOST, L_MOST = 12, 4
 LOOKS_S = 2.0  # at most, at a picture
-START_S = 60.0
 
 
 class Served(NamedTuple):
@@ -130,36 +125,8 @@ def serving(**environment: str) -> Iterator[Served]:
 
     with tempfile.TemporaryDirectory() as home:
         digest = DatasetStore(Path(home)).put(_rows())
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-        variables = {"APPCA_HOME": home, "PYTHONPATH": str(ROOT)}
-        process = subprocess.Popen(
-            [*command, "--server.port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, **variables, **environment},
-            stdout=subprocess.DEVNULL,
-        )
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _wait_for(f"{url}/_stcore/health")
+        with served(home, **environment) as (url, process):
             yield Served(url, process, Path(home), digest)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait()
-
-
-def _wait_for(url: str) -> None:
-    last = time.monotonic() + START_S
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except OSError:
-            if time.monotonic() > last:
-                raise
-            time.sleep(0.1)
 
 
 def _rows():

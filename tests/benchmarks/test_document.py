@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from appca import __version__
-from benchmarks import document, missing, planted, readings, results, table
+from benchmarks import app_readings, document, missing, planted, readings, results, table
 from benchmarks.document import PAGE, SECTIONS
 from benchmarks.numbers import columns, number
 from benchmarks.shapes import LARGE
@@ -261,11 +261,11 @@ def test_a_column_that_no_row_has_is_left_out():
 
 
 def test_the_canvas_has_a_line_a_measurement_with_what_was_asked():
-    row = dict.fromkeys(readings.CANVAS, 50.0) | {"rows": 100_000}
-    lines = readings.canvas_lines([row])
+    row = dict.fromkeys(app_readings.CANVAS, 50.0) | {"rows": 100_000}
+    lines = app_readings.canvas_lines([row])
     assert lines[0] == {"": "bytes a row of the first view", "100,000 rows": "50 (at most 20)"}
     assert lines[-1]["100,000 rows"] == "50"
-    assert readings.canvas_reading([row]) == ["4 of 10 bounds are held."]
+    assert app_readings.canvas_reading([row]) == ["4 of 10 bounds are held."]
 
 
 def test_the_cost_of_uploads_is_compared_with_none():
@@ -274,8 +274,8 @@ def test_the_cost_of_uploads_is_compared_with_none():
         {"file": "a.zip", "bytes": 3000, "grown_mb": 120.0, "page_s": 1.0, "openings": 2},
         {"file": "b.npy.gz", "bytes": 9000, "grown_mb": 501.0, "page_s": 0.75, "openings": 3},
     ]
-    assert [line["file"] for line in readings.uploads_lines(rows)] == ["a.zip", "b.npy.gz"]
-    (text,) = readings.uploads_reading(rows)
+    assert [line["file"] for line in app_readings.uploads_lines(rows)] == ["a.zip", "b.npy.gz"]
+    (text,) = app_readings.uploads_reading(rows)
     assert "during a.zip, 1 s" in text
     assert "b.npy.gz, 501 MB" in text
     memory, page = targets({"uploads": rows})
