@@ -1,12 +1,13 @@
 """Projections as colours and as the familiar principal components."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
 
-_BLOCK = 65_536  # rows
+_BLOCK_VALUES = 1 << 22  # of rows that are looked at together
 MISSING = 0.5  # a channel without a component of its own, as the paper's figures have it for L = 2
 
 
@@ -52,7 +53,11 @@ def pca_rgb(principal: np.ndarray) -> np.ndarray:
     return rgb(principal[:, :3], np.ones((len(principal), min(3, principal.shape[1])), dtype=bool))
 
 
-def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
+def principal_scores(
+    X: np.ndarray,
+    n_components: int = 3,
+    prepare: Callable[[np.ndarray], np.ndarray] = np.asarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """Scores on the first principal components, and each one's share of the variance.
 
     Works on the smaller of the two Gram matrices, so neither many rows nor many columns hurt.
@@ -60,10 +65,11 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
 
     Parameters
     ----------
-    Y : ndarray, shape (N, D)
-        Data after preprocessing.
+    X : ndarray, shape (N, D)
     n_components : int
         How many; fewer come back if N or D is smaller.
+    prepare : callable, optional
+        Preprocesses some rows (n, D) to (n, D').
 
     Returns
     -------
@@ -71,27 +77,31 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
     shares : ndarray, shape (n_components,)
         Parts of the total variance, between 0 and 1.
     """
-    mean = Y.mean(axis=0, dtype=np.float64).astype(Y.dtype)
-    wide = Y.shape[1] > Y.shape[0]
-    if wide:
-        centred = Y - mean
+    step = max(256, _BLOCK_VALUES // X.shape[1])
+    parts = [slice(start, start + step) for start in range(0, len(X), step)]
+    first = prepare(X[parts[0]])
+    centre = first.mean(axis=0, dtype=np.float64).astype(first.dtype)  # near the mean, if not at it
+    if first.shape[1] > len(X):
+        centred = prepare(X) - prepare(X).mean(axis=0, dtype=np.float64).astype(first.dtype)
         gram = (centred @ centred.T).astype(np.float64)
-    else:
-        gram = np.zeros((Y.shape[1], Y.shape[1]))
-        for start in range(0, len(Y), _BLOCK):  # a copy of the whole could be large
-            block = Y[start : start + _BLOCK] - mean
-            gram += block.T @ block
-    n_components = min(n_components, len(gram))
-    values, vectors = _largest(gram, n_components)
-    if wide:
+        values, vectors = _largest(gram, min(n_components, len(gram)))
         scores = vectors * np.sqrt(values)
     else:
-        along = vectors.astype(Y.dtype)
-        scores = Y @ along - mean @ along
+        gram, total = np.zeros((first.shape[1],) * 2), np.zeros(first.shape[1])
+        for part in parts:
+            block = prepare(X[part]) - centre
+            gram += block.T @ block
+            total += block.sum(axis=0, dtype=np.float64)
+        mean = total / len(X)
+        gram -= len(X) * np.outer(mean, mean)
+        values, vectors = _largest(gram, min(n_components, len(gram)))
+        along = vectors.astype(first.dtype)
+        rows = [(prepare(X[part]) - centre) @ along for part in parts]
+        scores = np.concatenate(rows) - (mean @ vectors).astype(first.dtype)
     extreme = np.abs(scores).argmax(axis=0)
-    scores = scores * np.where(scores[extreme, range(n_components)] < 0, -1, 1)
-    total = max(float(np.trace(gram)), np.finfo(float).tiny)
-    return scores.astype(np.float32), values / total
+    scores = scores * np.where(scores[extreme, range(len(values))] < 0, -1, 1)
+    whole = max(float(np.trace(gram)), np.finfo(float).tiny)
+    return scores.astype(np.float32), values / whole
 
 
 def variance_shares(fitted: FittedRun) -> np.ndarray:

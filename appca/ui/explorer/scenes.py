@@ -145,7 +145,8 @@ def _principal(digest: str, options: str, _fitted: FittedRun) -> tuple[np.ndarra
     chosen = json.loads(options)
     # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
     before = None if chosen.get("vae") else services.prepared(digest, chosen)
-    return principal_scores((before or _fitted.preprocessing).transform(services.dataset(digest).X))
+    prepare = (before or _fitted.preprocessing).transform
+    return principal_scores(services.dataset(digest).X, prepare=prepare)
 
 
 def digest(*parts: object) -> str:
