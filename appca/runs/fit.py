@@ -320,8 +320,10 @@ def _describe(
 
 def joined(parts: "list[Description]") -> "Description":
     """Say of all rows what was said of the parts that follow each other."""
-    *columns, methods = zip(*parts, strict=True)
-    return parts[0]._make([*map(np.concatenate, columns), methods[0]])
+    from appca.models.base.estimator import Description
+
+    columns = list(zip(*parts, strict=True))[:-1]
+    return Description._make([*map(np.concatenate, columns), parts[0].method])
 
 
 def told(estimator: Any, found: "Description", fitted: FittedModel) -> RunInfo:

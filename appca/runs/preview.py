@@ -8,6 +8,7 @@ which the model is the same model, and what is outside is noise to every row. A 
 then costs going through a few dozen coordinates of the sample and one look at those of all rows.
 """
 
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 ROWS, PASSES = 5000, 40
 RACE_ROWS, RACE_PASSES = 2000, 200  # up to so many all starts of the fit are tried
 COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
+_KERNELS = "appca.models.orthonormal.expectation_kernels"  # nobody waits until they are compiled
 _SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
 _BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
 
@@ -211,7 +213,7 @@ def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
         hard=given["inference"] == "hard",
         update=polar,
         floor=floor_of(sample),
-        compiled=worth_compiling(sample.n, K, given["n_active"]),
+        compiled=worth_compiling(sample.n, K, given["n_active"]) and _KERNELS in sys.modules,
     )
     limits = given["max_iter"], given["tol"], given["accelerate"]
     course = EMControl(settings, None, *limits, sample.n)
