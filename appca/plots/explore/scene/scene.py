@@ -82,7 +82,7 @@ def scene_of(
         buffers["outside"] = outside.astype(np.uint8)
     drawn = pictures.component_pictures(fitted, dataset, order)
     meta = {
-        "components": _described(usage, fitted, numbered, order),
+        "components": _described(usage, fitted, numbered, order, dataset),
         "n_active": fitted.n_active,
         "first": first_of(found),
         "component_pictures": None if drawn is None else drawn.header,
@@ -173,15 +173,21 @@ def _numbered(
 
 
 def _described(
-    usage: Usage, fitted: FittedRun, numbered: list[NumberedComponent], order: np.ndarray
+    usage: Usage,
+    fitted: FittedRun,
+    numbered: list[NumberedComponent],
+    order: np.ndarray,
+    dataset: Dataset,
 ) -> list[dict[str, Any]]:
     used, ranges = usage.active.sum(axis=0), of_components(usage)
+    columns = pictures.strongest_columns(fitted, dataset)
     return [
         {
             **numbered[k]._asdict(),
             "variance": float(f"{fitted.explained_variance[k]:.6g}"),
             "used": int(used[place]),
             "range": [float(f"{end:.6g}") for end in ranges[place]],
+            "columns": columns[k],
         }
         for place, k in enumerate(order)
     ]
