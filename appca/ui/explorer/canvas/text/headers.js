@@ -94,7 +94,7 @@ function weights({ context, meta, theme }, component, at) {
     context.beginPath();
     context.roundRect(x, top, Math.max(3, Math.abs(weight) * w), LINE - 3, 3);
     context.fill();
-    write(context, cut(context, name, w - 8, font(11)), x + 5, top + 1, { style: font(11), colour: theme.text });
+    write(context, cut(context, name, w - 8, font(11)), x + 5, top + 2, { style: font(11), colour: theme.text });
   });
   return true;
 }
