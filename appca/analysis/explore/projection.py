@@ -1,13 +1,11 @@
 """Projections as colours and as the familiar principal components."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
 
-_BLOCK_VALUES = 1 << 22  # of rows that are looked at together
 MISSING = 0.5  # a channel without a component of its own, as the paper's figures have it for L = 2
 
 
@@ -53,23 +51,17 @@ def pca_rgb(principal: np.ndarray) -> np.ndarray:
     return rgb(principal[:, :3], np.ones((len(principal), min(3, principal.shape[1])), dtype=bool))
 
 
-def principal_scores(
-    X: np.ndarray,
-    n_components: int = 3,
-    prepare: Callable[[np.ndarray], np.ndarray] = np.asarray,
-) -> tuple[np.ndarray, np.ndarray]:
+def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Scores on the first principal components, and each one's share of the variance.
 
-    Works on the smaller of the two Gram matrices, so neither many rows nor many columns hurt.
     The sign of a component makes its largest score positive, so that pictures are repeatable.
 
     Parameters
     ----------
-    X : ndarray, shape (N, D)
+    Y : ndarray, shape (N, D)
+        Data after preprocessing.
     n_components : int
         How many; fewer come back if N or D is smaller.
-    prepare : callable, optional
-        Preprocesses some rows (n, D) to (n, D').
 
     Returns
     -------
@@ -77,31 +69,16 @@ def principal_scores(
     shares : ndarray, shape (n_components,)
         Parts of the total variance, between 0 and 1.
     """
-    step = max(256, _BLOCK_VALUES // X.shape[1])
-    parts = [slice(start, start + step) for start in range(0, len(X), step)]
-    first = prepare(X[parts[0]])
-    centre = first.mean(axis=0, dtype=np.float64).astype(first.dtype)  # near the mean, if not at it
-    if first.shape[1] > len(X):
-        centred = prepare(X) - prepare(X).mean(axis=0, dtype=np.float64).astype(first.dtype)
-        gram = (centred @ centred.T).astype(np.float64)
-        values, vectors = _largest(gram, min(n_components, len(gram)))
-        scores = vectors * np.sqrt(values)
-    else:
-        gram, total = np.zeros((first.shape[1],) * 2), np.zeros(first.shape[1])
-        for part in parts:
-            block = prepare(X[part]) - centre
-            gram += block.T @ block
-            total += block.sum(axis=0, dtype=np.float64)
-        mean = total / len(X)
-        gram -= len(X) * np.outer(mean, mean)
-        values, vectors = _largest(gram, min(n_components, len(gram)))
-        along = vectors.astype(first.dtype)
-        rows = [(prepare(X[part]) - centre) @ along for part in parts]
-        scores = np.concatenate(rows) - (mean @ vectors).astype(first.dtype)
+    from appca.models.rows.observations import about, centre_of, project
+    from appca.models.rows.spectrum import principal
+
+    rows = about(Y, centre_of(Y))
+    found = principal(np.random.default_rng(0), rows, min(n_components, *Y.shape))
+    scores = project(rows, found.V)
     extreme = np.abs(scores).argmax(axis=0)
-    scores = scores * np.where(scores[extreme, range(len(values))] < 0, -1, 1)
-    whole = max(float(np.trace(gram)), np.finfo(float).tiny)
-    return scores.astype(np.float32), values / whole
+    scores *= np.where(scores[extreme, range(len(extreme))] < 0, -1, 1)
+    total = max(float(rows.squares.mean()), np.finfo(float).tiny)
+    return scores.astype(np.float32), found.values / total
 
 
 def variance_shares(fitted: FittedRun) -> np.ndarray:
@@ -151,11 +128,3 @@ def _rank_scaled(values: np.ndarray) -> np.ndarray:
     if len(values) == 1:
         return np.array([MISSING])
     return 0.01 + 0.98 * (below + upto - 1) / (2 * (len(values) - 1))
-
-
-def _largest(gram: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Largest eigenvalues, descending, and their eigenvectors."""
-    from scipy.linalg import eigh
-
-    values, vectors = eigh(gram, subset_by_index=[len(gram) - n, len(gram) - 1])
-    return np.maximum(values[::-1], 0), vectors[:, ::-1]

@@ -54,4 +54,4 @@ def _seconds(shape: _Shape, config: dict[str, Any]) -> float:
 def _shape(home: Path, digest: str) -> _Shape:
     X, missing = DatasetStore(home).numbers(digest)
     incomplete = 0 if missing is None else int(missing.any(axis=1).sum())
-    return _Shape(*X.shape, X.dtype.itemsize, incomplete)
+    return _Shape(len(X), X.shape[1], X.dtype.itemsize, incomplete)

@@ -82,8 +82,14 @@ def scene_of(
     if outside is not None and outside.any():
         buffers["outside"] = outside.astype(np.uint8)
     drawn = pictures.component_pictures(fitted, dataset, order)
+    columns = pictures.strongest_columns(fitted, dataset)
     meta = {
-        "components": _described(usage, fitted, numbered, order, ranges),
+        "components": [
+            one | {"columns": columns[k]}
+            for one, k in zip(
+                _described(usage, fitted, numbered, order, ranges), order, strict=True
+            )
+        ],
         "n_active": fitted.n_active,
         "first": first_of(found),
         "component_pictures": None if drawn is None else drawn.header,
