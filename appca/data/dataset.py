@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from appca.data.distinct import distinct
 from appca.storage.errors import InputError
 from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.storage.wording import counted, is_text, shortened
@@ -361,7 +362,7 @@ def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
     if ids.shape != (n,):
         msg = f"There must be one id for each of the {n} rows; got ids of shape {ids.shape}."
         raise InputError(msg)
-    if len(set(ids.tolist())) < n:  # to sort a million texts takes four times as long
+    if distinct(ids[:, None]) < n:
         values, counts = np.unique(ids, return_counts=True)
         twice = str(values[counts > 1][0])
         msg = (

@@ -1,12 +1,12 @@
 """What all readers check in a matrix before it becomes a data set: gaps, constants, duplicates."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from appca.data.dataset import NumberedNames
+from appca.data.distinct import distinct
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
@@ -132,9 +132,7 @@ def note_quality(
 
 def duplicate_rows(X: np.ndarray) -> int:
     """Count the rows that equal an earlier row."""
-    rows = np.ascontiguousarray(X)
-    seen = {blake2b(row, digest_size=16).digest() for row in rows}
-    return len(X) - len(seen)
+    return len(X) - distinct(X)
 
 
 def are_bytes(X: np.ndarray) -> bool:
