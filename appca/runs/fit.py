@@ -304,7 +304,6 @@ def _describe(
 ) -> "Description":
     """Describe the rows; where that takes long, part by part under the callback's eyes."""
     from appca.models.algebra.loop import Progress
-    from appca.models.base.estimator import Description
 
     if not MODELS[config.model].can.compiled:
         described: Description = estimator.describe(Y)
@@ -316,6 +315,13 @@ def _describe(
         if callback is not None:
             with contextlib.suppress(StopIteration):  # there is nothing to stop early
                 callback(Progress(i, len(starts), np.nan, DESCRIBING))
+    return joined(parts)
+
+
+def joined(parts: "list[Description]") -> "Description":
+    """Say of all rows what was said of the parts that follow each other."""
+    from appca.models.base.estimator import Description
+
     columns = list(zip(*parts, strict=True))[:-1]
     return Description._make([*map(np.concatenate, columns), parts[0].method])
 

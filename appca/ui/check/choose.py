@@ -20,6 +20,7 @@ from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
+from appca.ui.parts import progress
 from appca.ui.parts.answers import Number, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.gaps_note import gaps_note
@@ -130,7 +131,7 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
         filling(choose_advice.table(config, stored(store, config)))
 
     told = "What is done is kept when you cancel."
-    if computation.follow_filling(config.id, "choose_cancel", told, heat_map):
+    if progress.follow(config.id, "choose_cancel", told, heat_map):
         return
     measures = stored(store, config)
     found = choose_advice.table(config, measures)

@@ -14,7 +14,6 @@ from appca.analysis.explore.umap import Embedding
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map
 from appca.plots.explore.scene.shown import plane
-from appca.plots.palette import Colour
 from appca.ui.explorer import bundle, serving
 from appca.ui.explorer.scenes import PageScene, scene_of_fit, scene_of_rows, scene_of_run
 from appca.ui.session import selection
@@ -39,8 +38,6 @@ def scene(
     shown: Shown,
     colouring: str,
     embedding: Embedding | None = None,
-    *,
-    colourings: Mapping[str, Colour] | None = None,
 ) -> PageScene:
     """Return what is shown as a scene, laid out once for all visitors.
 
@@ -50,19 +47,11 @@ def scene(
         Key of a colouring; a feature is one of the scene's colourings only if it is asked for.
     embedding : Embedding, optional
         A UMAP of the same rows, as a further layout.
-    colourings : mapping of str to Colour, optional
-        Further ones, by key.
     """
     feature = colouring if colouring.startswith("feature:") else None
     maps = {} if embedding is None else {"umap": Map("UMAP", plane(embedding.coordinates))}
     return scene_of_fit(
-        dataset,
-        shown.config,
-        shown.fitted,
-        key=shown.key,
-        maps=maps,
-        colourings=colourings,
-        feature=feature,
+        dataset, shown.config, shown.fitted, key=shown.key, maps=maps, feature=feature
     )
 
 
@@ -113,9 +102,9 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     take = on_select or (lambda mask: selection.put(dataset, mask))
 
     def on_selection() -> None:
-        mask, _, changed = latest_selection(key, st.session_state.get(key), dataset.n_rows, None)
-        if changed:
-            take(np.zeros(dataset.n_rows, bool) if mask is None else mask)
+        mask = _newer(key, dataset.n_rows)
+        if mask is not None:
+            take(mask)
 
     chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
     told = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
@@ -208,21 +197,19 @@ def read_selection(state: Any, n_rows: int) -> np.ndarray | None:
     return flags[:n_rows]
 
 
-def latest_selection(
-    key: str, state: object, n_rows: int, given: np.ndarray | None
-) -> tuple[np.ndarray | None, tuple[str, int] | None, bool]:
-    """Choose between the caller's selection and a newer one of the browser.
+def _newer(key: str, n_rows: int) -> np.ndarray | None:
+    """Return what was selected since the last look, none of the rows if cleared; else None.
 
     Streamlit keeps the component's state over reruns, so a stamp tells what is new in it.
     """
-    memory = f"{key}-seen"
-    seen = st.session_state.get(memory)
+    memory, state = f"{key}-seen", st.session_state.get(key)
     try:
         stamp = read_stamp(state)
-        if stamp is None or stamp == seen:
-            return given, seen, False
+        if stamp is None or stamp == st.session_state.get(memory):
+            return None
         st.session_state[memory] = stamp
-        return read_selection(state, n_rows), stamp, True
+        found = read_selection(state, n_rows)
     except ValueError as error:
         log.warning("%s", error)
-        return given, seen, False
+        return None
+    return np.zeros(n_rows, bool) if found is None else found
