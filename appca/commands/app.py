@@ -41,6 +41,7 @@ EXAMPLES = (
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 START_SECONDS, ENDED = 60.0, 143
 TOKEN = "APPCA_TOKEN"  # names the variable; `appca.ui.frame.token` asks for what it holds
+OPENS = "APPCA_OPENS"  # lets `appca.ui.frame.warm_up` wait for a line that names the data
 _POLL = 0.05  # seconds
 
 
@@ -85,6 +86,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
     try:
         place = _place(options)
+        _tell(server, "" if "run" in place else place.get("data", ""))
         url = f"http://{options.address}:{options.port}"
         _wait(server, url)
         url += "/?" + urlencode(place | ({"token": token} if token else {}))
@@ -125,9 +127,17 @@ def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         command,
-        env=os.environ | {"PYTHONPATH": path, TOKEN: token},
+        env=os.environ | {"PYTHONPATH": path, TOKEN: token, OPENS: "1"},
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,  # its own address, without the token
     )
+
+
+def _tell(server: "subprocess.Popen[bytes]", digest: str) -> None:
+    """Let the server look at data before the browser asks for them."""
+    if server.stdin is not None:
+        with suppress(OSError), server.stdin as pipe:
+            pipe.write(f"{digest}\n".encode())
 
 
 def _wait(server: "subprocess.Popen[bytes]", url: str) -> None:

@@ -47,7 +47,8 @@ def settle_missing(
         msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {how!r}."
         raise InputError(msg, report)
     rows = np.arange(len(X))
-    gaps = np.isnan(X) if X.dtype.kind == "f" else np.zeros((0, X.shape[1]), bool)
+    some = X.dtype.kind == "f" and X.size and np.isnan(X.min())
+    gaps = np.isnan(X) if some else np.zeros((0, X.shape[1]), bool)
     counts = gaps.sum(axis=0)
     columns = {names[j]: int(counts[j]) for j in _listed_of(counts > 0, names)}
     report.update(missing=columns, n_missing=int(counts.sum()), filled=0, dropped=0)
@@ -114,14 +115,15 @@ def note_quality(
 
     Rows of which a single one is enough may be all the same, too.
     """
-    if X.dtype.kind == "f" and np.isinf(X).any():
+    low, high = X.min(axis=0), X.max(axis=0)
+    if X.dtype.kind == "f" and np.isinf([low, high]).any():
         row, column = np.argwhere(np.isinf(X))[0]
         msg = (
             f"“{shortened(names[column])}” is infinite in row {row + 1}; "
             "every value must be a finite number, so correct or remove it."
         )
         raise InputError(msg, report)
-    constant = X.min(axis=0) == X.max(axis=0)
+    constant = low == high
     report["constant"] = [names[j] for j in _listed_of(constant, names)]
     report["n_constant"] = int(constant.sum())
     report["duplicates"] = duplicate_rows(X)
