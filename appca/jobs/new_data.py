@@ -20,7 +20,7 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("reading the rows", 0.0)
     run, rows = RunStore(home).get(spec["run"]), cache.read(new_data.rows_file(home, key))
     if run is None or rows is None:
-        msg = "The run or the new rows are not there any more; open both again."
+        msg = "The fit or the new rows are not there any more; open both again."
         raise InputError(msg)
 
     def report(progress: Progress) -> None:

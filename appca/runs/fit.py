@@ -105,13 +105,13 @@ def refuse_unknown(config: RunConfig) -> None:
     """Raise InputError for settings that this version cannot fit by, or that are of another fit."""
     if config.imported is not None:
         msg = (
-            "This run came in a session file and cannot be made here again; open it and press "
+            "This fit came in a session file and cannot be made here again; open it and press "
             "“Fit here” to fit its settings."
         )
         raise InputError(msg)
     if config.unknown:
         msg = (
-            f"This run was fitted with {', '.join(map(shortened, config.unknown))}, which "
+            f"This fit was made with {', '.join(map(shortened, config.unknown))}, which "
             f"{MODELS[config.model].title} does not have in this version; choose other settings."
         )
         raise InputError(msg)
@@ -248,7 +248,7 @@ def project(
     before = model.preprocessing
     if before.reduces and X.dtype.kind == "f" and np.isnan(X).any():
         msg = (
-            f"The run reduces rows of {X.shape[1]} features to {before.n_features} first, for "
+            f"The fit reduces rows of {X.shape[1]} features to {before.n_features} first, for "
             "which they must be whole; fill in the missing cells or leave out their rows."
         )
         raise InputError(msg)
