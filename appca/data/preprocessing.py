@@ -18,7 +18,7 @@ from appca.data.numbers import percent
 from appca.data.principal import principal_axes
 from appca.data.vae.autoencoder import VAE, Autoencoder, Report, Times
 from appca.storage.errors import InputError
-from appca.storage.pages import give_back
+from appca.storage.packed import give_back
 from appca.storage.wording import counted
 
 SCALES = ("none", "feature", "global")

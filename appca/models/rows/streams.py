@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import in_order
 from appca.models.rows.observations import Block, added, block_count, is_far
-from appca.storage.pages import give_back
+from appca.storage.packed import give_back
 
 R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
