@@ -59,7 +59,7 @@ def test_one_process_reads_one_file_after_the_other_and_is_replaced_when_it_ends
     apart("t.csv", TABLE, missing="mean")
     assert [one.pid for one in process._PROCESSES._idle] == [first.pid]
     os.kill(first.pid, signal.SIGKILL)
-    first._process.wait()
+    first.process.wait()
     assert apart("t.csv", TABLE, missing="mean").n_rows == 5
     assert [one.pid for one in process._PROCESSES._idle] != [first.pid]
 
