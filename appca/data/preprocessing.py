@@ -18,6 +18,7 @@ from appca.data.numbers import percent
 from appca.data.principal import principal_axes
 from appca.data.vae.autoencoder import VAE, Autoencoder, Report, Times
 from appca.storage.errors import InputError
+from appca.storage.packed import give_back
 from appca.storage.wording import counted
 
 SCALES = ("none", "feature", "global")
@@ -314,7 +315,9 @@ def _is_pca(value: object) -> bool:
 def _raw_blocks(X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
     step = max(1, _BLOCK_VALUES // X.shape[1])
     for start in range(0, len(X), step):
-        yield X[start : start + step].astype(dtype)
+        part = X[start : start + step]
+        yield part.astype(dtype)
+        give_back(part)
 
 
 def _blocks(
