@@ -7,11 +7,9 @@ reads one upload after the other; one that failed or has grown is replaced by an
 import atexit
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +27,7 @@ from appca.data.readers.source import (
     file_stream,
     total_bytes,
 )
+from appca.storage import atomic
 from appca.storage.children import Child, environment
 from appca.storage.errors import InputError
 from appca.storage.refusal import refusing
@@ -39,7 +38,6 @@ MEMORY, MEMORY_RATIO = 350 << 20, 20  # bytes for any upload, and more for each 
 MOST_MEMORY = 0.6  # of what the machine has
 SECONDS, SECONDS_PER_MB = 60.0, 0.5
 _AT_ONCE = 4  # processes; more uploads wait
-_FORGOTTEN = 24 * 3600.0  # seconds after which a folder left by a killed server is removed
 _PREFIX = "reading-"
 REQUEST, OUTCOME = "request.json", "outcome.json"
 DONE = "done"  # the worker's answer when it can be used again
@@ -72,7 +70,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     if limits.scratch is not None:
         with refusing(f"{title} could not be laid down for reading"):
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
-            _sweep(Path(limits.scratch))
+            atomic.forget(Path(limits.scratch), _PREFIX)
     with _folder(title, limits) as place:
         paths = _lay_down(files, place, title, limits)
         request = {
@@ -256,11 +254,3 @@ def _opened(place: Path) -> Dataset:
 def _array(place: Path, name: str, *, mapped: bool = False) -> np.ndarray:
     values = np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     return values if mapped else np.array(values)
-
-
-def _sweep(scratch: Path) -> None:
-    """Remove what servers left that were killed while a file was read."""
-    for folder in scratch.glob(f"{_PREFIX}*"):
-        with suppress(OSError):
-            if time.time() - folder.stat().st_mtime > _FORGOTTEN:
-                shutil.rmtree(folder, ignore_errors=True)
