@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import rankdata
 from sklearn.datasets import load_iris
 from sklearn.decomposition import (
     NMF,
@@ -68,6 +69,7 @@ class Line(NamedTuple):
     error: float | None  # of the rows held out, mean square over their variance
     neighbours: float  # share of nearest neighbours kept among rows of the fit
     accuracy: float | None  # of labels of rows held out, by nearest neighbours among the scores
+    named: float | None  # how far an axis tells one class from the rest; see `naming`
     recurrence: float | None  # mean matched |cosine| of the directions of two starts
     cpu_s: float  # of the processor, one fit
 
@@ -217,6 +219,22 @@ def kept(X: np.ndarray, scores: np.ndarray) -> float:
     return float(np.mean([len(set(a) & set(b)) / NEIGHBOURS for a, b in pairs]))
 
 
+def naming(scores: np.ndarray, labels: np.ndarray) -> float:
+    """Return how well axes can be named by one class: the mean over axes of the best |2 AUC - 1|.
+
+    An axis tells a class from the rest by its scores or by which rows use it at all, whichever is
+    better: 1 where every axis tells one class apart without an error, 0 where none tells any.
+    """
+    own = labels[:, None] == np.unique(labels)  # rows x classes
+    n = own.sum(axis=0)[:, None]
+    apart = [
+        # Mann and Whitney's U over its most, from -1 to 1
+        2 * (own.T @ rankdata(seen, axis=0) - n * (n + 1) / 2) / (n * (len(own) - n)) - 1
+        for seen in (scores, scores != 0)
+    ]
+    return float(np.abs(apart).max(axis=(0, 1)).mean())
+
+
 def measured(data: str, method: Method, rows: tuple[np.ndarray, ...]) -> Line:
     """Fit from each start and measure the first."""
     X, Y, labels, others = rows
@@ -228,8 +246,9 @@ def measured(data: str, method: Method, rows: tuple[np.ndarray, ...]) -> Line:
         seconds.append(time.process_time() - began)
     model = models[0]
     own, new = model.transform(X), model.transform(Y)
-    accuracy = None
+    accuracy = named = None
     if len(labels):
+        named = naming(new, others)
         accuracy = KNeighborsClassifier(NEIGHBOURS).fit(own, labels).score(new, others)
     back = reconstructed(model, Y)
     return Line(
@@ -243,6 +262,7 @@ def measured(data: str, method: Method, rows: tuple[np.ndarray, ...]) -> Line:
         None if back is None else relative_error(X, Y, back),
         kept(X, own),
         accuracy,
+        named,
         recurrence(models) if method.starts > 1 else None,
         float(np.median(seconds)),
     )

@@ -21,6 +21,7 @@ HEADINGS = {
     "error": "error",
     "neighbours": "neighbours kept",
     "accuracy": "labels agree",
+    "named": "named by a class",
     "recurrence": "found again",
     "cpu_s": "processor s",
 }
@@ -49,10 +50,14 @@ def rivals_reading(rows: Sequence[Row]) -> list[str]:
         counts.append(f"{title} on {ahead} of {len(both)}")
     again = [one for one in sets if "mixture K" in one]
     more = sum(one["aPPCA"]["recurrence"] > one["mixture K"]["recurrence"] for one in again)
+    labelled = [one for one in again if one["aPPCA"].get("named") is not None]
+    better = sum(one["aPPCA"]["named"] > one["mixture K"]["named"] for one in labelled)
     return [
         f"Held-out likelihood is higher than aPPCA's for {', '.join(counts)}.",
         f"Another start finds aPPCA's axes again more closely than those of a mixture of K of L on "
         f"{more} of {len(again)}.",
+        f"One class names aPPCA's axes better than those of a mixture of K of L on {better} of "
+        f"{len(labelled)} data sets with labels.",
     ]
 
 
@@ -87,8 +92,8 @@ def summary(rows: Sequence[Row]) -> str:
                 *gains,
                 f"{K}, {exact['axes'] if exact else f'over {3 * K * L}'}",
                 *(
-                    f"{number(ours[m], 2)}, {number(many[m], 2)}"
-                    for m in ("neighbours", "recurrence")
+                    "" if ours.get(m) is None else f"{number(ours[m], 2)}, {number(many[m], 2)}"
+                    for m in ("neighbours", "recurrence", "named")
                 ),
             ]
         )
@@ -101,6 +106,7 @@ def summary(rows: Sequence[Row]) -> str:
         "axes at equal error: aPPCA, mixture",
         "neighbours kept: aPPCA, mixture of K",
         "found again: aPPCA, mixture of K",
+        "named by a class: aPPCA, mixture of K",
     ]
     return table(headings, lines)
 

@@ -27,6 +27,7 @@ from appca.data.sources.folder import project_folder
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, unpack
+from appca.storage.children import python_path
 from appca.storage.errors import EXTRAS, InputError, MissingExtraError
 from appca.storage.wording import shortened
 
@@ -41,6 +42,7 @@ EXAMPLES = (
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 START_SECONDS, ENDED = 60.0, 143
 TOKEN = "APPCA_TOKEN"  # names the variable; `appca.ui.frame.token` asks for what it holds
+OPENS = "APPCA_OPENS"  # lets `appca.ui.frame.warm_up` wait for a line that names the data
 _POLL = 0.05  # seconds
 
 
@@ -85,6 +87,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
     try:
         place = _place(options)
+        _tell(server, "" if "run" in place else place.get("data", ""))
         url = f"http://{options.address}:{options.port}"
         _wait(server, url)
         url += "/?" + urlencode(place | ({"token": token} if token else {}))
@@ -121,13 +124,19 @@ def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes
     command = [sys.executable, "-m", "streamlit", "run", str(project_folder() / "app.py")]
     for name, value in settings.items():
         command += [f"--server.{name}", str(value)]
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         command,
-        env=os.environ | {"PYTHONPATH": path, TOKEN: token},
+        env=os.environ | {"PYTHONPATH": python_path(), TOKEN: token, OPENS: "1"},
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,  # its own address, without the token
     )
+
+
+def _tell(server: "subprocess.Popen[bytes]", digest: str) -> None:
+    """Let the server look at data before the browser asks for them."""
+    if server.stdin is not None:
+        with suppress(OSError), server.stdin as pipe:
+            pipe.write(f"{digest}\n".encode())
 
 
 def _wait(server: "subprocess.Popen[bytes]", url: str) -> None:

@@ -67,7 +67,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
     if new.image_shape and wanted.image_shape and new.image_shape != wanted.image_shape:
         msg = (
             f"The images of “{shortened(new.name)}” have {_pixels(new.image_shape)}, those of the "
-            f"run {_pixels(wanted.image_shape)}; bring them to that size when they are read."
+            f"fit {_pixels(wanted.image_shape)}; bring them to that size when they are read."
         )
         raise InputError(msg)
     known, given = _own_names(wanted.names), _own_names(new.feature_names)
@@ -77,8 +77,8 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         return _by_name(new, wanted)
     if new.n_features != wanted.n_features:
         msg = (
-            f"“{shortened(new.name)}” has {counted(new.n_features, 'feature')}, but the run was "
-            f"fitted to {counted(wanted.n_features, 'feature')}; give the same columns, in the "
+            f"“{shortened(new.name)}” has {counted(new.n_features, 'feature')}, but the fit uses "
+            f"{counted(wanted.n_features, 'feature')}; give the same columns, in the "
             "same order or with the same names."
         )
         raise InputError(msg)
@@ -151,8 +151,8 @@ def _by_name(new: Dataset, wanted: Wanted) -> Matched:
     missing = [name for name in names if name not in place and name not in numbers]
     if missing:
         msg = (
-            f"“{shortened(new.name)}” lacks {counted(len(missing), 'column')} that the run was "
-            f"fitted to, {listed(missing)}; add them, or name them as there."
+            f"“{shortened(new.name)}” lacks {counted(len(missing), 'column')} that the fit uses, "
+            f"{listed(missing)}; add them, or name them as there."
         )
         raise InputError(msg)
     order = [place.get(name, -1) for name in names]

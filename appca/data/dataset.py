@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from appca.data.distinct import distinct
 from appca.storage.errors import InputError
 from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.storage.wording import counted, is_text, shortened
@@ -324,7 +325,7 @@ def _checked_matrix(X: np.ndarray, least_rows: int) -> np.ndarray:
     X = np.ascontiguousarray(X)
     if not stored and X.dtype.kind == "f":
         _check_finite(X)
-    return _read_only(X)
+    return read_only(X)
 
 
 def _check_finite(X: np.ndarray) -> None:
@@ -351,7 +352,7 @@ def _checked_missing(missing: np.ndarray | None, shape: tuple[int, int]) -> np.n
             f"(True or False); got {missing.dtype} of shape {missing.shape}."
         )
         raise InputError(msg)
-    return _read_only(missing) if missing.any() else None
+    return read_only(missing) if missing.any() else None
 
 
 def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
@@ -361,7 +362,7 @@ def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
     if ids.shape != (n,):
         msg = f"There must be one id for each of the {n} rows; got ids of shape {ids.shape}."
         raise InputError(msg)
-    if len(set(ids.tolist())) < n:  # to sort a million texts takes four times as long
+    if distinct(ids[:, None]) < n:
         values, counts = np.unique(ids, return_counts=True)
         twice = str(values[counts > 1][0])
         msg = (
@@ -369,7 +370,7 @@ def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
             "another id column or none."
         )
         raise InputError(msg)
-    return _read_only(ids)
+    return read_only(ids)
 
 
 def _check_text(what: str, column: np.ndarray) -> None:
@@ -386,7 +387,7 @@ def _checked_label(key: str, column: np.ndarray, n: int) -> np.ndarray:
     if column.shape != (n,):
         msg = f"Label column “{shortened(key)}” must have {n} values; got shape {column.shape}."
         raise InputError(msg)
-    return _read_only(np.ascontiguousarray(column))
+    return read_only(np.ascontiguousarray(column))
 
 
 def _check_image_shape(shape: tuple[int, ...] | None, d: int) -> None:
@@ -420,7 +421,10 @@ def _column_bytes(column: np.ndarray) -> bytes:
     return column.dtype.str.encode() + column.tobytes()
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    view = array.view()  # the caller's own array stays as writable as it was
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a read-only view; the caller's own array stays as writable as it was."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
     view.flags.writeable = False
     return view

@@ -18,6 +18,7 @@ from appca.data.numbers import percent
 from appca.data.principal import principal_axes
 from appca.data.vae.autoencoder import VAE, Autoencoder, Report, Times
 from appca.storage.errors import InputError
+from appca.storage.packed import give_back
 from appca.storage.wording import counted
 
 SCALES = ("none", "feature", "global")
@@ -145,8 +146,10 @@ class Preprocessing:
         _, d = X.shape
         self._refuse_gaps(missing)
         data, one = Observed(X, missing), np.ones(d)
-        offset = _mean(data) / self.divide if self.centre or self.pca is not None else np.zeros(d)
-        scale = one if self.scale == "none" else _scale(data, self.divide, self.scale)
+        centred = self.centre or self.pca is not None
+        mean = _mean(data) if centred or self.scale != "none" else np.zeros(d)
+        offset = mean / self.divide if centred else np.zeros(d)
+        scale = one if self.scale == "none" else _scale(data, mean, self.divide, self.scale)
         plain = Fitted(self.divide, offset, scale, None)
         if self.vae is not None:
             from appca.data.vae.training import train
@@ -312,7 +315,9 @@ def _is_pca(value: object) -> bool:
 def _raw_blocks(X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
     step = max(1, _BLOCK_VALUES // X.shape[1])
     for start in range(0, len(X), step):
-        yield X[start : start + step].astype(dtype)
+        part = X[start : start + step]
+        yield part.astype(dtype)
+        give_back(part)
 
 
 def _blocks(
@@ -331,9 +336,8 @@ def _mean(data: Observed) -> np.ndarray:
     return np.asarray(sum(block.sum(axis=0) for block in data.blocks()) / data.counts)
 
 
-def _scale(data: Observed, divide: float, kind: str) -> np.ndarray:
+def _scale(data: Observed, mean: np.ndarray, divide: float, kind: str) -> np.ndarray:
     """Return standard deviations (D,) after the division, or their root mean square D times."""
-    mean = _mean(data)
     variance = sum((block**2).sum(axis=0) for block in data.blocks(mean)) / data.counts
     if kind == "global":
         variance = np.full(len(mean), variance.mean())

@@ -110,6 +110,12 @@ class DatasetStore:
         dataset.__dict__["digest"] = digest  # known, or just checked
         return dataset
 
+    def numbers(self, digest: str) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return matrix and missing cells as they lie on the disk, unchecked: for their sizes."""
+        folder = self.path(digest)
+        meta = _read_meta(folder)
+        return _matrix(folder, meta), _missing(folder, meta)
+
     def list(self) -> list[DatasetSummary]:
         """Summaries of all readable data sets, newest first; damaged ones are left out."""
         found = []

@@ -32,6 +32,7 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
     Parameters
     ----------
     X : array-like, shape (N, D)
+        NaN where a value is missing.
     labels : array-like of shape (N,), mapping or data frame, optional
         Several by name; the first is the class.
     images : tuple or ndarray, optional
@@ -47,6 +48,9 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
     if values.ndim != 2:
         msg = f"X is a table of rows and features; got an array of shape {values.shape}."
         raise InputError(msg)
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+    if missing.any() and not missing.all(axis=0).any():
+        values = np.where(missing, np.nanmean(values, axis=0), values)
     ids = np.arange(len(values)).astype(str)
     drawn = None if images is None or isinstance(images, (tuple, list)) else np.asarray(images)
     if drawn is not None and (drawn.ndim not in (3, 4) or len(drawn) != len(values)):
@@ -66,6 +70,7 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
         labels=_labels(labels),
         image_shape=None if shape is None else tuple(shape),
         feature_names=None if names is None else tuple(map(str, names)),
+        missing=missing,
     )
     if drawn is None:
         return GivenRows(dataset, None)
@@ -87,7 +92,12 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
             f"{type(model).__name__}."
         )
         raise InputError(msg)
-    described = DescribedRows.from_description(model.describe(dataset.X))
+    rows: Any = dataset.with_gaps()
+    if dataset.feature_names is not None:  # scikit-learn warns where a model misses the names
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=list(dataset.feature_names))
+    described = DescribedRows.from_description(model.describe(rows))
     before = getattr(model, "preprocessing", None) or plain_preprocessing(dataset.n_features)
     found = FittedModel.from_estimator(getattr(model, "estimator", model), before)
     return found.with_rows(described)

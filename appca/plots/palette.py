@@ -27,7 +27,7 @@ MANY = (
 MISSING = "#c3c8cf"  # a row without a value; lighter than the two greys of the palette
 NEUTRAL = "#5f7fa3"  # no colouring asked for
 SHAPES = ("circle", "diamond", "square", "cross", "triangle-up")
-SHAPE_NUMBERS = (0, 2, 1, 3, 5)  # Plotly's numbers of SHAPES
+
 VIRIDIS = (
     *("#440154", "#482878", "#3e4989", "#31688e", "#26828e"),
     *("#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),

@@ -105,13 +105,13 @@ def refuse_unknown(config: RunConfig) -> None:
     """Raise InputError for settings that this version cannot fit by, or that are of another fit."""
     if config.imported is not None:
         msg = (
-            "This run came in a session file and cannot be made here again; open it and press "
+            "This fit came in a session file and cannot be made here again; open it and press "
             "“Fit here” to fit its settings."
         )
         raise InputError(msg)
     if config.unknown:
         msg = (
-            f"This run was fitted with {', '.join(map(shortened, config.unknown))}, which "
+            f"This fit was made with {', '.join(map(shortened, config.unknown))}, which "
             f"{MODELS[config.model].title} does not have in this version; choose other settings."
         )
         raise InputError(msg)
@@ -248,7 +248,7 @@ def project(
     before = model.preprocessing
     if before.reduces and X.dtype.kind == "f" and np.isnan(X).any():
         msg = (
-            f"The run reduces rows of {X.shape[1]} features to {before.n_features} first, for "
+            f"The fit reduces rows of {X.shape[1]} features to {before.n_features} first, for "
             "which they must be whole; fill in the missing cells or leave out their rows."
         )
         raise InputError(msg)
@@ -304,7 +304,6 @@ def _describe(
 ) -> "Description":
     """Describe the rows; where that takes long, part by part under the callback's eyes."""
     from appca.models.algebra.loop import Progress
-    from appca.models.base.estimator import Description
 
     if not MODELS[config.model].can.compiled:
         described: Description = estimator.describe(Y)
@@ -316,6 +315,13 @@ def _describe(
         if callback is not None:
             with contextlib.suppress(StopIteration):  # there is nothing to stop early
                 callback(Progress(i, len(starts), np.nan, DESCRIBING))
+    return joined(parts)
+
+
+def joined(parts: "list[Description]") -> "Description":
+    """Say of all rows what was said of the parts that follow each other."""
+    from appca.models.base.estimator import Description
+
     columns = list(zip(*parts, strict=True))[:-1]
     return Description._make([*map(np.concatenate, columns), parts[0].method])
 

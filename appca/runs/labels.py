@@ -82,7 +82,7 @@ def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
 
 
 def _write(run: Run, given: Labels) -> Labels:
-    remedy = "free some space, or fit the run again if it was deleted"
+    remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
         write_json(run.path / FILE, given._asdict(), _words(run))  # see `Run.kept`
     return given
@@ -99,7 +99,7 @@ def _read(run: Run, k: int) -> Labels:
 
 
 def _words(run: Run) -> str:
-    return f"The names of run {run.id}"
+    return f"The names of fit {run.id}"
 
 
 def _with(values: tuple[Any, ...], place: int, value: object) -> tuple[Any, ...]:

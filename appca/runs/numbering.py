@@ -119,7 +119,7 @@ class ComponentNumbers:
         return self._change(run, component)
 
     def _change(self, run: Run, component: int, name: str | None = None) -> Numbering:
-        with storing(f"The names of run {run.id}", self._folder), self._held(run.config):
+        with storing(f"The names of fit {run.id}", self._folder), self._held(run.config):
             stored, known = self._decided(run)
             place = known.place_of(stored.numbers[component])
             if place is None:  # the registry could not be written to
@@ -305,7 +305,7 @@ def _directions(fitted: FittedModel) -> np.ndarray:
 def _stored(run: Run) -> Numbering | None:
     """Return the numbering in a run's folder; None where there is none, or a damaged one."""
     try:
-        kept = read_json(run.path / FILE, f"The numbers of run {run.id}", "numbers")
+        kept = read_json(run.path / FILE, f"The numbers of fit {run.id}", "numbers")
         numbers = tuple(int(number) for number in kept["numbers"])
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
         names = tuple(str(name)[:NAME_LENGTH] for name in kept["names"])
@@ -317,4 +317,4 @@ def _stored(run: Run) -> Numbering | None:
 
 def _store(run: Run, numbering: Numbering) -> None:
     with lock.held(run.path):
-        write_json(run.path / FILE, numbering._asdict(), f"The numbers of run {run.id}")
+        write_json(run.path / FILE, numbering._asdict(), f"The numbers of fit {run.id}")

@@ -8,7 +8,9 @@ which the model is the same model, and what is outside is noise to every row. A 
 then costs going through a few dozen coordinates of the sample and one look at those of all rows.
 """
 
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +20,7 @@ from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import fit_estimator, refuse_gaps, refuse_unknown, told
+from appca.runs.fit import fit_estimator, joined, refuse_gaps, refuse_unknown, told
 from appca.runs.home import hold_threads
 from appca.runs.run import FitResult
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 ROWS, PASSES = 5000, 40
 RACE_ROWS, RACE_PASSES = 2000, 200  # up to so many all starts of the fit are tried
 COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
+_KERNELS = "appca.models.orthonormal.expectation_kernels"  # nobody waits until they are compiled
 _SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
 _BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
 
@@ -38,11 +41,14 @@ class Ground(NamedTuple):
     """What previews of one data set share, whatever their K and L."""
 
     preprocessing: Fitted  # learned from the sample where it was not given
-    rows: np.ndarray  # (n,) numbers of the sample, rising
     origin: np.ndarray  # (D,) mean of the sample after preprocessing
     basis: np.ndarray  # (D, q) leading principal directions of the sample, orthonormal
-    coordinates: np.ndarray  # (N, q) of all rows about the origin, in the dtype of the data
-    outside: np.ndarray  # (N,) float64, squared length of what the coordinates leave out
+    sample: (
+        np.ndarray
+    )  # (n, q) coordinates of the sample about the origin, in the dtype of the data
+    squares: np.ndarray  # (n,) float64, squared length of the sample's rows about the origin
+    coordinates: np.ndarray | None  # (N, q) of all rows; None where rows are no wider themselves
+    outside: np.ndarray | None  # (N,) float64, squared length of what the coordinates leave out
 
 
 def preview(
@@ -78,7 +84,7 @@ def preview(
     short = _short(config, passes)
     if on_ground(dataset, config):
         ground = ground or prepare(dataset, config, rows, preprocessing)
-        estimator, found, model = _on_ground(ground, short)
+        estimator, found, model = _on_ground(dataset, ground, short)
     else:
         sample = _sample(dataset, rows)
         preprocessing = preprocessing or _learned(dataset, config, sample)
@@ -125,16 +131,24 @@ def prepare(
     q = min(width(config), *Y.shape)
     rng = np.random.default_rng(_SAMPLE_SEED)
     basis = principal(rng, about(Y, origin), q).V.astype(Y.dtype)
+    centred = Y - origin
+    squares = np.einsum("nd,nd->n", centred, centred, dtype=np.float64)
+    made = Ground(preprocessing, origin, basis, centred @ basis, squares, None, None)
+    if q == Y.shape[1]:
+        return made
     coordinates = np.empty((dataset.n_rows, q), Y.dtype)
     outside = np.empty(dataset.n_rows)
-    step = max(1, _BLOCK_VALUES // dataset.n_features)
-    for start in range(0, dataset.n_rows, step):
-        part = slice(start, start + step)
+    for part in _parts(dataset):
         B = preprocessing.transform(dataset.X[part]) - origin
         C = coordinates[part] = B @ basis
         left = np.einsum("nd,nd->n", B, B) - np.einsum("nq,nq->n", C, C)
         outside[part] = np.maximum(left, 0.0)
-    return Ground(preprocessing, sample, origin, basis, coordinates, outside)
+    return made._replace(coordinates=coordinates, outside=outside)
+
+
+def _parts(dataset: Dataset) -> Iterator[slice]:
+    step = max(1, _BLOCK_VALUES // dataset.n_features)
+    return (slice(start, start + step) for start in range(0, dataset.n_rows, step))
 
 
 def _sample(dataset: Dataset, rows: int) -> np.ndarray:
@@ -158,24 +172,26 @@ def _short(config: RunConfig, passes: int) -> RunConfig:
     return RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
 
 
-def _on_ground(ground: Ground, config: RunConfig) -> tuple[Any, "Description", FittedModel]:
+def _on_ground(
+    dataset: Dataset, ground: Ground, config: RunConfig
+) -> tuple[Any, "Description", FittedModel]:
     """Fit in the coordinates of the sample, describe all rows, bring the model into features."""
     from appca.models.rows.observations import Rows
 
-    inside, squares = ground.coordinates[ground.rows], ground.outside[ground.rows]
-    squares = squares + np.einsum("nq,nq->n", inside, inside, dtype=np.float64)
-    sample = Rows(inside, None, squares, len(ground.origin))
+    sample = Rows(ground.sample, None, ground.squares, len(ground.origin))
     fit = _fitted(sample, config)
     own = _model(fit, sample, ground, config)
-    estimator = estimator_class(config.model)(**config.parameters).restore(own.estimator_arrays())
+    W = own.components @ ground.basis.T
+    model = replace(
+        own, components=W, mean=(ground.origin + ground.basis @ own.mean).astype(W.dtype)
+    )
+    asked = model if ground.coordinates is None else own
+    estimator = estimator_class(config.model)(**config.parameters).restore(asked.estimator_arrays())
     estimator.n_iter_, estimator.stop_reason_ = len(fit.log_likelihoods), fit.stop_reason
-    found = _with_outside(estimator.describe(ground.coordinates), estimator, ground)
+    found = _described(dataset, ground, estimator)
     used = np.maximum(found.active.sum(axis=0), 1)
     power = np.sqrt(np.square(found.scores, dtype=np.float64).sum(axis=0) / used)
-    scale = np.where(power > 0.0, power, 1.0)
-    W = own.components @ ground.basis.T
-    mean = (ground.origin + ground.basis @ own.mean).astype(W.dtype)
-    return estimator, found, replace(own, components=W, mean=mean, scale=scale)
+    return estimator, found, replace(model, scale=np.where(power > 0.0, power, 1.0))
 
 
 def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
@@ -197,7 +213,7 @@ def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
         hard=given["inference"] == "hard",
         update=polar,
         floor=floor_of(sample),
-        compiled=worth_compiling(sample.n, K, given["n_active"]),
+        compiled=worth_compiling(sample.n, K, given["n_active"]) and _KERNELS in sys.modules,
     )
     limits = given["max_iter"], given["tol"], given["accelerate"]
     course = EMControl(settings, None, *limits, sample.n)
@@ -232,13 +248,17 @@ def _model(fit: "SubspaceFit", sample: "Rows", ground: Ground, config: RunConfig
     )
 
 
-def _with_outside(found: "Description", estimator: Any, ground: Ground) -> "Description":
-    """Add what lies outside the coordinates to what was said of rows (N, q): it is all noise."""
+def _described(dataset: Dataset, ground: Ground, estimator: Any) -> "Description":
+    """Describe all rows; what lies outside of the coordinates (N, q) is all noise."""
     from appca.models.algebra.gaussian import background
 
+    if ground.coordinates is None or ground.outside is None:
+        transform = ground.preprocessing.transform
+        return joined([estimator.describe(transform(dataset.X[part])) for part in _parts(dataset)])
+    found: Description = estimator.describe(ground.coordinates)
     D, q = ground.basis.shape
-    outside = background(ground.outside, estimator.noise_variance_, D - q)
     return found._replace(
         error=(found.error * q + ground.outside) / D,
-        log_likelihood=found.log_likelihood + outside,
+        log_likelihood=found.log_likelihood
+        + background(ground.outside, estimator.noise_variance_, D - q),
     )

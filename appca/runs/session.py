@@ -133,7 +133,7 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
     dataset = session.dataset
     strange = [run.id for run in session.runs if run.config.dataset != dataset.digest]
     if strange:
-        msg = f"Run {strange[0]} is not of “{dataset.name}”; pack runs with their own data."
+        msg = f"Fit {strange[0]} is not of “{dataset.name}”; pack fits with their own data."
         raise InputError(msg)
     members = _data_arrays(dataset) if with_data else {}
     for i, run in enumerate(session.runs):
@@ -316,7 +316,7 @@ def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -
     except TooNew:
         raise
     except ValueError as error:
-        where = f"Run {number + 1} in “{shortened(packed.name)}” cannot be opened"
+        where = f"Fit {number + 1} in “{shortened(packed.name)}” cannot be opened"
         msg = f"{where}: {str(error).removesuffix('.')}; save the file again."
         raise InputError(msg) from error
     found = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))

@@ -67,13 +67,13 @@ class Run:
         except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
             if is_passing(error):
                 msg = (
-                    f"The arrays of run {self.id} cannot be read now ({reason(error)}); the run is "
+                    f"The arrays of fit {self.id} cannot be read now ({reason(error)}); the fit is "
                     "kept: remove the cause and look again."
                 )
                 raise InputError(msg) from error
             # what a parser says is for programmers
             why = f" ({reason(error)})" if isinstance(error, (OSError, Damaged)) else ""
-            msg = f"The arrays of run {self.id} cannot be read{why}; {remedy(self.config)}."
+            msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             raise InputError(msg) from error
 
     @property
@@ -148,7 +148,7 @@ class RunStore:
             When the disk refuses, for example because it is full.
         """
         target = self.folder / config.id
-        with storing("The run", self.folder):
+        with storing("The fit", self.folder):
             if self.renew(config.id, name, origin) is None:
                 name = name or _given_name(target)
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
@@ -240,10 +240,10 @@ class RunStore:
         run = self.get(run_id)
         if run is None:
             msg = (
-                f"There is no run “{str(run_id)[:ID_DIGITS]}” to rename; choose one from the list."
+                f"There is no fit “{str(run_id)[:ID_DIGITS]}” to rename; choose one from the list."
             )
             raise InputError(msg)
-        with storing("The name of the run", self.folder), lock.held(run.path):
+        with storing("The name of the fit", self.folder), lock.held(run.path):
             _write_meta(run.path, _read_meta(run.path) | {"name": _tidy(name)})
             return _read(run.path)
 
@@ -257,7 +257,7 @@ class RunStore:
         """
         if not is_id(run_id):
             return
-        with refusing(f"Run {run_id} could not be deleted", "check the rights of its file"):
+        with refusing(f"Fit {run_id} could not be deleted", "check the rights of its file"):
             atomic.discard(self._place(run_id))
 
     def drop_arrays(self, run_id: str) -> None:
@@ -270,7 +270,7 @@ class RunStore:
         """
         if not is_id(run_id):
             return
-        with refusing(f"Run {run_id} could not be changed", "check the rights of its file"):
+        with refusing(f"Fit {run_id} could not be changed", "check the rights of its file"):
             (self.folder / run_id / ARRAYS).unlink(missing_ok=True)
 
     def sweep(self) -> None:
@@ -295,7 +295,7 @@ class RunStore:
         except TooNew as error:
             return DamagedRun(folder.name, str(error))
         except _UNREADABLE as error:
-            why = f"Run {folder.name} is damaged ({reason(error)}) and left out; "
+            why = f"Fit {folder.name} is damaged ({reason(error)}) and left out; "
             return DamagedRun(folder.name, f"{why}delete it or fit it again.")
         return None
 
@@ -399,11 +399,11 @@ def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    return read_json(folder / "config.json", f"Run {folder.name}", "run")
+    return read_json(folder / "config.json", f"Fit {folder.name}", "run")
 
 
 def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
-    write_json(folder / "config.json", meta, f"Run {folder.name}")
+    write_json(folder / "config.json", meta, f"Fit {folder.name}")
 
 
 def _given_name(folder: Path) -> str | None:

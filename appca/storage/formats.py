@@ -74,7 +74,7 @@ def current(what: str, facts: Mapping[str, Any], kind: str = "") -> dict[str, An
     Parameters
     ----------
     what : str
-        Was stored, for the refusal: “Run 1a2b3c4d5e6f”.
+        Was stored, for the refusal: “Fit 1a2b3c4d5e6f”.
     facts : mapping
     kind : str
         Key of `STEPS`.

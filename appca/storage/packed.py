@@ -1,11 +1,13 @@
 """A zip of arrays (NPY) and texts (JSON) from a stranger: looked at before anything is read.
 
 An NPZ file is such a zip. Names inside are looked up and never become paths; pickles are refused.
+Pages of mapped arrays are given back here, too.
 """
 
 import io
 import json
 import math
+import mmap
 import zipfile
 from collections.abc import Mapping
 from typing import IO, Any, BinaryIO, NoReturn
@@ -193,3 +195,23 @@ def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Read shape, whether the first index runs fastest, and type; fails as NumPy's parsers can."""
     version = np.lib.format.read_magic(stream)
     return _HEADERS.get(version, _HEADERS[2, 0])(stream)
+
+
+def give_back(part: np.ndarray) -> None:
+    """Tell the system that the pages of some rows are not needed; they stay in the file.
+
+    Nothing is done about arrays in memory, nor about copies on write, whose changes are nowhere
+    else.
+    """
+    base: Any = part
+    while base is not None and not isinstance(base, mmap.mmap):
+        if getattr(base, "mode", "r") == "c":
+            return
+        base = base.base if isinstance(base, np.ndarray) else None
+    if base is None or not part.flags.c_contiguous or not part.size:
+        return
+    if not hasattr(mmap, "MADV_DONTNEED"):  # not on every system
+        return
+    begin = part.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
+    first = begin - begin % mmap.PAGESIZE
+    base.madvise(mmap.MADV_DONTNEED, first, begin + part.nbytes - first)

@@ -40,4 +40,6 @@ def is_text(column: np.ndarray) -> bool:
         return True
     own = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1)
     codes = own.view(np.uint32)
+    if codes.max() < 0xD800:
+        return True
     return not bool(((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any())

@@ -91,7 +91,7 @@ def test_what_was_to_be_stored_for_good_is_refused(disk):
     home = disk / "home"
     (home / "runs").mkdir(parents=True)
     fill(disk)
-    with pytest.raises(InputError, match=r"The run could not be stored in .*No space left"):
+    with pytest.raises(InputError, match=r"The fit could not be stored in .*No space left"):
         RunStore(home).save(config_of(), fit_run(load("wine"), config_of()))
 
 
@@ -125,6 +125,6 @@ def test_a_place_in_memory_that_is_another_s_is_not_used(disk, tmp_path, what):
         place.mkdir()
         place.chmod(0o777)
     fill(disk)
-    with pytest.raises(InputError, match=r"The run could not be stored in .*No space left"):
+    with pytest.raises(InputError, match=r"The fit could not be stored in .*No space left"):
         store.save(config_of(), fit_run(load("wine"), config_of()), hold=True)
     assert store.list() == []

@@ -64,7 +64,7 @@ WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
     (
         "project",
         {"key": "../..", "run": "../.."},
-        "The run or the new rows are not there any more; open both again.",
+        "The fit or the new rows are not there any more; open both again.",
     ),
     ("study", {"options": {}}, lacking("study", "study")),
     ("grid", {"dataset": 0}, lacking("dataset", "grid", "is of another type")),

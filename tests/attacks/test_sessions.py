@@ -145,7 +145,7 @@ def info(name, value):
     return setting("runs", 0, "info", name, value=value)
 
 
-RUN = "Run 1 in “bad.appca” cannot be opened: "
+RUN = "Fit 1 in “bad.appca” cannot be opened: "
 AGAIN = "; save the file again."
 WHOLE, EVIL = "must be a whole number of at least", "1); import os; ("
 BAD = {

@@ -155,10 +155,10 @@ OF_DATA = (
     f"The stored data set {DATA[:12]} is damaged ({{}}); delete it, or load the data again in its "
     "place."
 )
-OF_RUN = f"Run {RUN} is damaged ({{}}) and left out; delete it or fit it again."
-OF_ARRAYS = f"The arrays of run {RUN} cannot be read ({{}}); fit it again."
+OF_RUN = f"Fit {RUN} is damaged ({{}}) and left out; delete it or fit it again."
+OF_ARRAYS = f"The arrays of fit {RUN} cannot be read ({{}}); fit it again."
 OF_LABELS = (
-    f"The names of run {RUN} are damaged ({{}}) and left out; name a component again, which "
+    f"The names of fit {RUN} are damaged ({{}}) and left out; name a component again, which "
     "replaces the file."
 )
 OF_SELECTION = (

@@ -46,7 +46,7 @@ def test_columns_in_another_order_and_more_of_them_do_not_matter(wine, capsys):
 def test_missing_columns_are_named_in_one_sentence(wine, capsys):
     wine.drop(columns=["ash"]).to_csv("few.csv", index=False)
     assert main(["project", "wine.npz", "few.csv", "--flag"]) == 1
-    assert "“few” lacks 1 column that the run was fitted to, “ash”" in capsys.readouterr().err
+    assert "“few” lacks 1 column that the fit uses, “ash”" in capsys.readouterr().err
 
 
 def test_rows_that_do_not_fit_are_counted_and_marked(wine, capsys):
@@ -136,7 +136,7 @@ def test_new_rows_with_other_features_are_refused(folder, capsys):
     main(["fit", "wine", "-K", "2", "-L", "1", "--out", "wine.npz"])
     capsys.readouterr()
     assert main(["project", "wine.npz", "digits", "--out", "x.csv"]) == 1
-    assert "has 64 features, but the run was fitted to 13" in capsys.readouterr().err
+    assert "has 64 features, but the fit uses 13" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

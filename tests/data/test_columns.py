@@ -49,31 +49,31 @@ def test_numbers_that_were_read_as_a_label_are_taken_from_there(X):
         (
             rows(np.eye(3)),
             Wanted(4, ("a", "b", "hue", "ash")),
-            "“new” lacks 2 columns that the run was fitted to, “hue”, “ash”; add them, or name "
+            "“new” lacks 2 columns that the fit uses, “hue”, “ash”; add them, or name "
             "them as there.",
         ),
         (
             rows(np.eye(3)),
             Wanted(9, tuple("abmnopqrs")),
-            "“new” lacks 7 columns that the run was fitted to, “m”, “n”, “o”, “p”, “q”, “r” and 1 "
+            "“new” lacks 7 columns that the fit uses, “m”, “n”, “o”, “p”, “q”, “r” and 1 "
             "more; add them, or name them as there.",
         ),
         (
             rows(np.eye(3), None),
             Wanted(4, ("a", "b", "c", "d")),
-            "“new” has 3 features, but the run was fitted to 4 features; give the same columns, in "
+            "“new” has 3 features, but the fit uses 4 features; give the same columns, in "
             "the same order or with the same names.",
         ),
         (
             rows(np.eye(4), None, image_shape=(2, 2)),
             Wanted(9, image_shape=(3, 3)),
-            "The images of “new” have 2 × 2 pixels, those of the run 3 × 3 pixels; bring them to "
+            "The images of “new” have 2 × 2 pixels, those of the fit 3 × 3 pixels; bring them to "
             "that size when they are read.",
         ),
         (
             rows(np.eye(12), None, image_shape=(3, 4)),
             Wanted(12, image_shape=(2, 2, 3)),
-            "The images of “new” have 3 × 4 pixels, those of the run 2 × 2 pixels in colour; bring "
+            "The images of “new” have 3 × 4 pixels, those of the fit 2 × 2 pixels in colour; bring "
             "them to that size when they are read.",
         ),
     ],

@@ -98,7 +98,7 @@ def test_every_damaged_run_is_named_and_can_be_deleted_and_the_others_work(start
     app = healthy(start("data/recent"))
     told = [box.value.replace("\\", "") for box in app.warning]
     for how, run in ids.items():
-        assert len([text for text in told if f"Run {run} is damaged" in text]) == 1, how
+        assert len([text for text in told if f"Fit {run} is damaged" in text]) == 1, how
         assert f"drop-{run}" in keys(app), how
     assert all(text.endswith("delete it or fit it again.") for text in told)
     assert "<b>" not in "".join(told).replace("<b>noon</b>", "")
@@ -119,7 +119,7 @@ def test_a_link_to_a_damaged_run_gives_a_sentence_and_the_page_lives(start, appc
     app = start(**first)
     assert [problem.message for problem in app.exception] == []
     (told,) = sentences(app)
-    assert told.startswith(f"Run {first['run']} is damaged")
+    assert told.startswith(f"Fit {first['run']} is damaged")
     assert html(app).count('class="ca-bar-share"') == 3, "K of the link, fitted again"
     assert address(healthy(app.run()))["run"] == first["run"]
     assert RunStore(appca_home).problems() == ()
@@ -154,7 +154,7 @@ def test_a_run_that_cannot_be_read_for_a_while_is_kept_as_it_was(start, appca_ho
             app.run()
         assert [problem.message for problem in app.exception] == []
         (told,) = sentences(app)
-        assert f"run {run} cannot be read now" in told, reason
+        assert f"fit {run} cannot be read now" in told, reason
         assert address(app)["run"] == run
     after = {path: path.stat().st_mtime_ns for path in (appca_home / "runs").rglob("*")}
     assert after == before, "neither deleted nor fitted again"
@@ -170,7 +170,7 @@ def _raise(error: Exception) -> None:
 def test_a_run_that_may_not_be_read_is_named(start, appca_home):
     ids = damaged_runs(appca_home, {"rights": lambda folder: (folder / "config.json").chmod(0)})
     app = healthy(start("data/recent"))
-    assert f"Run {ids['rights']} is damaged (Permission denied)" in app.warning[0].value
+    assert f"Fit {ids['rights']} is damaged (Permission denied)" in app.warning[0].value
 
 
 def of_meta(**changes: object) -> Callable[[Path], object]:

@@ -85,7 +85,7 @@ def test_a_click_on_work_that_another_tab_has_deleted_is_no_error(start, appca_h
     stored = (appca_home / "runs" / run.id).rename(appca_home / "elsewhere")
     one.text_input(key=f"name-{run.id}").set_value("late").run()
     assert [problem.message for problem in one.exception] == []
-    assert f"no run “{run.id}” to rename" in sentences(one)[0]
+    assert f"no fit “{run.id}” to rename" in sentences(one)[0]
     stored.rename(run.path)
     healthy(one.run())
     RunStore(appca_home).delete(run.id)

@@ -1,8 +1,10 @@
 """Figures of a notebook: what they take and refuse."""
 
+import warnings
+
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 
 import appca
 
@@ -29,3 +31,16 @@ def test_figures_hold_all_rows_and_show_in_a_notebook(model):
         appca.plot_subspaces(model, X, by="triples")
     with pytest.raises(ValueError, match="fitted estimator; got AdaptivePPCA"):
         appca.plot_components(appca.AdaptivePPCA(4))
+
+
+def test_figures_take_missing_values_and_name_columns():
+    frame = load_wine(as_frame=True).data
+    frame = (frame - frame.mean()) / frame.std()
+    seen = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.05)
+    model = appca.AdaptivePPCA(n_components=3, n_active=2, random_state=0).fit(seen)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = appca.plot_subspaces(model, seen)
+    written = {text.get_text() for axes in figure.axes for text in axes.texts}
+    for weights in model.components_:
+        assert {frame.columns[j] for j in np.argsort(-abs(weights))[:4]} <= written

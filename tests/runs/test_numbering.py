@@ -210,5 +210,5 @@ def test_a_full_disk_shows_numbers_and_refuses_names(home, monkeypatch):
     monkeypatch.setattr(numbering, "write_json", full)
     assert ComponentNumbers(home).of_run(run).numbers == (1, 2)
     assert ComponentNumbers(home).of_preview(run.config, run.fitted).numbers == (1, 2)
-    with pytest.raises(InputError, match=r"names of run .* could not be stored in .*No space left"):
+    with pytest.raises(InputError, match=r"names of fit .* could not be stored in .*No space left"):
         ComponentNumbers(home).rename(run, 0, "slant")

@@ -80,16 +80,19 @@ def test_a_preview_is_near_the_fit_that_replaces_it(digits):
 
 
 def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
-    ground = prepare(digits, config_of(digits), rows=300)
+    data = wide(digits)
+    ground = prepare(data, config_of(data), rows=300)
     assert ground.coordinates.shape == (600, 64)
-    assert len(ground.rows) == 300
-    lengths = np.square(digits.X / 16 - ground.origin).sum(axis=1)
+    assert len(ground.sample) == 300
+    lengths = np.square(data.X / 16 - ground.origin).sum(axis=1)
     inside = np.square(ground.coordinates, dtype=np.float64).sum(axis=1)
     np.testing.assert_allclose(inside + ground.outside, lengths, rtol=1e-4)
-    for k in (3, 6):
-        config = config_of(digits, n_components=k, n_active=2)
-        alone = preview(digits, config, rows=300)
-        shared = preview(digits, config, ground=ground)
+    narrow = prepare(digits, config_of(digits), rows=300)
+    assert narrow.coordinates is None  # rows are no wider than coordinates would be
+    for k, own, shared_by in ((3, data, ground), (6, data, ground), (3, digits, narrow)):
+        config = config_of(own, n_components=k, n_active=2)
+        alone = preview(own, config, rows=300)
+        shared = preview(own, config, ground=shared_by)
         for name in ("components", "scores", "log_likelihood_rows"):
             one, other = getattr(alone.fitted, name), getattr(shared.fitted, name)
             assert one.tobytes() == other.tobytes()

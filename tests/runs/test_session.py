@@ -204,7 +204,7 @@ BAD = [
     (nothing, {"selections/0.npy": npy(np.zeros(79, bool))}, "is damaged"),
     (set_to("runs", 0, "config", "dataset", value="e" * 64), {}, "is damaged"),
     (set_to("runs", 0, "config", "model", value="no"), {}, "There is no model “no”"),
-    (set_to("runs", 1, "info", value={}), {}, "Run 2 in “bad.appca” cannot be opened: it lacks “n"),
+    (set_to("runs", 1, "info", value={}), {}, "Fit 2 in “bad.appca” cannot be opened: it lacks “n"),
     (set_to("runs", value=[None]), {}, "it has None for “runs” 1, where a group of named values"),
     (set_to("dataset", "provenance", value={"image_range": "ab"}), {}, "'ab' for “image_range”"),
 ]

@@ -123,7 +123,7 @@ def test_rename_and_back(store):
     assert store.get(run.id).named
     assert store.rename(run.id, " ").name == "aPPCA, K = 4, L = 2"
     assert len(store.rename(run.id, "x" * 1000).name) == 120
-    with pytest.raises(InputError, match="no run “000000000000” to rename"):
+    with pytest.raises(InputError, match="no fit “000000000000” to rename"):
         store.rename("0" * 12, "x")
 
 
@@ -177,7 +177,7 @@ def test_a_damaged_run_is_left_out_with_one_sentence_and_can_be_replaced(store, 
     assert store.get(run.id) is None
     assert [found.id for found in store.list()] == [healthy.id]
     (problem,) = store.problems()
-    assert problem.startswith(f"Run {run.id} is damaged (")
+    assert problem.startswith(f"Fit {run.id} is damaged (")
     assert words in problem
     assert problem.endswith("; delete it or fit it again.")
     assert store.save(CONFIG, result_of()).fitted.mean.size == 7
@@ -191,7 +191,7 @@ def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read_and_are_r
     place = content.find(result_of().fitted.mean.tobytes())
     content[place] ^= 0xFF
     (run.path / "arrays.npz").write_bytes(content)
-    with pytest.raises(InputError, match=rf"arrays of run {run.id} cannot be read \(.*; fit it a"):
+    with pytest.raises(InputError, match=rf"arrays of fit {run.id} cannot be read \(.*; fit it a"):
         _ = store.get(run.id).fitted
     assert store.renew(run.id) is None, "so that a job fits it again"
     assert store.save(CONFIG, result_of()).fitted.mean.size == 7

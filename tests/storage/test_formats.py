@@ -112,7 +112,7 @@ def test_a_run_of_a_later_version_is_told_and_not_shown(tmp_path, monkeypatch):
     store = RunStore(tmp_path)
     assert store.list() == []
     (problem,) = store.problems()
-    assert problem.startswith(f"Run {RUN.id} was written by a newer version")
+    assert problem.startswith(f"Fit {RUN.id} was written by a newer version")
     assert store.damage(RUN.id) == problem
     with pytest.raises(TooNew):
         store.get(RUN.id)

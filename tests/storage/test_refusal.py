@@ -8,10 +8,10 @@ from appca.storage.refusal import reason, refused, storing
 
 
 def test_what_the_disk_refuses_is_one_sentence_with_what_where_why_and_the_remedy():
-    with pytest.raises(InputError) as told, storing("The run", Path("/home/runs")):
+    with pytest.raises(InputError) as told, storing("The fit", Path("/home/runs")):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert str(told.value) == (
-        "The run could not be stored in /home/runs: No space left on device; free some space, or "
+        "The fit could not be stored in /home/runs: No space left on device; free some space, or "
         "name another folder in APPCA_HOME."
     )
     assert isinstance(told.value.__cause__, OSError)
@@ -22,7 +22,7 @@ def test_what_the_disk_refuses_is_one_sentence_with_what_where_why_and_the_remed
 
 
 def test_other_errors_pass():
-    with pytest.raises(KeyError), storing("The run", Path("/home")):
+    with pytest.raises(KeyError), storing("The fit", Path("/home")):
         raise KeyError("x")
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from appca.analysis.check.choose import MODELS, MOST_ROWS, estimator_of, sample_of
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.components.alignment import match
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -104,6 +103,8 @@ def run(
     callback : callable, optional
         Told each pass of EM; an exception from it ends the work.
     """
+    from appca.models.sampling.query_draws import match
+
     X = dataset.X[sample_of(dataset.n_rows, config.max_rows, config.random_state)]
     Y = Preprocessing.from_dict(config.preprocessing).fit(X).transform(X)
     store.begin(config.id, config.to_dict())
@@ -121,7 +122,7 @@ def run(
         report(repeat)
         parameters, rows = variant(config, repeat, len(Y))
         again = estimator_of(config.model, parameters, config.cell, callback).fit(Y[rows])
-        _, _, cosine = match(again.components_, reference.components_)
+        cosine = match(reference.components_, again.components_).cosine
         cosines = [float(value) for value in cosine]
         store.append(config.id, [repeat, float(again.score(Y)), *cosines])
 

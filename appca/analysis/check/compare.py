@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.components.alignment import match
 from appca.analysis.explore.subspaces import ranked
 
 LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
@@ -56,25 +55,22 @@ def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matc
     ValueError
         When the features differ.
     """
+    from appca.models.sampling.query_draws import match, unit
+
     if first.shape[1] != second.shape[1]:
         msg = (
             "Components can be matched only in the same space; got "
             f"{first.shape[1]} and {second.shape[1]} features: bring both back to the data first."
         )
         raise ValueError(msg)
-    if len(first) <= len(second):
-        order, sign, cosine = match(second, first)
-        found = zip(range(len(first)), order, sign, cosine, strict=True)
-    else:
-        order, sign, cosine = match(first, second)
-        found = zip(order, range(len(second)), sign, cosine, strict=True)
+    found = zip(*match(first, second), strict=True)
     every = (ComponentPair(int(i), int(j), float(s), float(c)) for i, j, s, c in found)
-    pairs = tuple(sorted(pair for pair in every if pair.cosine >= max(least, 1e-9)))
+    pairs = tuple(pair for pair in every if pair.cosine >= max(least, 1e-9))
     return Matching(
         pairs,
         _without(len(first), [pair.first for pair in pairs]),
         _without(len(second), [pair.second for pair in pairs]),
-        _unit(first) @ _unit(second).T,
+        unit(first) @ unit(second).T,
     )
 
 
@@ -130,9 +126,3 @@ def _members(active: np.ndarray) -> np.ndarray:
 
 def _without(count: int, taken: list[int]) -> tuple[int, ...]:
     return tuple(sorted(set(range(count)) - set(taken)))
-
-
-def _unit(W: np.ndarray) -> np.ndarray:
-    W = np.asarray(W, dtype=np.float64)
-    norms = np.linalg.norm(W, axis=1, keepdims=True)
-    return W / np.where(norms > 0, norms, 1.0)

@@ -29,18 +29,6 @@ class AlignedDraws(NamedTuple):
     present: Floats  # (K,) share of the draws that have the component
 
 
-def match(components: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Match components (K, D) to a reference (K', D), K' at most K.
-
-    Returns
-    -------
-    order (K',), sign (K',), absolute cosine (K',)
-    """
-    from appca.models.sampling import query_draws
-
-    return query_draws.match(components, reference)
-
-
 def summarise(
     components: ArrayLike,
     reference: ArrayLike,
@@ -62,6 +50,8 @@ def summarise(
     ValueError
         When the axes do not fit.
     """
+    from appca.models.sampling.query_draws import match
+
     draws, to = np.asarray(components), np.asarray(reference, dtype=np.float64)
     if draws.ndim != 4 or to.ndim != 2 or draws.shape[3:] != to.shape[1:]:
         msg = (
@@ -75,7 +65,7 @@ def summarise(
     cosine = np.empty((*draws.shape[:2], len(to)))
     has = np.empty(cosine.shape, dtype=bool)
     for place in np.ndindex(*draws.shape[:2]):
-        order, sign, cosine[place] = match(draws[place], to)
+        _, order, sign, cosine[place] = match(to, draws[place])
         moved = draws[place][order] * sign[:, None]
         has[place] = moved.any(axis=1)
         seen = np.where(has[place][:, None], np.asarray(view(moved)) - origin, 0.0)

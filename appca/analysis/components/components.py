@@ -33,6 +33,27 @@ def name_of(model: FittedModel, k: int) -> str:
     return f"{number} · {own}" if own else f"component {number}"
 
 
+def in_data_space(model: FittedModel) -> np.ndarray:
+    """Return the components (K, D) in the units of the data, whatever came before the fit."""
+    return model.preprocessing.directions(model.components.T).T
+
+
+def in_units_of_the_fit(model: FittedModel) -> np.ndarray:
+    """Return the components (K, D) as weights of the features after they were scaled.
+
+    Features of a table have different units: in those, the feature with the largest numbers would
+    stand first in every component.
+    """
+    before = model.preprocessing
+    unscaled = before._replace(divide=1.0, scale=np.ones_like(before.scale))
+    return unscaled.directions(model.components.T).T
+
+
+def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndarray:
+    """Return the components (K, D) as they are shown: images in data space, weights of a table."""
+    return in_units_of_the_fit(model) if image_shape is None else in_data_space(model)
+
+
 def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
     """Return the rows with the lowest and the highest scores among those that use component k.
 

@@ -116,9 +116,7 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
     return Alternatives([members[i] for i in best], probability[best], count)
 
 
-def near_in_data(
-    X: np.ndarray, fitted: Fitted, row: int, n: int, rows: np.ndarray | None = None
-) -> NearRows:
+def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> NearRows:
     """Return the n rows nearest to a row after preprocessing, found by comparing with all rows.
 
     Parameters
@@ -128,20 +126,15 @@ def near_in_data(
     fitted : Fitted
     row : int
     n : int
-    rows : ndarray of int, optional
-        Those to choose from; all by default.
     """
     y = fitted.transform(X[row : row + 1])
-    rows = np.arange(len(X)) if rows is None else rows
-    squares = np.empty(len(rows))
+    squares = np.empty(len(X))
     step = max(1, _BLOCK_VALUES // X.shape[1])
-    for start in range(0, len(rows), step):
-        own = rows[start : start + step]
-        contiguous = len(own) == own[-1] - own[0] + 1
-        block = fitted.transform(X[own[0] : own[-1] + 1] if contiguous else X[own])
+    for start in range(0, len(X), step):
+        block = fitted.transform(X[start : start + step])
         block -= y
         squares[start : start + step] = np.einsum("nd,nd->n", block, block, dtype=np.float64)
-    return _nearest(rows, squares, row, n)
+    return _nearest(np.arange(len(X)), squares, row, n)
 
 
 def near_in_subspace(fitted: FittedRun, row: int, n: int) -> NearRows:

@@ -6,7 +6,6 @@ import numpy as np
 
 from appca.analysis.fitted import FittedRun
 
-_BLOCK = 65_536  # rows
 MISSING = 0.5  # a channel without a component of its own, as the paper's figures have it for L = 2
 
 
@@ -55,7 +54,6 @@ def pca_rgb(principal: np.ndarray) -> np.ndarray:
 def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Scores on the first principal components, and each one's share of the variance.
 
-    Works on the smaller of the two Gram matrices, so neither many rows nor many columns hurt.
     The sign of a component makes its largest score positive, so that pictures are repeatable.
 
     Parameters
@@ -71,27 +69,16 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
     shares : ndarray, shape (n_components,)
         Parts of the total variance, between 0 and 1.
     """
-    mean = Y.mean(axis=0, dtype=np.float64).astype(Y.dtype)
-    wide = Y.shape[1] > Y.shape[0]
-    if wide:
-        centred = Y - mean
-        gram = (centred @ centred.T).astype(np.float64)
-    else:
-        gram = np.zeros((Y.shape[1], Y.shape[1]))
-        for start in range(0, len(Y), _BLOCK):  # a copy of the whole could be large
-            block = Y[start : start + _BLOCK] - mean
-            gram += block.T @ block
-    n_components = min(n_components, len(gram))
-    values, vectors = _largest(gram, n_components)
-    if wide:
-        scores = vectors * np.sqrt(values)
-    else:
-        along = vectors.astype(Y.dtype)
-        scores = Y @ along - mean @ along
+    from appca.models.rows.observations import about, centre_of, project
+    from appca.models.rows.spectrum import principal
+
+    rows = about(Y, centre_of(Y))
+    found = principal(np.random.default_rng(0), rows, min(n_components, *Y.shape))
+    scores = project(rows, found.V)
     extreme = np.abs(scores).argmax(axis=0)
-    scores = scores * np.where(scores[extreme, range(n_components)] < 0, -1, 1)
-    total = max(float(np.trace(gram)), np.finfo(float).tiny)
-    return scores.astype(np.float32), values / total
+    scores *= np.where(scores[extreme, range(len(extreme))] < 0, -1, 1)
+    total = max(float(rows.squares.mean()), np.finfo(float).tiny)
+    return scores.astype(np.float32), found.values / total
 
 
 def variance_shares(fitted: FittedRun) -> np.ndarray:
@@ -141,11 +128,3 @@ def _rank_scaled(values: np.ndarray) -> np.ndarray:
     if len(values) == 1:
         return np.array([MISSING])
     return 0.01 + 0.98 * (below + upto - 1) / (2 * (len(values) - 1))
-
-
-def _largest(gram: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Largest eigenvalues, descending, and their eigenvectors."""
-    from scipy.linalg import eigh
-
-    values, vectors = eigh(gram, subset_by_index=[len(gram) - n, len(gram) - 1])
-    return np.maximum(values[::-1], 0), vectors[:, ::-1]

@@ -1,11 +1,11 @@
-"""Which rows share which components: subspaces by occupancy, pairs, and the sign cells of a panel.
+"""Which rows share which components: subspaces by occupancy, and pairs.
 
 A model with `n_active` = L gives every row the L components it uses; the rows with the same set of
-components lie in one subspace. Everything here depends on that boolean matrix (and, for the sign
-cells, on the scores) alone, and speaks of rows by their number in the data set.
+components lie in one subspace. Everything here depends on that boolean matrix alone, and speaks of
+rows by their number in the data set.
 """
 
-from itertools import combinations, product
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +18,6 @@ class Subspace(NamedTuple):
 
     components: tuple[int, ...]  # ascending, counted from 0; empty for rows that use none
     rows: np.ndarray  # (m,) ascending row numbers
-
-
-class SignCell(NamedTuple):
-    """The rows of a panel with one pattern of signs, such as "+1 −3"."""
-
-    label: str
-    signs: tuple[int, ...]  # +1 or -1 on the x and on the y axis
-    rows: np.ndarray  # (m,) positions within the panel
 
 
 def ranked(active: np.ndarray) -> list[Subspace]:
@@ -88,44 +80,13 @@ def coverage(active: np.ndarray, least: int = LEAST_ROWS) -> float:
     return float(sizes[sizes >= least].sum() / len(active))
 
 
-def opens_in_pair_view(active: np.ndarray, least: int = LEAST_ROWS) -> bool:
+def opens_in_pair_view(active: np.ndarray) -> bool:
     """Whether panels should show pairs of components rather than whole subspaces.
 
     True when some row uses more than two components (for two, both views are the same) and under
-    half of the rows lie in subspaces of at least `least` rows.
+    half of the rows lie in subspaces of at least `LEAST_ROWS` rows.
     """
-    return bool(active.sum(axis=1).max() > 2 and coverage(active, least) < 0.5)
-
-
-def sign_cells(scores: np.ndarray, components: tuple[int, ...]) -> list[SignCell]:
-    """Split the rows of a panel by the signs of their scores.
-
-    A row is given the components on which it scores far from zero, so the axes of a panel are
-    empty and its rows fall into up to four cells; two on a strip of one component.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (m, 2) or (m, 1)
-        Scores on the axes of the panel; a score of exactly zero counts as positive.
-    components : tuple of int
-        The components on the axes, counted from 0; labels count from 1.
-
-    Returns
-    -------
-    list of SignCell
-        The cells that hold rows, in the order ++, +-, -+, --.
-    """
-    positive = scores >= 0
-    cells = []
-    for signs in product((1, -1), repeat=len(components)):
-        rows = np.flatnonzero((positive == (np.array(signs) > 0)).all(axis=1))
-        if len(rows):
-            label = " ".join(
-                f"{'+' if sign > 0 else '−'}{component + 1}"
-                for sign, component in zip(signs, components, strict=True)
-            )
-            cells.append(SignCell(label, signs, rows))
-    return cells
+    return bool(active.sum(axis=1).max() > 2 and coverage(active) < 0.5)
 
 
 def title(components: tuple[int, ...], numbers: tuple[int, ...] = ()) -> str:

@@ -88,8 +88,8 @@ class EmbeddingConfig(Recorded):
             raise InputError(msg)
         if self.start not in STARTS or (self.start == "appca") != (self.run is not None):
             msg = (
-                "start must be “pca”, or “appca” with the id of a run; "
-                f"got “{self.start}” with run {self.run}."
+                "start must be “pca”, or “appca” with the id of a fit; "
+                f"got “{self.start}” with fit {self.run}."
             )
             raise InputError(msg)
 
@@ -200,7 +200,7 @@ def embed(
         raise InputError(msg)
     if config.start == "appca" and (scores is None or len(scores) != dataset.n_rows):
         msg = (
-            f"The start “appca” needs the scores of run {config.run} for the same rows; "
+            f"The start “appca” needs the scores of fit {config.run} for the same rows; "
             "fit it again or start from “pca”."
         )
         raise InputError(msg)

@@ -1,12 +1,12 @@
 """What all readers check in a matrix before it becomes a data set: gaps, constants, duplicates."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from appca.data.dataset import NumberedNames
+from appca.data.distinct import distinct
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
@@ -47,7 +47,8 @@ def settle_missing(
         msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {how!r}."
         raise InputError(msg, report)
     rows = np.arange(len(X))
-    gaps = np.isnan(X) if X.dtype.kind == "f" else np.zeros((0, X.shape[1]), bool)
+    some = X.dtype.kind == "f" and X.size and np.isnan(X.min())
+    gaps = np.isnan(X) if some else np.zeros((0, X.shape[1]), bool)
     counts = gaps.sum(axis=0)
     columns = {names[j]: int(counts[j]) for j in _listed_of(counts > 0, names)}
     report.update(missing=columns, n_missing=int(counts.sum()), filled=0, dropped=0)
@@ -114,14 +115,15 @@ def note_quality(
 
     Rows of which a single one is enough may be all the same, too.
     """
-    if X.dtype.kind == "f" and np.isinf(X).any():
+    low, high = X.min(axis=0), X.max(axis=0)
+    if X.dtype.kind == "f" and np.isinf([low, high]).any():
         row, column = np.argwhere(np.isinf(X))[0]
         msg = (
             f"“{shortened(names[column])}” is infinite in row {row + 1}; "
             "every value must be a finite number, so correct or remove it."
         )
         raise InputError(msg, report)
-    constant = X.min(axis=0) == X.max(axis=0)
+    constant = low == high
     report["constant"] = [names[j] for j in _listed_of(constant, names)]
     report["n_constant"] = int(constant.sum())
     report["duplicates"] = duplicate_rows(X)
@@ -132,9 +134,7 @@ def note_quality(
 
 def duplicate_rows(X: np.ndarray) -> int:
     """Count the rows that equal an earlier row."""
-    rows = np.ascontiguousarray(X)
-    seen = {blake2b(row, digest_size=16).digest() for row in rows}
-    return len(X) - len(seen)
+    return len(X) - distinct(X)
 
 
 def are_bytes(X: np.ndarray) -> bool:

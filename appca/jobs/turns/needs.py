@@ -52,6 +52,6 @@ def _seconds(shape: _Shape, config: dict[str, Any]) -> float:
 
 @lru_cache(maxsize=64)
 def _shape(home: Path, digest: str) -> _Shape:
-    dataset = DatasetStore(home).get(digest)
-    incomplete = len(dataset.incomplete_rows)
-    return _Shape(dataset.n_rows, dataset.n_features, dataset.X.dtype.itemsize, incomplete)
+    X, missing = DatasetStore(home).numbers(digest)
+    incomplete = 0 if missing is None else int(missing.any(axis=1).sum())
+    return _Shape(len(X), X.shape[1], X.dtype.itemsize, incomplete)

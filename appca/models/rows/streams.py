@@ -4,11 +4,10 @@ EM needs sums over rows and a sample of them, so nothing here grows with the num
 cluster stands in for a `Stream` by offering what `Observations` asks for, see `dask_rows`.
 """
 
-import mmap
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from itertools import pairwise
-from typing import IO, Any, NamedTuple, TypeVar, cast
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import in_order
 from appca.models.rows.observations import Block, added, block_count, is_far
+from appca.storage.packed import give_back
 
 R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
@@ -111,31 +111,14 @@ class Mapped:
         itemsize = max(self.X.itemsize, 4 if self.X.dtype == np.float32 else 8)
         size = max(1, MAPPED_BYTES // max(1, self.X.shape[1] * itemsize))
         for start in range(0, len(self.X), size):
-            part = self.X[start : start + size]
-            yield np.asarray(part)
-            _give_back(cast("np.memmap[Any, Any]", part))
+            part = np.asarray(self.X[start : start + size])
+            yield part
+            give_back(part)
 
 
 def is_large_map(X: Any) -> bool:
     """Whether X is a memory-mapped matrix of some size: smaller ones may as well be in memory."""
     return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
-
-
-def _give_back(part: np.memmap[Any, Any]) -> None:
-    """Tell the system that the pages of some rows are not needed; they stay in the file.
-
-    Not for copies on write, whose changes are nowhere else.
-    """
-    base: Any = part
-    while base is not None and not isinstance(base, mmap.mmap):
-        base = base.base
-    if base is None or part.mode == "c" or not part.flags.c_contiguous:
-        return
-    if not hasattr(mmap, "MADV_DONTNEED"):  # not on every system
-        return
-    begin = part.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
-    first = begin - begin % mmap.PAGESIZE
-    base.madvise(mmap.MADV_DONTNEED, first, begin + part.nbytes - first)
 
 
 def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:

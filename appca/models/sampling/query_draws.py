@@ -57,19 +57,23 @@ class QueryDraws(NamedTuple):
             )
 
 
-def match(components: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Match components (K, D) to a reference (K', D), K' at most K.
+class Pairing(NamedTuple):
+    """Components of two sets paired one to one, the sum of their |cos| as large as can be."""
 
-    Returns
-    -------
-    order (K',), sign (K',), absolute cosine (K',)
-    """
+    first: NDArray[np.intp]  # (min(K, K'),) ascending
+    second: NDArray[np.intp]
+    sign: Floats  # of the cosine
+    cosine: Floats  # absolute; 0 for a component of zeros
+
+
+def match(first: ArrayLike, second: ArrayLike) -> Pairing:
+    """Match components (K, D) with components (K', D), of any order, sign and length."""
     from scipy.optimize import linear_sum_assignment
 
-    similarity = _unit(np.asarray(reference)) @ _unit(np.asarray(components)).T
-    order = linear_sum_assignment(-np.abs(similarity))[1]
-    cosine = similarity[np.arange(len(order)), order]
-    return order, np.where(cosine < 0, -1.0, 1.0), np.abs(cosine)
+    similarity = unit(first) @ unit(second).T
+    rows, columns = linear_sum_assignment(-np.abs(similarity))
+    cosine = similarity[rows, columns]
+    return Pairing(rows, columns, np.where(cosine < 0, -1.0, 1.0), np.minimum(np.abs(cosine), 1.0))
 
 
 def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
@@ -149,17 +153,15 @@ def _order(
     """Which column of a draw comes to each place, -1 where none does, and with which sign."""
     own, K = np.flatnonzero(used), len(published)
     order, sign = np.full(K, -1), np.ones(K)
-    if len(own) >= K:
-        found, sign, _ = match(components[own], published)
-        order[:] = own[found]
-    elif len(own):
-        places, turned, _ = match(published, components[own])
-        order[places], sign[places] = own, turned
+    if len(own):
+        places, found, turned, _ = match(published, components[own])
+        order[places], sign[places] = own[found], turned
     rest = np.setdiff1d(own, order)
     return np.concatenate([order, rest]), np.concatenate([sign, np.ones(len(rest))])
 
 
-def _unit(W: Floats) -> Floats:
+def unit(W: ArrayLike) -> Floats:
     """Rows at length one; a row of zeros stays."""
+    W = np.asarray(W, dtype=np.float64)
     norms = np.linalg.norm(W, axis=1, keepdims=True)
     return np.asarray(W / np.where(norms > 0, norms, 1.0))

@@ -13,13 +13,11 @@ from appca.storage.wording import counted, shortened
 # One hue of growing strength, so that "more" reads on white and on black.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
 RING = "#8a94a0"  # readable on white and on black
-WIDEST, CELL, NARROWEST = 560, 76, 14  # pixels: the whole grid, one cell at most and at least
-FILLED = 0.9  # of a cell by the largest circle
-LETTER, RIM, SCALE = 7, 22, 84  # pixels: a letter of a name, room beside it, the colour scale
+CELL, FILLED = 76, 0.9  # pixels of a circle's cell, and the part that the largest takes
+BESIDE, SCALE = 32, 84  # pixels: names of classes, the colour scale
 BAR_HEIGHT = 280
 MOST_LETTERS = 14  # of a class's name on an axis
-SHORT = 2  # letters of a name that stands upright below a column
-LINE, BELOW = 34, 70  # pixels of a heat map: a line at most, and below it
+TALLEST, NARROWEST, LINE, BELOW = 560, 14, 34, 70  # pixels of a heat map: all, a line, below it
 
 
 def circles(
@@ -44,32 +42,41 @@ def circles(
         Colour runs from the least to the most shared number of the grid, so that differences show
         where all circles are large.
     """
-    n, left = len(names), RIM + LETTER * _longest(names)
-    cell = float(np.clip((WIDEST - left - SCALE) / n, NARROWEST, CELL))
-    most = max(float(np.nanmax(shared, initial=0.0)), expected, np.finfo(float).tiny)
-    rows, columns = np.divmod(np.arange(n * n), n)
-    values = shared.ravel()
-    there = np.isfinite(values)
-    figure = go.Figure(
+    n = len(names)
+    rows, columns = np.nonzero(np.isfinite(shared))
+    values = shared[rows, columns]
+    largest = max(float(values.max(initial=0.0)), np.finfo(float).tiny)
+    size = CELL * FILLED / np.sqrt(max(largest, expected))
+    told = [
+        f"{name} ({counted(int(count), 'row')})"
+        for name, count in zip(_told(names), counts, strict=True)
+    ]
+    texts = [
+        f"{told[a]} and {told[b]}:<br>"
+        f"{value:.2f} components shared, {percent(value / largest)} of the most"
+        for a, b, value in zip(rows, columns, values, strict=True)
+    ]
+    places = {"x": columns, "y": rows, "mode": "markers"}
+    colours = {
+        "color": values,
+        "colorscale": [[0, FAINT], [1, STRONG]],
+        "colorbar": {"thickness": 10, "title": {"text": "shared"}, "nticks": 6},
+    }
+    dots = {"size": size * np.sqrt(values), "line": {"width": 0}, "opacity": 1, **colours}
+    ring = {"symbol": "circle-open", "size": size * np.sqrt(expected), "color": RING}
+    hover = "%{text}<extra></extra>"
+    axis = _class_axis(names) | {"autorange": False}
+    return go.Figure(
         [
-            _circles(
-                columns[there],
-                rows[there],
-                values[there],
-                cell * FILLED,
-                most,
-                _texts(shared, names, counts, most)[there],
-            ),
-            _rings(columns[there], rows[there], cell * FILLED * np.sqrt(expected / most)),
+            go.Scatter(**places, marker=dots, text=texts, hovertemplate=hover),
+            go.Scatter(**places, marker=ring, hoverinfo="skip"),
         ]
-    )
-    _label(figure, names)
-    side = cell * n
-    below = left if _longest(names) > SHORT else RIM + LETTER
-    return figure.update_layout(
-        width=int(side + left + SCALE),
-        height=int(side + 8 + below),
-        margin={"l": left, "r": SCALE, "t": 8, "b": below, "autoexpand": False},
+    ).update_layout(
+        width=CELL * n + BESIDE + SCALE,
+        height=CELL * n + BESIDE,
+        margin={"l": BESIDE, "r": SCALE, "t": 0, "b": BESIDE, "autoexpand": False},
+        xaxis=axis | {"range": [-0.5, n - 0.5]},
+        yaxis=axis | {"range": [n - 0.5, -0.5]},
         showlegend=False,
         plot_bgcolor=CLEAR,
     )
@@ -137,7 +144,7 @@ def popularity_map(
     components : sequence of str
         Their names.
     """
-    height = float(np.clip(WIDEST / len(names), NARROWEST, LINE)) * len(names)
+    height = float(np.clip(TALLEST / len(names), NARROWEST, LINE)) * len(names)
     figure = go.Figure(
         go.Heatmap(
             z=shares,
@@ -165,75 +172,6 @@ def popularity_map(
         yaxis=_class_axis(names),
         plot_bgcolor=CLEAR,
     )
-
-
-def _circles(
-    x: np.ndarray, y: np.ndarray, values: np.ndarray, full: float, most: float, texts: np.ndarray
-) -> go.Scatter:
-    low, high = float(values.min(initial=most)), float(values.max(initial=0.0))
-    return go.Scatter(
-        x=x,
-        y=y,
-        mode="markers",
-        marker={
-            "size": full * np.sqrt(values / most),
-            "color": values,
-            "cmin": low if low < high else 0.0,
-            "cmax": high,
-            "colorscale": [[0, FAINT], [1, STRONG]],
-            "line": {"width": 0},
-            "opacity": 1,
-            "showscale": True,
-            "colorbar": {
-                "thickness": 10,
-                "len": 0.9,
-                "x": 1.02,
-                "title": {"text": "shared"},
-                "nticks": 6,
-            },
-        },
-        text=texts,
-        hovertemplate="%{text}<extra></extra>",
-    )
-
-
-def _rings(x: np.ndarray, y: np.ndarray, size: float) -> go.Scatter:
-    return go.Scatter(
-        x=x,
-        y=y,
-        mode="markers",
-        marker={"symbol": "circle-open", "size": size, "color": RING, "line": {"width": 1}},
-        hoverinfo="skip",
-    )
-
-
-def _texts(shared: np.ndarray, names: Sequence[str], counts: np.ndarray, most: float) -> np.ndarray:
-    told = [
-        f"{plain(shortened(name))} ({counted(int(count), 'row')})"
-        for name, count in zip(names, counts, strict=True)
-    ]
-    largest = max(float(np.nanmax(shared, initial=0.0)), np.finfo(float).tiny)
-    return np.array(
-        [
-            f"{told[a]} and {told[b]}:<br>"
-            f"{shared[a, b]:.2f} components shared, {percent(shared[a, b] / largest)} of the most"
-            for a in range(len(told))
-            for b in range(len(told))
-        ]
-    )
-
-
-def _label(figure: go.Figure, names: Sequence[str]) -> None:
-    figure.update_yaxes(**_class_axis(names))
-    across = _class_axis(names)
-    del across["autorange"]
-    limits = [-0.5, len(names) - 0.5]
-    figure.update_xaxes(**across, range=limits, tickangle=-90 if _longest(names) > SHORT else 0)
-    figure.update_yaxes(range=limits[::-1], autorange=False)
-
-
-def _longest(names: Sequence[str]) -> int:
-    return max(len(shortened(name, MOST_LETTERS)) for name in names)
 
 
 def _class_axis(names: Sequence[str]) -> dict[str, Any]:

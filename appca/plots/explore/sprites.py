@@ -1,12 +1,5 @@
-"""Sprite sheets: many small images in one picture, in a fixed random order.
+"""Thumbnails of rows that are images, and which of them come first in a sample."""
 
-Sheet ``s`` holds the rows whose priority lies in ``s * per_sheet .. (s + 1) * per_sheet``. The
-priority is one fixed random permutation of all rows, so the first sheet is a fair sample of the
-data set and the browser needs no other for an overview. Row and image are tied by this one
-permutation only, whatever is filtered, sorted or paged around it.
-"""
-
-import io
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,71 +9,34 @@ from PIL import Image
 from appca.data.dataset import Dataset
 
 SHEET_SIDE = 2048  # pixels; every WebGL-era browser decodes this size
-MOST_TILES = 1024
 LARGEST_TILE = 128  # larger images are reduced; the hover card shows no more than this
+JUDGED = 200  # images by which strokes are told from photographs
 SEED = 20  # of the priority; any fixed number will do, but it must not change between reruns
 
 
 class Sprites(NamedTuple):
     """The thumbnails of a data set, made on demand."""
 
-    key: str  # the data set's digest
-    n_rows: int
-    tile: tuple[int, int]  # height and width on the sheet, pixels
-    columns: int  # tiles in a sheet's row
-    per_sheet: int
-    channels: int  # 1 or 3
+    tile: tuple[int, int]  # height and width, pixels
     style: str  # "ink": grey strokes on black, drawn in the class colour; "photo": as it is
-    priority: np.ndarray  # (N,) uint32, a permutation
+    priority: np.ndarray  # (N,) a permutation of the rows: the lowest are a fair sample
     images: Callable[[np.ndarray], np.ndarray]
 
-    @property
-    def n_sheets(self) -> int:
-        """Count the sheets that hold all rows."""
-        return -(-self.n_rows // self.per_sheet)
 
-
-def sprites_of(dataset: Dataset, style: str | None = None) -> Sprites:
-    """Describe the thumbnails of a data set of images; draws none of them yet.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    style : {"ink", "photo"}, optional
-        Default: judged by `style_of` on at most 200 rows.
-
-    Raises
-    ------
-    ValueError
-        When the rows are not images or the style is unknown.
-    """
+def sprites_of(dataset: Dataset) -> Sprites | None:
+    """Describe the thumbnails of a data set; None where its rows are not images."""
     if dataset.image_shape is None:
-        message = "Thumbnails need rows that are images; this data set has no image shape."
-        raise ValueError(message)
-    if style not in (None, "ink", "photo"):
-        message = f"A thumbnail style is 'ink' or 'photo'; got {style!r}."
-        raise ValueError(message)
-    height, width = dataset.image_shape[:2]
+        return None
+    priority = np.random.default_rng(SEED).permutation(dataset.n_rows)
+    style = style_of(dataset.images(np.sort(np.argsort(priority)[:JUDGED])))
+    return Sprites(tile_of(dataset.image_shape), style, priority, dataset.images)
+
+
+def tile_of(image_shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return the height and width of a thumbnail."""
+    height, width = image_shape[:2]
     shrink = min(1.0, LARGEST_TILE / max(height, width))
-    tile = (max(1, round(height * shrink)), max(1, round(width * shrink)))
-    per_side = (max(1, SHEET_SIDE // tile[0]), max(1, SHEET_SIDE // tile[1]))
-    columns = min(per_side[1], 32)
-    rng = np.random.default_rng(SEED)
-    priority = rng.permutation(dataset.n_rows).astype(np.uint32)
-    if style is None:
-        sample = np.sort(np.argsort(priority)[:200])
-        style = style_of(dataset.images(sample))
-    return Sprites(
-        key=dataset.digest,
-        n_rows=dataset.n_rows,
-        tile=tile,
-        columns=columns,
-        per_sheet=min(MOST_TILES, columns * per_side[0]),
-        channels=3 if len(dataset.image_shape) == 3 else 1,
-        style=style,
-        priority=priority,
-        images=dataset.images,
-    )
+    return max(1, round(height * shrink)), max(1, round(width * shrink))
 
 
 def style_of(images: np.ndarray) -> str:
@@ -99,31 +55,6 @@ def style_of(images: np.ndarray) -> str:
     corners = images[:, [0, 0, -1, -1], [0, -1, 0, -1]]
     on_black = np.mean(images < 32) >= 0.5 and np.mean(corners < 32) >= 0.9
     return "ink" if lit.size and on_black and np.mean(lit > 200) >= 0.3 else "photo"
-
-
-def sheet(sprites: Sprites, number: int) -> bytes:
-    """Draw one sheet as a lossless PNG.
-
-    Raises
-    ------
-    ValueError
-        When there is no such sheet.
-    """
-    if not 0 <= number < sprites.n_sheets:
-        message = f"Sheet {number} does not exist; there are {sprites.n_sheets}, counted from 0."
-        raise ValueError(message)
-    start = number * sprites.per_sheet
-    rows = np.argsort(sprites.priority)[start : start + sprites.per_sheet]
-    tiles = tiles_of(sprites, rows)
-    height, width = sprites.tile
-    lines = -(-len(rows) // sprites.columns)
-    canvas = np.zeros((lines * height, sprites.columns * width, *tiles.shape[3:]), np.uint8)
-    for place, tile in enumerate(tiles):
-        line, column = divmod(place, sprites.columns)
-        canvas[line * height : (line + 1) * height, column * width : (column + 1) * width] = tile
-    buffer = io.BytesIO()
-    Image.fromarray(canvas).save(buffer, "PNG", compress_level=2)
-    return buffer.getvalue()
 
 
 def tiles_of(sprites: Sprites, rows: np.ndarray) -> np.ndarray:

@@ -21,9 +21,9 @@ from appca.plots.explore.scene.scene import Scene
 
 THEMES = {  # tokens of the canvas's theme.js
     False: {"ground": "#f4f6f9", "panel": "#ffffff", "line": "#d5dce5", "text": "#1c2733"}
-    | {"soft": "#576474", "grey": "#8f9bab"},
+    | {"soft": "#576474", "grey": "#8f9bab", "below": "#bcd5ef", "above": "#f3c6bd"},
     True: {"ground": "#0c1016", "panel": "#161d27", "line": "#313d4b", "text": "#e6ebf1"}
-    | {"soft": "#a3afbd", "grey": "#667486"},
+    | {"soft": "#a3afbd", "grey": "#667486", "below": "#26486f", "above": "#6b332c"},
 }
 FONTS = ("Source Sans 3", "Source Sans Pro", "Arial", "Liberation Sans", "DejaVu Sans")
 DPI = 160
@@ -31,6 +31,7 @@ KINDS = ("png", "svg", "pdf")
 MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.24, 1.7  # inches; HEAD above a panel for its name
 WIDE, COLUMNS, MOST_PANELS = 10.5, 6, 30
 STRIP = (8.0, 0.9)
+LINE = 0.2  # of a column's name beside its weight
 MAP_SIDE = 6.5
 TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
 LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
@@ -320,6 +321,9 @@ def _diagonal(
         picture = side * 0.62
         x = MARGIN + k * step + (side - picture) / 2
         y = MARGIN + k * (step + 0.08) + HEAD
+        if component["columns"] and side > 1.2:
+            _weights(figure, component, Place(x - 0.1 * side, y, side * 0.82, side), drawing.theme)
+            continue
         if sheet is not None:
             axes = figure.add_axes(Place(x, y, picture, picture).on(figure))
             axes.imshow(_cell(sheet, header, k + (len(meta["components"]) if dark else 0)))
@@ -335,6 +339,20 @@ def _diagonal(
             va="top",
             weight="bold",
         )
+
+
+def _weights(
+    figure: Figure, component: dict[str, Any], place: Place, theme: dict[str, str]
+) -> None:
+    """Name the columns that weigh most in a component, over bars as long as their weights."""
+    axes = figure.add_axes(place._replace(h=LINE * (1 + len(component["columns"]))).on(figure))
+    axes.set(xlim=(0, 1), ylim=(len(component["columns"]) + 0.5, -0.5))
+    axes.set_axis_off()
+    plain: dict[str, Any] = {"va": "center", "parse_math": False, "clip_on": True}
+    axes.text(0, 0, f"{component['number']} {component['name']}", weight="bold", **plain)
+    for i, (name, weight) in enumerate(component["columns"], start=1):
+        axes.barh(i, abs(weight), height=0.8, color=theme["below" if weight < 0 else "above"])
+        axes.text(0.03, i, name, fontsize=7, **plain)
 
 
 def _cell(sheet: np.ndarray, header: dict[str, Any], place: int) -> np.ndarray:

@@ -28,26 +28,6 @@ def errors(Y: np.ndarray, R: np.ndarray) -> Errors:
     return Errors(float(np.abs(difference).mean()), float(np.square(difference).mean()))
 
 
-def matching(truth: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pair true with found components one to one, the sum of their |cos| as large as can be.
-
-    Parameters
-    ----------
-    truth : ndarray of shape (K, D)
-    found : ndarray of shape (M, D)
-
-    Returns
-    -------
-    true_place, found_place : (min(K, M),) which is paired with which
-    cosine : (min(K, M),) absolute cosine of each pair; 0 for a component of zeros
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    similarity = np.abs(_unit(truth) @ _unit(found).T)
-    left, right = linear_sum_assignment(-similarity)
-    return left, right, np.minimum(similarity[left, right], 1.0)
-
-
 def recovery(truth: np.ndarray, Z: np.ndarray, found: np.ndarray, Z_found: np.ndarray) -> Recovery:
     """Compare found components and indicators with the true ones.
 
@@ -60,8 +40,10 @@ def recovery(truth: np.ndarray, Z: np.ndarray, found: np.ndarray, Z_found: np.nd
     truth, found : ndarrays of shape (K, D) and (M, D)
     Z, Z_found : ndarrays of bool, shapes (N, K) and (N, M)
     """
+    from appca.models.sampling.query_draws import match
+
     used = np.flatnonzero(Z.any(axis=0))
-    left, right, paired = matching(truth[used], found)
+    left, right, _, paired = match(truth[used], found)
     cosine = np.zeros(Z.shape[1])
     cosine[used[left]] = paired
     judged = Z.mean(axis=0) >= LEAST_SHARE
@@ -73,8 +55,3 @@ def recovery(truth: np.ndarray, Z: np.ndarray, found: np.ndarray, Z_found: np.nd
         float(cosine[judged].min()) if judged.any() else float("nan"),
         1.0 - float(wrong) / (len(Z) * width),
     )
-
-
-def _unit(W: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(W, axis=1, keepdims=True)
-    return W / np.where(norms > 0, norms, 1.0)

@@ -18,6 +18,7 @@ from appca.runs.home import home
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.check import choose_pictures
+from appca.ui.parts import progress
 from appca.ui.parts.answers import answer
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about, duration, markdown
@@ -117,7 +118,7 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
         choose_pictures.filling(choose_advice.table(config, stored(store, config)))
 
     told = "What is done is kept when you cancel."
-    if computation.follow_filling(config.id, "choose_cancel", told, heat_map):
+    if progress.follow(config.id, "choose_cancel", told, heat_map):
         return
     measures = stored(store, config)
     found = choose_advice.table(config, measures)

@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.check.compare import Matching, Moves, matched, moves
+from appca.analysis.components.components import in_data_space
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
@@ -15,7 +16,6 @@ from appca.ui.check import compare_choice
 from appca.ui.explorer import canvas
 from appca.ui.parts import controls
 from appca.ui.parts.answers import answer, numbers
-from appca.ui.parts.component_list import in_data_space
 from appca.ui.parts.text import markdown
 from appca.ui.session import selection
 from appca.ui.session.caching import by_key

@@ -6,11 +6,10 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.components.alignment import ROUGHLY, AlignedDraws, identification, summarise
-from appca.analysis.components.components import name_of
+from appca.analysis.components.components import name_of, patterns
 from appca.analysis.fitted import FittedRun
 from appca.data.numbers import percent, signed
 from appca.plots.components.components import component_image, data_uri
-from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit
 from appca.ui.parts.text import tag, words
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
@@ -42,11 +41,10 @@ def cards(
     names: tuple[str, ...] | None,
 ) -> str:
     """Return the components as HTML: images, or the largest loadings of a table."""
-    space = in_data_space if image_shape else in_units_of_the_fit
     found = summarise(
         fitted.posterior["components"],
         fitted.components,
-        lambda W: space(replace(fitted, components=W)),
+        lambda W: patterns(replace(fitted, components=W), image_shape),
     )
     every = "".join(
         _card(found, k, name_of(fitted, k), image_shape, names) for k in range(len(found.mean))

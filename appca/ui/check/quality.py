@@ -9,6 +9,7 @@ from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.ui.check import quality_table
 from appca.ui.check.compare_choice import sizes
+from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
@@ -34,7 +35,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     rows = MANY if dataset.n_rows > MANY else None
     config = QualityConfig(shown.config.to_dict(), k, active, rows)
     told = "Methods that have been measured are kept when you cancel."
-    if computation.follow_filling(config.id, "quality_cancel", told, lambda: _so_far(config)):
+    if progress.follow(config.id, "quality_cancel", told, lambda: _so_far(config)):
         return
     found = _stored(config)
     if found is not None:

@@ -3,7 +3,14 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import common, extremes, name_of, number_of, own_name
+from appca.analysis.components.components import (
+    common,
+    extremes,
+    name_of,
+    number_of,
+    own_name,
+    patterns,
+)
 from appca.analysis.components.meaning import goes_with
 from appca.analysis.explore.projection import variance_shares
 from appca.data.dataset import Dataset
@@ -14,7 +21,7 @@ from appca.storage.wording import counted, shortened
 from appca.ui.cards import acts, pictures
 from appca.ui.data import vae
 from appca.ui.export.export_files import component_buttons
-from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, loadings
+from appca.ui.parts.component_list import loadings
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import names, selection
@@ -87,8 +94,8 @@ def _name(shown: Shown, k: int, number: int, title: str) -> str:
 
 
 def _pattern(dataset: Dataset, shown: Shown, k: int) -> str:
-    space = in_data_space if dataset.image_shape else in_units_of_the_fit
-    pattern = kept(f"patterns-{shown.key}", lambda: space(shown.fitted))[k]
+    every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, dataset.image_shape))
+    pattern = every[k]
     if dataset.image_shape is None:
         return loadings(dataset, pattern)
     picture = component_image(pattern, dataset.image_shape, dark=pictures.is_dark())

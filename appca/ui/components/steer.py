@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import number_of, own_name
+from appca.analysis.components.components import in_data_space, number_of, own_name
 from appca.analysis.components.steering import Steering, fullest_pair, steering
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image, data_uri
 from appca.plots.palette import MISSING, NEUTRAL, class_colour
 from appca.ui.cards import pictures
 from appca.ui.explore import point_choice
-from appca.ui.parts.component_list import in_data_space
 from appca.ui.parts.widgets import one_of
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown

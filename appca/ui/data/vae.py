@@ -7,7 +7,7 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import fixed, percent
 from appca.data.preprocessing import Fitted
 from appca.data.vae.autoencoder import Autoencoder
-from appca.plots.data.vae import loss
+from appca.plots.curves import loss
 from appca.plots.explore.sprites import Sprites, resized, tiles_of
 from appca.storage.wording import counted
 from appca.ui.data.overview import drawn
@@ -24,22 +24,10 @@ DIFFERENCES = (
 )
 
 
-def of_run(dataset: Dataset, shown: Shown) -> None:
-    """Draw the autoencoder a run was fitted behind; nothing for other runs."""
-    if is_behind_one(shown):
-        st.subheader("The autoencoder before it", anchor=False)
-        view(dataset, shown.fitted.preprocessing, shown.key)
-
-
 def note(shown: Shown) -> None:
     """Say what the pictures of components are where they are not directions."""
-    if is_behind_one(shown):
+    if shown.config.preprocessing.get("vae"):
         st.caption(DIFFERENCES)
-
-
-def is_behind_one(shown: Shown) -> bool:
-    """Whether a run was fitted to the codes of an autoencoder."""
-    return bool(shown.config.preprocessing.get("vae"))
 
 
 def view(dataset: Dataset, fitted: Fitted, key: str) -> None:

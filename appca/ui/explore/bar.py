@@ -62,7 +62,9 @@ def _undo_and_redo() -> None:
 
 
 def _data(dataset: Dataset) -> None:
-    label = f"**{markdown(dataset.name)}** :gray[{counted(dataset.n_rows, 'row')}]"
+    label = f"**{markdown(dataset.name)}**"
+    if f"{dataset.n_rows:,}" not in dataset.name:
+        label += f" :gray[{counted(dataset.n_rows, 'row')}]"
     box: Any = st.popover(
         label, icon=":material/database:", key="bar_data", on_change="rerun", width="content"
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import number_of, own_name
+from appca.analysis.components.components import number_of, own_name, patterns
 from appca.analysis.explore.projection import explained_share, variance_shares
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
@@ -12,7 +12,7 @@ from appca.plots.components.components import component_image, data_uri
 from appca.runs.labels import NAME_LENGTH
 from appca.storage.wording import counted
 from appca.ui.data import vae
-from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, loadings
+from appca.ui.parts.component_list import loadings
 from appca.ui.parts.text import apart, tag
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import names, selection, state
@@ -40,9 +40,9 @@ def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
     """Return of each component its picture, empty where there is none, and its bars, as HTML."""
     shares = variance_shares(fitted)
     largest = max(float(shares.max()), np.finfo(float).tiny)
-    space = in_data_space if dataset.image_shape else in_units_of_the_fit
+    every = patterns(fitted, dataset.image_shape)
     found = []
-    for k, (pattern, share) in enumerate(zip(space(fitted), shares, strict=True)):
+    for k, (pattern, share) in enumerate(zip(every, shares, strict=True)):
         picture = ""
         if dataset.image_shape is not None:
             source = data_uri(component_image(pattern, dataset.image_shape))

@@ -90,7 +90,7 @@ def _size(label: str, key: str, parameter: str, value: int, most: int, hint: str
         key=key,
         on_change=_changed,
         args=[key, parameter],
-        width=110,
+        width=132 if label == "K" else 110,
         disabled=fixed,
         help=hint if label == "K" else None,
     )

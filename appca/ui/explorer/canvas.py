@@ -1,6 +1,9 @@
 """The canvas on a page: rows in one zoomable picture, with the pages' selection or its own."""
 
 import base64
+import binascii
+import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,14 +14,12 @@ from appca.analysis.explore.umap import Embedding
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map
 from appca.plots.explore.scene.shown import plane
-from appca.plots.palette import Colour
-from appca.ui.explorer import bundle, messages, serving
+from appca.ui.explorer import bundle, serving
 from appca.ui.explorer.scenes import PageScene, scene_of_fit, scene_of_rows, scene_of_run
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 
 __all__ = ["draw", "scene", "scene_of_rows", "scene_of_run", "views"]
-
 FOLDER = bundle.FOLDER / "canvas"
 TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
 _canvas = st.components.v2.component(
@@ -28,6 +29,8 @@ _canvas = st.components.v2.component(
     css=(FOLDER / "canvas.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
+MOUNT = re.compile(r"[A-Za-z0-9-]{1,40}")
+log = logging.getLogger(__name__)
 
 
 def scene(
@@ -35,8 +38,6 @@ def scene(
     shown: Shown,
     colouring: str,
     embedding: Embedding | None = None,
-    *,
-    colourings: Mapping[str, Colour] | None = None,
 ) -> PageScene:
     """Return what is shown as a scene, laid out once for all visitors.
 
@@ -46,19 +47,11 @@ def scene(
         Key of a colouring; a feature is one of the scene's colourings only if it is asked for.
     embedding : Embedding, optional
         A UMAP of the same rows, as a further layout.
-    colourings : mapping of str to Colour, optional
-        Further ones, by key.
     """
     feature = colouring if colouring.startswith("feature:") else None
     maps = {} if embedding is None else {"umap": Map("UMAP", plane(embedding.coordinates))}
     return scene_of_fit(
-        dataset,
-        shown.config,
-        shown.fitted,
-        key=shown.key,
-        maps=maps,
-        colourings=colourings,
-        feature=feature,
+        dataset, shown.config, shown.fitted, key=shown.key, maps=maps, feature=feature
     )
 
 
@@ -109,11 +102,9 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     take = on_select or (lambda mask: selection.put(dataset, mask))
 
     def on_selection() -> None:
-        mask, _, changed = messages.latest_selection(
-            key, st.session_state.get(key), dataset.n_rows, None
-        )
-        if changed:
-            take(np.zeros(dataset.n_rows, bool) if mask is None else mask)
+        mask = _newer(key, dataset.n_rows)
+        if mask is not None:
+            take(mask)
 
     chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
     told = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
@@ -150,3 +141,75 @@ def _packed(mask: np.ndarray | None) -> str | None:
 
 def _nothing() -> None:
     """Stand for a reaction: the component's state appears in the session only with a callback."""
+
+
+# What comes back from the browser, checked before it is believed
+
+
+def read_stamp(state: Any) -> tuple[str, int] | None:
+    """Read which selection this is, without its rows; None when there is none.
+
+    A stamp is which life of the component on a page made it, and which one of that life it is.
+
+    Raises
+    ------
+    ValueError
+        When the stamp is not a short name and a count.
+    """
+    raw = state.get("selection") if hasattr(state, "get") else None
+    if raw is None:
+        return None
+    mount, number = (raw.get("mount"), raw.get("number")) if hasattr(raw, "get") else (None, None)
+    if isinstance(mount, str) and MOUNT.fullmatch(mount) and type(number) is int and number >= 1:
+        return mount, number
+    message = "The browser sent a selection without a valid stamp; it is ignored."
+    raise ValueError(message)
+
+
+def read_selection(state: Any, n_rows: int) -> np.ndarray | None:
+    """Read the selected rows (n_rows,), bool, out of a component's state; None if cleared.
+
+    Its key "selection" holds {"mount", "number", "bits"}.
+
+    Raises
+    ------
+    ValueError
+        When the bits are not base64 of exactly one bit a row.
+    """
+    bits = None if read_stamp(state) is None else state["selection"].get("bits")
+    if bits is None:
+        return None
+    try:
+        raw = base64.b64decode(bits, validate=True)
+    except (TypeError, ValueError, binascii.Error) as error:
+        message = "The browser sent a selection that is not base64; it is ignored."
+        raise ValueError(message) from error
+    if len(raw) != -(-n_rows // 8):
+        message = (
+            f"The browser sent a selection of {len(raw):,} bytes for {n_rows:,} rows, which need "
+            f"{-(-n_rows // 8):,}; it is ignored."
+        )
+        raise ValueError(message)
+    flags = np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little").astype(bool)
+    if flags[n_rows:].any():
+        message = f"The browser selected rows beyond the last of {n_rows:,}; it is ignored."
+        raise ValueError(message)
+    return flags[:n_rows]
+
+
+def _newer(key: str, n_rows: int) -> np.ndarray | None:
+    """Return what was selected since the last look, none of the rows if cleared; else None.
+
+    Streamlit keeps the component's state over reruns, so a stamp tells what is new in it.
+    """
+    memory, state = f"{key}-seen", st.session_state.get(key)
+    try:
+        stamp = read_stamp(state)
+        if stamp is None or stamp == st.session_state.get(memory):
+            return None
+        st.session_state[memory] = stamp
+        found = read_selection(state, n_rows)
+    except ValueError as error:
+        log.warning("%s", error)
+        return None
+    return np.zeros(n_rows, bool) if found is None else found

@@ -51,7 +51,6 @@ def scene_of_fit(
     *,
     key: str,
     maps: Mapping[str, Map] | None = None,
-    colourings: Mapping[str, Colour] | None = None,
     feature: str | None = None,
 ) -> PageScene:
     """Lay a fit out, once for all visitors, with PCA and what other maps there are.
@@ -63,36 +62,24 @@ def scene_of_fit(
     key : str
         Names the fit with all that in a cache.
     maps : mapping of str to Map, optional
-    colourings : mapping of str to Colour, optional
-        Beside those that every scene has.
     feature : str, optional
         Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
     """
     pca = Map("PCA", plane(principal_of(dataset, config, fitted)[0]))
-    maps, colourings = maps or {}, colourings or {}
-    key = digest(key, feature, _marks(maps, colourings))
-    all_maps = {"pca": pca, **maps}
-    shown = _of_fit(key, dataset, fitted, all_maps, colourings, feature)
+    maps = maps or {}
+    key = digest(key, feature, _marks(maps, {}))
+    shown = _of_fit(key, dataset, fitted, {"pca": pca, **maps}, feature)
     return PageScene(
         shown, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
     )
 
 
-def scene_of_run(
-    dataset: Dataset,
-    run: Run,
-    *,
-    maps: Mapping[str, Map] | None = None,
-    colourings: Mapping[str, Colour] | None = None,
-    feature: str | None = None,
-) -> PageScene:
+def scene_of_run(dataset: Dataset, run: Run, *, feature: str | None = None) -> PageScene:
     """Lay a stored run out, whether or not it is the one on screen; see `scene_of_fit`."""
     numbering = ComponentNumbers(home()).of_run(run)
     return scene_of_fit(
         *(dataset, run.config, numbered(run.fitted, numbering)),
         key=f"{run.id} {numbering.key}",
-        maps=maps,
-        colourings=colourings,
         feature=feature,
     )
 
@@ -117,13 +104,9 @@ def scene_of_rows(
 
 @by_key(8)
 def _of_fit(
-    dataset: Dataset,
-    fitted: FittedRun,
-    maps: Mapping[str, Map],
-    colourings: Mapping[str, Colour],
-    feature: str | None,
+    dataset: Dataset, fitted: FittedRun, maps: Mapping[str, Map], feature: str | None
 ) -> Scene:
-    return scene_shown(dataset, fitted, maps, feature=feature, colourings=colourings)
+    return scene_shown(dataset, fitted, maps, feature=feature)
 
 
 @by_key(8)

@@ -9,5 +9,4 @@ from appca.ui.session import services
 @st.cache_resource(show_spinner=False, max_entries=8)
 def sprites(digest: str) -> Sprites | None:
     """Return the thumbnails of a data set, None when its rows are not images."""
-    dataset = services.dataset(digest)
-    return None if dataset.image_shape is None else sprites_of(dataset)
+    return sprites_of(services.dataset(digest))

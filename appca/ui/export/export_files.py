@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import own_name
+from appca.analysis.components.components import in_data_space, own_name
 from appca.analysis.export.as_python import script
 from appca.analysis.export.components import Patterns, component_npz, component_table
 from appca.analysis.export.projections import Columns, csv_bytes
@@ -20,7 +20,6 @@ from appca.ui.export.button import kept
 from appca.ui.export.export_material import comparison, material, recipe
 from appca.ui.export.run_figures import StandingFigure, figures
 from appca.ui.export.session_report import Report, report
-from appca.ui.parts.component_list import in_data_space
 from appca.ui.parts.downloads import FORMATS, save_button
 from appca.ui.parts.widgets import one_of
 from appca.ui.session.caching import by_key

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from appca.analysis.components.components import patterns
 from appca.analysis.explore.projection import variance_shares
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
@@ -16,7 +17,7 @@ from appca.plots.explore.scene.scene import Map, Scene
 from appca.plots.explore.scene.shown import scene_shown
 from appca.runs.configuration import RunConfig
 from appca.runs.run import RunInfo
-from appca.ui.parts.component_list import in_data_space, in_units_of_the_fit, title_of
+from appca.ui.parts.component_list import title_of
 
 if TYPE_CHECKING:
     from appca.plots.explore.standing import StillFigure
@@ -75,12 +76,13 @@ def _drawn(material: Material, scene: Scene, layout: str = "") -> "StillFigure":
 
 def _components(material: Material) -> "StillFigure":
     dataset, fitted = material.dataset, material.fitted
-    patterns = in_data_space(fitted) if dataset.image_shape else in_units_of_the_fit(fitted)
     shares = variance_shares(fitted)
     titles = [
         f"{title_of(fitted, k)}\n{percent(share, 1)} of variance" for k, share in enumerate(shares)
     ]
-    return component_figure(patterns, titles, dataset.image_shape, dataset.feature_names)
+    return component_figure(
+        patterns(fitted, dataset.image_shape), titles, dataset.image_shape, dataset.feature_names
+    )
 
 
 def _climb(material: Material) -> "StillFigure":

@@ -52,7 +52,7 @@ class Report(NamedTuple):
 def report(given: Report) -> str:
     """Return the page."""
     dataset = given.material.dataset
-    pictured = None if dataset.image_shape is None else sprites_of(dataset)
+    pictured = sprites_of(dataset)
     body = [
         facts({"Data": dataset.name, "Fit": f"{given.name} ({given.run})"}),
         _data(given.material, pictured),

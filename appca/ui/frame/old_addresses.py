@@ -5,10 +5,11 @@ A link, a bookmark and the browser's history stay good, with all that they say o
 
 from urllib.parse import urlencode
 
-import streamlit as st
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
+
+from appca.ui.explorer import serving
 
 MOVED = {  # old address: page and tab
     "explore": ("", ""),
@@ -32,15 +33,10 @@ MOVED = {  # old address: page and tab
 
 def routes() -> list[Route]:
     """Return the routes for `st.App`."""
-    return [Route(f"{_base()}/{old}", _forward) for old in MOVED]
+    return [Route(f"{serving.base()}/{old}", _forward) for old in MOVED]
 
 
 def _forward(request: Request) -> RedirectResponse:
     page, tab = MOVED[request.url.path.rstrip("/").rpartition("/")[2]]
     query = {**request.query_params, **({"tab": tab} if tab else {})}
-    return RedirectResponse(f"{_base()}/{page}?{urlencode(query)}".rstrip("?"))
-
-
-def _base() -> str:
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"/{base}" if base else ""
+    return RedirectResponse(f"{serving.base()}/{page}?{urlencode(query)}".rstrip("?"))

@@ -55,7 +55,7 @@ def outcome(found: fitting.Shown) -> str:
     n = counted(info.n_iter, "sweep" if config.is_sampled else "iteration")
     if config.stopped_at is not None:
         how = f"Stopped by hand after {n}"
-    elif is_unsettled(found):
+    elif still_improves(found):
         how = f"Still improving after {n}"
     elif info.stop_reason == "closed form":
         how = "Solved directly"
@@ -65,7 +65,7 @@ def outcome(found: fitting.Shown) -> str:
     return f"{how} · {nats_per_row(info)}{imported}"
 
 
-def is_unsettled(found: fitting.Shown) -> bool:
+def still_improves(found: fitting.Shown) -> bool:
     """Whether a fit ended because it had no more iterations."""
     return bool(re.match("reached max_iter", found.info.stop_reason)) and (
         "max_iter" in found.config.parameters
@@ -74,9 +74,9 @@ def is_unsettled(found: fitting.Shown) -> bool:
 
 def _outcome(found: fitting.Shown | None) -> None:
     said = "Not fitted yet" if found is None else outcome(found)
-    unsettled = found is not None and is_unsettled(found)
-    st.html(tag("div", words(said), "ca-unsettled" if unsettled else "", role="status"))
-    if unsettled:
+    improving = found is not None and still_improves(found)
+    st.html(tag("div", words(said), "ca-improving" if improving else "", role="status"))
+    if improving:
         st.button("Continue", key="continue_fit", type="tertiary", on_click=_further)
 
 

@@ -1,10 +1,13 @@
 """What a server loads, draws and compiles before anybody asks for it.
 
-First what the first picture needs, while the browser loads the code of the frame. The rest when
-that picture is there, step by step, whenever nobody has asked for anything for a moment: other
-pages, the figures of Paper, and what many rows need compiled, which a process of its own does.
+First what the first picture needs, while the browser loads the code of the frame; where `appca`
+opens data, that is the first look at all of them, too. The rest when the picture is there, step by
+step, whenever nobody has asked for anything for a moment: other pages, the figures of Paper, and
+what many rows need compiled, which a process of its own does.
 """
 
+import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -25,6 +28,7 @@ PAGES = {
     "paper": ("paper",),
     "export": ("export", "export_files"),
 }
+OPENS = "APPCA_OPENS"  # set where the digest of the data that will be asked for comes by a pipe
 PATIENCE = 10.0  # seconds for somebody to come
 
 
@@ -57,6 +61,9 @@ class WarmUp:
         with page_turn.between(0.0):
             for name in FIRST:
                 import_module(name)
+        if OPENS in os.environ:
+            with suppress(Exception):  # the page says why
+                _look_at(sys.stdin.readline().strip())
         page_turn.wait_for_the_first(PATIENCE)
         self._go_through(_steps())
         compiler = start_compiler()
@@ -81,6 +88,16 @@ class WarmUp:
                 return
             with page_turn.between(), suppress(Exception):  # the page that needs it says why
                 step()
+
+
+def _look_at(digest: str) -> None:
+    """Compute what the picture of many rows needs, which all visitors share."""
+    from appca.ui.explorer import scenes
+    from appca.ui.session import fitting
+
+    found = fitting.preview_ahead(digest)
+    if found is not None:
+        scenes.principal_of(services.dataset(digest), found.config, found.fitted)
 
 
 def _steps() -> Iterator[Callable[[], object]]:

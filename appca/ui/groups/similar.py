@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import number_of
+from appca.analysis.components.components import in_units_of_the_fit, number_of
 from appca.analysis.explore.subspaces import opens_in_pair_view, pairs, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import similar
@@ -19,7 +19,6 @@ from appca.ui.cards import acts, pictures
 from appca.ui.explorer import canvas
 from appca.ui.parts import class_choice
 from appca.ui.parts.class_choice import Classes
-from appca.ui.parts.component_list import in_units_of_the_fit
 from appca.ui.parts.text import markdown, table, table_line, tag, words
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import selection

@@ -1,4 +1,4 @@
-"""Components in the units of a page, their names, and their largest weights as bars."""
+"""Titles of components, and their largest weights as bars."""
 
 import numpy as np
 
@@ -8,22 +8,6 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import signed
 from appca.plots.components.components import NEGATIVE, POSITIVE, ranked_loadings
 from appca.ui.parts.text import tag, words
-
-
-def in_data_space(model: FittedModel) -> np.ndarray:
-    """Return the components (K, D) in the units of the data, whatever came before the fit."""
-    return model.preprocessing.directions(model.components.T).T
-
-
-def in_units_of_the_fit(model: FittedModel) -> np.ndarray:
-    """Return the components (K, D) as weights of the features after they were scaled.
-
-    Features of a table have different units: in those, the feature with the largest numbers would
-    stand first in every component.
-    """
-    before = model.preprocessing
-    unscaled = before._replace(divide=1.0, scale=np.ones_like(before.scale))
-    return unscaled.directions(model.components.T).T
 
 
 def title_of(model: FittedModel, k: int) -> str:

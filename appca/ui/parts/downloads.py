@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from appca.analysis.components.components import in_data_space
 from appca.analysis.export.projections import (
     USUAL,
     Columns,
@@ -18,7 +19,6 @@ from appca.analysis.export.projections import (
     projection_table,
 )
 from appca.data.dataset import Dataset
-from appca.ui.parts.component_list import in_data_space
 from appca.ui.session.fitting import Shown
 
 if TYPE_CHECKING:

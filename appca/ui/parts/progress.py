@@ -1,5 +1,7 @@
 """A fit on its way: how far it is, its curve, and the two ways to stop it."""
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
@@ -37,11 +39,19 @@ def waiting() -> bool:
     return follow(state.config().id)
 
 
-def follow(key: str, cancel: str = "job_cancel") -> bool:
-    """Draw the running job that makes this, `cancel` its button; False when there is none."""
+def follow(
+    key: str,
+    cancel: str = "job_cancel",
+    caption: str = "",
+    found: Callable[[], None] | None = None,
+) -> bool:
+    """Draw the running job that makes this, `cancel` its button; False when there is none.
+
+    `found` draws below it what there is already, and `caption` stands beside the button.
+    """
     job = watching.running(key)
     if job is not None:
-        _follow(job.id, cancel)
+        _follow(job.id, cancel, caption, found)
     return job is not None
 
 
@@ -53,12 +63,12 @@ def start() -> None:
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _follow(job_id: str, cancel: str) -> None:
+def _follow(job_id: str, cancel: str, caption: str, found: Callable[[], None] | None) -> None:
     job = services.jobs().status(job_id)
     if job is None or job.state in ENDED or not watching.waits_for(job_id):
         st.rerun()
     st.progress(min(max(job.fraction, 0.0), 1.0), text=line(job))
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Cancel", key=cancel, on_click=watching.cancel, args=[job.id])
         if job.kind == "fit":
             st.button(
@@ -69,6 +79,10 @@ def _follow(job_id: str, cancel: str) -> None:
                 disabled=not job.curve,
                 help="End the fit now and keep what it has; it is marked as stopped by hand.",
             )
+        if caption:
+            st.caption(caption)
+    if found is not None:
+        found()
     if job.curve:
         curve = np.array(job.curve, dtype=float)
         n_rows = services.dataset(state.config().dataset).n_rows

@@ -20,7 +20,14 @@ from appca.runs.store import Run, is_passing
 from appca.storage.errors import InputError
 from appca.ui.session import ahead, services, watching
 from appca.ui.session.caching import by_key
-from appca.ui.session.state import KEYS, config, notify, open_config, with_parameters
+from appca.ui.session.state import (
+    KEYS,
+    config,
+    first_config,
+    notify,
+    open_config,
+    with_parameters,
+)
 
 LIVE_SECONDS = 1.0  # a fit this short runs at once
 INSTANT_SECONDS = 0.5  # and this short already while a slider is dragged
@@ -63,7 +70,7 @@ def shown() -> Shown | None:
     watching.stop_other_refinements(config().id)  # first of all: they would slow down what follows
     found = stored() or _live()
     if found is None and _quick(config()):
-        found = _preview()
+        found = _preview(config())
     if found is None or found.is_preview:
         _refine()
     return found
@@ -238,8 +245,14 @@ def _prepared(wanted: RunConfig) -> Fitted | None:
     return services.prepared(wanted.dataset, wanted.preprocessing)
 
 
-def _preview() -> Shown | None:
-    now = config()
+def preview_ahead(digest: str) -> Shown | None:
+    """Make the preview with which a data set will first be shown, where its fit would take long."""
+    now = first_config(services.dataset(digest))
+    long = seconds(now) > LIVE_SECONDS and services.runs().get(now.id) is None
+    return _preview(now) if long and _quick(now) else None
+
+
+def _preview(now: RunConfig) -> Shown | None:
     if now.preprocessing.get("vae") and _prepared(now) is None:
         return None
     result = _short_fit(now.id, now)

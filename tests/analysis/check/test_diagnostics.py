@@ -18,7 +18,8 @@ from appca.analysis.check.diagnostics import (
     worst,
 )
 from appca.analysis.check.raftery_lewis import required
-from appca.analysis.components.alignment import identification, match, summarise
+from appca.analysis.components.alignment import identification, summarise
+from appca.models.sampling.query_draws import match
 from appca.runs.configuration import RunConfig
 
 
@@ -155,7 +156,7 @@ def test_shuffled_and_flipped_draws_come_back(seed):
 
 def test_an_unused_component_matches_nothing():
     reference = np.eye(3)[:2]
-    order, sign, cosine = match(np.array([[0, 0, 0], [0, -2.0, 0], [1.0, 0, 0]]), reference)
+    _, order, sign, cosine = match(reference, np.array([[0, 0, 0], [0, -2.0, 0], [1.0, 0, 0]]))
     np.testing.assert_array_equal(order, [2, 1])
     np.testing.assert_array_equal(sign, [1.0, -1.0])
     np.testing.assert_allclose(cosine, 1.0)
@@ -272,12 +273,12 @@ def test_a_summary_is_of_what_the_view_shows(seed):
     W = np.linalg.qr(rng.normal(size=(6, 3)))[0].T
     draws, turn = shuffled(rng, W, 0.1), rng.normal(size=(6, 11))
     seen = summarise(draws, W, lambda A: A @ turn)
-    found = [match(draw, W) for chain in draws for draw in chain]
+    found = [match(W, draw) for chain in draws for draw in chain]
     own = draws.reshape(-1, *draws.shape[2:])
     aligned = np.array(
         [
             draw[order] * sign[:, None] @ turn
-            for draw, (order, sign, _) in zip(own, found, strict=True)
+            for draw, (_, order, sign, _) in zip(own, found, strict=True)
         ]
     )
     np.testing.assert_allclose(seen.mean, aligned.mean(axis=0), atol=1e-12)

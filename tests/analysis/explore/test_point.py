@@ -106,9 +106,6 @@ def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
     assert 3 not in found.rows
     wanted = np.sort(np.delete(distance, 3))[:7]
     np.testing.assert_allclose(found.distances, wanted, rtol=1e-5)
-    some = np.arange(0, 80, 3)
-    fewer = point.near_in_data(X, fitted, 3, 70, some)
-    assert sorted(fewer.rows) == sorted(set(some) - {3})
 
 
 def test_nearest_in_the_subspace_are_nearest_in_reconstruction():

@@ -11,7 +11,6 @@ from appca.analysis.explore.subspaces import (
     pair_counts,
     pairs,
     ranked,
-    sign_cells,
     title,
 )
 
@@ -101,30 +100,6 @@ def test_pair_view_opens_when_subspaces_are_thin_but_never_for_two_components():
     assert opens_in_pair_view(thin)
     assert not opens_in_pair_view(some_active(2, n_rows=40, n_components=12, n_active=2))
     assert not opens_in_pair_view(some_active(2, n_rows=400, n_components=3, n_active=3))
-
-
-def test_sign_cells_split_the_panel_by_the_signs_of_the_scores():
-    scores = np.array([[2.0, -1.0], [-3.0, -1.0], [1.0, 4.0], [5.0, -0.1], [0.0, -2.0]])
-    cells = {cell.label: cell for cell in sign_cells(scores, (0, 2))}
-    assert {label: cell.rows.tolist() for label, cell in cells.items()} == {
-        "+1 +3": [2],
-        "+1 −3": [0, 3, 4],
-        "−1 −3": [1],
-    }
-    assert cells["+1 −3"].signs == (1, -1)
-
-
-def test_sign_cells_together_hold_every_row_once(seed):
-    scores = np.random.default_rng(seed).normal(size=(200, 2))
-    cells = sign_cells(scores, (3, 5))
-    assert sorted(np.concatenate([cell.rows for cell in cells])) == list(range(200))
-    for cell in cells:
-        np.testing.assert_array_equal(np.sign(scores[cell.rows]), [cell.signs] * len(cell.rows))
-
-
-def test_a_strip_of_one_component_has_two_cells():
-    cells = sign_cells(np.array([[2.0], [-1.0], [3.0]]), (4,))
-    assert [(cell.label, cell.rows.tolist()) for cell in cells] == [("+5", [0, 2]), ("−5", [1])]
 
 
 def test_titles_count_components_from_one():

@@ -122,9 +122,9 @@ def test_settings_make_the_id(digits):
         ({"random_state": None}, "random_state must be a whole number; got None"),
         ({"min_dist": 1.5}, "min_dist must lie between 0 and spread=1.0; got 1.5"),
         ({"min_dist": float("nan")}, "got nan"),
-        ({"start": "spectral"}, "start must be “pca”, or “appca” with the id of a run"),
-        ({"start": "appca"}, "got “appca” with run None"),
-        ({"run": "0" * 12}, "got “pca” with run 000000000000"),
+        ({"start": "spectral"}, "start must be “pca”, or “appca” with the id of a fit"),
+        ({"start": "appca"}, "got “appca” with fit None"),
+        ({"run": "0" * 12}, "got “pca” with fit 000000000000"),
     ],
 )
 def test_settings_without_meaning_are_refused_in_one_sentence(changes, words):
@@ -137,7 +137,7 @@ def test_too_few_rows_or_a_missing_run_are_told_before_the_work(tmp_path, digits
     with pytest.raises(InputError, match="smaller than the number of rows, 400; got 400"):
         embed(digits, config_of(digits, n_neighbors=400), store)
     config = config_of(digits, start="appca", run="0" * 12)
-    with pytest.raises(InputError, match="needs the scores of run 000000000000"):
+    with pytest.raises(InputError, match="needs the scores of fit 000000000000"):
         embed(digits, config, store)
     with pytest.raises(InputError, match="for the same rows"):
         embed(digits, config, store, np.zeros((399, 4)))

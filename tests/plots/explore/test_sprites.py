@@ -1,9 +1,7 @@
-import io
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from appca.plots.explore import sprites
 
@@ -26,24 +24,12 @@ def numbered(n: int, shape: tuple[int, ...]) -> np.ndarray:
     return images
 
 
-def cut(pictures: sprites.Sprites, row: int) -> np.ndarray:
-    """Find a row's image as the browser does: by its priority."""
-    number, rest = divmod(int(pictures.priority[row]), pictures.per_sheet)
-    with Image.open(io.BytesIO(sprites.sheet(pictures, number))) as picture:
-        pixels = np.asarray(picture)
-    line, column = divmod(rest, pictures.columns)
-    height, width = pictures.tile
-    return pixels[line * height : (line + 1) * height, column * width : (column + 1) * width]
-
-
 @pytest.mark.parametrize("shape", [(4, 6), (5, 3, 3)])
-def test_every_row_finds_its_own_image_on_the_sheets(shape, monkeypatch):
-    monkeypatch.setattr(sprites, "MOST_TILES", 40)
+def test_every_row_has_its_own_image(shape):
     images = numbered(97, shape)
+    rows = np.array([96, 0, 41])
     pictures = sprites.sprites_of(dataset(images))
-    assert pictures.n_sheets == 3
-    for row in range(97):
-        np.testing.assert_array_equal(cut(pictures, row), images[row])
+    np.testing.assert_array_equal(sprites.tiles_of(pictures, rows), images[rows])
 
 
 def test_the_order_is_a_permutation_and_the_same_in_every_session():
@@ -52,16 +38,10 @@ def test_the_order_is_a_permutation_and_the_same_in_every_session():
     np.testing.assert_array_equal(np.sort(pictures[0].priority), np.arange(500))
 
 
-def test_large_images_are_reduced_and_a_sheet_stays_within_its_side():
-    pictures = sprites.sprites_of(dataset(np.zeros((20, 300, 200), np.uint8)), style="photo")
+def test_large_images_are_reduced():
+    pictures = sprites.sprites_of(dataset(np.zeros((20, 300, 200), np.uint8)))
     assert pictures.tile == (128, 85)
-    with Image.open(io.BytesIO(sprites.sheet(pictures, 0))) as picture:
-        assert max(picture.size) <= sprites.SHEET_SIDE
-
-
-def test_a_sheet_holds_1024_small_images():
-    pictures = sprites.sprites_of(dataset(numbered(3000, (28, 28))))
-    assert (pictures.per_sheet, pictures.columns, pictures.n_sheets) == (1024, 32, 3)
+    assert sprites.tiles_of(pictures, np.arange(2)).shape == (2, 128, 85)
 
 
 def test_handwriting_is_ink_and_shaded_objects_are_photographs():
@@ -92,19 +72,6 @@ def test_the_mean_of_many_rows_is_of_a_fixed_sample():
     np.testing.assert_array_equal(first, second)
 
 
-def test_rows_that_are_no_images_are_refused():
+def test_rows_that_are_no_images_have_none():
     table = SimpleNamespace(digest="d", n_rows=3, image_shape=None, images=None)
-    with pytest.raises(ValueError, match="has no image shape"):
-        sprites.sprites_of(table)
-
-
-def test_an_unknown_style_is_refused():
-    with pytest.raises(ValueError, match="'ink' or 'photo'; got 'oil'"):
-        sprites.sprites_of(dataset(numbered(5, (2, 2))), style="oil")
-
-
-@pytest.mark.parametrize("number", [-1, 1])
-def test_a_sheet_that_does_not_exist_is_refused(number):
-    pictures = sprites.sprites_of(dataset(numbered(5, (2, 2))))
-    with pytest.raises(ValueError, match=f"Sheet {number} does not exist; there are 1"):
-        sprites.sheet(pictures, number)
+    assert sprites.sprites_of(table) is None

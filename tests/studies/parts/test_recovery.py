@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from appca.studies.parts.recovery import errors, matching, recovery
+from appca.models.sampling.query_draws import match
+from appca.studies.parts.recovery import errors, recovery
 
 
 def by_trying_all(truth: np.ndarray, found: np.ndarray) -> float:
@@ -23,7 +24,7 @@ def by_trying_all(truth: np.ndarray, found: np.ndarray) -> float:
 def test_matching_is_the_best_of_all_permutations(seed, K, M):
     rng = np.random.default_rng(seed)
     truth, found = rng.standard_normal((K, 6)), rng.standard_normal((M, 6))
-    left, right, cosine = matching(truth, found)
+    left, right, _, cosine = match(truth, found)
     assert sorted(left) == list(range(K))
     assert len(set(right)) == K
     assert cosine.mean() == pytest.approx(by_trying_all(truth, found), abs=1e-12)

@@ -14,7 +14,7 @@ from appca.data.readers import read
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.jobs.folder import JobFolder
-from appca.jobs.new_data import project
+from appca.jobs.kinds import project
 from appca.jobs.progress import Context
 from appca.runs.home import home
 from appca.runs.new_data import key_of
@@ -84,8 +84,7 @@ def test_missing_columns_are_one_sentence_with_their_names(wine_page):
     frame = wine_frame().drop(columns=["hue", "ash"])
     app = upload(wine_page, csv_of(frame))
     assert sentences(app) == [
-        "“new” lacks 2 columns that the run was fitted to, “ash”, “hue”; add them, or name them as "
-        "there."
+        "“new” lacks 2 columns that the fit uses, “ash”, “hue”; add them, or name them as there."
     ]
     assert not app.exception
 
@@ -111,7 +110,7 @@ def test_images_of_another_size_are_refused_or_brought_to_size(start):
             archive.writestr(f"noise/{i}.png", picture.getvalue())
     app = upload(start(PAGE), ("noise.zip", pack.getvalue(), "application/zip"))
     (sentence,) = sentences(app)
-    assert "12 × 12 pixels, those of the run 8 × 8 pixels" in sentence
+    assert "12 × 12 pixels, those of the fit 8 × 8 pixels" in sentence
     app = healthy(app.toggle(key="new_data_resize").set_value(True).run())
     assert "4 of 4 new rows do not fit" in words(app)
 
@@ -181,9 +180,9 @@ def test_long_work_is_a_job_that_can_be_cancelled_and_started_again(wine_page, j
 def test_a_job_that_fails_says_why(wine_page, jobs):
     app = healthy(upload(wine_page, csv_of(wine_frame())))
     (job,) = jobs.jobs
-    jobs.end(job, "failed", "The run or the new rows are not there any more; open both again.")
+    jobs.end(job, "failed", "The fit or the new rows are not there any more; open both again.")
     app.run()
-    assert sentences(app) == ["The run or the new rows are not there any more; open both again."]
+    assert sentences(app) == ["The fit or the new rows are not there any more; open both again."]
     assert len(jobs.jobs) == 1
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from appca.analysis.components.components import in_data_space, in_units_of_the_fit
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -103,10 +104,10 @@ def run_of(dataset: Dataset, component: list[float], active: np.ndarray | None =
 def test_features_of_a_component_are_shown_literally_and_ranked_in_the_units_of_the_fit():
     dataset = table(("in thousands", NASTY, "third"))
     fitted = run_of(dataset, [0.1, 0.9, 0.2])
-    html = component_list.loadings(dataset, component_list.in_units_of_the_fit(fitted)[0])
+    html = component_list.loadings(dataset, in_units_of_the_fit(fitted)[0])
     assert "<img" not in html
     assert html.index(text.words(NASTY)) < html.index("third") < html.index("in thousands")
-    assert np.abs(component_list.in_data_space(fitted)[0]).argmax() == 0
+    assert np.abs(in_data_space(fitted)[0]).argmax() == 0
 
 
 def test_bars_of_a_selection_show_labels_literally_and_count_right():

@@ -131,7 +131,7 @@ def _roles(
         return guess_roles(columns, n, chosen)
     except InputError as error:
         odd = [one.name for one in columns if one.kind == "mixed" and one.name not in chosen]
-        error.report = report | ({"unsettled": odd} if odd else {})
+        error.report = report | ({"unclear": odd} if odd else {})
         raise
 
 

@@ -1,10 +1,12 @@
 """Which two components a panel shows, where its points stand, and how far its axes reach."""
 
+import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from appca.plots.explore.scene.groups import Groups, stable_order
+from appca.plots.explore.scene.groups import Groups
 from appca.plots.explore.scene.usage import Usage
 
 JITTER = -1  # instead of a component: rows are spread along an axis that shows nothing
@@ -76,14 +78,13 @@ def of_components(usage: Usage) -> np.ndarray:
 
 def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return robust ranges (n, 2) of the parts of values; zero and a margin are inside."""
-    counts = np.diff(start)
-    part = np.repeat(np.arange(len(counts)), counts)
-    rising = np.argsort(values, kind="stable")
-    ordered = values[rising[stable_order(part[rising], len(counts))]]
-    at = np.where(counts < FEW, 0, np.ceil(TAIL * (counts - 1))).astype(np.int64)
-    places = np.stack([start[:-1], start[:-1] + at, start[1:] - 1 - at, start[1:] - 1])
-    ends = ordered[np.clip(places, 0, len(ordered) - 1)] if len(ordered) else np.zeros(places.shape)
-    least, low, high, most = np.where(counts > 0, ends, 0.0)
+    ends = np.zeros((4, len(start) - 1), values.dtype)
+    for p, (first, last) in enumerate(pairwise(start.tolist())):
+        if last > first:
+            at = 0 if last - first < FEW else math.ceil(TAIL * (last - first - 1))
+            places = [0, at, last - first - 1 - at, last - first - 1]
+            ends[:, p] = np.partition(values[first:last], places)[places]
+    least, low, high, most = ends
     low = np.minimum(np.maximum(least, BEYOND * low), 0.0)
     high = np.maximum(np.minimum(most, BEYOND * high), 0.0)
     width = np.where(high > low, high - low, 2.0)

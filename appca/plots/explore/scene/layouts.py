@@ -22,11 +22,10 @@ class Layout(NamedTuple):
     order: np.ndarray  # (listed,) uint32, panel by panel
 
 
-def layouts_of(usage: Usage) -> dict[str, Layout]:
-    """Return the layouts that a run has beside maps."""
+def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
+    """Return the layouts of a run beside maps; `ranges` (K, 2) are those of its components."""
     if usage.most_used < 2:
         return {"subspaces": _grid(usage, "strips")}
-    ranges = axes.of_components(usage)
     if usage.most_used == 2:
         return {"subspaces": _triangle(usage, ranges, "Subspaces")}
     return {

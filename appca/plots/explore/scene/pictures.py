@@ -1,12 +1,14 @@
 """Pictures of the components, for headers and the diagonal: one sheet, light and dark."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.components.components import in_data_space, in_units_of_the_fit
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.components.components import pixels_of
+from appca.plots.components.components import pixels_of, ranked_loadings
 from appca.plots.explore.scene.sheets import cell_of, on_sheet, png_of
 from appca.plots.explore.sprites import LARGEST_TILE, SHEET_SIDE, resized
 
@@ -32,8 +34,7 @@ def component_pictures(
     shape = dataset.image_shape
     if shape is None or not len(order):
         return None
-    in_data = fitted.preprocessing.directions(fitted.components.T).T[order]
-    values = np.stack([pixels_of(one, shape) for one in in_data])
+    values = np.stack([pixels_of(one, shape) for one in in_data_space(fitted)[order]])
     limit = np.abs(values).max(axis=(1, 2), keepdims=True)
     values = values / np.where(limit > 0, limit, 1.0)
     tile = _tile(values.shape[1:])
@@ -50,6 +51,22 @@ def component_pictures(
         "count": 1,
     }
     return ComponentSheet(header, png_of(on_sheet(cells, cell, columns)))
+
+
+def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[str, float]]]:
+    """Return of each component the columns of a table that weigh most, from -1 to 1.
+
+    None of images.
+    """
+    if dataset.image_shape is not None:
+        return [[] for _ in fitted.components]
+    return [
+        [
+            (one.name, round(math.copysign(one.share, one.value), 3))
+            for one in ranked_loadings(weights, dataset.feature_names)
+        ]
+        for weights in in_units_of_the_fit(fitted)
+    ]
 
 
 def _tile(shape: tuple[int, ...]) -> tuple[int, int]:

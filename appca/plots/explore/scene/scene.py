@@ -75,14 +75,21 @@ def scene_of(
     numbered = _numbered(components, fitted)
     order = np.argsort([one.number for one in numbered], kind="stable")
     usage = usage_of(fitted, order)
-    found = layouts_of(usage)
+    ranges = of_components(usage)
+    found = layouts_of(usage, ranges)
     doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
     buffers = {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
     if outside is not None and outside.any():
         buffers["outside"] = outside.astype(np.uint8)
     drawn = pictures.component_pictures(fitted, dataset, order)
+    columns = pictures.strongest_columns(fitted, dataset)
     meta = {
-        "components": _described(usage, fitted, numbered, order),
+        "components": [
+            one | {"columns": columns[k]}
+            for one, k in zip(
+                _described(usage, fitted, numbered, order, ranges), order, strict=True
+            )
+        ],
         "n_active": fitted.n_active,
         "first": first_of(found),
         "component_pictures": None if drawn is None else drawn.header,
@@ -173,9 +180,13 @@ def _numbered(
 
 
 def _described(
-    usage: Usage, fitted: FittedRun, numbered: list[NumberedComponent], order: np.ndarray
+    usage: Usage,
+    fitted: FittedRun,
+    numbered: list[NumberedComponent],
+    order: np.ndarray,
+    ranges: np.ndarray,
 ) -> list[dict[str, Any]]:
-    used, ranges = usage.active.sum(axis=0), of_components(usage)
+    used = usage.active.sum(axis=0)
     return [
         {
             **numbered[k]._asdict(),

@@ -13,9 +13,8 @@ import numpy as np
 from PIL import Image
 
 from appca.data.dataset import Dataset
-from appca.plots.explore.sprites import LARGEST_TILE, SHEET_SIDE, resized, style_of
+from appca.plots.explore.sprites import JUDGED, LARGEST_TILE, SHEET_SIDE, resized, style_of, tile_of
 
-JUDGED = 200  # images by which strokes are told from photographs
 GREY_SHEET, COLOUR_SHEET = 4096, 1024  # tiles of a sheet at most
 
 
@@ -62,9 +61,7 @@ def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
     """Describe the sheets of a data set; None where its rows are not images."""
     if dataset.image_shape is None:
         return None
-    height, width = dataset.image_shape[:2]
-    shrink = min(1.0, LARGEST_TILE / max(height, width))
-    tile = max(1, round(height * shrink)), max(1, round(width * shrink))
+    tile = tile_of(dataset.image_shape)
     channels = 3 if len(dataset.image_shape) == 3 else 1
     cell = cell_of(max(tile))
     columns = SHEET_SIDE // cell

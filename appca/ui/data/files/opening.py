@@ -126,10 +126,10 @@ def guessed(opened: Opened) -> Reading:
     """Read files as a person would: gaps are the model's, columns nobody can use are left out."""
     opened.options = {"missing": "model"} if opened.kind in WITH_GAPS else {}
     plain = opened.read(opened.options)
-    unsettled = plain.finding.report.get("unsettled")
-    if plain.dataset is not None or not unsettled:
+    unclear = plain.finding.report.get("unclear")
+    if plain.dataset is not None or not unclear:
         return plain
-    without = opened.options | {"roles": dict.fromkeys(unsettled, "ignored")}
+    without = opened.options | {"roles": dict.fromkeys(unclear, "ignored")}
     found = opened.read(without)
     if found.dataset is None:
         return plain  # its sentence says what is wrong

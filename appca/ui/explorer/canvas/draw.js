@@ -43,8 +43,8 @@ export function drawFrame(stage) {
     else direct(stage, here.filter((one) => !stage.tour?.hides(one)), look, Infinity);
     stage.stats.whole &&= !heavy || (layerIs(stage, heavy) && !stage.layer.key.startsWith(heavy + PART));
   }
-  gl.disable(gl.SCISSOR_TEST);
   drawAllImages(stage, look);
+  gl.disable(gl.SCISSOR_TEST);
   stage.tour?.draw(stage, look);
   drawOver(stage);
 }
@@ -125,7 +125,7 @@ function scissor({ gpu: { gl }, dpr, height }, rect) {
   gl.scissor(Math.round(rect.x * dpr), Math.round((height - rect.y - rect.h) * dpr), Math.max(0, Math.round(rect.w * dpr)), Math.max(0, Math.round(rect.h * dpr)));
 }
 
-/** @type {WeakMap<Stage, {wanted: import('./gl/images.js').Wanted, px: number, card: string}[]>} */
+/** @type {WeakMap<Stage, {wanted: import('./gl/images.js').Wanted, px: number, card: string, rect: import('./types.js').Rect}[]>} */
 const chosen = new WeakMap();
 
 /** @param {Stage} stage @param {Look} look */
@@ -141,7 +141,7 @@ function drawAllImages(stage, look) {
     const found = groups.filter((group) => group.length).map((group) => {
       const sides = group.filter((one) => !one.part.inset).map(({ plot }) => Math.min(plot.w, plot.h)).sort((a, b) => a - b);
       const px = imageSize(sides[sides.length >> 1] ?? 300, Math.min(340, stage.height * 0.6));
-      return { px, card: stage.theme.panel, wanted: chooseImages(group, () => px, (row) => scene.tile[row], (row) => (rows.flags[row] & HIDDEN) !== 0) };
+      return { px, card: stage.theme.panel, rect: group[0].view.rect, wanted: chooseImages(group, () => px, (row) => scene.tile[row], (row) => (rows.flags[row] & HIDDEN) !== 0) };
     });
     chosen.set(stage, found);
     /** @type {Map<number, number>} */
@@ -152,7 +152,10 @@ function drawAllImages(stage, look) {
     }
     sheets.ask(sheetsWanted);
   }
-  for (const { wanted, px, card } of chosen.get(stage) ?? []) stage.stats.images += drawImages(gpu, sheets, wanted, look, px, card);
+  for (const { wanted, px, card, rect } of chosen.get(stage) ?? []) {
+    scissor(stage, rect);
+    stage.stats.images += drawImages(gpu, sheets, wanted, look, px, card);
+  }
 }
 
 /** @param {Stage} stage */

@@ -2,6 +2,7 @@
 
 import { join, ofBase64, toBase64 } from './scene/bytes.js';
 import { mount } from './mount.js';
+import { colouredBy } from './scene/recolour.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
 /** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null}} Message */
@@ -89,6 +90,11 @@ async function remount(host, scene, input) {
     },
     describe: (rows) => describe(host, rows),
     project: async (rows) => new Float32Array(await (await asked(host, 'scores', rows)).arrayBuffer()),
+  });
+  const { stage } = host.handle;
+  stage.settled.push(() => { // the page knows its own colourings only
+    const by = colouredBy(stage.meta, stage.colouringName).map((one) => stage.meta.components[one].number);
+    document.body.style.setProperty('--coloured-by', by.length ? `"Component${by.length > 1 ? 's' : ''} ${by.join(' and ')}"` : '');
   });
   await host.handle.ready;
 }

@@ -3,11 +3,11 @@
 export const THEMES = {
   light: {
     ground: '#f4f6f9', panel: '#ffffff', line: '#dde3ea', axis: '#d5dce5', text: '#1c2733', soft: '#576474',
-    faint: '#6a7786', primary: '#2f6fb3', tint: '#e8f0f9', grey: '#8f9bab', low: '#b9d0ea', high: '#183e6e',
+    faint: '#6a7786', primary: '#2f6fb3', tint: '#e8f0f9', grey: '#8f9bab', low: '#b9d0ea', high: '#183e6e', below: '#bcd5ef', above: '#f3c6bd',
   },
   dark: {
     ground: '#0c1016', panel: '#161d27', line: '#2c3743', axis: '#313d4b', text: '#e6ebf1', soft: '#a3afbd',
-    faint: '#7e8b99', primary: '#6aa9e9', tint: '#1d2f44', grey: '#667486', low: '#2f4d73', high: '#cfe3fa',
+    faint: '#7e8b99', primary: '#6aa9e9', tint: '#1d2f44', grey: '#667486', low: '#2f4d73', high: '#cfe3fa', below: '#26486f', above: '#6b332c',
   },
 };
 /** @typedef {typeof THEMES.light} Theme */

@@ -9,6 +9,7 @@
  * @property {number} number what people see
  * @property {string} [name] what a person called it
  * @property {number} [variance] @property {number} [used] @property {string} [colour]
+ * @property {[string, number][]} [columns] of a table that weigh most, from -1 to 1
  *
  * @typedef {object} PanelMeta
  * @property {number[]} components indices into `meta.components`, ascending

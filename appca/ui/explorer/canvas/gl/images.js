@@ -15,6 +15,7 @@ export function imageSize(side, most) {
   return Math.min(most, slow * Math.max(1, side / 600) ** 0.55);
 }
 
+const WHOLE = 400; // px of a plot below which an image that its edge would cut is left out
 const LOOSE = 600; // rows tried where nobody knows ahead who has room
 
 /** Pixels between images on a plot of some side. @param {number} px of an image @param {number} side */
@@ -49,7 +50,8 @@ export function chooseImages(placed, size, tileOf, hidden) {
       const [px, py] = [plot.x + (x - range[0]) * kx, plot.y + plot.h - (y - range[2]) * ky];
       const inside = px > view.rect.x - 40 && px < view.rect.x + view.rect.w + 40 && py > -40 && py < view.rect.y + view.rect.h + 40;
       if (apart && taken.some((at) => Math.max(Math.abs(at[0] - px), Math.abs(at[1] - py)) < apart)) continue;
-      if (!inside || x < range[0] || x > range[1] || y < range[2] || y > range[3] || hidden(row)) continue;
+      const margin = side < WHOLE ? size(side) / 2 : 0;
+      if (!inside || px < plot.x + margin || px > plot.x + plot.w - margin || py < plot.y + margin || py > plot.y + plot.h - margin || hidden(row)) continue;
       if (apart) taken.push([px, py]);
       wanted.raw.push(x, y, 0, 0);
       wanted.row.push(row);

@@ -49,8 +49,9 @@ float reach(vec2 q) { // from the middle, as far as the shape goes in that direc
 }
 void main() {
   float a = vColour.a; vec2 q = (gl_PointCoord - .5) * vShape.x;
-  if (vShape.x > 2.) {
-    float d = reach(q), r = vShape.x * .5 - .5;
+  if (vShape.x <= 2.) a *= mix(1., .64, smoothstep(1.5, 2., vShape.x)); // as much ink as the disc that follows
+  else {
+    float d = reach(q), r = vShape.x * .5 - mix(.2, .5, smoothstep(2., 4., vShape.x));
     a *= 1. - smoothstep(r - .5, r + .5, d);
     if (vShape.y > 0.) { a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d); if (vShape.y > 1.5 && sin(atan(q.y, q.x) * 5.) < -.1) a *= .15; }
   }

@@ -33,7 +33,8 @@ export function buildBar(stage, actions, tools, more, near) {
   const about = element('span', 'appca-count');
   const legend = element('div', 'appca-legend', { role: 'group', 'aria-label': 'Classes' });
   const key = element('span', 'appca-keytitle');
-  const bar = element('div', 'appca-bar', {}, back, name, about, heading, key, legend);
+  const rest = element('span', 'appca-count appca-rest');
+  const bar = element('div', 'appca-bar', {}, back, name, about, heading, key, legend, rest);
   stage.root.append(bar);
   let filled = '';
 
@@ -66,6 +67,12 @@ export function buildBar(stage, actions, tools, more, near) {
     bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
     bar.hidden = view.compact ? !view.opened : block ? !view.atFit || Boolean(stage.morph) : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
     bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px` : `width:${stage.width}px`; // also over a second view
+    rest.textContent = '';
+    for (let i = 0; i < 2; i += 1) { // twice, for these words take room as well
+      const shown = [...legend.children].filter((one) => block || /** @type {HTMLElement} */ (one).offsetTop < legend.offsetTop + legend.clientHeight);
+      const more = Number(legend.dataset.classes) - shown.length;
+      if (more > 0) rest.textContent = `and ${more} more`;
+    }
   };
   /** Tools stand in the bar, or beside the last picture of the diagonal. */
   const dock = () => {

@@ -8,12 +8,12 @@ import { element } from './dom.js';
 
 const SHOWN = 40; // classes at most
 
-/** @param {import('../stage.js').Stage} stage */
-export function classCounts(stage) {
+/** Rows of each class without those that have one of these flags. @param {import('../stage.js').Stage} stage */
+export function classCounts(stage, without = HIDDEN) {
   const { rows } = stage;
   /** @type {Map<number, number>} */
   const counts = new Map();
-  for (let row = 0; row < rows.count; row += 1) if (!(rows.flags[row] & HIDDEN)) counts.set(rows.codes[row], (counts.get(rows.codes[row]) ?? 0) + 1);
+  for (let row = 0; row < rows.count; row += 1) if (!(rows.flags[row] & without)) counts.set(rows.codes[row], (counts.get(rows.codes[row]) ?? 0) + 1);
   return counts;
 }
 
@@ -48,10 +48,11 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
   return canvas;
 }
 
-/** Fill an element with the legend of the present colouring. @param {import('../stage.js').Stage} stage @param {HTMLElement} into @param {(code: number) => void} [pick] a class was pressed */
-export function fillLegend(stage, into, pick = () => {}) {
+/** Fill an element with the legend of the present colouring. @param {import('../stage.js').Stage} stage @param {HTMLElement} into */
+export function fillLegend(stage, into) {
   const { colouring, palette } = stage;
   into.replaceChildren();
+  into.dataset.classes = '0';
   if (!colouring) return;
   if (colouring.kind === 'quantity') {
     const stops = Array.from({ length: 9 }, (_, i) => cssOf(palette, Math.round((i * 254) / 8)));
@@ -79,10 +80,8 @@ export function fillLegend(stage, into, pick = () => {}) {
       pinned = pinned === code ? -1 : code;
       for (const one of into.querySelectorAll('button')) one.setAttribute('aria-pressed', String(pinned >= 0 && one === item));
       alone(pinned);
-      pick(pinned);
     });
     into.append(item);
   }
-  const rest = colouring.names.filter((_, code) => counts.get(code)).length - codes.length;
-  if (rest > 0) into.append(element('span', 'appca-count', {}, `and ${rest} more`));
+  into.dataset.classes = String(colouring.names.filter((_, code) => counts.get(code)).length);
 }

@@ -52,6 +52,7 @@ export function buildMore(stage, actions, does) {
     return element('label', 'appca-slider', {}, word, input, text);
   };
 
+  const focusable = () => [.../** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll('button, input'))];
   const fill = () => {
     const { meta, options, colouring } = stage;
     const now = options.filter ?? {};
@@ -64,14 +65,14 @@ export function buildMore(stage, actions, does) {
     const beside = options.beside ?? '';
     const sized = (/** @type {number} */ step) => (step ? Math.round(2 ** (step / 1.6)) : 0);
     const step = Array.from({ length: 21 }, (_, i) => i).find((i) => sized(i) >= (now.least ?? 0)) ?? 0;
-    const counts = colouring?.kind === 'category' ? classCounts(stage) : new Map();
+    const counts = colouring?.kind === 'category' ? classCounts(stage, 0) : new Map(); // also of rows the filter hides
     const classes = colouring?.kind === 'category' && colouring.names.length <= 40 ? colouring.names : [];
     const groups = [];
     if (layouts.length > 1) groups.push(group('Beside', toggle('None', !beside, () => does.update({ beside: '' })), ...layouts.map(([name, { title }]) => toggle(title, beside === name, () => does.update({ beside: name })))));
     if (meta.components.length && meta.components.length <= 60) groups.push(group('Panels with', ...meta.components.map(({ number }, i) => toggle(String(number), Boolean(now.components?.includes(i)), () => filter({ components: flipped(now.components, i) })))));
     if (classes.length) {
       groups.push(group(capital(colouring?.title ?? 'class'), ...classes.flatMap((name, code) => {
-        if (!counts.get(code) && !now.classes?.includes(code)) return [];
+        if (!counts.get(code)) return [];
         const dot = element('i', 'appca-dot');
         dot.style.background = cssOf(stage.palette, code);
         return [toggle(element('span', '', {}, dot, name), Boolean(now.classes?.includes(code)), () => filter({ classes: flipped(now.classes, code) }))];
@@ -91,7 +92,9 @@ export function buildMore(stage, actions, does) {
         toggle('Keep this view', false, () => keepView(stage))));
     }
     groups.push(element('div', 'appca-options', {}, ...(meta.components.length ? [act('List of panels', does.strip)] : []), act('Save picture', does.save)));
+    const held = focusable().indexOf(/** @type {HTMLElement} */ (document.activeElement));
     box.replaceChildren(...groups);
+    focusable()[held]?.focus({ preventScroll: true }); // what has the focus is drawn anew as well
   };
   let before = ''; // the colouring to go back to
   actions.changed.push(fill);

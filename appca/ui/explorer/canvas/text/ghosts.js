@@ -19,14 +19,15 @@ function ghostsOf(stage) {
   for (let row = 0, k = 0; row < stage.rows.count; row += 1) if (stage.rows.flags[row] & SELECTED && k++ % step === 0) rows.push(row);
   const made = { key: stage.rows.flagsChanged, rows, scores: /** @type {Float32Array | null} */ (null) };
   known.set(stage, made);
-  stage.callbacks.project?.(rows).then((scores) => { made.scores = scores; stage.schedule(); }, () => {}); // marks alone then
+  stage.callbacks.project?.(rows).then((scores) => { made.scores = scores; stage.settleSoon(); }, () => {}); // marks alone then
   return made;
 }
 
-/** @param {import('../stage.js').Stage} stage */
-export function drawGhosts(stage) {
-  const { context, rows, scene, placed, palette, meta } = stage;
-  if (!stage.options.ghosts || !rows.selected || stage.moving || stage.morph || stage.tour) return;
+/** Where ghosts stand: a row's place on the axes that it shares with a panel, and that of its projection. @param {import('../stage.js').Stage} stage */
+export function ghosts(stage) {
+  const { rows, scene, placed, meta } = stage;
+  if (!stage.options.ghosts || !rows.selected || stage.moving || stage.morph || stage.tour) return [];
+  const found = [];
   const { rows: list, scores } = ghostsOf(stage);
   const { components, active } = scene;
   for (const one of placed) {
@@ -34,27 +35,35 @@ export function drawGhosts(stage) {
     const [x, y] = panel.axes;
     if (part.layout.kind === 'map' || plot.w < 40) continue;
     const step = Math.ceil(list.length / Math.max(12, (plot.w * plot.h) / AREA));
-    const radius = Math.min(2.5, 0.8 + plot.w / 160);
     for (let i = 0; i < list.length; i += step) {
       const row = list[i];
       const used = components.subarray(row * active, (row + 1) * active);
       if (part.layout.kind === 'triangle' ? used.includes(x) && used.includes(y) : panel.components.every((c) => used.includes(c))) continue;
       const [onX, onY] = [used.includes(x), used.includes(y)];
       if (!onX && !onY && !scores) continue;
-      context.strokeStyle = cssOf(palette, rows.codes[row]);
-      context.globalAlpha = onX || onY ? 0.75 : 0.4;
-      context.lineWidth = 1;
-      context.beginPath();
       const [px, py] = pointToPage(one, onX ? scene.score(row, x) : range[0], onY ? scene.score(row, y) : range[2]);
-      if (onX && px > plot.x && px < plot.x + plot.w) { context.moveTo(px, plot.y + plot.h); context.lineTo(px, plot.y + plot.h - 5); }
-      if (onY && py > plot.y && py < plot.y + plot.h) { context.moveTo(plot.x, py); context.lineTo(plot.x + 5, py); }
-      if (scores) {
-        const at = i * meta.components.length;
-        const [gx, gy] = pointToPage(one, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit);
-        if (gx > plot.x && gx < plot.x + plot.w && gy > plot.y && gy < plot.y + plot.h) { context.moveTo(gx + radius, gy); context.arc(gx, gy, radius, 0, 7); }
-      }
-      context.stroke();
+      const at = i * meta.components.length;
+      const ring = scores ? pointToPage(one, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit) : null;
+      const inside = ring && ring[0] > plot.x && ring[0] < plot.x + plot.w && ring[1] > plot.y && ring[1] < plot.y + plot.h;
+      found.push({ plot, row, shared: onX || onY, x: onX && px > plot.x && px < plot.x + plot.w ? px : null, y: onY && py > plot.y && py < plot.y + plot.h ? py : null, ring: inside ? ring : null });
     }
+  }
+  return found;
+}
+
+/** @param {import('../stage.js').Stage} stage */
+export function drawGhosts(stage) {
+  const { context, rows, palette } = stage;
+  context.lineWidth = 1;
+  for (const { plot, row, shared, x, y, ring } of ghosts(stage)) {
+    const radius = Math.min(2.5, 0.8 + plot.w / 160);
+    context.strokeStyle = cssOf(palette, rows.codes[row]);
+    context.globalAlpha = shared ? 0.75 : 0.4;
+    context.beginPath();
+    if (x !== null) { context.moveTo(x, plot.y + plot.h); context.lineTo(x, plot.y + plot.h - 5); }
+    if (y !== null) { context.moveTo(plot.x, y); context.lineTo(plot.x + 5, y); }
+    if (ring) { context.moveTo(ring[0] + radius, ring[1]); context.arc(ring[0], ring[1], radius, 0, 7); }
+    context.stroke();
   }
   context.globalAlpha = 1;
 }

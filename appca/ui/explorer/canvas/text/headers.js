@@ -2,7 +2,7 @@
 
 import { toPage } from '../layout/camera.js';
 import { componentName } from '../scene/names.js';
-import { font, widthOf, write } from './write.js';
+import { cut, font, widthOf, write } from './write.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect @typedef {import('../layout/view.js').View} View */
 
@@ -62,6 +62,7 @@ export function drawHeaders(stage, pictures) {
     context.globalAlpha = (view.from && view.shift < 1 ? view.shift : 1) * (stage.morph?.view === view ? stage.morph.t : 1);
     for (const { component, rect } of view.arrangement.diagonal) {
       const at = toPage(view.cam, view.rect, rect);
+      if (weights(stage, component, at)) continue;
       const side = Math.min(at.w * 0.78, 150);
       const cx = at.x + at.w / 2;
       if (at.y + at.h > view.rect.y && at.y < view.rect.y + view.rect.h && cx > view.rect.x - at.w && cx < view.rect.x + view.rect.w + at.w) {
@@ -75,6 +76,27 @@ export function drawHeaders(stage, pictures) {
     if (view.cam.k > view.home.k * 1.3) rulers(stage, view, pictures);
     context.restore();
   }
+}
+
+const LINE = 17; // px of a column's name
+
+/** Name the columns of a table that weigh most, over bars as long as their weights; false where there is no room. @param {Stage} stage @param {number} component @param {Rect} at */
+function weights({ context, meta, theme }, component, at) {
+  const { columns = [] } = meta.components[component];
+  const w = Math.min(at.w * 1.15, 230);
+  const shown = columns.slice(0, Math.floor((at.h - 24) / LINE));
+  if (w < 84 || shown.length < 2) return false;
+  const [x, y] = [at.x + (at.w - w) / 2, at.y + (at.h - 24 - shown.length * LINE) / 2];
+  write(context, cut(context, componentName(meta, component), w, font(13, 600)), x, y, { style: font(13, 600), colour: theme.text });
+  shown.forEach(([name, weight], i) => {
+    const top = y + 22 + i * LINE;
+    context.fillStyle = weight < 0 ? theme.below : theme.above;
+    context.beginPath();
+    context.roundRect(x, top, Math.max(3, Math.abs(weight) * w), LINE - 3, 3);
+    context.fill();
+    write(context, cut(context, name, w - 8, font(11)), x + 5, top + 2, { style: font(11), colour: theme.text });
+  });
+  return true;
 }
 
 const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers, and what the tools take of them

@@ -1,6 +1,7 @@
 /** Which parts of the page have data on them, and the one placer that gives words their room. */
 
 import { imagesShown } from '../draw.js';
+import { ghosts } from './ghosts.js';
 
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../stage.js').Stage} Stage */
 
@@ -76,5 +77,6 @@ export function occupancyOf(stage) {
       found.cover({ x: x - px / 2, y: y - px / 2, w: px, h: px });
     });
   }
+  for (const { ring } of ghosts(stage)) if (ring) found.add(ring[0], ring[1]);
   return found;
 }

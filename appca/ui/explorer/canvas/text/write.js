@@ -20,6 +20,14 @@ export function widthOf(context, text, style) {
   return width;
 }
 
+/** A text, shortened to a width. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width @param {string} style */
+export function cut(context, text, width, style) {
+  if (widthOf(context, text, style) <= width) return text;
+  let length = text.length - 1;
+  while (length > 1 && widthOf(context, `${text.slice(0, length)}…`, style) > width) length -= 1;
+  return `${text.slice(0, length).trimEnd()}…`;
+}
+
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y top @param {{style: string, colour: string, halo?: string, align?: CanvasTextAlign, wide?: number}} look */
 export function write(context, text, x, y, { style, colour, halo, align = 'left', wide = 3 }) {
   context.font = style;
